@@ -1,0 +1,2 @@
+//! Benchmark rows.
+fn main() {}

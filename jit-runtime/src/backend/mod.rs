@@ -1,0 +1,45 @@
+//! Backends: kernel IR → something that can run over a range of lanes.
+//!
+//! Each backend is one folder. Nothing outside this module matches on which backend it is; what differs is asked from
+//! the [`Executable`].
+
+use std::ops::Range;
+
+/// What a kernel's code does that the kernel itself does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct CodeOptions {
+    /// Results bypass the cache (non-temporal stores): for arrays that would not stay in it.
+    pub streaming_stores: bool,
+}
+
+/// One entry of the argument table of a launch; its layout is part of the calling convention of generated code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct RawArgument {
+    /// The address of a buffer's first element, or the bits of a scalar.
+    pub word: u64,
+    /// Elements in the buffer; 0 for a scalar.
+    pub length: u64,
+}
+
+/// Code of one kernel, ready to run on the host.
+pub trait Executable: Send + Sync {
+    /// Runs the lanes of a range.
+    ///
+    /// A kernel with reductions is run on ranges that do not cross a multiple of [`crate::ir::REDUCE_CHUNK`]; its `Reduce`
+    /// arguments point to one partial result per chunk, and the run that covers chunk `c` (wholly, or as far as the launch is wide)
+    /// overwrites entry `c`.
+    ///
+    /// # Safety
+    ///
+    /// The arguments match the kernel's parameters; buffers that are loaded or stored reach to the end of the range, gather and scatter indices of
+    /// the lanes are in range; nobody writes what the kernel reads, or accesses what it writes, during the run, but for
+    /// runs of the same launch on other ranges.
+    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]);
+
+    /// Lanes that are computed together; ranges that start at a multiple of it run fastest.
+    fn lanes_per_step(&self) -> usize;
+
+    /// Bytes of generated code; 0 where none was generated.
+    fn code_bytes(&self) -> usize;
+}

@@ -1,0 +1,201 @@
+//! Builds kernels, one instruction at a time, in the order in which they run.
+//!
+//! The builder computes result types and numbers values; that operands have the right types is the caller's duty and is
+//! checked by the verifier.
+
+use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, TOP, Value};
+use super::op::{BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+use super::types::Type;
+
+/// Appends instructions to a kernel. A stack of open regions says where the next one goes.
+#[derive(Debug)]
+pub struct Builder {
+    kernel: Kernel,
+    open: Vec<RegionId>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// An empty kernel whose top region is open.
+    #[must_use]
+    pub fn new() -> Self {
+        let kernel = Kernel { regions: vec![Region::default()], ..Kernel::default() };
+        Builder { kernel, open: vec![TOP] }
+    }
+
+    /// The finished kernel.
+    #[must_use]
+    pub fn finish(self) -> Kernel {
+        debug_assert_eq!(self.open, [TOP], "a nested region is still open");
+        self.kernel
+    }
+
+    /// The kernel as built so far.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Adds a buffer parameter.
+    pub fn buffer(&mut self, ty: Type, access: Access) -> ParamId {
+        self.param(Param::Buffer { ty, access })
+    }
+
+    /// Adds a scalar parameter.
+    pub fn scalar_param(&mut self, ty: Type) -> ParamId {
+        self.param(Param::Scalar { ty })
+    }
+
+    fn param(&mut self, param: Param) -> ParamId {
+        self.kernel.params.push(param);
+        ParamId(self.kernel.params.len() as u32 - 1)
+    }
+
+    /// Opens a new region with parameters of these types; what follows goes there until [`Builder::close_region`].
+    pub fn open_region(&mut self, param_types: &[Type]) -> (RegionId, Vec<Value>) {
+        let params: Vec<Value> = param_types.iter().map(|&ty| self.value(ty)).collect();
+        let id = RegionId(self.kernel.regions.len() as u32);
+        self.kernel.regions.push(Region { params: params.clone(), ..Region::default() });
+        self.open.push(id);
+        (id, params)
+    }
+
+    /// Closes the innermost open region, which yields these values.
+    pub fn close_region(&mut self, yields: Vec<Value>) {
+        let region = self.open.pop().expect("close_region follows open_region");
+        self.kernel.regions[region.index()].yields = yields;
+    }
+
+    fn value(&mut self, ty: Type) -> Value {
+        self.kernel.types.push(ty);
+        Value(self.kernel.types.len() as u32 - 1)
+    }
+
+    /// Appends an operation with any number of results to the innermost open region.
+    pub fn append(&mut self, op: Op, result_types: &[Type]) -> Vec<Value> {
+        let first = Value(self.kernel.types.len() as u32);
+        self.kernel.types.extend_from_slice(result_types);
+        self.push(Inst { op, first, results: result_types.len() as u32 });
+        (first.0..self.kernel.types.len() as u32).map(Value).collect()
+    }
+
+    fn push(&mut self, inst: Inst) {
+        let region = *self.open.last().expect("the top region is always open");
+        self.kernel.regions[region.index()].insts.push(inst);
+    }
+
+    /// Appends an operation with one result of the given type.
+    pub fn append_one(&mut self, op: Op, ty: Type) -> Value {
+        let first = self.value(ty);
+        self.push(Inst { op, first, results: 1 });
+        first
+    }
+
+    fn append_none(&mut self, op: Op) {
+        let first = Value(self.kernel.types.len() as u32);
+        self.push(Inst { op, first, results: 0 });
+    }
+
+    /// A constant, from the low bits of a carrier.
+    pub fn constant(&mut self, ty: Type, bits: u64) -> Value {
+        self.append_one(Op::Const(ty, bits & ty.bit_mask()), ty)
+    }
+
+    /// The lane's index.
+    pub fn lane_index(&mut self) -> Value {
+        self.append_one(Op::LaneIndex, Type::U32)
+    }
+
+    /// The value of a scalar parameter.
+    pub fn scalar(&mut self, param: ParamId) -> Value {
+        let ty = self.kernel.param(param).ty();
+        self.append_one(Op::Scalar(param), ty)
+    }
+
+    /// An operation on one value.
+    pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
+        self.append_one(Op::Unary(op, a), self.kernel.ty(a))
+    }
+
+    /// An operation on two values of one type.
+    pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
+        self.append_one(Op::Binary(op, a, b), self.kernel.ty(a))
+    }
+
+    /// `a * b + c`.
+    pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
+        self.append_one(Op::Fma(a, b, c), self.kernel.ty(a))
+    }
+
+    /// A comparison.
+    pub fn compare(&mut self, op: CompareOp, a: Value, b: Value) -> Value {
+        self.append_one(Op::Compare(op, a, b), Type::Bool)
+    }
+
+    /// `a` where the mask is true, else `b`.
+    pub fn select(&mut self, mask: Value, a: Value, b: Value) -> Value {
+        self.append_one(Op::Select(mask, a, b), self.kernel.ty(a))
+    }
+
+    /// Conversion by value.
+    pub fn cast(&mut self, ty: Type, a: Value) -> Value {
+        self.append_one(Op::Cast(ty, a), ty)
+    }
+
+    /// The same bits as another type.
+    pub fn bitcast(&mut self, ty: Type, a: Value) -> Value {
+        self.append_one(Op::Bitcast(ty, a), ty)
+    }
+
+    /// The element at the lane's index.
+    pub fn load(&mut self, buffer: ParamId) -> Value {
+        let ty = self.kernel.param(buffer).ty();
+        self.append_one(Op::Load(buffer), ty)
+    }
+
+    /// The element at an index.
+    pub fn gather(&mut self, buffer: ParamId, index: Value, mask: Option<Value>) -> Value {
+        let ty = self.kernel.param(buffer).ty();
+        self.append_one(Op::Gather { buffer, index, mask }, ty)
+    }
+
+    /// Writes the element at the lane's index.
+    pub fn store(&mut self, buffer: ParamId, value: Value) {
+        self.append_none(Op::Store { buffer, value });
+    }
+
+    /// Writes or combines into the element at an index.
+    pub fn scatter(
+        &mut self,
+        reduce: Option<ReduceOp>,
+        buffer: ParamId,
+        index: Value,
+        value: Value,
+        mask: Option<Value>,
+    ) {
+        self.append_none(Op::Scatter { reduce, buffer, index, value, mask });
+    }
+
+    /// Combines over all lanes into element 0.
+    pub fn reduce(&mut self, op: ReduceOp, buffer: ParamId, value: Value) {
+        self.append_none(Op::Reduce { op, buffer, value });
+    }
+
+    /// A loop over regions that were opened and closed before.
+    pub fn loop_(&mut self, inits: Vec<Value>, condition: RegionId, body: RegionId) -> Vec<Value> {
+        let types: Vec<Type> = inits.iter().map(|&v| self.kernel.ty(v)).collect();
+        self.append(Op::Loop { inits, condition, body }, &types)
+    }
+
+    /// A branch over regions that were opened and closed before.
+    pub fn if_(&mut self, condition: Value, then_region: RegionId, else_region: RegionId) -> Vec<Value> {
+        let yields = &self.kernel.region(then_region).yields;
+        let types: Vec<Type> = yields.iter().map(|&v| self.kernel.ty(v)).collect();
+        self.append(Op::If { condition, then_region, else_region }, &types)
+    }
+}

@@ -1,0 +1,163 @@
+//! The kernel: a table of parameters, a table of values and a tree of regions.
+
+use super::op::Op;
+use super::types::Type;
+
+macro_rules! entity {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// Position in its table.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+    };
+}
+
+entity!(
+    /// The result of an instruction, or a parameter of a region.
+    Value, "v"
+);
+entity!(
+    /// A list of instructions with parameters and yielded values.
+    RegionId, "r"
+);
+entity!(
+    /// A parameter of the kernel: a buffer or a scalar.
+    ParamId, "p"
+);
+
+/// What a kernel does with a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Access {
+    /// Only reads it.
+    Read,
+    /// Writes each element at most once, at the lane's own index, and reads none.
+    Write,
+    /// Reads and writes elements at any index.
+    ReadWrite,
+    /// Receives one reduced value in element 0.
+    Reduce,
+}
+
+/// One parameter of a kernel, bound to an argument at each launch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Param {
+    /// A pointer to elements of one type.
+    Buffer {
+        /// The element type.
+        ty: Type,
+        /// What the kernel does with it.
+        access: Access,
+    },
+    /// A value that is the same for all lanes, passed in the argument table.
+    Scalar {
+        /// Its type.
+        ty: Type,
+    },
+}
+
+impl Param {
+    /// The element type of the buffer, or the type of the scalar.
+    #[must_use]
+    pub const fn ty(self) -> Type {
+        match self {
+            Param::Buffer { ty, .. } | Param::Scalar { ty } => ty,
+        }
+    }
+}
+
+/// An operation and the values that it defines: `results` consecutive ones from `first` on.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Inst {
+    /// What is done.
+    pub op: Op,
+    /// The first result.
+    pub first: Value,
+    /// How many results there are: none for writes, one for each state of a loop.
+    pub results: u32,
+}
+
+impl Inst {
+    /// The values that the instruction defines.
+    pub fn values(&self) -> impl Iterator<Item = Value> + use<> {
+        (self.first.0..self.first.0 + self.results).map(Value)
+    }
+}
+
+/// A straight list of instructions. Control flow nests further regions in it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Region {
+    /// Values that are given to the region when it is entered: the state, for a loop's condition.
+    pub params: Vec<Value>,
+    /// What is done, in order.
+    pub insts: Vec<Inst>,
+    /// What the region hands to the operation that owns it.
+    pub yields: Vec<Value>,
+}
+
+/// A program for one lane, run over all lanes of a launch.
+///
+/// Equality and hashing are structural and cover everything that decides about the generated code, and nothing else:
+/// a kernel holds no names, addresses, source lines or sizes. Two kernels that were built by the same calls are equal.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Kernel {
+    /// The parameters, in the order of the arguments of a launch.
+    pub params: Vec<Param>,
+    /// The type of each value.
+    pub types: Vec<Type>,
+    /// All regions; the first is the top region, which has neither parameters nor yields.
+    pub regions: Vec<Region>,
+}
+
+/// The top region of every kernel.
+pub const TOP: RegionId = RegionId(0);
+
+impl Kernel {
+    /// The type of a value.
+    #[must_use]
+    pub fn ty(&self, value: Value) -> Type {
+        self.types[value.index()]
+    }
+
+    /// A parameter.
+    #[must_use]
+    pub fn param(&self, param: ParamId) -> Param {
+        self.params[param.index()]
+    }
+
+    /// A region.
+    #[must_use]
+    pub fn region(&self, region: RegionId) -> &Region {
+        &self.regions[region.index()]
+    }
+
+    /// Number of instructions, nested ones included.
+    #[must_use]
+    pub fn op_count(&self) -> usize {
+        self.regions.iter().map(|region| region.insts.len()).sum()
+    }
+
+    /// Whether an instruction of the kernel repeats a region.
+    #[must_use]
+    pub fn has_loop(&self) -> bool {
+        self.regions.iter().flat_map(|region| &region.insts).any(|inst| matches!(inst.op, Op::Loop { .. }))
+    }
+}

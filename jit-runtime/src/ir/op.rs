@@ -1,0 +1,203 @@
+//! The operations of the kernel IR. Their meaning is written down in [`crate::ir`].
+
+use super::kernel::{ParamId, RegionId, Value};
+use super::types::Type;
+
+/// An operation on one value; the result has the operand's type.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum UnaryOp {
+    /// Arithmetic negation; integers wrap, floats flip the sign bit.
+    Neg,
+    /// Bitwise complement of integers, logical complement of `bool`.
+    Not,
+    /// Absolute value; `MIN` of a signed integer wraps to itself.
+    Abs,
+    /// Square root, correctly rounded.
+    Sqrt,
+    /// Largest integral float that is not above the operand.
+    Floor,
+    /// Smallest integral float that is not below the operand.
+    Ceil,
+    /// Nearest integral float, halfway cases to even.
+    Round,
+    /// Integral float nearest to zero from the operand.
+    Trunc,
+    /// Number of one bits.
+    CountOnes,
+    /// Number of zero bits above the highest one; the width for zero.
+    LeadingZeros,
+    /// Number of zero bits below the lowest one; the width for zero.
+    TrailingZeros,
+    /// The bits in reverse order.
+    ReverseBits,
+    /// e to the operand (expanded by a pass, as all transcendental functions are).
+    Exp,
+    /// 2 to the operand.
+    Exp2,
+    /// Natural logarithm.
+    Ln,
+    /// Logarithm to base 2.
+    Log2,
+    /// Sine of an angle in radians.
+    Sin,
+    /// Cosine of an angle in radians.
+    Cos,
+}
+
+/// An operation on two values of one type; the result has that type.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum BinaryOp {
+    /// Sum; integers wrap.
+    Add,
+    /// Difference; integers wrap.
+    Sub,
+    /// Product; integers wrap.
+    Mul,
+    /// Quotient; integers truncate towards zero and never trap.
+    Div,
+    /// Remainder with the sign of the dividend.
+    Rem,
+    /// Minimum; a NaN operand gives NaN, -0 is below +0 (IEEE 754-2019 `minimum`).
+    Min,
+    /// Maximum; a NaN operand gives NaN, -0 is below +0 (IEEE 754-2019 `maximum`).
+    Max,
+    /// Minimum that ignores one NaN operand, floats only (`minimumNumber`).
+    FMin,
+    /// Maximum that ignores one NaN operand, floats only (`maximumNumber`).
+    FMax,
+    /// Magnitude of the first with the sign bit of the second, floats only.
+    CopySign,
+    /// The upper half of the double-width product, integers only.
+    MulHi,
+    /// Bitwise and, logical and of `bool`.
+    And,
+    /// Bitwise or, logical or of `bool`.
+    Or,
+    /// Bitwise exclusive or, inequality of `bool`.
+    Xor,
+    /// Left shift; a count at or beyond the width gives zero.
+    Shl,
+    /// Right shift, arithmetic for signed types; a count at or beyond the width shifts out every bit.
+    Shr,
+}
+
+/// A comparison of two values of one type; the result is `bool`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum CompareOp {
+    /// Equal; false where an operand is NaN.
+    Eq,
+    /// Not equal; true where an operand is NaN.
+    Ne,
+    /// Less; false where an operand is NaN.
+    Lt,
+    /// Less or equal; false where an operand is NaN.
+    Le,
+    /// Greater; false where an operand is NaN.
+    Gt,
+    /// Greater or equal; false where an operand is NaN.
+    Ge,
+}
+
+/// How several values become one, in reductions and reducing scatters.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum ReduceOp {
+    /// Sum.
+    Add,
+    /// Product.
+    Mul,
+    /// Minimum, as [`BinaryOp::Min`].
+    Min,
+    /// Maximum, as [`BinaryOp::Max`].
+    Max,
+    /// Bitwise or logical and; integers and `bool`.
+    And,
+    /// Bitwise or logical or; integers and `bool`.
+    Or,
+}
+
+/// One operation. Operands are earlier values of the same or an enclosing region.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    /// The value whose bits these are, in the low bits of the carrier; the rest is zero.
+    Const(Type, u64),
+    /// The index of the lane, `u32`.
+    LaneIndex,
+    /// The value of a scalar parameter.
+    Scalar(ParamId),
+    /// An operation on one value.
+    Unary(UnaryOp, Value),
+    /// An operation on two values of one type.
+    Binary(BinaryOp, Value, Value),
+    /// `a * b + c`, rounded once for floats, wrapping for integers.
+    Fma(Value, Value, Value),
+    /// A comparison.
+    Compare(CompareOp, Value, Value),
+    /// The second operand where the first (`bool`) is true, else the third.
+    Select(Value, Value, Value),
+    /// Conversion by value, as Rust's `as`.
+    Cast(Type, Value),
+    /// The same bits as another type of the same size.
+    Bitcast(Type, Value),
+    /// The element of a buffer at the lane's own index.
+    Load(ParamId),
+    /// The element of a buffer at an index, zero where the mask is off.
+    Gather {
+        /// The buffer that is read.
+        buffer: ParamId,
+        /// An integer index; lanes that are active and not masked off must be in range.
+        index: Value,
+        /// Lanes that read; all active ones without it.
+        mask: Option<Value>,
+    },
+    /// Writes the element of a buffer at the lane's own index; top region only.
+    Store {
+        /// The buffer that is written.
+        buffer: ParamId,
+        /// What is written.
+        value: Value,
+    },
+    /// Writes, or combines into, the element of a buffer at an index.
+    Scatter {
+        /// How to combine with what is there; a plain write without it.
+        reduce: Option<ReduceOp>,
+        /// The buffer that is written.
+        buffer: ParamId,
+        /// An integer index; lanes that are active and not masked off must be in range.
+        index: Value,
+        /// What is written.
+        value: Value,
+        /// Lanes that write; all active ones without it.
+        mask: Option<Value>,
+    },
+    /// Combines the value over all lanes into element 0 of a buffer; top region only.
+    Reduce {
+        /// How to combine.
+        op: ReduceOp,
+        /// The buffer of width 1 that receives the result.
+        buffer: ParamId,
+        /// What is combined.
+        value: Value,
+    },
+    /// Repeats a body while a condition holds. The results are the final state.
+    Loop {
+        /// The state before the first iteration.
+        inits: Vec<Value>,
+        /// Takes the state as parameters and yields one `bool`.
+        condition: RegionId,
+        /// Takes no parameters, sees the values of `condition`, and yields the next state.
+        body: RegionId,
+    },
+    /// Evaluates one of two regions. The results are what the chosen one yields.
+    If {
+        /// A `bool` that chooses, lane by lane.
+        condition: Value,
+        /// Evaluated where the condition is true.
+        then_region: RegionId,
+        /// Evaluated where it is false; yields the same types.
+        else_region: RegionId,
+    },
+}

@@ -1,0 +1,1 @@
+//! A tracing just-in-time compiler for functions over arrays.

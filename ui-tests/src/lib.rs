@@ -1,0 +1,1 @@
+//! Holds no code: the tests beside it compile programs that use `jit` and compare what the compiler says.

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+pub mod interpreter;
+
 /// What a kernel's code does that the kernel itself does not say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CodeOptions {

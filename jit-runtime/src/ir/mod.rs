@@ -61,7 +61,11 @@
 
 pub mod builder;
 pub mod kernel;
+pub mod math;
 pub mod op;
+#[doc(hidden)]
+pub mod random;
+pub mod scalar;
 pub mod types;
 
 pub use builder::Builder;

@@ -201,3 +201,105 @@ pub enum Op {
         else_region: RegionId,
     },
 }
+
+/// Gives an enumeration of operations its list and the names that the text form uses.
+macro_rules! names {
+    ($op:ident: $($variant:ident $name:literal),* $(,)?) => {
+        impl $op {
+            /// Every operation, in the order of the enumeration.
+            pub const ALL: &[$op] = &[$($op::$variant),*];
+
+            /// The name in the text form of kernels.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($op::$variant => $name),*
+                }
+            }
+
+            /// The operation with this name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<$op> {
+                Self::ALL.iter().copied().find(|op| op.name() == name)
+            }
+        }
+    };
+}
+
+names!(UnaryOp: Neg "neg", Not "not", Abs "abs", Sqrt "sqrt", Floor "floor", Ceil "ceil", Round "round", Trunc "trunc", CountOnes "count_ones", LeadingZeros "leading_zeros", TrailingZeros "trailing_zeros", ReverseBits "reverse_bits", Exp "exp", Exp2 "exp2", Ln "ln", Log2 "log2", Sin "sin", Cos "cos");
+names!(BinaryOp: Add "add", Sub "sub", Mul "mul", Div "div", Rem "rem", Min "min", Max "max", FMin "fmin", FMax "fmax", CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr");
+names!(CompareOp: Eq "eq", Ne "ne", Lt "lt", Le "le", Gt "gt", Ge "ge");
+names!(ReduceOp: Add "add", Mul "mul", Min "min", Max "max", And "and", Or "or");
+
+impl UnaryOp {
+    /// Whether the operation is defined by an expansion into others.
+    #[must_use]
+    pub const fn is_transcendental(self) -> bool {
+        use UnaryOp::{Cos, Exp, Exp2, Ln, Log2, Sin};
+        matches!(self, Exp | Exp2 | Ln | Log2 | Sin | Cos)
+    }
+}
+
+impl ReduceOp {
+    /// The operation that combines two values.
+    #[must_use]
+    pub const fn as_binary(self) -> BinaryOp {
+        match self {
+            ReduceOp::Add => BinaryOp::Add,
+            ReduceOp::Mul => BinaryOp::Mul,
+            ReduceOp::Min => BinaryOp::Min,
+            ReduceOp::Max => BinaryOp::Max,
+            ReduceOp::And => BinaryOp::And,
+            ReduceOp::Or => BinaryOp::Or,
+        }
+    }
+}
+
+impl Op {
+    /// Calls a function with each operand, in a fixed order; the values that regions yield are not among them.
+    pub fn for_each_operand(&self, mut visit: impl FnMut(Value)) {
+        match *self {
+            Op::Const(..) | Op::LaneIndex | Op::Scalar(_) | Op::Load(_) => {}
+            Op::Unary(_, a) | Op::Cast(_, a) | Op::Bitcast(_, a) => visit(a),
+            Op::Binary(_, a, b) | Op::Compare(_, a, b) => [a, b].into_iter().for_each(visit),
+            Op::Fma(a, b, c) | Op::Select(a, b, c) => [a, b, c].into_iter().for_each(visit),
+            Op::Gather { index, mask, .. } => [index].into_iter().chain(mask).for_each(visit),
+            Op::Store { value, .. } | Op::Reduce { value, .. } => visit(value),
+            Op::Scatter { index, value, mask, .. } => [index, value].into_iter().chain(mask).for_each(visit),
+            Op::Loop { ref inits, .. } => inits.iter().copied().for_each(visit),
+            Op::If { condition, .. } => visit(condition),
+        }
+    }
+
+    /// Replaces each operand, in the order of [`Op::for_each_operand`].
+    pub fn map_operands(&mut self, mut map: impl FnMut(Value) -> Value) {
+        let mut each = |value: &mut Value| *value = map(*value);
+        match self {
+            Op::Const(..) | Op::LaneIndex | Op::Scalar(_) | Op::Load(_) => {}
+            Op::Unary(_, a) | Op::Cast(_, a) | Op::Bitcast(_, a) => each(a),
+            Op::Binary(_, a, b) | Op::Compare(_, a, b) => [a, b].into_iter().for_each(each),
+            Op::Fma(a, b, c) | Op::Select(a, b, c) => [a, b, c].into_iter().for_each(each),
+            Op::Gather { index, mask, .. } => [index].into_iter().chain(mask).for_each(each),
+            Op::Store { value, .. } | Op::Reduce { value, .. } => each(value),
+            Op::Scatter { index, value, mask, .. } => [index, value].into_iter().chain(mask).for_each(each),
+            Op::Loop { inits, .. } => inits.iter_mut().for_each(each),
+            Op::If { condition, .. } => each(condition),
+        }
+    }
+
+    /// The regions that the operation owns, in the order in which they run.
+    #[must_use]
+    pub fn regions(&self) -> Option<[RegionId; 2]> {
+        match *self {
+            Op::Loop { condition, body, .. } => Some([condition, body]),
+            Op::If { then_region, else_region, .. } => Some([then_region, else_region]),
+            _ => None,
+        }
+    }
+
+    /// Whether the operation writes memory, itself; regions that it owns are not looked at.
+    #[must_use]
+    pub const fn writes_memory(&self) -> bool {
+        matches!(self, Op::Store { .. } | Op::Scatter { .. } | Op::Reduce { .. })
+    }
+}

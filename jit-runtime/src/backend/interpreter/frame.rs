@@ -1,0 +1,277 @@
+//! Running the regions of a kernel over blocks of lanes.
+
+use std::ops::Range;
+
+use super::memory::Elements;
+use crate::backend::RawArgument;
+use crate::ir::scalar::{self, BinaryFn};
+use crate::ir::{Inst, Kernel, Op, ParamId, REDUCE_CHUNK, RegionId, TOP, Type, Value};
+
+/// Which lanes of the block run.
+type Mask = Vec<bool>;
+
+/// The state of one run over a range of lanes.
+///
+/// Always holds: column `v` of the block is `columns[v * stride..][..stride]`, and every carrier in it is zero above
+/// the bits of the value's type.
+pub(super) struct Frame<'a> {
+    kernel: &'a Kernel,
+    arguments: &'a [RawArgument],
+    columns: Vec<u64>,
+    stride: usize,
+    first_lane: u64,
+    /// For each parameter that receives a reduction: what has been combined so far.
+    partials: Vec<u64>,
+    block: usize,
+}
+
+impl<'a> Frame<'a> {
+    /// A frame for a valid kernel and its arguments.
+    ///
+    /// # Safety
+    ///
+    /// The promises of [`crate::backend::Executable::run`] hold for the arguments and all lanes that are run.
+    pub(super) unsafe fn new(kernel: &'a Kernel, arguments: &'a [RawArgument], block: usize) -> Self {
+        let partials = vec![0; kernel.params.len()];
+        Frame { kernel, arguments, columns: Vec::new(), stride: 0, first_lane: 0, partials, block }
+    }
+
+    /// Runs a range of lanes and writes the partial results of its reductions.
+    pub(super) fn run(&mut self, lanes: Range<u64>) {
+        let width = usize::try_from(lanes.end - lanes.start).map_or(self.block, |width| width.min(self.block));
+        self.columns = vec![0; width * self.kernel.types.len()];
+        self.stride = width;
+        self.start_reductions();
+        for first in lanes.clone().step_by(width) {
+            let count = (lanes.end - first).min(width as u64) as usize;
+            self.first_lane = first;
+            let active = (0..width).map(|lane| lane < count).collect();
+            self.region(TOP, &active);
+        }
+        self.finish_reductions(&lanes);
+    }
+
+    fn reductions(&self) -> impl Iterator<Item = (crate::ir::ReduceOp, ParamId)> + use<'a> {
+        self.kernel.region(TOP).insts.iter().filter_map(|inst| match inst.op {
+            Op::Reduce { op, buffer, .. } => Some((op, buffer)),
+            _ => None,
+        })
+    }
+
+    fn start_reductions(&mut self) {
+        for (op, buffer) in self.reductions() {
+            self.partials[buffer.index()] = scalar::identity(op, self.kernel.param(buffer).ty());
+        }
+    }
+
+    fn finish_reductions(&mut self, lanes: &Range<u64>) {
+        let chunk = lanes.start / REDUCE_CHUNK as u64;
+        for (_, buffer) in self.reductions() {
+            debug_assert!(
+                lanes.end <= (chunk + 1) * REDUCE_CHUNK as u64,
+                "lanes {lanes:?} cross a chunk of reductions"
+            );
+            // SAFETY: the argument of a reduction has one entry for each chunk of the launch.
+            unsafe { self.elements(buffer).write(chunk, self.partials[buffer.index()]) };
+        }
+    }
+
+    fn region(&mut self, region: RegionId, active: &Mask) {
+        let kernel = self.kernel;
+        for inst in &kernel.region(region).insts {
+            self.instruction(inst, active);
+        }
+    }
+
+    fn instruction(&mut self, inst: &Inst, active: &Mask) {
+        let out = inst.first;
+        match inst.op {
+            Op::Const(_, bits) => self.fill(out, |_, _| bits),
+            Op::LaneIndex => self.fill(out, |frame, lane| u64::from((frame.first_lane + lane as u64) as u32)),
+            Op::Scalar(param) => {
+                let bits = self.arguments[param.index()].word & self.ty(out).bit_mask();
+                self.fill(out, |_, _| bits);
+            }
+            Op::Unary(op, a) => self.map(out, a, legal(scalar::unary_function(op, self.ty(a)))),
+            Op::Binary(op, a, b) => {
+                let function = legal(scalar::binary_function(op, self.ty(a)));
+                self.fill(out, |frame, lane| function(frame.at(a, lane), frame.at(b, lane)));
+            }
+            Op::Fma(a, b, c) => {
+                let function = legal(scalar::fma_function(self.ty(a)));
+                self.fill(out, |frame, lane| function(frame.at(a, lane), frame.at(b, lane), frame.at(c, lane)));
+            }
+            Op::Compare(op, a, b) => {
+                let function = scalar::compare_function(op, self.ty(a));
+                self.fill(out, |frame, lane| u64::from(function(frame.at(a, lane), frame.at(b, lane))));
+            }
+            Op::Select(mask, a, b) => {
+                self.fill(out, |frame, lane| scalar::select(frame.at(mask, lane), frame.at(a, lane), frame.at(b, lane)))
+            }
+            Op::Cast(to, a) => self.map(out, a, scalar::cast_function(self.ty(a), to)),
+            Op::Bitcast(to, a) => self.fill(out, |frame, lane| scalar::bitcast(to, frame.at(a, lane))),
+            Op::Load(buffer) => self.load(out, buffer, active),
+            Op::Gather { buffer, index, mask } => self.gather(out, buffer, index, &self.and(active, mask)),
+            Op::Store { buffer, value } => self.store(buffer, value, active),
+            Op::Scatter { reduce, buffer, index, value, mask } => {
+                let combine = reduce.map(|op| legal(scalar::reduce_function(op, self.ty(value))));
+                self.scatter(combine, buffer, index, value, &self.and(active, mask));
+            }
+            Op::Reduce { op, buffer, value } => {
+                let function = legal(scalar::reduce_function(op, self.ty(value)));
+                self.reduce(function, buffer, value, active);
+            }
+            Op::Loop { ref inits, condition, body } => self.run_loop(inst, inits, condition, body, active),
+            Op::If { condition, then_region, else_region } => {
+                self.run_if(inst, condition, then_region, else_region, active);
+            }
+        }
+    }
+
+    fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    fn at(&self, value: Value, lane: usize) -> u64 {
+        self.columns[value.index() * self.stride + lane]
+    }
+
+    fn set(&mut self, value: Value, lane: usize, bits: u64) {
+        self.columns[value.index() * self.stride + lane] = bits;
+    }
+
+    /// Computes a column lane by lane.
+    fn fill(&mut self, out: Value, function: impl Fn(&Self, usize) -> u64) {
+        for lane in 0..self.stride {
+            let bits = function(self, lane);
+            self.set(out, lane, bits);
+        }
+    }
+
+    fn map(&mut self, out: Value, a: Value, function: scalar::UnaryFn) {
+        self.fill(out, |frame, lane| function(frame.at(a, lane)));
+    }
+
+    /// The active lanes whose mask is on.
+    fn and(&self, active: &Mask, mask: Option<Value>) -> Mask {
+        let is_on = |lane| mask.is_none_or(|mask| self.at(mask, lane) != 0);
+        active.iter().enumerate().map(|(lane, &active)| active && is_on(lane)).collect()
+    }
+
+    fn elements(&self, buffer: ParamId) -> Elements {
+        Elements::new(self.arguments[buffer.index()], self.kernel.param(buffer).ty())
+    }
+
+    /// An index by value, so that a negative one is negative.
+    fn index(&self, index: Value, lane: usize) -> i128 {
+        let bits = self.at(index, lane);
+        let ty = self.ty(index);
+        if ty.is_signed_integer() { i128::from(scalar::cast(ty, Type::I64, bits) as i64) } else { i128::from(bits) }
+    }
+
+    fn load(&mut self, out: Value, buffer: ParamId, active: &Mask) {
+        let elements = self.elements(buffer);
+        for (lane, _) in active.iter().enumerate().filter(|(_, active)| **active) {
+            let index = self.first_lane + lane as u64;
+            elements.check("load", index.into());
+            // SAFETY: loaded buffers reach to the end of the range of lanes.
+            let bits = unsafe { elements.read(index) };
+            self.set(out, lane, bits);
+        }
+    }
+
+    fn store(&mut self, buffer: ParamId, value: Value, active: &Mask) {
+        let elements = self.elements(buffer);
+        for (lane, _) in active.iter().enumerate().filter(|(_, active)| **active) {
+            let index = self.first_lane + lane as u64;
+            elements.check("store", index.into());
+            // SAFETY: stored buffers reach to the end of the range of lanes.
+            unsafe { elements.write(index, self.at(value, lane)) };
+        }
+    }
+
+    fn gather(&mut self, out: Value, buffer: ParamId, index: Value, mask: &Mask) {
+        let elements = self.elements(buffer);
+        for (lane, &on) in mask.iter().enumerate() {
+            let bits = if on {
+                let index = self.index(index, lane);
+                elements.check("gather", index);
+                // SAFETY: indices of active lanes that are not masked off are in range.
+                unsafe { elements.read(index as u64) }
+            } else {
+                0
+            };
+            self.set(out, lane, bits);
+        }
+    }
+
+    fn scatter(&mut self, combine: Option<BinaryFn>, buffer: ParamId, index: Value, value: Value, mask: &Mask) {
+        let elements = self.elements(buffer);
+        for (lane, _) in mask.iter().enumerate().filter(|(_, on)| **on) {
+            let index = self.index(index, lane);
+            elements.check("scatter", index);
+            let bits = self.at(value, lane);
+            // SAFETY: indices of active lanes that are not masked off are in range.
+            unsafe {
+                match combine {
+                    Some(function) => elements.combine(index as u64, bits, function),
+                    None => elements.write(index as u64, bits),
+                }
+            }
+        }
+    }
+
+    fn reduce(&mut self, function: BinaryFn, buffer: ParamId, value: Value, active: &Mask) {
+        for (lane, _) in active.iter().enumerate().filter(|(_, active)| **active) {
+            let partial = &mut self.partials[buffer.index()];
+            *partial = function(*partial, self.columns[value.index() * self.stride + lane]);
+        }
+    }
+
+    fn run_loop(&mut self, inst: &Inst, inits: &[Value], condition: RegionId, body: RegionId, active: &Mask) {
+        let kernel = self.kernel;
+        let state = &kernel.region(condition).params;
+        let everywhere = vec![true; self.stride];
+        self.copy(state, inits, &everywhere);
+        let mut running = active.clone();
+        loop {
+            self.region(condition, &running);
+            running = self.and(&running, kernel.region(condition).yields.first().copied());
+            if !running.contains(&true) {
+                break;
+            }
+            self.region(body, &running);
+            self.copy(state, &kernel.region(body).yields, &running);
+        }
+        let results: Vec<Value> = inst.values().collect();
+        self.copy(&results, state, &everywhere);
+    }
+
+    fn run_if(&mut self, inst: &Inst, condition: Value, then_region: RegionId, else_region: RegionId, active: &Mask) {
+        let results: Vec<Value> = inst.values().collect();
+        let then_mask = self.and(active, Some(condition));
+        let else_mask: Mask = active.iter().zip(&then_mask).map(|(&active, &then)| active && !then).collect();
+        for (region, mask) in [(then_region, then_mask), (else_region, else_mask)] {
+            if mask.contains(&true) {
+                self.region(region, &mask);
+                let kernel = self.kernel;
+                self.copy(&results, &kernel.region(region).yields, &mask);
+            }
+        }
+    }
+
+    /// Copies columns where the mask is on, all at once: targets may be among the sources.
+    fn copy(&mut self, targets: &[Value], sources: &[Value], mask: &Mask) {
+        for (lane, _) in mask.iter().enumerate().filter(|(_, on)| **on) {
+            let bits: smallvec::SmallVec<[u64; 8]> = sources.iter().map(|&source| self.at(source, lane)).collect();
+            for (&target, bits) in targets.iter().zip(bits) {
+                self.set(target, lane, bits);
+            }
+        }
+    }
+}
+
+/// The function of an operation in a kernel that was verified.
+fn legal<F>(function: Option<F>) -> F {
+    function.expect("a valid kernel uses operations only on types that support them")
+}

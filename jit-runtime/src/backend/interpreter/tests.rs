@@ -1,0 +1,154 @@
+//! The interpreter against kernels whose results are worked out by hand.
+
+use super::*;
+use crate::ir::random::{Case, Input, Options};
+use crate::ir::{Access, BinaryOp, Builder, CompareOp, REDUCE_CHUNK, ReduceOp, Type};
+
+fn u32s(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    values.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+fn run(builder: Builder, width: usize, inputs: Vec<Input>) -> Vec<Vec<u8>> {
+    let kernel = builder.finish();
+    Case { seed: 0, kernel: kernel.clone(), width, inputs }.run(&prepare(kernel), None)
+}
+
+#[test]
+fn lanes_leave_a_loop_one_by_one() {
+    // Collatz steps until 1.
+    let mut b = Builder::new();
+    let (source, target) = (b.buffer(Type::U32, Access::Read), b.buffer(Type::U32, Access::Write));
+    let start = b.load(source);
+    let zero = b.constant(Type::U32, 0);
+    let (condition, state) = b.open_region(&[Type::U32, Type::U32]);
+    let one = b.constant(Type::U32, 1);
+    let goes_on = b.compare(CompareOp::Ne, state[0], one);
+    b.close_region(vec![goes_on]);
+    let (body, _) = b.open_region(&[]);
+    let odd = b.binary(BinaryOp::And, state[0], one);
+    let is_odd = b.compare(CompareOp::Eq, odd, one);
+    let three = b.constant(Type::U32, 3);
+    let up = b.fma(state[0], three, one);
+    let down = b.binary(BinaryOp::Shr, state[0], one);
+    let next = b.select(is_odd, up, down);
+    let steps = b.binary(BinaryOp::Add, state[1], one);
+    b.close_region(vec![next, steps]);
+    let results = b.loop_(vec![start, zero], condition, body);
+    b.store(target, results[1]);
+    let inputs = vec![Input::Buffer(u32s([1, 2, 3, 27, 6, 1])), Input::Buffer(u32s([0; 6]))];
+    assert_eq!(run(b, 6, inputs)[1], u32s([0, 1, 7, 111, 8, 0]));
+}
+
+#[test]
+fn loop_state_is_exchanged_at_once() {
+    let mut b = Builder::new();
+    let target = b.buffer(Type::U32, Access::Write);
+    let lane = b.lane_index();
+    let inits = [100, 200].map(|value| b.constant(Type::U32, value));
+    let zero = b.constant(Type::U32, 0);
+    let (condition, state) = b.open_region(&[Type::U32; 3]);
+    let goes_on = b.compare(CompareOp::Lt, state[2], lane);
+    b.close_region(vec![goes_on]);
+    let (body, _) = b.open_region(&[]);
+    let one = b.constant(Type::U32, 1);
+    let next = b.binary(BinaryOp::Add, state[2], one);
+    b.close_region(vec![state[1], state[0], next]);
+    let results = b.loop_(vec![inits[0], inits[1], zero], condition, body);
+    b.store(target, results[0]);
+    assert_eq!(run(b, 5, vec![Input::Buffer(u32s([0; 5]))])[0], u32s([100, 200, 100, 200, 100]));
+}
+
+#[test]
+fn lanes_that_are_off_touch_no_memory() {
+    let mut b = Builder::new();
+    let (table, target) = (b.buffer(Type::U32, Access::Read), b.buffer(Type::U32, Access::ReadWrite));
+    let lane = b.lane_index();
+    let limit = b.constant(Type::U32, 3);
+    let in_range = b.compare(CompareOp::Lt, lane, limit);
+    let (then_region, _) = b.open_region(&[]);
+    // Out of range on the other lanes, which would panic.
+    let gathered = b.gather(table, lane, None);
+    b.scatter(Some(ReduceOp::Add), target, lane, gathered, None);
+    b.close_region(vec![gathered]);
+    let (else_region, _) = b.open_region(&[]);
+    let masked = b.gather(table, lane, Some(in_range));
+    b.close_region(vec![masked]);
+    let results = b.if_(in_range, then_region, else_region);
+    let output = b.buffer(Type::U32, Access::Write);
+    b.store(output, results[0]);
+    let inputs = vec![Input::Buffer(u32s([5, 6, 7])), Input::Buffer(u32s([10, 20, 30])), Input::Buffer(u32s([9; 6]))];
+    let outputs = run(b, 6, inputs);
+    assert_eq!(outputs[1], u32s([15, 26, 37]));
+    assert_eq!(outputs[2], u32s([5, 6, 7, 0, 0, 0]));
+}
+
+#[test]
+fn reductions_over_several_chunks() {
+    let width = REDUCE_CHUNK * 2 + 5;
+    let mut b = Builder::new();
+    let (sum, most) = (b.buffer(Type::U32, Access::Reduce), b.buffer(Type::U32, Access::Reduce));
+    let lane = b.lane_index();
+    b.reduce(ReduceOp::Add, sum, lane);
+    b.reduce(ReduceOp::Max, most, lane);
+    let outputs = run(b, width, vec![Input::Buffer(u32s([0])), Input::Buffer(u32s([0]))]);
+    let expected = (0..width as u32).fold(0u32, u32::wrapping_add);
+    assert_eq!(outputs, [u32s([expected]), u32s([width as u32 - 1])]);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "gather: index -1 is out of range of a buffer of 3 u32 elements")]
+fn an_index_out_of_range_is_caught_in_debug_builds() {
+    let mut b = Builder::new();
+    let (table, target) = (b.buffer(Type::U32, Access::Read), b.buffer(Type::U32, Access::Write));
+    let index = b.constant(Type::I8, 0xff);
+    let gathered = b.gather(table, index, None);
+    b.store(target, gathered);
+    let _ = run(b, 1, vec![Input::Buffer(u32s([5, 6, 7])), Input::Buffer(u32s([0]))]);
+}
+
+#[test]
+fn scatters_of_many_threads_combine() {
+    let mut b = Builder::new();
+    let target = b.buffer(Type::U16, Access::ReadWrite);
+    let lane = b.lane_index();
+    let two = b.constant(Type::U32, 2);
+    let index = b.binary(BinaryOp::Rem, lane, two);
+    let one = b.constant(Type::U16, 1);
+    b.scatter(Some(ReduceOp::Add), target, index, one, None);
+    let executable = prepare(b.finish());
+    let mut counts = [0u64; 1];
+    let arguments = [RawArgument { word: counts.as_mut_ptr() as u64, length: 2 }];
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (executable, arguments) = (&executable, &arguments);
+            // SAFETY: the buffer outlives the scope, and all accesses are those of runs of one launch.
+            scope.spawn(move || unsafe { executable.run(thread * 1000..(thread + 1) * 1000, arguments) });
+        }
+    });
+    assert_eq!(counts[0], 2000 | 2000 << 16);
+}
+
+#[test]
+fn the_result_does_not_depend_on_how_lanes_are_divided() {
+    for seed in 0..60 {
+        let options = Options { reductions: false, ..Options::structured() };
+        let case = Case::new(seed, &options);
+        let executable = prepare(case.kernel.clone());
+        let whole = case.run(&executable, None);
+        for piece in [1, 7, 64] {
+            case.compare(&whole, &case.run(&executable, Some(piece))).unwrap();
+        }
+    }
+}
+
+#[test]
+fn random_kernels_compute_something() {
+    let mut distinct = std::collections::HashSet::new();
+    for seed in 0..60 {
+        let case = Case::new(seed, &Options::structured());
+        distinct.insert(case.run(&prepare(case.kernel.clone()), None));
+        assert_eq!(case.kernel, Case::new(seed, &Options::structured()).kernel);
+    }
+    assert!(distinct.len() > 50, "{}", distinct.len());
+}

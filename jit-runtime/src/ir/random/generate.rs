@@ -1,0 +1,417 @@
+//! The generator: a random walk over the builder.
+
+use super::values::Rng;
+use super::{Case, Input, Options};
+use crate::ir::builder::Builder;
+use crate::ir::kernel::{Access, ParamId, Value};
+use crate::ir::op::{BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+use crate::ir::scalar;
+use crate::ir::types::Type;
+
+/// Elements of a buffer that is gathered from or reduced into: few enough for every integer type to index them.
+const TABLE: usize = 50;
+
+/// How deep loops and branches nest.
+const MAX_DEPTH: usize = 3;
+
+/// Widths around those of vectors, so that tails of every kind occur.
+const WIDTHS: &[usize] = &[1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 257, 1000];
+
+/// A buffer that is scattered to. All scatters to one buffer agree on how, so that the order of lanes does not matter.
+#[derive(Clone, Copy)]
+struct Target {
+    param: ParamId,
+    ty: Type,
+    reduce: Option<ReduceOp>,
+    /// Distance between a lane's index and its element, where each lane has an element of its own.
+    own_element: Option<u32>,
+}
+
+struct Generator {
+    rng: Rng,
+    options: Options,
+    width: usize,
+    builder: Builder,
+    inputs: Vec<Input>,
+    /// Visible values by type.
+    pool: [Vec<Value>; Type::ALL.len()],
+    targets: Vec<Target>,
+    depth: usize,
+}
+
+/// Makes the case with a seed.
+pub(super) fn case(seed: u64, options: &Options) -> Case {
+    let mut rng = Rng::new(seed);
+    let width = options.width.unwrap_or_else(|| rng.choose(WIDTHS));
+    // Now and then more than one chunk of a reduction.
+    let wide = options.width.is_none() && options.reductions && rng.one_in(40);
+    let width = if wide { crate::ir::REDUCE_CHUNK + width } else { width };
+    let mut generator = Generator {
+        rng,
+        options: *options,
+        width,
+        builder: Builder::new(),
+        inputs: Vec::new(),
+        pool: Default::default(),
+        targets: Vec::new(),
+        depth: 0,
+    };
+    generator.top();
+    Case { seed, kernel: generator.builder.finish(), width, inputs: generator.inputs }
+}
+
+impl Generator {
+    fn top(&mut self) {
+        for _ in 0..1 + self.rng.below(4) {
+            self.load();
+        }
+        self.instructions(self.options.operations);
+        for ty in Type::ALL {
+            if let Some(&value) = self.pool[ty as usize].last() {
+                self.store(value);
+            }
+        }
+        for _ in 0..4 {
+            let ty = self.any_type();
+            let value = self.pick(ty);
+            self.store(value);
+        }
+        if self.options.reductions {
+            for _ in 0..self.rng.below(4) {
+                self.reduce();
+            }
+        }
+    }
+
+    fn instructions(&mut self, count: usize) {
+        for _ in 0..count {
+            self.instruction(count);
+        }
+    }
+
+    fn instruction(&mut self, budget: usize) {
+        match self.rng.below(32) {
+            0 => self.load(),
+            1 => self.scalar(),
+            2 => {
+                let lane = self.builder.lane_index();
+                self.add(lane);
+            }
+            3..=7 => self.unary(),
+            8..=16 => self.binary(),
+            17 | 18 => self.fma(),
+            19 | 20 => self.compare(),
+            21 | 22 => self.select(),
+            23..=25 => self.cast(),
+            26 => self.bitcast(),
+            27 | 28 if self.options.indexed_memory => self.gather(),
+            29 if self.options.indexed_memory => self.scatter(),
+            30 if self.options.structured && self.depth < MAX_DEPTH => self.branch(budget / 4),
+            31 if self.options.structured && self.depth < MAX_DEPTH => self.repeat(budget / 4),
+            _ => self.binary(),
+        }
+    }
+
+    // Operands.
+
+    fn any_type(&mut self) -> Type {
+        self.rng.choose(&Type::ALL)
+    }
+
+    fn type_that(&mut self, test: impl Fn(Type) -> bool) -> Type {
+        loop {
+            let ty = self.any_type();
+            if test(ty) {
+                return ty;
+            }
+        }
+    }
+
+    fn ty(&self, value: Value) -> Type {
+        self.builder.kernel().ty(value)
+    }
+
+    fn add(&mut self, value: Value) {
+        let ty = self.ty(value);
+        self.pool[ty as usize].push(value);
+    }
+
+    /// A visible value of the type, rather a young one; a constant now and then.
+    fn pick(&mut self, ty: Type) -> Value {
+        let count = self.pool[ty as usize].len();
+        if count == 0 || self.rng.one_in(8) {
+            return self.constant(ty);
+        }
+        let back = self.rng.below(count).min(self.rng.below(count));
+        self.pool[ty as usize][count - 1 - back]
+    }
+
+    fn constant(&mut self, ty: Type) -> Value {
+        let bits = self.rng.value(ty);
+        let value = self.builder.constant(ty, bits);
+        self.add(value);
+        value
+    }
+
+    /// A value whose sign and bits are determined: 1 in place of NaN.
+    fn without_nan(&mut self, value: Value) -> Value {
+        let ty = self.ty(value);
+        if !ty.is_float() {
+            return value;
+        }
+        let is_nan = self.builder.compare(CompareOp::Ne, value, value);
+        let one = self.builder.constant(ty, scalar::cast(Type::U8, ty, 1));
+        self.builder.select(is_nan, one, value)
+    }
+
+    /// An index below [`TABLE`], of any integer type.
+    fn table_index(&mut self) -> Value {
+        let ty = self.type_that(Type::is_integer);
+        let any = self.pick(ty);
+        let length = self.builder.constant(ty, TABLE as u64);
+        let remainder = self.builder.binary(BinaryOp::Rem, any, length);
+        if ty.is_signed_integer() { self.builder.unary(UnaryOp::Abs, remainder) } else { remainder }
+    }
+
+    fn mask(&mut self) -> Option<Value> {
+        if self.rng.one_in(2) { Some(self.pick(Type::Bool)) } else { None }
+    }
+
+    /// An index into a table, in range unless the mask that comes with it is off.
+    fn table_access(&mut self) -> (Value, Option<Value>) {
+        if !self.rng.one_in(3) {
+            return (self.table_index(), self.mask());
+        }
+        let ty = self.type_that(Type::is_unsigned_integer);
+        let any = self.pick(ty);
+        let length = self.builder.constant(ty, TABLE as u64);
+        let in_range = self.builder.compare(CompareOp::Lt, any, length);
+        (any, Some(in_range))
+    }
+
+    // Parameters.
+
+    fn buffer(&mut self, ty: Type, access: Access, elements: usize) -> ParamId {
+        let mut bytes = Vec::new();
+        for _ in 0..elements {
+            bytes.extend_from_slice(&self.rng.value(ty).to_le_bytes()[..ty.size_bytes()]);
+        }
+        self.inputs.push(Input::Buffer(bytes));
+        self.builder.buffer(ty, access)
+    }
+
+    fn load(&mut self) {
+        let ty = self.any_type();
+        let buffer = self.buffer(ty, Access::Read, self.width);
+        let value = self.builder.load(buffer);
+        self.add(value);
+    }
+
+    fn scalar(&mut self) {
+        let ty = self.any_type();
+        let bits = self.rng.value(ty);
+        self.inputs.push(Input::Scalar(bits));
+        let param = self.builder.scalar_param(ty);
+        let value = self.builder.scalar(param);
+        self.add(value);
+    }
+
+    fn store(&mut self, value: Value) {
+        let buffer = self.buffer(self.ty(value), Access::Write, self.width);
+        self.builder.store(buffer, value);
+    }
+
+    // Element-wise operations.
+
+    fn unary(&mut self) {
+        let op = self.rng.choose(UnaryOp::ALL);
+        if op.is_transcendental() && !self.options.transcendental {
+            return self.binary();
+        }
+        let ty = self.type_that(|ty| scalar::is_supported_unary(op, ty));
+        let a = self.pick(ty);
+        let value = self.builder.unary(op, a);
+        self.add(value);
+    }
+
+    fn binary(&mut self) {
+        let op = self.rng.choose(BinaryOp::ALL);
+        let ty = self.type_that(|ty| scalar::is_supported_binary(op, ty));
+        let a = self.pick(ty);
+        let mut b = self.pick(ty);
+        if op == BinaryOp::CopySign {
+            b = self.without_nan(b);
+        }
+        let value = self.builder.binary(op, a, b);
+        self.add(value);
+    }
+
+    fn fma(&mut self) {
+        let ty = self.type_that(scalar::is_supported_fma);
+        let (a, b, c) = (self.pick(ty), self.pick(ty), self.pick(ty));
+        let value = self.builder.fma(a, b, c);
+        self.add(value);
+    }
+
+    fn compare(&mut self) {
+        let op = self.rng.choose(CompareOp::ALL);
+        let ty = self.any_type();
+        let (a, b) = (self.pick(ty), self.pick(ty));
+        let value = self.builder.compare(op, a, b);
+        self.add(value);
+    }
+
+    fn select(&mut self) {
+        let ty = self.any_type();
+        let (mask, a, b) = (self.pick(Type::Bool), self.pick(ty), self.pick(ty));
+        let value = self.builder.select(mask, a, b);
+        self.add(value);
+    }
+
+    fn cast(&mut self) {
+        let (from, to) = (self.any_type(), self.any_type());
+        let a = self.pick(from);
+        let value = self.builder.cast(to, a);
+        self.add(value);
+    }
+
+    fn bitcast(&mut self) {
+        let from = self.any_type();
+        let to = self.type_that(|to| scalar::is_supported_bitcast(from, to));
+        let a = self.pick(from);
+        let a = if to == from { a } else { self.without_nan(a) };
+        let value = self.builder.bitcast(to, a);
+        self.add(value);
+    }
+
+    // Memory.
+
+    fn gather(&mut self) {
+        let ty = self.any_type();
+        let buffer = self.buffer(ty, Access::Read, TABLE);
+        let (index, mask) = self.table_access();
+        let value = self.builder.gather(buffer, index, mask);
+        self.add(value);
+    }
+
+    fn scatter(&mut self) {
+        let target = if self.targets.is_empty() || self.rng.one_in(2) { self.new_target() } else { self.any_target() };
+        let value = self.pick(target.ty);
+        let (index, mask) = match target.own_element {
+            Some(offset) => {
+                let lane = self.builder.lane_index();
+                let offset = self.builder.constant(Type::U32, offset.into());
+                (self.builder.binary(BinaryOp::Add, lane, offset), self.mask())
+            }
+            None => self.table_access(),
+        };
+        self.builder.scatter(target.reduce, target.param, index, value, mask);
+    }
+
+    fn any_target(&mut self) -> Target {
+        self.rng.choose(&self.targets)
+    }
+
+    fn new_target(&mut self) -> Target {
+        let ty = self.any_type();
+        let op = self.rng.choose(ReduceOp::ALL);
+        let reduce = if self.rng.one_in(2) && scalar::is_supported_reduce(op, ty) { Some(op) } else { None };
+        // Sums and products of floats depend on the order, so each lane has an element of its own.
+        let is_ordered = match reduce {
+            None => true,
+            Some(op) => ty.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul),
+        };
+        let own_element = if is_ordered { Some(self.rng.below(20) as u32) } else { None };
+        let elements = own_element.map_or(TABLE, |offset| self.width + offset as usize + 3);
+        let param = self.buffer(ty, Access::ReadWrite, elements);
+        let target = Target { param, ty, reduce, own_element };
+        self.targets.push(target);
+        target
+    }
+
+    fn reduce(&mut self) {
+        let op = self.rng.choose(ReduceOp::ALL);
+        let ty = self.type_that(|ty| scalar::is_supported_reduce(op, ty));
+        let mut value = self.pick(ty);
+        if ty.is_float() && op == ReduceOp::Mul || ty.is_float() && ty.bits() == 16 && op == ReduceOp::Add {
+            return;
+        }
+        if ty.is_float() && op == ReduceOp::Add {
+            // Sums of small whole numbers are exact, so that their order does not matter.
+            let small = self.pick(Type::I8);
+            value = self.builder.cast(ty, small);
+        }
+        let buffer = self.buffer(ty, Access::Reduce, 1);
+        self.builder.reduce(op, buffer, value);
+    }
+
+    // Control flow.
+
+    fn visible(&self) -> [usize; Type::ALL.len()] {
+        std::array::from_fn(|ty| self.pool[ty].len())
+    }
+
+    fn hide_since(&mut self, visible: [usize; Type::ALL.len()]) {
+        for (pool, count) in self.pool.iter_mut().zip(visible) {
+            pool.truncate(count);
+        }
+    }
+
+    fn some_types(&mut self) -> Vec<Type> {
+        (0..self.rng.below(4)).map(|_| self.any_type()).collect()
+    }
+
+    fn branch(&mut self, budget: usize) {
+        let condition = self.pick(Type::Bool);
+        let types = self.some_types();
+        let visible = self.visible();
+        self.depth += 1;
+        let [then_region, else_region] = [(); 2].map(|()| {
+            let (region, _) = self.builder.open_region(&[]);
+            self.instructions(budget);
+            let yields = types.iter().map(|&ty| self.pick(ty)).collect();
+            self.builder.close_region(yields);
+            self.hide_since(visible);
+            region
+        });
+        self.depth -= 1;
+        let results = self.builder.append(Op::If { condition, then_region, else_region }, &types);
+        results.into_iter().for_each(|value| self.add(value));
+    }
+
+    /// A loop whose first state counts up to a bound that differs between lanes.
+    fn repeat(&mut self, budget: usize) {
+        let mut types = vec![Type::U32];
+        types.extend(self.some_types());
+        let any = self.pick(Type::U32);
+        let most = self.builder.constant(Type::U32, 6);
+        let bound = self.builder.binary(BinaryOp::Rem, any, most);
+        let mut inits = vec![self.builder.constant(Type::U32, 0)];
+        inits.extend(types[1..].iter().map(|&ty| self.pick(ty)));
+        let visible = self.visible();
+        self.depth += 1;
+
+        let (condition, state) = self.builder.open_region(&types);
+        state[1..].iter().for_each(|&value| self.add(value));
+        self.instructions(budget / 4);
+        let mut goes_on = self.builder.compare(CompareOp::Lt, state[0], bound);
+        if self.rng.one_in(2) {
+            let other = self.pick(Type::Bool);
+            goes_on = self.builder.binary(BinaryOp::And, goes_on, other);
+        }
+        self.builder.close_region(vec![goes_on]);
+
+        let (body, _) = self.builder.open_region(&[]);
+        self.add(state[0]);
+        self.instructions(budget);
+        let one = self.builder.constant(Type::U32, 1);
+        let mut yields = vec![self.builder.binary(BinaryOp::Add, state[0], one)];
+        yields.extend(types[1..].iter().map(|&ty| self.pick(ty)));
+        self.builder.close_region(yields);
+
+        self.hide_since(visible);
+        self.depth -= 1;
+        let results = self.builder.loop_(inits, condition, body);
+        results.into_iter().for_each(|value| self.add(value));
+    }
+}

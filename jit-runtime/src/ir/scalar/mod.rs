@@ -1,0 +1,256 @@
+//! Arithmetic on one value: the meaning of every operation, as a function from carriers to a carrier.
+//!
+//! A carrier is a `u64` whose low bits are those of the value; the bits above are zero. This module is the one place
+//! that says which operation exists for which type: an operation is legal where its table has a function. The verifier,
+//! the front end, constant folding, the interpreter and the generator of random kernels all ask here.
+//!
+//! Always holds: every function is total and deterministic up to the payload and sign of a NaN.
+
+mod cast;
+mod element;
+mod float;
+mod integer;
+
+use half::{bf16, f16};
+
+use super::math;
+use super::op::{BinaryOp, CompareOp, ReduceOp, UnaryOp};
+use super::types::Type;
+
+pub use cast::cast_function;
+
+/// A function of one carrier.
+pub type UnaryFn = fn(u64) -> u64;
+/// A function of two carriers.
+pub type BinaryFn = fn(u64, u64) -> u64;
+/// A function of three carriers.
+pub type TernaryFn = fn(u64, u64, u64) -> u64;
+/// A predicate of two carriers.
+pub type CompareFn = fn(u64, u64) -> bool;
+
+/// Calls a generic function with the Rust type of an element type.
+macro_rules! by_type {
+    ($ty:expr, bool: $bool:expr, integer: $integer:ident, float: $float:ident, ($($arg:expr),*)) => {
+        match $ty {
+            Type::Bool => $bool,
+            Type::I8 => $integer::<i8>($($arg),*),
+            Type::I16 => $integer::<i16>($($arg),*),
+            Type::I32 => $integer::<i32>($($arg),*),
+            Type::I64 => $integer::<i64>($($arg),*),
+            Type::U8 => $integer::<u8>($($arg),*),
+            Type::U16 => $integer::<u16>($($arg),*),
+            Type::U32 => $integer::<u32>($($arg),*),
+            Type::U64 => $integer::<u64>($($arg),*),
+            Type::F16 => $float::<f16>($($arg),*),
+            Type::BF16 => $float::<bf16>($($arg),*),
+            Type::F32 => $float::<f32>($($arg),*),
+            Type::F64 => $float::<f64>($($arg),*),
+        }
+    };
+}
+
+/// The function of an operation on one value, if the type supports it.
+#[must_use]
+pub fn unary_function(op: UnaryOp, ty: Type) -> Option<UnaryFn> {
+    use float::unary as of_float;
+    use integer::unary as of_integer;
+    if op.is_transcendental() {
+        return math::function(op, ty);
+    }
+    by_type!(ty, bool: bool_unary(op), integer: of_integer, float: of_float, (op))
+}
+
+/// The function of an operation on two values, if the type supports it.
+#[must_use]
+pub fn binary_function(op: BinaryOp, ty: Type) -> Option<BinaryFn> {
+    use float::binary as of_float;
+    use integer::binary as of_integer;
+    by_type!(ty, bool: bool_binary(op), integer: of_integer, float: of_float, (op))
+}
+
+/// The function `a * b + c`, if the type supports it.
+#[must_use]
+pub fn fma_function(ty: Type) -> Option<TernaryFn> {
+    use float::fma as of_float;
+    use integer::fma as of_integer;
+    by_type!(ty, bool: None, integer: of_integer, float: of_float, ())
+}
+
+/// The function of a comparison; every type supports all of them.
+#[must_use]
+pub fn compare_function(op: CompareOp, ty: Type) -> CompareFn {
+    use element::compare as of_element;
+    by_type!(ty, bool: of_element::<bool>(op), integer: of_element, float: of_element, (op))
+}
+
+/// The function that combines two values in a reduction, if the type supports it.
+#[must_use]
+pub fn reduce_function(op: ReduceOp, ty: Type) -> Option<BinaryFn> {
+    binary_function(op.as_binary(), ty)
+}
+
+fn bool_unary(op: UnaryOp) -> Option<UnaryFn> {
+    match op {
+        UnaryOp::Not => Some(|a| a ^ 1),
+        _ => None,
+    }
+}
+
+fn bool_binary(op: BinaryOp) -> Option<BinaryFn> {
+    match op {
+        BinaryOp::And => Some(|a, b| a & b),
+        BinaryOp::Or => Some(|a, b| a | b),
+        BinaryOp::Xor => Some(|a, b| a ^ b),
+        _ => None,
+    }
+}
+
+/// An operation on one value.
+///
+/// # Panics
+///
+/// Where the type does not support the operation, see [`is_supported_unary`].
+#[must_use]
+pub fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
+    match unary_function(op, ty) {
+        Some(function) => function(a),
+        None => unsupported(&op, ty),
+    }
+}
+
+/// An operation on two values.
+///
+/// # Panics
+///
+/// Where the type does not support the operation, see [`is_supported_binary`].
+#[must_use]
+pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
+    match binary_function(op, ty) {
+        Some(function) => function(a, b),
+        None => unsupported(&op, ty),
+    }
+}
+
+/// `a * b + c`, rounded once for floats.
+///
+/// # Panics
+///
+/// Where the type does not support it, see [`is_supported_fma`].
+#[must_use]
+pub fn fma(ty: Type, a: u64, b: u64, c: u64) -> u64 {
+    match fma_function(ty) {
+        Some(function) => function(a, b, c),
+        None => unsupported(&"Fma", ty),
+    }
+}
+
+/// A comparison.
+#[must_use]
+pub fn compare(op: CompareOp, ty: Type, a: u64, b: u64) -> bool {
+    compare_function(op, ty)(a, b)
+}
+
+/// The second operand where the first is true, else the third.
+#[must_use]
+pub fn select(mask: u64, a: u64, b: u64) -> u64 {
+    if mask != 0 { a } else { b }
+}
+
+/// Conversion by value.
+#[must_use]
+pub fn cast(from: Type, to: Type, bits: u64) -> u64 {
+    cast_function(from, to)(bits)
+}
+
+/// The same bits as another type of the same size, see [`is_supported_bitcast`].
+#[must_use]
+pub fn bitcast(to: Type, bits: u64) -> u64 {
+    bits & to.bit_mask()
+}
+
+/// Combines two values of a reduction.
+///
+/// # Panics
+///
+/// Where the type does not support the operation, see [`is_supported_reduce`].
+#[must_use]
+pub fn reduce(op: ReduceOp, ty: Type, a: u64, b: u64) -> u64 {
+    binary(op.as_binary(), ty, a, b)
+}
+
+/// The value that a reduction starts from; the result of an empty one. For a sum of floats it is +0.
+///
+/// # Panics
+///
+/// Where the type does not support the operation, see [`is_supported_reduce`].
+#[must_use]
+pub fn identity(op: ReduceOp, ty: Type) -> u64 {
+    assert!(is_supported_reduce(op, ty), "{op:?} reduces no {ty}");
+    let all_ones = ty.bit_mask();
+    let sign = 1 << (ty.bits() - 1);
+    match op {
+        ReduceOp::Add | ReduceOp::Or => 0,
+        ReduceOp::And => all_ones,
+        ReduceOp::Mul => cast(Type::U64, ty, 1),
+        ReduceOp::Min if ty.is_float() => infinity(ty),
+        ReduceOp::Max if ty.is_float() => infinity(ty) | sign,
+        ReduceOp::Min if ty.is_signed_integer() => all_ones ^ sign,
+        ReduceOp::Max if ty.is_signed_integer() => sign,
+        ReduceOp::Min => all_ones,
+        ReduceOp::Max => 0,
+    }
+}
+
+fn infinity(ty: Type) -> u64 {
+    cast(Type::F64, ty, f64::INFINITY.to_bits())
+}
+
+/// Whether an operation on one value exists for a type.
+#[must_use]
+pub fn is_supported_unary(op: UnaryOp, ty: Type) -> bool {
+    unary_function(op, ty).is_some()
+}
+
+/// Whether an operation on two values exists for a type.
+#[must_use]
+pub fn is_supported_binary(op: BinaryOp, ty: Type) -> bool {
+    binary_function(op, ty).is_some()
+}
+
+/// Whether `a * b + c` exists for a type: all but `bool`.
+#[must_use]
+pub fn is_supported_fma(ty: Type) -> bool {
+    ty != Type::Bool
+}
+
+/// Whether a comparison exists for a type: always.
+#[must_use]
+pub fn is_supported_compare(_op: CompareOp, _ty: Type) -> bool {
+    true
+}
+
+/// Whether a reduction exists for a type.
+#[must_use]
+pub fn is_supported_reduce(op: ReduceOp, ty: Type) -> bool {
+    reduce_function(op, ty).is_some()
+}
+
+/// Whether a conversion by value exists: between all types.
+#[must_use]
+pub fn is_supported_cast(_from: Type, _to: Type) -> bool {
+    true
+}
+
+/// Whether bits of one type may be read as the other: the sizes are equal and neither, or both, are `bool`.
+#[must_use]
+pub fn is_supported_bitcast(from: Type, to: Type) -> bool {
+    from.bits() == to.bits()
+}
+
+#[cold]
+fn unsupported(op: &dyn std::fmt::Debug, ty: Type) -> ! {
+    unreachable!("{op:?} does not exist for {ty}")
+}
+
+#[cfg(test)]
+mod tests;

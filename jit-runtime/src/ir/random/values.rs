@@ -15,7 +15,7 @@ impl Rng {
     }
 
     /// 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,7 +25,7 @@ impl Rng {
 
     /// A number below the bound, which is not 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
+        (self.bits() % bound as u64) as usize
     }
 
     /// True once in so many times.
@@ -43,7 +43,7 @@ impl Rng {
         match self.below(3) {
             0 => self.corner(ty),
             1 => self.small(ty),
-            _ => self.next() & ty.bit_mask(),
+            _ => self.bits() & ty.bit_mask(),
         }
     }
 
@@ -52,7 +52,7 @@ impl Rng {
         let sign = 1 << (ty.bits() - 1);
         if !ty.is_float() {
             // 0, 1, all ones (-1), the least and the greatest, and numbers near the width for shifts.
-            let near_width = u64::from(ty.bits()) + self.next() % 3 - 1;
+            let near_width = u64::from(ty.bits()) + self.bits() % 3 - 1;
             return self.choose(&[0, 1, mask, sign, mask ^ sign, 1 ^ sign, near_width]) & mask;
         }
         let infinity = scalar::cast(Type::F64, ty, f64::INFINITY.to_bits());

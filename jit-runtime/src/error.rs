@@ -20,6 +20,8 @@ pub enum ErrorKind {
     Configuration,
     /// A backend could not turn a kernel into code.
     Compile,
+    /// A launch broke off: its results are not there.
+    Launch,
     /// Text that is no kernel.
     Parse,
     /// A file or stream failed.

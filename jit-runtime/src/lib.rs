@@ -3,10 +3,24 @@
 //! | step | module |
 //! |---|---|
 //! | describe what one lane computes | [`ir`] |
+//! | find the code of a kernel that was compiled before | [`cache`] |
 //! | turn it into code, or interpret it | [`backend`] |
+//! | run it over all lanes, on all cores, in the order of the data | [`launch`] |
+//! | hold the data | [`memory`] |
+//!
+//! Beside the way of the data stand [`device`] (where things run), [`config`] (the environment), [`stats`] (what
+//! happened), [`log`] and [`dump`] (what is said about it).
 
 pub mod backend;
+pub mod cache;
+pub mod config;
+pub mod device;
+pub mod dump;
 mod error;
 pub mod ir;
+pub mod launch;
+pub mod log;
+pub mod memory;
+pub mod stats;
 
 pub use error::{Error, ErrorKind};

@@ -5,7 +5,11 @@
 
 use std::ops::Range;
 
+mod choose;
 pub mod interpreter;
+
+pub(crate) use choose::render;
+pub use choose::{Capabilities, capabilities, compile};
 
 /// What a kernel's code does that the kernel itself does not say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

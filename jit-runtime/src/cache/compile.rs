@@ -1,0 +1,38 @@
+//! On a miss: kernel → passes → backend → code.
+
+use std::panic::Location;
+use std::time::Instant;
+
+use crate::backend::{self, CodeOptions};
+use crate::device::Device;
+use crate::ir::Kernel;
+use crate::log::{self, Level};
+use crate::{Error, dump, stats};
+
+use super::entry::{Entry, Origin};
+
+/// Compiles a kernel as the scheduler built it.
+pub(super) fn compile(
+    hash: u64,
+    device: Device,
+    kernel: Kernel,
+    options: CodeOptions,
+    label: &'static str,
+    site: Option<&'static Location<'static>>,
+) -> Result<Entry, Error> {
+    let started = Instant::now();
+    let optimised = kernel.clone();
+    let executable = backend::compile(device, &optimised, options).map_err(|error| match site {
+        Some(site) if error.site().is_none() => error.at(site),
+        _ => error,
+    })?;
+    let compile_time = started.elapsed();
+    stats::count_compile(compile_time);
+    let entry = Entry::new(kernel, executable, &Origin { hash, device, options, label, site, compile_time });
+    log::emit(Level::Info, || {
+        let facts = &entry.facts;
+        format!("compiled `{label}` ({hash:016x}): {} ops, {} bytes, {compile_time:?}", facts.ops, facts.code_bytes)
+    });
+    dump::compiled(&entry, &optimised);
+    Ok(entry)
+}

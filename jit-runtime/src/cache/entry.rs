@@ -1,0 +1,147 @@
+//! A cached kernel: its key, its code, and what launches need to know about it.
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::backend::{CodeOptions, Executable};
+use crate::device::Device;
+use crate::ir::{Access, Kernel, Op, Param, ReduceOp, Type};
+use crate::launch::cost::Cost;
+
+use super::CacheEntry;
+
+/// A kernel with its code.
+pub(crate) struct Entry {
+    pub(crate) kernel: Kernel,
+    pub(crate) options: CodeOptions,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) executable: Box<dyn Executable>,
+    pub(crate) cost: Cost,
+    pub(crate) launches: AtomicU64,
+    /// The clock of the cache when the entry was last asked for.
+    pub(super) last_used: AtomicU64,
+}
+
+/// What does not change about a cached kernel; statistics keep it longer than the code.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) label: &'static str,
+    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) hash: u64,
+    pub(crate) device: Device,
+    pub(crate) ops: usize,
+    pub(crate) params: Vec<ParamFacts>,
+    /// Whether any parameter receives a reduction.
+    pub(crate) reduces: bool,
+    pub(crate) lanes_per_step: usize,
+    pub(crate) code_bytes: usize,
+    pub(crate) compile_time: Duration,
+}
+
+/// What a kernel does with one parameter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ParamFacts {
+    pub(crate) ty: Type,
+    pub(crate) is_buffer: bool,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    /// Accessed at the lane's own index, so that it has to be as long as the launch is wide.
+    pub(crate) by_lane: bool,
+    pub(crate) reduction: Option<ReduceOp>,
+}
+
+/// What is said about a new kernel.
+pub(super) struct Origin {
+    pub(super) hash: u64,
+    pub(super) device: Device,
+    pub(super) options: CodeOptions,
+    pub(super) label: &'static str,
+    pub(super) site: Option<&'static Location<'static>>,
+    pub(super) compile_time: Duration,
+}
+
+impl Entry {
+    /// A new entry for a kernel as the scheduler built it and its code.
+    pub(super) fn new(kernel: Kernel, executable: Box<dyn Executable>, origin: &Origin) -> Entry {
+        let params = param_facts(&kernel);
+        let facts = Facts {
+            label: origin.label,
+            site: origin.site,
+            hash: origin.hash,
+            device: origin.device,
+            ops: kernel.op_count(),
+            reduces: params.iter().any(|param| param.reduction.is_some()),
+            params,
+            lanes_per_step: executable.lanes_per_step(),
+            code_bytes: executable.code_bytes(),
+            compile_time: origin.compile_time,
+        };
+        // Only interpreted kernels have no code.
+        let cost = Cost::new(facts.ops, kernel.has_loop(), facts.code_bytes == 0, facts.lanes_per_step);
+        Entry {
+            kernel,
+            options: origin.options,
+            facts: Arc::new(facts),
+            executable,
+            cost,
+            launches: AtomicU64::new(0),
+            last_used: AtomicU64::new(0),
+        }
+    }
+
+    /// An entry that stands in no cache.
+    #[cfg(test)]
+    pub(crate) fn for_test(kernel: Kernel, executable: Box<dyn Executable>) -> Entry {
+        let (device, options) = (Device::Interpreter, CodeOptions::default());
+        let origin = Origin { hash: 0, device, options, label: "test", site: None, compile_time: Duration::ZERO };
+        Entry::new(kernel, executable, &origin)
+    }
+
+    /// Whether this is the code of a kernel.
+    pub(super) fn is_for(&self, device: Device, options: CodeOptions, kernel: &Kernel) -> bool {
+        self.facts.device == device && self.options == options && self.kernel == *kernel
+    }
+
+    pub(super) fn describe(&self) -> CacheEntry {
+        CacheEntry {
+            label: self.facts.label,
+            hash: self.facts.hash,
+            device: self.facts.device,
+            ops: self.facts.ops,
+            code_bytes: self.facts.code_bytes,
+            compile_time: self.facts.compile_time,
+            launches: self.launches.load(Ordering::Relaxed),
+            ns_per_lane: self.cost.ns_per_lane(),
+        }
+    }
+}
+
+fn param_facts(kernel: &Kernel) -> Vec<ParamFacts> {
+    let mut params: Vec<ParamFacts> = kernel.params.iter().map(declared).collect();
+    for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+        match inst.op {
+            Op::Load(buffer) | Op::Store { buffer, .. } => params[buffer.index()].by_lane = true,
+            Op::Reduce { op, buffer, .. } => params[buffer.index()].reduction = Some(op),
+            _ => {}
+        }
+    }
+    params
+}
+
+/// What the declaration of a parameter says.
+fn declared(param: &Param) -> ParamFacts {
+    let access = match param {
+        Param::Buffer { access, .. } => Some(*access),
+        Param::Scalar { .. } => None,
+    };
+    ParamFacts {
+        ty: param.ty(),
+        is_buffer: access.is_some(),
+        reads: matches!(access, Some(Access::Read | Access::ReadWrite)),
+        writes: matches!(access, Some(Access::Write | Access::ReadWrite | Access::Reduce)),
+        by_lane: false,
+        reduction: None,
+    }
+}

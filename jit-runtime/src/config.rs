@@ -1,0 +1,344 @@
+//! Settings from the environment: one table of variables, read once.
+//!
+//! A bad value is an error that names the variable and what it takes. It is not fatal when it is found, deep inside
+//! something that cannot fail; the first call that can fail returns it, and so does [`check`].
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use crate::device::Device;
+use crate::dump::{Form, Forms};
+use crate::log::Level;
+use crate::{Error, ErrorKind};
+
+/// An environment variable that this library reads.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: &'static str,
+    /// What holds where it is not set.
+    pub default: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    apply: fn(&mut Config, &str) -> Result<(), Refused>,
+}
+
+/// Every environment variable that this library reads.
+pub const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "JIT_DEVICE",
+        takes: "`cpu` (or `llvm`) or `interpreter`",
+        default: "cpu",
+        doc: "where arrays are computed",
+        apply: |config, text| {
+            config.device = Some(Device::from_name(text).ok_or(Refused::One(&["cpu", "llvm", "interpreter"]))?);
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_THREADS",
+        takes: "a number from 1 to 1024",
+        default: "the number of cores",
+        doc: "threads that run launches, the one that waits included",
+        apply: |config, text| {
+            config.threads = Some(number(text, 1, 1024)?);
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_LOG",
+        takes: "`off`, `error`, `warn`, `info`, `debug` or `trace`",
+        default: "warn",
+        doc: "what is written to standard error",
+        apply: |config, text| {
+            let level = Level::ALL.into_iter().find(|level| level.name() == text);
+            config.log_level = level.ok_or(Refused::One(&["off", "error", "warn", "info", "debug", "trace"]))?;
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_DUMP",
+        takes: "a list, separated by commas, of `trace`, `ir`, `llvm` and `asm`",
+        default: "nothing",
+        doc: "forms of each new kernel to write down",
+        apply: |config, text| {
+            for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+                let form = Form::from_name(name).ok_or(Refused::Part(name.into(), Form::NAMES))?;
+                config.dump.insert(form);
+            }
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_DUMP_DIR",
+        takes: "a folder",
+        default: "none: standard error",
+        doc: "where `JIT_DUMP` writes one file for each kernel and form",
+        apply: |config, text| {
+            config.dump_dir = Some(PathBuf::from(text));
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_CACHE",
+        takes: "`on` or `off`",
+        default: "on",
+        doc: "whether kernels are kept for later launches",
+        apply: |config, text| {
+            config.is_cache_on = switch(text)?;
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_CACHE_MEM_MAX",
+        takes: "a number from 1 on",
+        default: "4096",
+        doc: "kernels that are kept in memory",
+        apply: |config, text| {
+            config.cache_mem_max = number(text, 1, usize::MAX)?;
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_DEBUG",
+        takes: "`on` or `off`",
+        default: "off",
+        doc: "bounds checks and source lines",
+        apply: |config, text| {
+            config.is_debug_on = switch(text)?;
+            Ok(())
+        },
+    },
+    Variable {
+        name: "JIT_LLVM_PATH",
+        takes: "the path of the shared library of LLVM 22, or its folder",
+        default: "searched for",
+        doc: "which LLVM generates code",
+        apply: |config, text| {
+            config.llvm_path = Some(PathBuf::from(text));
+            Ok(())
+        },
+    },
+];
+
+/// The settings; the defaults where a variable is not set or has a bad value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Config {
+    pub(crate) device: Option<Device>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) log_level: Level,
+    pub(crate) dump: Forms,
+    pub(crate) dump_dir: Option<PathBuf>,
+    pub(crate) is_cache_on: bool,
+    pub(crate) cache_mem_max: usize,
+    pub(crate) is_debug_on: bool,
+    pub(crate) llvm_path: Option<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            device: None,
+            threads: None,
+            log_level: Level::Warn,
+            dump: Forms::default(),
+            dump_dir: None,
+            is_cache_on: true,
+            cache_mem_max: 4096,
+            is_debug_on: false,
+            llvm_path: None,
+        }
+    }
+}
+
+/// Why a value is refused.
+enum Refused {
+    /// It is not what the variable takes.
+    Plain,
+    /// It is none of these words.
+    One(&'static [&'static str]),
+    /// A part of it is none of these words.
+    Part(String, &'static [&'static str]),
+}
+
+struct BadValue {
+    message: String,
+    hint: String,
+}
+
+static LOADED: LazyLock<(Config, Option<BadValue>)> = LazyLock::new(|| load(|name| std::env::var_os(name)));
+
+/// The settings.
+pub(crate) fn get() -> &'static Config {
+    &LOADED.0
+}
+
+/// Whether `JIT_DEBUG` asks for bounds checks and source lines.
+#[must_use]
+pub fn is_debug_on() -> bool {
+    get().is_debug_on
+}
+
+/// The library that `JIT_LLVM_PATH` names.
+#[must_use]
+pub fn llvm_path() -> Option<&'static std::path::Path> {
+    get().llvm_path.as_deref()
+}
+
+/// Whether every variable in the environment has a value that it takes.
+///
+/// # Errors
+///
+/// [`ErrorKind::Configuration`], naming the first variable that has not, what it takes, and what may have been meant.
+pub fn check() -> Result<(), Error> {
+    match &LOADED.1 {
+        None => Ok(()),
+        Some(bad) => Err(bad.error()),
+    }
+}
+
+impl BadValue {
+    #[cold]
+    fn error(&self) -> Error {
+        Error::new(ErrorKind::Configuration, self.message.clone()).with_hint(self.hint.clone())
+    }
+}
+
+fn load(read: impl Fn(&str) -> Option<OsString>) -> (Config, Option<BadValue>) {
+    let (mut config, mut first_bad) = (Config::default(), None);
+    for variable in VARIABLES {
+        let Some(value) = read(variable.name) else { continue };
+        let mut changed = config.clone();
+        let outcome = match value.to_str().map(str::trim) {
+            // Shells have no easier way to unset a variable for one command.
+            Some("") => Ok(()),
+            Some(text) => (variable.apply)(&mut changed, text),
+            None => Err(Refused::Plain),
+        };
+        match outcome {
+            Ok(()) => config = changed,
+            Err(refused) => first_bad = first_bad.or(Some(bad_value(variable, &value, &refused))),
+        }
+    }
+    (config, first_bad)
+}
+
+fn bad_value(variable: &Variable, value: &OsString, refused: &Refused) -> BadValue {
+    let Variable { name, takes, .. } = variable;
+    let value = value.to_string_lossy();
+    let (part, words): (&str, &[&str]) = match refused {
+        Refused::Plain => (&value, &[]),
+        Refused::One(words) => (&value, words),
+        Refused::Part(part, words) => (part, words),
+    };
+    let message = format!("the environment variable {name} is set to `{value}`; it takes {takes}");
+    let hint = match nearest(part, words) {
+        Some(word) => format!("did you mean `{word}` instead of `{part}`?"),
+        None => format!("unset {name} for the default ({})", variable.default),
+    };
+    BadValue { message, hint }
+}
+
+fn number(text: &str, min: usize, max: usize) -> Result<usize, Refused> {
+    text.parse().ok().filter(|number| (min..=max).contains(number)).ok_or(Refused::Plain)
+}
+
+fn switch(text: &str) -> Result<bool, Refused> {
+    match text {
+        "on" | "1" | "true" => Ok(true),
+        "off" | "0" | "false" => Ok(false),
+        _ => Err(Refused::One(&["on", "off"])),
+    }
+}
+
+/// The word that takes the fewest edits to reach, if those are few.
+fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
+    let text = text.to_lowercase();
+    let (distance, word) = words.iter().map(|word| (edits(&text, word), *word)).min()?;
+    (distance <= 1 + word.len() / 3).then_some(word)
+}
+
+/// Insertions, deletions and replacements that turn one text into the other (Wagner and Fischer 1974).
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, from_char) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to_char) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(from_char != *to_char);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load_from(values: &[(&str, &str)]) -> (Config, Option<Error>) {
+        let read = |name: &str| values.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
+        let (config, bad) = load(read);
+        (config, bad.map(|bad| bad.error()))
+    }
+
+    #[test]
+    fn an_empty_environment_gives_the_defaults() {
+        let (config, bad) = load_from(&[("JIT_THREADS", "")]);
+        assert_eq!(config, Config::default());
+        assert!(bad.is_none());
+    }
+
+    #[test]
+    fn good_values_are_taken() {
+        let (config, bad) = load_from(&[
+            ("JIT_DEVICE", "llvm"),
+            ("JIT_THREADS", "3"),
+            ("JIT_LOG", "trace"),
+            ("JIT_DUMP", "ir, asm"),
+            ("JIT_CACHE", "off"),
+            ("JIT_CACHE_MEM_MAX", "10"),
+            ("JIT_DEBUG", "1"),
+            ("JIT_LLVM_PATH", "/opt/llvm"),
+        ]);
+        assert!(bad.is_none());
+        assert_eq!((config.device, config.threads, config.log_level), (Some(Device::Cpu), Some(3), Level::Trace));
+        assert!(config.dump.contains(Form::Ir) && config.dump.contains(Form::Asm) && !config.dump.contains(Form::Llvm));
+        assert_eq!((config.is_cache_on, config.cache_mem_max, config.is_debug_on), (false, 10, true));
+        assert_eq!(config.llvm_path, Some(PathBuf::from("/opt/llvm")));
+    }
+
+    #[test]
+    fn a_bad_value_names_the_variable_what_it_takes_and_what_was_meant() {
+        let cases = [
+            ("JIT_DEVICE", "interpeter", "did you mean `interpreter`"),
+            ("JIT_DEVICE", "abacus", "unset JIT_DEVICE"),
+            ("JIT_THREADS", "0", "unset JIT_THREADS"),
+            ("JIT_THREADS", "many", "unset JIT_THREADS"),
+            ("JIT_LOG", "inof", "did you mean `info`"),
+            ("JIT_DUMP", "ir,lvm", "did you mean `llvm` instead of `lvm`"),
+            ("JIT_CACHE", "of", "did you mean `off`"),
+            ("JIT_CACHE_MEM_MAX", "-1", "unset JIT_CACHE_MEM_MAX"),
+        ];
+        for (name, value, hint) in cases {
+            let (config, bad) = load_from(&[(name, value)]);
+            let bad = bad.expect("the value is bad");
+            assert_eq!(bad.kind(), ErrorKind::Configuration);
+            assert!(bad.to_string().contains(&format!("{name} is set to `{value}`; it takes")), "{bad}");
+            assert!(bad.hint().unwrap().contains(hint), "{bad}");
+            assert_eq!(config, Config::default());
+        }
+    }
+
+    #[test]
+    fn one_bad_value_does_not_spoil_the_others() {
+        let (config, bad) = load_from(&[("JIT_LOG", "loud"), ("JIT_THREADS", "2")]);
+        assert_eq!(config.threads, Some(2));
+        assert!(bad.unwrap().to_string().contains("JIT_LOG"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Devices: where kernels run.
+//!
+//! Which one is used is decided for each array when it is made: by [`with_device`] on the thread, else by
+//! [`set_device`], else by `JIT_DEVICE`, else it is the CPU.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::backend::{self, Capabilities};
+use crate::{Error, ErrorKind, config, launch};
+
+/// Where a kernel runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Device {
+    /// All cores of this machine, with code that LLVM generates; without LLVM the interpreter does the work.
+    Cpu,
+    /// All cores of this machine, operation by operation: slow, needs nothing, and defines what is right.
+    Interpreter,
+}
+
+impl Device {
+    /// Every device that this build knows.
+    pub const ALL: [Device; 2] = [Device::Cpu, Device::Interpreter];
+
+    /// The name that `JIT_DEVICE` takes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Device::Cpu => "cpu",
+            Device::Interpreter => "interpreter",
+        }
+    }
+
+    /// The device with this name; `llvm` is another name of the CPU.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Device> {
+        match name {
+            "llvm" => Some(Device::Cpu),
+            _ => Device::ALL.into_iter().find(|device| device.name() == name),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What [`CHOSEN`] holds while nobody has chosen.
+const UNCHOSEN: u8 = u8::MAX;
+static CHOSEN: AtomicU8 = AtomicU8::new(UNCHOSEN);
+
+thread_local! {
+    static SCOPED: Cell<Option<Device>> = const { Cell::new(None) };
+}
+
+/// The device that new arrays of this thread are for.
+#[must_use]
+pub fn current_device() -> Device {
+    SCOPED.get().unwrap_or_else(process_device)
+}
+
+fn process_device() -> Device {
+    match CHOSEN.load(Ordering::Relaxed) {
+        UNCHOSEN => config::get().device.unwrap_or(Device::Cpu),
+        index => Device::ALL[usize::from(index)],
+    }
+}
+
+/// Chooses the device for new arrays of the process.
+///
+/// # Errors
+///
+/// [`ErrorKind::NoDevice`] if the device cannot be used on this machine, saying why. The choice is then unchanged.
+pub fn set_device(device: Device) -> Result<(), Error> {
+    backend::capabilities(device).map_err(|error| {
+        Error::new(ErrorKind::NoDevice, format!("the device `{device}` cannot be used")).caused_by(error)
+    })?;
+    CHOSEN.store(device as u8, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Runs a closure with a device for the new arrays of this thread; also when it panics, the device before is current afterwards.
+pub fn with_device<R>(device: Device, body: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Device>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            SCOPED.set(self.0);
+        }
+    }
+    let _restore = Restore(SCOPED.replace(Some(device)));
+    body()
+}
+
+/// What is known about a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// Which one.
+    pub device: Device,
+    /// What its maker, or its library, calls it.
+    pub name: String,
+    /// How many threads work on a launch.
+    pub threads: usize,
+    /// Lanes of 32 bits in one register; 1 for the interpreter.
+    pub vector_lanes: usize,
+    /// Instruction sets that generated code uses.
+    pub features: Vec<String>,
+    /// Why the device cannot be used, if it cannot.
+    pub unavailable: Option<String>,
+}
+
+/// All devices that this build knows, with those that cannot be used on this machine.
+#[must_use]
+pub fn devices() -> Vec<DeviceInfo> {
+    Device::ALL.into_iter().map(describe).collect()
+}
+
+fn describe(device: Device) -> DeviceInfo {
+    let (capabilities, unavailable) = match backend::capabilities(device) {
+        Ok(capabilities) => (capabilities, None),
+        Err(error) => (Capabilities { name: device.name().into(), ..Capabilities::default() }, Some(error.to_string())),
+    };
+    let Capabilities { name, vector_lanes, features } = capabilities;
+    DeviceInfo { device, name, threads: launch::threads(), vector_lanes, features, unavailable }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_ends_also_by_panic_and_nests() {
+        let before = current_device();
+        with_device(Device::Interpreter, || {
+            assert_eq!(current_device(), Device::Interpreter);
+            let result = std::panic::catch_unwind(|| with_device(Device::Cpu, || panic!("on purpose")));
+            assert!(result.is_err());
+            assert_eq!(current_device(), Device::Interpreter);
+            let other = std::thread::spawn(current_device).join().unwrap();
+            assert_eq!(other, before, "other threads are not concerned");
+        });
+        assert_eq!(current_device(), before);
+    }
+
+    #[test]
+    fn names_lead_back_to_devices() {
+        for device in Device::ALL {
+            assert_eq!(Device::from_name(device.name()), Some(device));
+        }
+        assert_eq!(Device::from_name("llvm"), Some(Device::Cpu));
+        assert_eq!(Device::from_name("abacus"), None);
+    }
+
+    #[test]
+    fn the_interpreter_is_always_there() {
+        let devices = devices();
+        let interpreter = devices.iter().find(|info| info.device == Device::Interpreter).unwrap();
+        assert_eq!(interpreter.unavailable, None);
+        assert!(interpreter.threads >= 1);
+    }
+}

@@ -1,0 +1,66 @@
+//! Whether the arguments of a launch are what the kernel's parameters ask for. Code runs without checks of its own, so
+//! nothing wrong may get past here.
+
+use crate::cache::ParamFacts;
+use crate::{Error, ErrorKind};
+
+use super::{Argument, Ready};
+
+/// Checks number, kinds and sizes of the arguments, and that what is written is bound once.
+pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
+    let params = &ready.entry.facts.params;
+    if params.len() != ready.arguments.len() {
+        let message = format!("{} arguments for {} parameters", ready.arguments.len(), params.len());
+        return Err(refuse(ready, message));
+    }
+    for (position, (param, argument)) in params.iter().zip(&ready.arguments).enumerate() {
+        argument_of(param, argument, ready.width)
+            .map_err(|what| refuse(ready, format!("argument {position} {what}")))?;
+        if param.writes {
+            bound_once(ready, position)?;
+        }
+    }
+    Ok(())
+}
+
+fn argument_of(param: &ParamFacts, argument: &Argument, width: usize) -> Result<(), String> {
+    let Argument::Buffer(buffer, elements) = argument else {
+        return if param.is_buffer { Err("is a scalar where a buffer is expected".into()) } else { Ok(()) };
+    };
+    if !param.is_buffer {
+        return Err("is a buffer where a scalar is expected".into());
+    }
+    let needed = if param.reduction.is_some() {
+        1
+    } else if param.by_lane {
+        width
+    } else {
+        0
+    };
+    if *elements < needed {
+        return Err(format!("has {elements} elements where {needed} are accessed"));
+    }
+    let fits = elements.checked_mul(param.ty.size_bytes()).is_some_and(|bytes| bytes <= buffer.size_bytes());
+    if fits { Ok(()) } else { Err(format!("claims {elements} elements in {} bytes", buffer.size_bytes())) }
+}
+
+fn bound_once(ready: &Ready, position: usize) -> Result<(), Error> {
+    let Argument::Buffer(written, _) = &ready.arguments[position] else { return Ok(()) };
+    let is_same =
+        |argument: &Argument| matches!(argument, Argument::Buffer(buffer, _) if buffer.address() == written.address());
+    let times = ready.arguments.iter().filter(|argument| is_same(argument)).count();
+    if times == 1 {
+        return Ok(());
+    }
+    Err(refuse(ready, format!("argument {position} is written and bound to {times} parameters")))
+}
+
+#[cold]
+fn refuse(ready: &Ready, what: String) -> Error {
+    let message = format!("the launch of `{}` over {} lanes does not fit its kernel: {what}", ready.label, ready.width);
+    let error = Error::new(ErrorKind::InvalidArgument, message);
+    match ready.site {
+        Some(site) => error.at(site),
+        None => error,
+    }
+}

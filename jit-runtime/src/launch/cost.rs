@@ -1,0 +1,231 @@
+//! How long a launch will take, learned from the launches of the same code before, and how its lanes are divided.
+//!
+//! Waking another core costs about a microsecond and pays from some ten microseconds of work on. Blocks are long enough
+//! that handing them out costs nothing, and numerous enough that the cores finish together.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::ir::REDUCE_CHUNK;
+
+/// Launches that take less run on the calling thread.
+const SMALL_NS: f64 = 12_000.0;
+/// Blocks take at least this long, if the estimate is right...
+const BLOCK_MIN_NS: f64 = 20_000.0;
+/// ...and at most about this long, so that a thread that waits for something else comes back soon.
+const BLOCK_MAX_NS: f64 = 1_000_000.0;
+/// Blocks for each thread, so that the cores finish together although they are not equally fast.
+const BLOCKS_PER_THREAD: f64 = 4.0;
+/// The same while nothing is known about the time of a lane: a first look, at many places.
+const UNKNOWN_BLOCKS_PER_THREAD: f64 = 32.0;
+/// Blocks start at a multiple of this many lanes: then no two of them share a cache line, whatever the element type.
+const BLOCK_STEP: usize = 64;
+
+/// What generated code takes for an operation on one lane before anything was measured.
+const GENERATED_NS_PER_OP: f32 = 0.05;
+/// The same for code that is interpreted.
+const INTERPRETED_NS_PER_OP: f32 = 2.0;
+/// How often a loop runs before anything was measured.
+const LOOP_GUESS: f32 = 64.0;
+/// What any launch takes, however narrow.
+const FIXED_NS: f64 = 40.0;
+
+/// What is known about the time that a kernel takes.
+#[derive(Debug)]
+pub(crate) struct Cost {
+    /// A guess from the operations.
+    guess: f32,
+    /// Whether the guess is worth something: not for loops, whose repetitions nobody knows.
+    is_guess_good: bool,
+    lanes_per_step: usize,
+    /// Bits of the average nanoseconds for a lane, an `f32`; 0 while unknown.
+    measured: AtomicU32,
+}
+
+/// What a launch is thought to take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Estimate {
+    /// Nanoseconds of one core.
+    total_ns: f64,
+    is_known: bool,
+}
+
+impl Estimate {
+    /// Whether waking other cores takes longer than it gains.
+    pub(crate) fn is_small(self) -> bool {
+        self.total_ns < SMALL_NS
+    }
+}
+
+impl Cost {
+    /// A guess for code with this many operations.
+    pub(crate) fn new(op_count: usize, has_loop: bool, is_interpreted: bool, lanes_per_step: usize) -> Cost {
+        let per_op = if is_interpreted { INTERPRETED_NS_PER_OP } else { GENERATED_NS_PER_OP };
+        let repetitions = if has_loop { LOOP_GUESS } else { 1.0 };
+        let guess = op_count.max(1) as f32 * per_op * repetitions;
+        Cost { guess, is_guess_good: !has_loop, lanes_per_step: lanes_per_step.max(1), measured: AtomicU32::new(0) }
+    }
+
+    /// The lanes that are computed, which is more than the width where vectors are not full.
+    fn computed_lanes(&self, width: usize) -> f64 {
+        width.next_multiple_of(self.lanes_per_step) as f64
+    }
+
+    /// What a launch of this width will take.
+    pub(crate) fn estimate(&self, width: usize) -> Estimate {
+        let measured = f32::from_bits(self.measured.load(Ordering::Relaxed));
+        let (per_lane, is_known) = if measured > 0.0 { (measured, true) } else { (self.guess, self.is_guess_good) };
+        Estimate { total_ns: self.computed_lanes(width) * f64::from(per_lane), is_known }
+    }
+
+    /// Learns from a launch. Interruptions only ever lengthen a measurement, so shorter ones weigh more.
+    pub(crate) fn learn(&self, width: usize, busy_ns: u64) {
+        if width == 0 {
+            return;
+        }
+        let sample = ((busy_ns as f64 - FIXED_NS).max(1.0) / self.computed_lanes(width)) as f32;
+        let before = f32::from_bits(self.measured.load(Ordering::Relaxed));
+        let weight = match before {
+            0.0 => 1.0,
+            _ if sample < before => 0.5,
+            _ => 0.2,
+        };
+        let average = before + weight * (sample - before);
+        self.measured.store(average.max(f32::MIN_POSITIVE).to_bits(), Ordering::Relaxed);
+    }
+
+    /// Average nanoseconds that one lane takes one core, where measured.
+    pub(crate) fn ns_per_lane(&self) -> Option<f32> {
+        let measured = f32::from_bits(self.measured.load(Ordering::Relaxed));
+        (measured > 0.0).then_some(measured)
+    }
+}
+
+/// The blocks into which the lanes of a launch are cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Division {
+    pub(crate) width: usize,
+    pub(crate) block_lanes: usize,
+    /// At least one, which is empty for a launch of width 0.
+    pub(crate) blocks: usize,
+}
+
+impl Division {
+    /// Divides a launch. Blocks start at whole steps of the code and, in kernels with reductions, at whole chunks.
+    pub(crate) fn new(
+        width: usize,
+        estimate: Estimate,
+        lanes_per_step: usize,
+        reduces: bool,
+        threads: usize,
+    ) -> Division {
+        let step = if reduces { REDUCE_CHUNK } else { BLOCK_STEP.next_multiple_of(lanes_per_step.max(1)) };
+        let wanted_blocks = if estimate.is_known {
+            let block_ns = (estimate.total_ns / (BLOCKS_PER_THREAD * threads as f64)).clamp(BLOCK_MIN_NS, BLOCK_MAX_NS);
+            estimate.total_ns / block_ns
+        } else {
+            UNKNOWN_BLOCKS_PER_THREAD * threads as f64
+        };
+        let lanes = (width as f64 / wanted_blocks.max(1.0)).ceil() as usize;
+        let block_lanes = lanes.clamp(1, width.max(1)).next_multiple_of(step);
+        Division { width, block_lanes, blocks: width.div_ceil(block_lanes).max(1) }
+    }
+
+    /// The lanes of a block.
+    pub(crate) fn lanes(&self, block: usize) -> std::ops::Range<u64> {
+        let start = block * self.block_lanes;
+        start as u64..(start + self.block_lanes).min(self.width) as u64
+    }
+}
+
+/// Bytes from which on the arrays of a launch do not stay in the cache.
+pub(crate) fn streaming_threshold() -> usize {
+    static THRESHOLD: LazyLock<usize> = LazyLock::new(|| 2 * cache_bytes().clamp(2 << 20, 64 << 20));
+    *THRESHOLD
+}
+
+/// Size of the largest cache; 32 MiB where the system does not say.
+fn cache_bytes() -> usize {
+    (0..8)
+        .filter_map(|index| {
+            std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()
+        })
+        .filter_map(|text| parse_cache_size(text.trim()))
+        .max()
+        .unwrap_or(32 << 20)
+}
+
+fn parse_cache_size(text: &str) -> Option<usize> {
+    let digits = text.trim_end_matches(['K', 'M', 'G']);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok().map(|number| number << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn blocks_cover_all_lanes_once(
+            width in 0_usize..10_000_000,
+            ns in 0.0_f64..1e12,
+            is_known: bool,
+            step_log2 in 0_u32..8,
+            reduces: bool,
+            threads in 1_usize..200,
+        ) {
+            let division = Division::new(width, Estimate { total_ns: ns, is_known }, 1 << step_log2, reduces, threads);
+            let mut covered = 0;
+            for block in 0..division.blocks {
+                let lanes = division.lanes(block);
+                prop_assert_eq!(lanes.start, covered);
+                prop_assert!(lanes.end > lanes.start || width == 0);
+                prop_assert_eq!(lanes.start % (1 << step_log2), 0);
+                if reduces {
+                    prop_assert_eq!(lanes.start % REDUCE_CHUNK as u64, 0);
+                }
+                covered = lanes.end;
+            }
+            prop_assert_eq!(covered, width as u64);
+        }
+    }
+
+    #[test]
+    fn blocks_follow_the_measured_time() {
+        let cost = Cost::new(10, false, false, 16);
+        assert!(cost.estimate(1000).is_small());
+        cost.learn(1 << 20, 100_000_000);
+        let estimate = cost.estimate(1 << 20);
+        assert!(!estimate.is_small());
+        let slow = Division::new(1 << 20, estimate, 16, false, 2);
+        assert!(slow.blocks >= 95 && slow.blocks <= 101, "{slow:?} should have blocks of about a millisecond");
+        for _ in 0..30 {
+            cost.learn(1 << 20, 100_000);
+        }
+        let fast = Division::new(1 << 20, cost.estimate(1 << 20), 16, false, 2);
+        assert!(fast.blocks >= 4 && fast.blocks <= 6, "{fast:?} should have blocks of about 20 microseconds");
+    }
+
+    #[test]
+    fn loops_are_probed_in_many_blocks_until_they_are_measured() {
+        let cost = Cost::new(20, true, false, 16);
+        let division = Division::new(1 << 20, cost.estimate(1 << 20), 16, false, 2);
+        assert_eq!(division.blocks, 64);
+    }
+
+    #[test]
+    fn cache_sizes_of_the_system_are_understood() {
+        assert_eq!(parse_cache_size("32768K"), Some(32 << 20));
+        assert_eq!(parse_cache_size("2M"), Some(2 << 20));
+        assert_eq!(parse_cache_size("48"), Some(48));
+        assert_eq!(parse_cache_size("many"), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! What went wrong in a launch that had already returned to its caller.
+//!
+//! The failure waits at the buffers that the launch should have written. Every later launch that reads them fails alike,
+//! without running, since what it would read, indices for example, means nothing.
+
+use std::any::Any;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{Error, ErrorKind};
+
+/// Why a launch has no result.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    site: Option<&'static Location<'static>>,
+    reported: AtomicBool,
+}
+
+impl Failure {
+    /// The failure that a panic in the code of a launch means.
+    pub(crate) fn from_panic(
+        payload: &(dyn Any + Send),
+        label: &str,
+        site: Option<&'static Location<'static>>,
+    ) -> Arc<Failure> {
+        let what = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic without a message");
+        let message = format!("the launch of `{label}` failed: {what}");
+        Arc::new(Failure { message, site, reported: AtomicBool::new(false) })
+    }
+
+    /// The failure as an error for the user, who has seen it from then on.
+    pub(crate) fn report(&self) -> Error {
+        self.reported.store(true, Ordering::Relaxed);
+        let error = Error::new(ErrorKind::Launch, self.message.clone());
+        match self.site {
+            Some(site) => error.at(site),
+            None => error,
+        }
+    }
+
+    /// Whether the user has seen the failure.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.reported.load(Ordering::Relaxed)
+    }
+}

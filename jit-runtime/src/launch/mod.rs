@@ -1,0 +1,166 @@
+//! Launches: a kernel and its arguments → work on all cores.
+//!
+//! [`launch`] finds or compiles the code of a kernel and either runs it at once, on the calling thread, where that takes
+//! only a few microseconds, or divides the lanes into blocks, queues them and returns. What follows is ordered by the
+//! data: a launch that reads a buffer runs after the one that writes it, wherever they were made; launches that share no
+//! data run at the same time. Reading a buffer on the host waits for the launches that write it.
+//!
+//! What always holds: the number of threads and the division into blocks change no result; every launch ends, also when its
+//! code panics (the buffers that it writes then carry the failure); a thread that waits takes part in the work.
+//!
+//! | part | file |
+//! |---|---|
+//! | is the launch what the kernel takes | `check` |
+//! | how long it will take, how it is divided | `cost` |
+//! | running lanes, combining reductions | `run` |
+//! | small launches, on the calling thread | `inline` |
+//! | queued launches | `task` |
+//! | which launch comes after which | `order` |
+//! | threads | `pool` |
+//! | what went wrong after `launch` had returned | `failure` |
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use crate::backend::{CodeOptions, RawArgument};
+use crate::cache::{self, Entry};
+use crate::device::Device;
+use crate::ir::{Kernel, Op, Param, TOP};
+use crate::memory::Buffer;
+use crate::stats::{self, Record, Time};
+use crate::{Error, config};
+
+mod check;
+pub(crate) mod cost;
+mod failure;
+mod inline;
+pub(crate) mod order;
+mod pool;
+mod run;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use pool::{set_threads, threads};
+
+/// What is bound to a parameter of a kernel.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// Memory, and how many elements it holds.
+    Buffer(Arc<Buffer>, usize),
+    /// The bits of a scalar.
+    Scalar(u64),
+}
+
+impl Argument {
+    fn raw(&self) -> RawArgument {
+        match self {
+            Argument::Buffer(buffer, elements) => RawArgument { word: buffer.address(), length: *elements as u64 },
+            Argument::Scalar(bits) => RawArgument { word: *bits, length: 0 },
+        }
+    }
+}
+
+/// A kernel to be run for the lanes `0..width`.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Where it runs.
+    pub device: Device,
+    /// What it computes, as the scheduler built it.
+    pub kernel: Kernel,
+    /// How many lanes there are.
+    pub width: usize,
+    /// One for each parameter of the kernel.
+    pub arguments: Vec<Argument>,
+    /// What the kernel is called in statistics and errors.
+    pub label: &'static str,
+    /// Where the user's program caused the launch.
+    pub site: Option<&'static Location<'static>>,
+}
+
+/// A launch whose code is known.
+struct Ready {
+    entry: Arc<Entry>,
+    width: usize,
+    arguments: Vec<Argument>,
+    label: &'static str,
+    site: Option<&'static Location<'static>>,
+    is_hit: bool,
+}
+
+impl Ready {
+    /// What statistics keep of the launch.
+    fn record(&self, time: Time) -> Record {
+        Record {
+            facts: Arc::clone(&self.entry.facts),
+            label: self.label,
+            site: self.site,
+            width: self.width,
+            is_hit: self.is_hit,
+            time,
+        }
+    }
+}
+
+/// Runs a kernel. Returns when the launch is done or queued; whoever reads a buffer waits for its contents.
+///
+/// # Errors
+///
+/// A bad setting in the environment; a kernel that does not compile; arguments that do not match its parameters; no
+/// memory for partial results; a failure of an earlier launch whose results this one reads, or of this one if it ran at once.
+pub fn launch(launch: Launch) -> Result<(), Error> {
+    config::check()?;
+    let Launch { device, kernel, width, arguments, label, site } = launch;
+    let options = code_options(&kernel, width, &arguments);
+    let (entry, is_hit) = cache::find_or_compile(device, kernel, options, label, site)?;
+    start(Ready { entry, width, arguments, label, site, is_hit })
+}
+
+fn start(ready: Ready) -> Result<(), Error> {
+    check::arguments(&ready)?;
+    stats::count_launch(&ready.entry, ready.width, ready.is_hit);
+    tracing::trace!(target: "jit", label = ready.label, width = ready.width, hit = ready.is_hit, "launch");
+    let estimate = ready.entry.cost.estimate(ready.width);
+    if estimate.is_small()
+        && let Some(result) = inline::try_run(&ready)
+    {
+        return result;
+    }
+    task::enqueue(ready, estimate)
+}
+
+/// Results bypass the cache where the arrays of the launch would not stay in it. That pays for kernels that stream: with a
+/// loop inside, the arithmetic takes longer than the stores.
+fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]) -> CodeOptions {
+    let each = kernel.params.iter().zip(arguments).map(|(param, argument)| traffic(param, argument));
+    let bytes = each.fold(0_usize, usize::saturating_add);
+    let streaming_stores =
+        bytes > cost::streaming_threshold() && width > 1 && stores_by_lane(kernel) && !kernel.has_loop();
+    CodeOptions { streaming_stores }
+}
+
+fn stores_by_lane(kernel: &Kernel) -> bool {
+    kernel.region(TOP).insts.iter().any(|inst| matches!(inst.op, Op::Store { .. }))
+}
+
+fn traffic(param: &Param, argument: &Argument) -> usize {
+    match argument {
+        Argument::Buffer(_, elements) => elements.saturating_mul(param.ty().size_bytes()),
+        Argument::Scalar(_) => 0,
+    }
+}
+
+/// Returns when all launches of the process that were made before are done. The calling thread takes part in the work.
+///
+/// # Errors
+///
+/// A failure of a launch that nobody has seen yet.
+pub fn sync() -> Result<(), Error> {
+    pool::wait_for_all();
+    pool::take_failure().map_or(Ok(()), |failure| Err(failure.report()))
+}
+
+/// As [`sync`], leaving failures to those who read the results.
+pub(crate) fn wait_for_all() {
+    pool::wait_for_all();
+}

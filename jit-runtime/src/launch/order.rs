@@ -1,0 +1,214 @@
+//! The order of launches: by the data that they share, and by nothing else.
+//!
+//! Each buffer knows the launches that are still to write and read it. A launch that reads a buffer comes after its
+//! writer; a launch that writes one comes after its writer and its readers; launches without a buffer in common run at the same time.
+//!
+//! Queued launches register at all their buffers at once, under one lock: two launches that share several buffers are
+//! then ordered alike at all of them, and no cycle arises. Small launches that run on the calling thread register
+//! nowhere. They hold a mark in the buffer's state word while they run, and only if nothing stands in their way; a launch
+//! that registers waits the few microseconds until such marks are gone. Who holds a mark waits for nobody, so this ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+use super::failure::Failure;
+use super::pool;
+use super::task::Task;
+use crate::Error;
+
+/// A registered launch is still to write the buffer.
+const WRITE_QUEUED: u32 = 1 << 31;
+/// A registered launch is still to read the buffer.
+const READ_QUEUED: u32 = 1 << 30;
+/// Somebody writes the buffer at this moment without being registered.
+const WRITING: u32 = 1 << 29;
+/// The launch that should have written the buffer failed.
+const FAILED: u32 = 1 << 28;
+/// How many read the buffer at this moment without being registered.
+const READERS: u32 = FAILED - 1;
+
+/// Held while a launch registers at its buffers.
+static REGISTRATION: Mutex<()> = Mutex::new(());
+
+/// The launches that are still to access one buffer.
+#[derive(Default)]
+pub(crate) struct Accesses {
+    state: AtomicU32,
+    queued: Mutex<Queued>,
+}
+
+#[derive(Default)]
+struct Queued {
+    writer: Option<Arc<Task>>,
+    readers: SmallVec<[Arc<Task>; 2]>,
+    failure: Option<Arc<Failure>>,
+}
+
+/// The right to register launches.
+pub(super) struct Registration(#[expect(dead_code, reason = "held for its lock")] MutexGuard<'static, ()>);
+
+/// Waits for the right to register a launch.
+pub(super) fn begin_registration() -> Registration {
+    Registration(REGISTRATION.lock())
+}
+
+/// A mark that is taken away when it is dropped.
+pub(crate) struct Reading<'a>(&'a Accesses);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.end_read();
+    }
+}
+
+/// A mark that is taken away when it is dropped.
+pub(crate) struct Writing<'a>(&'a Accesses);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.end_write();
+    }
+}
+
+impl Accesses {
+    /// Marks the buffer as being read, if no writer stands in the way and its contents are valid.
+    pub(super) fn try_begin_read(&self) -> bool {
+        let before = self.state.fetch_add(1, Ordering::Acquire);
+        let free = before & (WRITE_QUEUED | WRITING | FAILED) == 0;
+        if !free {
+            self.end_read();
+        }
+        free
+    }
+
+    pub(super) fn end_read(&self) {
+        self.state.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Marks the buffer as being written, if nobody else is to access it.
+    pub(super) fn try_begin_write(&self) -> bool {
+        self.state.compare_exchange(0, WRITING, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    pub(super) fn end_write(&self) {
+        self.state.fetch_and(!WRITING, Ordering::Release);
+    }
+
+    /// Adds a launch that reads the buffer; gives the one that it must come after.
+    pub(super) fn register_read(&self, _: &Registration, task: &Arc<Task>) -> Option<Arc<Task>> {
+        let mut queued = self.queued.lock();
+        queued.readers.push(Arc::clone(task));
+        let writer = queued.writer.clone();
+        self.state.fetch_or(READ_QUEUED, Ordering::Relaxed);
+        drop(queued);
+        self.wait_for_marks(WRITING);
+        writer
+    }
+
+    /// Adds a launch that writes the buffer; gives those that it must come after.
+    pub(super) fn register_write(&self, _: &Registration, task: &Arc<Task>) -> SmallVec<[Arc<Task>; 2]> {
+        let mut queued = self.queued.lock();
+        let mut before = std::mem::take(&mut queued.readers);
+        before.extend(queued.writer.replace(Arc::clone(task)));
+        self.state.fetch_or(WRITE_QUEUED, Ordering::Relaxed);
+        self.state.fetch_and(!READ_QUEUED, Ordering::Relaxed);
+        drop(queued);
+        self.wait_for_marks(WRITING | READERS);
+        before
+    }
+
+    /// Those who hold marks run a small launch, or copy, and wait for nobody.
+    fn wait_for_marks(&self, marks: u32) {
+        let mut turns = 0_u32;
+        while self.state.load(Ordering::Acquire) & marks != 0 {
+            turns += 1;
+            if turns < 1000 {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Takes a launch that is done off the list. A failure stays with the buffers that the launch should have written.
+    pub(super) fn complete(&self, task: &Arc<Task>, failure: Option<&Arc<Failure>>) {
+        let mut queued = self.queued.lock();
+        let mut done = 0;
+        if queued.writer.as_ref().is_some_and(|writer| Arc::ptr_eq(writer, task)) {
+            queued.writer = None;
+            done |= WRITE_QUEUED;
+        }
+        queued.readers.retain(|reader| !Arc::ptr_eq(reader, task));
+        if queued.readers.is_empty() {
+            done |= READ_QUEUED;
+        }
+        if let Some(failure) = failure {
+            queued.failure = Some(Arc::clone(failure));
+            self.state.fetch_or(FAILED, Ordering::Relaxed);
+        }
+        self.state.fetch_and(!done, Ordering::Release);
+    }
+
+    /// Notes that the contents are not what they should be.
+    pub(super) fn fail(&self, failure: &Arc<Failure>) {
+        self.queued.lock().failure = Some(Arc::clone(failure));
+        self.state.fetch_or(FAILED, Ordering::Relaxed);
+    }
+
+    /// Why the contents are not valid.
+    pub(super) fn failure(&self) -> Option<Arc<Failure>> {
+        if self.state.load(Ordering::Acquire) & FAILED == 0 {
+            return None;
+        }
+        self.queued.lock().failure.clone()
+    }
+
+    fn check_failure(&self) -> Result<(), Error> {
+        self.failure().map_or(Ok(()), |failure| Err(failure.report()))
+    }
+
+    /// Whether no registered launch is still to write the buffer, nor anybody writes it now.
+    pub(crate) fn is_written(&self) -> bool {
+        self.state.load(Ordering::Acquire) & (WRITE_QUEUED | WRITING) == 0
+    }
+
+    /// Returns when the buffer is written.
+    pub(crate) fn wait_written(&self) -> Result<(), Error> {
+        while !self.is_written() {
+            let writer = self.queued.lock().writer.clone();
+            match writer {
+                Some(writer) => pool::wait_for(&writer),
+                None => self.wait_for_marks(WRITING),
+            }
+        }
+        self.check_failure()
+    }
+
+    /// Waits until the buffer may be read on the host.
+    pub(crate) fn begin_host_read(&self) -> Result<Reading<'_>, Error> {
+        loop {
+            self.wait_written()?;
+            if self.try_begin_read() {
+                return Ok(Reading(self));
+            }
+        }
+    }
+
+    /// Waits until the buffer may be overwritten on the host.
+    pub(crate) fn begin_host_write(&self) -> Result<Writing<'_>, Error> {
+        loop {
+            self.wait_written()?;
+            let reader = self.queued.lock().readers.first().cloned();
+            if let Some(reader) = reader {
+                pool::wait_for(&reader);
+            } else if self.try_begin_write() {
+                return Ok(Writing(self));
+            } else {
+                self.wait_for_marks(WRITING | READERS);
+            }
+        }
+    }
+}

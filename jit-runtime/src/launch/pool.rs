@@ -1,0 +1,238 @@
+//! The threads that run queued launches.
+//!
+//! There is one worker less than the machine has cores: the thread that waits for a result is the last one. Workers look for
+//! work a little while before they sleep, since launches come in bursts. A worker that finds more work than it can
+//! claim wakes the next one, so that whoever launches pays for one wake-up at most.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::failure::Failure;
+use super::task::Task;
+use crate::config;
+
+/// How long a thread without work looks for some before it sleeps.
+const SPIN: Duration = Duration::from_micros(30);
+/// Failures that are kept for [`super::sync`]; later ones are found at their buffers.
+const MAX_FAILURES: usize = 16;
+
+struct Pool {
+    queue: Mutex<Queue>,
+    /// Wakes workers; goes with `queue`.
+    work: Condvar,
+    /// Tasks in the queue, to be seen without its lock.
+    queued: AtomicUsize,
+    /// Workers that should exist.
+    wanted_workers: AtomicUsize,
+    /// Threads that sleep in [`wait_until`]; `progress` wakes them.
+    waiters: AtomicUsize,
+    progress_lock: Mutex<()>,
+    progress: Condvar,
+    /// Launches that are not done, by the address of the task.
+    outstanding: Mutex<FxHashMap<usize, Arc<Task>>>,
+    failures: Mutex<Vec<Arc<Failure>>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    tasks: VecDeque<Arc<Task>>,
+    workers: usize,
+    sleeping: usize,
+}
+
+static POOL: LazyLock<Pool> = LazyLock::new(|| Pool {
+    queue: Mutex::new(Queue::default()),
+    work: Condvar::new(),
+    queued: AtomicUsize::new(0),
+    wanted_workers: AtomicUsize::new(config::get().threads.unwrap_or_else(cores) - 1),
+    waiters: AtomicUsize::new(0),
+    progress_lock: Mutex::new(()),
+    progress: Condvar::new(),
+    outstanding: Mutex::new(FxHashMap::default()),
+    failures: Mutex::new(Vec::new()),
+});
+
+/// Cores that this process may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// How many threads run launches, the one that waits for a result included.
+#[must_use]
+pub fn threads() -> usize {
+    POOL.wanted_workers.load(Ordering::Relaxed) + 1
+}
+
+/// Sets how many threads run launches, the one that waits for a result included. At least one.
+///
+/// With one thread every launch is done when it returns. The number never changes a result.
+pub fn set_threads(threads: usize) {
+    POOL.wanted_workers.store(threads.max(1) - 1, Ordering::Relaxed);
+    let _queue = POOL.queue.lock();
+    POOL.work.notify_all();
+}
+
+/// Starts missing workers; they are not needed before the first launch is queued.
+fn start_workers(queue: &mut Queue) {
+    while queue.workers < POOL.wanted_workers.load(Ordering::Relaxed) {
+        let name = format!("jit-{}", queue.workers + 1);
+        let index = queue.workers;
+        if std::thread::Builder::new().name(name).spawn(move || work(index)).is_err() {
+            // The system refuses more threads: go on with those there are.
+            POOL.wanted_workers.store(queue.workers, Ordering::Relaxed);
+            return;
+        }
+        queue.workers += 1;
+    }
+}
+
+/// The life of a worker.
+fn work(index: usize) {
+    loop {
+        while let Some(task) = find_task() {
+            while task.run_block() {}
+        }
+        if !is_soon(|| POOL.queued.load(Ordering::Relaxed) > 0) && !sleep(index) {
+            return;
+        }
+    }
+}
+
+/// Sleeps until there is work; false if the worker is not wanted any more.
+fn sleep(index: usize) -> bool {
+    let mut queue = POOL.queue.lock();
+    while queue.tasks.is_empty() {
+        // The last one leaves first, so that the others keep their numbers.
+        if index >= POOL.wanted_workers.load(Ordering::Relaxed) && index + 1 == queue.workers {
+            queue.workers -= 1;
+            POOL.work.notify_all();
+            return false;
+        }
+        queue.sleeping += 1;
+        POOL.work.wait(&mut queue);
+        queue.sleeping -= 1;
+    }
+    true
+}
+
+/// Looks for a little while whether something becomes true.
+fn is_soon(condition: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        for _ in 0..32 {
+            if condition() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if start.elapsed() > SPIN {
+            return false;
+        }
+    }
+}
+
+/// A task with unclaimed blocks.
+fn find_task() -> Option<Arc<Task>> {
+    if POOL.queued.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let mut queue = POOL.queue.lock();
+    while queue.tasks.front().is_some_and(|task| task.is_exhausted()) {
+        queue.tasks.pop_front();
+    }
+    POOL.queued.store(queue.tasks.len(), Ordering::Relaxed);
+    let task = queue.tasks.front().cloned()?;
+    if queue.sleeping > 0 && (task.unclaimed_blocks() > 1 || queue.tasks.len() > 1) {
+        POOL.work.notify_one();
+    }
+    Some(task)
+}
+
+/// Notes a launch before it is registered anywhere.
+pub(super) fn announce(task: &Arc<Task>) {
+    POOL.outstanding.lock().insert(Arc::as_ptr(task) as usize, Arc::clone(task));
+}
+
+/// Queues a task that may run.
+pub(super) fn push(task: &Arc<Task>) {
+    let mut queue = POOL.queue.lock();
+    start_workers(&mut queue);
+    queue.tasks.push_back(Arc::clone(task));
+    POOL.queued.store(queue.tasks.len(), Ordering::SeqCst);
+    let wake = queue.sleeping > 0;
+    drop(queue);
+    if wake {
+        POOL.work.notify_one();
+    }
+    wake_waiters();
+}
+
+/// Follows up a task that is done: what waited for it may run.
+pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
+    if let Some(failure) = task.failure() {
+        let mut failures = POOL.failures.lock();
+        failures.retain(|failure| !failure.is_reported());
+        if failures.len() < MAX_FAILURES {
+            failures.push(Arc::clone(failure));
+        }
+    }
+    POOL.outstanding.lock().remove(&(Arc::as_ptr(task) as usize));
+    for dependent in dependents {
+        if dependent.stop_waiting() {
+            push(&dependent);
+        }
+    }
+    wake_waiters();
+}
+
+fn wake_waiters() {
+    if POOL.waiters.load(Ordering::SeqCst) > 0 {
+        drop(POOL.progress_lock.lock());
+        POOL.progress.notify_all();
+    }
+}
+
+/// Returns when a launch is done, taking part in the work meanwhile: in its own first, then in any.
+pub(super) fn wait_for(task: &Arc<Task>) {
+    while !task.is_done() {
+        while task.may_run() && task.run_block() {}
+        wait_until(|| task.is_done() || (task.may_run() && !task.is_exhausted()));
+    }
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let is_over = || condition() || POOL.queued.load(Ordering::SeqCst) > 0;
+    while !condition() {
+        if let Some(task) = find_task() {
+            task.run_block();
+        } else if !is_soon(is_over) {
+            let mut lock = POOL.progress_lock.lock();
+            POOL.waiters.fetch_add(1, Ordering::SeqCst);
+            if !is_over() {
+                POOL.progress.wait(&mut lock);
+            }
+            POOL.waiters.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Returns when all launches that were made before are done.
+pub(super) fn wait_for_all() {
+    let outstanding: Vec<Arc<Task>> = POOL.outstanding.lock().values().cloned().collect();
+    for task in &outstanding {
+        wait_for(task);
+    }
+}
+
+/// A failure that nobody has seen.
+pub(super) fn take_failure() -> Option<Arc<Failure>> {
+    let mut failures = std::mem::take(&mut *POOL.failures.lock());
+    failures.retain(|failure| !failure.is_reported());
+    (!failures.is_empty()).then(|| failures.swap_remove(0))
+}

@@ -1,0 +1,212 @@
+//! Queued launches: blocks that threads claim, and the launches that wait for them.
+
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::Error;
+use crate::cache::Entry;
+use crate::stats::{self, Time, now_ns};
+
+use super::cost::{Division, Estimate};
+use super::failure::Failure;
+use super::order::{self, Registration};
+use super::run::{self, Bound};
+use super::{Argument, Ready, pool};
+
+/// A launch whose lanes are handed out in blocks.
+pub(crate) struct Task {
+    entry: Arc<Entry>,
+    bound: Bound,
+    division: Division,
+    next_block: AtomicUsize,
+    unfinished_blocks: AtomicUsize,
+    /// Launches that this one comes after, and one more while it is being registered.
+    waiting_for: AtomicUsize,
+    /// Launches that come after this one; gone when it is done.
+    dependents: Mutex<Option<SmallVec<[Arc<Task>; 2]>>>,
+    is_done: AtomicBool,
+    /// Keeps the buffers alive until the launch is done.
+    arguments: Mutex<Vec<Argument>>,
+    failure: OnceLock<Arc<Failure>>,
+    started_ns: AtomicU64,
+    busy_ns: AtomicU64,
+    /// Where statistics find how long it took.
+    time: Arc<AtomicU64>,
+    label: &'static str,
+    site: Option<&'static Location<'static>>,
+}
+
+/// Queues a launch that was checked, after those that it depends on.
+pub(super) fn enqueue(ready: Ready, estimate: Estimate) -> Result<(), Error> {
+    let bound = run::bind(&ready.entry, ready.width, &ready.arguments)?;
+    let time = Arc::new(AtomicU64::new(0));
+    stats::record(|| ready.record(Time::Later(Arc::clone(&time))));
+    let facts = &ready.entry.facts;
+    let division = Division::new(ready.width, estimate, facts.lanes_per_step, facts.reduces, pool::threads());
+    let task = Arc::new(Task {
+        bound,
+        division,
+        next_block: AtomicUsize::new(0),
+        unfinished_blocks: AtomicUsize::new(division.blocks),
+        waiting_for: AtomicUsize::new(1),
+        dependents: Mutex::new(Some(SmallVec::new())),
+        is_done: AtomicBool::new(false),
+        arguments: Mutex::new(ready.arguments),
+        failure: OnceLock::new(),
+        started_ns: AtomicU64::new(0),
+        busy_ns: AtomicU64::new(0),
+        time,
+        label: ready.label,
+        site: ready.site,
+        entry: ready.entry,
+    });
+    pool::announce(&task);
+    task.register();
+    if task.stop_waiting() {
+        pool::push(&task);
+    }
+    if pool::threads() == 1 {
+        pool::wait_for(&task);
+    }
+    Ok(())
+}
+
+impl Task {
+    /// Takes its place behind the launches that access the same buffers.
+    fn register(self: &Arc<Self>) {
+        let registration = order::begin_registration();
+        let arguments = self.arguments.lock();
+        for (param, argument) in self.entry.facts.params.iter().zip(&*arguments) {
+            let Argument::Buffer(buffer, _) = argument else { continue };
+            if param.writes {
+                for before in buffer.accesses().register_write(&registration, self) {
+                    self.come_after(&before, &registration);
+                }
+            } else if let Some(before) = buffer.accesses().register_read(&registration, self) {
+                self.come_after(&before, &registration);
+            }
+        }
+    }
+
+    fn come_after(self: &Arc<Self>, before: &Task, _: &Registration) {
+        if let Some(dependents) = &mut *before.dependents.lock() {
+            self.waiting_for.fetch_add(1, Ordering::Relaxed);
+            dependents.push(Arc::clone(self));
+        }
+    }
+
+    /// One thing less to wait for. True for the last one: the launch may run then.
+    pub(super) fn stop_waiting(&self) -> bool {
+        if self.waiting_for.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return false;
+        }
+        self.inherit_failure();
+        true
+    }
+
+    /// What failed launches should have written must not be read: an index could be anything.
+    fn inherit_failure(&self) {
+        let arguments = self.arguments.lock();
+        for (param, argument) in self.entry.facts.params.iter().zip(&*arguments) {
+            if let (true, Argument::Buffer(buffer, _)) = (param.reads, argument)
+                && let Some(failure) = buffer.accesses().failure()
+            {
+                let _ = self.failure.set(failure);
+            }
+        }
+    }
+
+    /// Whether all that it depends on is done.
+    pub(super) fn may_run(&self) -> bool {
+        self.waiting_for.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether no block is left to be claimed.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.next_block.load(Ordering::Relaxed) >= self.division.blocks
+    }
+
+    /// Blocks that nobody has claimed yet.
+    pub(super) fn unclaimed_blocks(&self) -> usize {
+        self.division.blocks.saturating_sub(self.next_block.load(Ordering::Relaxed))
+    }
+
+    /// Whether the launch is done and its buffers are released.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done.load(Ordering::SeqCst)
+    }
+
+    /// Why the launch has no result.
+    pub(super) fn failure(&self) -> Option<&Arc<Failure>> {
+        self.failure.get()
+    }
+
+    /// Runs a block that nobody has claimed; false if there is none. Only when [`Task::may_run`].
+    pub(super) fn run_block(self: &Arc<Self>) -> bool {
+        if self.is_exhausted() {
+            return false;
+        }
+        let block = self.next_block.fetch_add(1, Ordering::Relaxed);
+        if block >= self.division.blocks {
+            return false;
+        }
+        let started = now_ns();
+        if block == 0 {
+            self.started_ns.store(started, Ordering::Relaxed);
+        }
+        if self.failure.get().is_none() {
+            self.run_lanes(block);
+        }
+        let ended = now_ns();
+        self.busy_ns.fetch_add(ended - started, Ordering::Relaxed);
+        if self.unfinished_blocks.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.complete(ended);
+        }
+        true
+    }
+
+    fn run_lanes(&self, block: usize) {
+        // SAFETY: the arguments were checked and live until the launch is done; launches that conflict come before or
+        // after this one, and all before are done; blocks start at whole chunks where there are reductions.
+        let run = || unsafe { self.bound.run(&self.entry, self.division.lanes(block)) };
+        self.guard(run);
+    }
+
+    fn guard(&self, run: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
+            let _ = self.failure.set(Failure::from_panic(&*payload, self.label, self.site));
+        }
+    }
+
+    /// Runs once, on the thread that finished the last block.
+    fn complete(self: &Arc<Self>, ended_ns: u64) {
+        if self.failure.get().is_none() {
+            // SAFETY: all blocks are done, and the buffers are still reserved for this launch.
+            self.guard(|| unsafe { self.bound.finish() });
+        }
+        self.measure(ended_ns);
+        let arguments = std::mem::take(&mut *self.arguments.lock());
+        for (param, argument) in self.entry.facts.params.iter().zip(&arguments) {
+            if let Argument::Buffer(buffer, _) = argument {
+                buffer.accesses().complete(self, self.failure.get().filter(|_| param.writes));
+            }
+        }
+        let dependents = self.dependents.lock().take().unwrap_or_default();
+        self.is_done.store(true, Ordering::SeqCst);
+        pool::complete(self, dependents);
+    }
+
+    fn measure(&self, ended_ns: u64) {
+        let busy_ns = self.busy_ns.load(Ordering::Relaxed);
+        if self.failure.get().is_none() {
+            self.entry.cost.learn(self.division.width, busy_ns);
+        }
+        stats::count_busy(busy_ns);
+        let wall_ns = ended_ns.saturating_sub(self.started_ns.load(Ordering::Relaxed));
+        self.time.store(wall_ns.max(1), Ordering::Release);
+    }
+}

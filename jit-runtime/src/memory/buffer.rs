@@ -1,0 +1,198 @@
+//! Memory of one array: a block, shared by handles, with the launches that are still to access it.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use crate::launch::order::Accesses;
+use crate::{Error, ErrorKind};
+
+use super::allocator::{allocate, free, trim_memory};
+use super::block::Block;
+use super::size_class::SizeClass;
+
+/// Memory that launches read and write. It goes back to the allocator when the last handle is dropped.
+///
+/// The start is aligned to 64 bytes, and 64 bytes behind the end may be read. Fresh memory holds anything.
+pub struct Buffer {
+    block: ManuallyDrop<Block>,
+    size_bytes: usize,
+    accesses: Accesses,
+}
+
+// SAFETY: the memory is reached only through launches and the methods below, which `accesses` puts into an order.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// Memory of at least this many bytes, with arbitrary contents.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfMemory`] if there is none even after all launches are done and cached blocks are given back.
+    pub fn alloc(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
+        let block = SizeClass::of(size_bytes)
+            .and_then(|class| allocate(class).or_else(|| allocate_again(class)))
+            .ok_or_else(|| out_of_memory(size_bytes))?;
+        Ok(Arc::new(Buffer { block: ManuallyDrop::new(block), size_bytes, accesses: Accesses::default() }))
+    }
+
+    /// Memory that holds a copy of these bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Buffer>, Error> {
+        let buffer = Buffer::alloc(bytes.len())?;
+        // SAFETY: the buffer is fresh, so nobody else accesses it, and it is as long as the bytes.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.block.data.as_ptr(), bytes.len()) };
+        Ok(buffer)
+    }
+
+    /// The bytes that were asked for.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    /// The bytes that the buffer takes: [`Buffer::size_bytes`] rounded up to a size of the allocator.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> usize {
+        self.block.class.size_bytes()
+    }
+
+    /// The address of the first byte.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.block.data.as_ptr() as u64
+    }
+
+    /// Returns when every launch that writes the buffer is done. The calling thread takes part in the work meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong in the launch that should have written the contents, or in one that it depends on.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.accesses.wait_written()
+    }
+
+    /// Whether no launch that writes the buffer is still to be done.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.accesses.is_written()
+    }
+
+    /// Waits as [`Buffer::wait`] and copies bytes from an offset on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::wait`], and [`ErrorKind::InvalidArgument`] beyond the end.
+    pub fn read(&self, offset: usize, target: &mut [u8]) -> Result<(), Error> {
+        self.check_range(offset, target.len())?;
+        let _reading = self.accesses.begin_host_read()?;
+        // SAFETY: the range was checked; no launch writes the buffer while the guard lives.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.block.data.as_ptr().add(offset), target.as_mut_ptr(), target.len());
+        }
+        Ok(())
+    }
+
+    /// Waits until no launch reads or writes the buffer, and overwrites bytes from an offset on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::read`].
+    pub fn write(&self, offset: usize, source: &[u8]) -> Result<(), Error> {
+        self.check_range(offset, source.len())?;
+        let _writing = self.accesses.begin_host_write()?;
+        // SAFETY: the range was checked; no launch accesses the buffer while the guard lives.
+        unsafe {
+            std::ptr::copy_nonoverlapping(source.as_ptr(), self.block.data.as_ptr().add(offset), source.len());
+        }
+        Ok(())
+    }
+
+    /// The launches that are still to access the buffer.
+    pub(crate) fn accesses(&self) -> &Accesses {
+        &self.accesses
+    }
+
+    fn check_range(&self, offset: usize, length: usize) -> Result<(), Error> {
+        if offset.checked_add(length).is_some_and(|end| end <= self.size_bytes) {
+            return Ok(());
+        }
+        let message = format!("{length} bytes from {offset} on are outside of a buffer of {} bytes", self.size_bytes);
+        Err(Error::new(ErrorKind::InvalidArgument, message))
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the block is taken once, here, and not used afterwards.
+        free(unsafe { ManuallyDrop::take(&mut self.block) });
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer")
+            .field("address", &format_args!("{:#x}", self.address()))
+            .field("size_bytes", &self.size_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Launches that are done may free their arguments, and what is cached in other sizes may make room.
+#[cold]
+fn allocate_again(class: SizeClass) -> Option<Block> {
+    crate::launch::wait_for_all();
+    trim_memory();
+    allocate(class)
+}
+
+fn out_of_memory(size_bytes: usize) -> Error {
+    let live = super::memory().live_bytes;
+    Error::new(ErrorKind::OutOfMemory, format!("no memory for {size_bytes} bytes; {live} bytes are in use"))
+        .with_hint("drop arrays that are no longer needed, or compute in smaller parts")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_survive_and_the_padding_is_readable() {
+        for size in [0, 1, 63, 64, 65, 4095, 2 << 20, (5 << 20) + 3] {
+            let bytes: Vec<u8> = (0..size).map(|i| (i * 31 % 251) as u8).collect();
+            let buffer = Buffer::from_bytes(&bytes).unwrap();
+            assert_eq!(buffer.address() % 64, 0);
+            assert!(buffer.capacity_bytes() >= size);
+            let mut back = vec![0; size];
+            buffer.read(0, &mut back).unwrap();
+            assert!(back == bytes);
+            let end = (buffer.address() as usize + buffer.capacity_bytes()) as *const u8;
+            // SAFETY: that the padding may be read is what this test is about; its bytes mean nothing.
+            let _ = unsafe { end.add(63).cast::<std::mem::MaybeUninit<u8>>().read_volatile() };
+        }
+    }
+
+    #[test]
+    fn reading_and_writing_beyond_the_end_is_refused() {
+        let buffer = Buffer::from_bytes(&[1, 2, 3]).unwrap();
+        assert_eq!(buffer.read(2, &mut [0; 2]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(buffer.read(usize::MAX, &mut [0; 2]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(buffer.write(3, &[0]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        buffer.write(1, &[7, 8]).unwrap();
+        let mut back = [0; 3];
+        buffer.read(0, &mut back).unwrap();
+        assert_eq!(back, [1, 7, 8]);
+    }
+
+    #[test]
+    fn absurd_sizes_are_out_of_memory() {
+        for size in [1 << 46, 1 << 60, usize::MAX] {
+            assert_eq!(Buffer::alloc(size).unwrap_err().kind(), ErrorKind::OutOfMemory);
+        }
+    }
+}

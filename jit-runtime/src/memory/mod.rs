@@ -1,0 +1,29 @@
+//! Host memory: a caching allocator, and the buffers that launches read and write.
+//!
+//! Evaluating arrays allocates and frees the same few sizes over and over. Freed blocks are therefore kept and handed out
+//! again, last freed first, while their pages are warm; small ones through a list of the thread's own.
+//!
+//! What always holds: a block starts at a multiple of 64 bytes and at least 64 readable bytes follow the size that was
+//! asked for, so code may load whole vectors at the end. A block is handed out again only after the last
+//! [`Buffer`] handle is gone, and a launch holds handles of all its arguments until it is done.
+//!
+//! | part | file |
+//! |---|---|
+//! | which sizes exist | `size_class` |
+//! | blocks from and to the operating system | `block` |
+//! | lists of free blocks, accounting | `allocator` |
+//! | reference-counted memory with an order of accesses | `buffer` |
+
+mod allocator;
+mod block;
+mod buffer;
+mod size_class;
+
+pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
+pub use buffer::Buffer;
+
+/// Every buffer starts at a multiple of this many bytes.
+pub const ALIGNMENT: usize = 64;
+
+/// Bytes behind the end of a buffer that may be read (their values mean nothing).
+pub const PADDING: usize = 64;

@@ -1,0 +1,187 @@
+//! What the machine has done: counters, and a record of each launch.
+//!
+//! Counters are relaxed atomics. Records lie in a ring of bounded size until they are asked for; they point to facts
+//! about the kernel and are turned into something readable then.
+
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::cache::{Entry, Facts};
+use crate::device::Device;
+
+/// Launches that are remembered; older ones are forgotten.
+const MAX_RECORDS: usize = 4096;
+
+static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+static LANES: AtomicU64 = AtomicU64::new(0);
+static HITS: AtomicU64 = AtomicU64::new(0);
+static COMPILES: AtomicU64 = AtomicU64::new(0);
+static COMPILE_NS: AtomicU64 = AtomicU64::new(0);
+static BUSY_NS: AtomicU64 = AtomicU64::new(0);
+static IS_RECORDING: AtomicBool = AtomicBool::new(true);
+static RECORDS: Mutex<VecDeque<Record>> = Mutex::new(VecDeque::new());
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// What the machine has done since the start or [`reset_stats`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Kernels that were launched.
+    pub launches: u64,
+    /// Lanes of all launches.
+    pub lanes: u64,
+    /// Launches whose code was in the cache.
+    pub cache_hits: u64,
+    /// Kernels that were compiled.
+    pub compiles: u64,
+    /// Time that compilation took.
+    pub compile_time: Duration,
+    /// Time that cores spent on launches, added up.
+    pub busy_time: Duration,
+}
+
+/// The counters at this moment.
+#[must_use]
+pub fn stats() -> Stats {
+    Stats {
+        launches: LAUNCHES.load(Ordering::Relaxed),
+        lanes: LANES.load(Ordering::Relaxed),
+        cache_hits: HITS.load(Ordering::Relaxed),
+        compiles: COMPILES.load(Ordering::Relaxed),
+        compile_time: Duration::from_nanos(COMPILE_NS.load(Ordering::Relaxed)),
+        busy_time: Duration::from_nanos(BUSY_NS.load(Ordering::Relaxed)),
+    }
+}
+
+/// Sets all counters to zero.
+pub fn reset_stats() {
+    for counter in [&LAUNCHES, &LANES, &HITS, &COMPILES, &COMPILE_NS, &BUSY_NS] {
+        counter.store(0, Ordering::Relaxed);
+    }
+}
+
+/// One launch.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct KernelRecord {
+    /// What the kernel is called.
+    pub label: &'static str,
+    /// Where the user's program caused the launch.
+    pub site: Option<&'static Location<'static>>,
+    /// Hash of kernel, device and code options, as in [`crate::cache::CacheEntry`].
+    pub hash: u64,
+    /// Where it ran.
+    pub device: Device,
+    /// How many lanes.
+    pub width: usize,
+    /// Operations in the kernel.
+    pub ops: usize,
+    /// Buffers that the kernel reads.
+    pub inputs: usize,
+    /// Buffers that the kernel writes.
+    pub outputs: usize,
+    /// Whether the code was in the cache.
+    pub is_hit: bool,
+    /// Time that compilation took, whenever that was.
+    pub compile_time: Duration,
+    /// Lanes that the code computes together.
+    pub lanes_per_step: usize,
+    /// Bytes of generated code; 0 for kernels that are interpreted.
+    pub code_bytes: usize,
+    /// From the start of the first lanes to the end of the last ones; none if the launch is not done.
+    pub execution_time: Option<Duration>,
+}
+
+/// The launches since the last call, oldest first: at most the last 4096.
+#[must_use]
+pub fn kernel_history() -> Vec<KernelRecord> {
+    let records = std::mem::take(&mut *RECORDS.lock());
+    records.iter().map(Record::describe).collect()
+}
+
+/// Switches the recording of launches for [`kernel_history`] on (as it is at the start) or off.
+pub fn set_kernel_history(is_on: bool) {
+    IS_RECORDING.store(is_on, Ordering::Relaxed);
+}
+
+/// What is kept of a launch.
+pub(crate) struct Record {
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) label: &'static str,
+    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) width: usize,
+    pub(crate) is_hit: bool,
+    pub(crate) time: Time,
+}
+
+/// How long a launch took, in nanoseconds.
+pub(crate) enum Time {
+    Done(u64),
+    /// Zero until the launch is done.
+    Later(Arc<AtomicU64>),
+}
+
+impl Record {
+    fn describe(&self) -> KernelRecord {
+        let facts = &self.facts;
+        let ns = match &self.time {
+            Time::Done(ns) => *ns,
+            Time::Later(ns) => ns.load(Ordering::Acquire),
+        };
+        KernelRecord {
+            label: self.label,
+            site: self.site.or(facts.site),
+            hash: facts.hash,
+            device: facts.device,
+            width: self.width,
+            ops: facts.ops,
+            inputs: facts.params.iter().filter(|param| param.reads).count(),
+            outputs: facts.params.iter().filter(|param| param.writes).count(),
+            is_hit: self.is_hit,
+            compile_time: facts.compile_time,
+            lanes_per_step: facts.lanes_per_step,
+            code_bytes: facts.code_bytes,
+            execution_time: (ns > 0).then(|| Duration::from_nanos(ns)),
+        }
+    }
+}
+
+/// Remembers a launch.
+pub(crate) fn record(record: impl FnOnce() -> Record) {
+    if IS_RECORDING.load(Ordering::Relaxed) {
+        let record = record();
+        let mut records = RECORDS.lock();
+        if records.len() == MAX_RECORDS {
+            records.pop_front();
+        }
+        records.push_back(record);
+    }
+}
+
+pub(crate) fn count_launch(entry: &Entry, width: usize, is_hit: bool) {
+    LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    LANES.fetch_add(width as u64, Ordering::Relaxed);
+    entry.launches.fetch_add(1, Ordering::Relaxed);
+    if is_hit {
+        HITS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn count_compile(time: Duration) {
+    COMPILES.fetch_add(1, Ordering::Relaxed);
+    COMPILE_NS.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+}
+
+pub(crate) fn count_busy(ns: u64) {
+    BUSY_NS.fetch_add(ns, Ordering::Relaxed);
+}
+
+/// Nanoseconds since some moment in this process.
+pub(crate) fn now_ns() -> u64 {
+    EPOCH.elapsed().as_nanos() as u64
+}

@@ -78,6 +78,10 @@ impl Builder {
 
     /// Appends an operation with any number of results to the innermost open region.
     pub fn append(&mut self, op: Op, result_types: &[Type]) -> Vec<Value> {
+        if result_types.is_empty() {
+            self.append_none(op);
+            return Vec::new();
+        }
         let first = Value(self.kernel.types.len() as u32);
         self.kernel.types.extend_from_slice(result_types);
         self.push(Inst { op, first, results: result_types.len() as u32 });
@@ -97,8 +101,7 @@ impl Builder {
     }
 
     fn append_none(&mut self, op: Op) {
-        let first = Value(self.kernel.types.len() as u32);
-        self.push(Inst { op, first, results: 0 });
+        self.push(Inst { op, first: Value(0), results: 0 });
     }
 
     /// A constant, from the low bits of a carrier.

@@ -89,7 +89,7 @@ impl Param {
 pub struct Inst {
     /// What is done.
     pub op: Op,
-    /// The first result.
+    /// The first result; `v0` where there is none, so that equal instructions are equal.
     pub first: Value,
     /// How many results there are: none for writes, one for each state of a loop.
     pub results: u32,
@@ -159,5 +159,21 @@ impl Kernel {
     #[must_use]
     pub fn has_loop(&self) -> bool {
         self.regions.iter().flat_map(|region| &region.insts).any(|inst| matches!(inst.op, Op::Loop { .. }))
+    }
+}
+
+impl Access {
+    /// Every kind of access.
+    pub const ALL: [Access; 4] = [Access::Read, Access::Write, Access::ReadWrite, Access::Reduce];
+
+    /// The name in the text form of kernels.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::ReadWrite => "readwrite",
+            Access::Reduce => "reduce",
+        }
     }
 }

@@ -60,18 +60,24 @@
 //! gives the canonical bytes and their hash, [`passes`] improve them.
 
 pub mod builder;
+pub mod encode;
 pub mod kernel;
 pub mod math;
 pub mod op;
+pub mod parse;
+pub mod print;
 #[doc(hidden)]
 pub mod random;
 pub mod scalar;
 pub mod types;
+pub mod verify;
 
 pub use builder::Builder;
 pub use kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, TOP, Value};
 pub use op::{BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+pub use parse::{ParseError, parse};
 pub use types::Type;
+pub use verify::{VerifyError, verify};
 
 /// Lanes whose values are reduced together before partial results are combined, see [`Op::Reduce`].
 pub const REDUCE_CHUNK: usize = 16384;

@@ -1,0 +1,392 @@
+//! The verifier: whether a kernel is one, and if not, where and why.
+//!
+//! It runs on what the front end built and, in debug builds, after each pass. What comes behind it relies on it and
+//! checks nothing again.
+//!
+//! A valid kernel: regions form a tree from the top region; each value is defined once; operands are visible and have
+//! the types that the operation takes; parameters are accessed as they are declared.
+
+use std::fmt;
+
+use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, TOP, Value};
+use super::op::Op;
+use super::scalar;
+use super::types::Type;
+
+/// How deep regions may nest: far beyond any program, and shallow enough to be walked recursively.
+pub const MAX_DEPTH: usize = 200;
+
+/// Why a kernel is invalid, and where.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct VerifyError {
+    /// The region.
+    pub region: RegionId,
+    /// The position of the instruction in it; none where the region itself is wrong.
+    pub index: Option<usize>,
+    /// The instruction in the text form.
+    pub instruction: Option<String>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for VerifyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "in region {}", self.region)?;
+        if let (Some(index), Some(instruction)) = (self.index, &self.instruction) {
+            write!(f, ", instruction {index} `{instruction}`")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// Checks a kernel.
+///
+/// # Errors
+///
+/// The first thing that is wrong, with its place.
+pub fn verify(kernel: &Kernel) -> Result<(), VerifyError> {
+    let mut verifier = Verifier {
+        kernel,
+        region: TOP,
+        index: None,
+        state: vec![State::Undefined; kernel.types.len()],
+        in_scope: Vec::new(),
+        entered: vec![false; kernel.regions.len()],
+        uses: vec![Use::default(); kernel.params.len()],
+    };
+    verifier.run().map_err(|message| {
+        let inst = verifier.index.and_then(|index| kernel.regions.get(verifier.region.index())?.insts.get(index));
+        VerifyError {
+            region: verifier.region,
+            index: verifier.index,
+            instruction: inst.map(|inst| kernel.display_inst(inst)),
+            message,
+        }
+    })
+}
+
+type Check = Result<(), String>;
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Undefined,
+    Visible,
+    /// Defined in a region that has ended.
+    OutOfScope,
+}
+
+/// What is done with a parameter in the kernel as a whole.
+#[derive(Clone, Copy, Default)]
+struct Use {
+    is_gathered: bool,
+    is_written: bool,
+}
+
+struct Verifier<'a> {
+    kernel: &'a Kernel,
+    /// The place that is looked at, for errors.
+    region: RegionId,
+    index: Option<usize>,
+    state: Vec<State>,
+    /// Visible values in the order of their definition.
+    in_scope: Vec<Value>,
+    entered: Vec<bool>,
+    uses: Vec<Use>,
+}
+
+/// An error unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err(format!($($message)+));
+        }
+    };
+}
+
+impl Verifier<'_> {
+    fn run(&mut self) -> Check {
+        ensure!(!self.kernel.regions.is_empty(), "there is no top region");
+        let top = self.kernel.region(TOP);
+        ensure!(top.params.is_empty(), "the top region takes parameters");
+        ensure!(top.yields.is_empty(), "the top region yields values");
+        self.enter(TOP, 0)?;
+        self.index = None;
+        if let Some(unused) = self.entered.iter().position(|entered| !entered) {
+            self.region = RegionId(unused as u32);
+            return Err("no instruction owns the region".into());
+        }
+        if let Some(undefined) = self.state.iter().position(|&state| state == State::Undefined) {
+            return Err(format!("v{undefined} has a type but is never defined"));
+        }
+        for (param, used) in self.uses.iter().enumerate() {
+            ensure!(!(used.is_gathered && used.is_written), "p{param} is gathered from and written");
+        }
+        Ok(())
+    }
+
+    /// Checks a region; what it defines stays visible until [`Verifier::leave`] is called with the count from before.
+    fn enter(&mut self, region: RegionId, depth: usize) -> Check {
+        ensure!(region.index() < self.kernel.regions.len(), "{region} does not exist");
+        ensure!(!self.entered[region.index()], "{region} is used twice");
+        ensure!(depth <= MAX_DEPTH, "regions nest deeper than {MAX_DEPTH}");
+        self.entered[region.index()] = true;
+        let kernel = self.kernel;
+        let Region { params, insts, yields } = kernel.region(region);
+        (self.region, self.index) = (region, None);
+        for &param in params {
+            self.define(param)?;
+        }
+        for (index, inst) in insts.iter().enumerate() {
+            (self.region, self.index) = (region, Some(index));
+            self.inst(inst, depth)?;
+            (self.region, self.index) = (region, Some(index));
+            inst.values().try_for_each(|value| self.define(value))?;
+        }
+        (self.region, self.index) = (region, None);
+        yields.iter().try_for_each(|&value| self.visible(value).map(|_| ()))
+    }
+
+    /// Ends the visibility of all that was defined since there were so many visible values.
+    fn leave(&mut self, visible: usize) {
+        for value in self.in_scope.drain(visible..) {
+            self.state[value.index()] = State::OutOfScope;
+        }
+    }
+
+    fn define(&mut self, value: Value) -> Check {
+        ensure!(value.index() < self.state.len(), "{value} has no type");
+        ensure!(self.state[value.index()] == State::Undefined, "{value} is defined twice");
+        self.state[value.index()] = State::Visible;
+        self.in_scope.push(value);
+        Ok(())
+    }
+
+    /// The type of an operand, which must be visible.
+    fn visible(&self, value: Value) -> Result<Type, String> {
+        match self.state.get(value.index()) {
+            Some(State::Visible) => Ok(self.kernel.ty(value)),
+            Some(State::OutOfScope) => Err(format!("{value} is used outside of the region that defines it")),
+            _ => Err(format!("{value} is used before it is defined")),
+        }
+    }
+
+    fn operand(&self, value: Value, expected: Type) -> Check {
+        let ty = self.visible(value)?;
+        ensure!(ty == expected, "{value} is {ty}, expected {expected}");
+        Ok(())
+    }
+
+    fn mask(&self, mask: Option<Value>) -> Check {
+        mask.map_or(Ok(()), |mask| self.operand(mask, Type::Bool))
+    }
+
+    fn operands(&self, list: &[Value], types: &[Type], what: &str) -> Check {
+        ensure!(list.len() == types.len(), "{what}: {} values, expected {}", list.len(), types.len());
+        for (&value, &expected) in list.iter().zip(types) {
+            let ty = self.visible(value)?;
+            ensure!(ty == expected, "{what}: {value} is {ty}, expected {expected}");
+        }
+        Ok(())
+    }
+
+    fn results(&self, inst: &Inst, types: &[Type]) -> Check {
+        let count = inst.results as usize;
+        ensure!(count == types.len(), "it has {count} results, expected {}", types.len());
+        ensure!(count > 0 || inst.first == Value(0), "an instruction without results starts at {}, not v0", inst.first);
+        for (index, &expected) in types.iter().enumerate() {
+            // Adding wide keeps garbage from overflowing.
+            let value = inst.first.index() + index;
+            let ty = self.kernel.types.get(value).ok_or_else(|| format!("v{value} has no type"))?;
+            ensure!(*ty == expected, "the result v{value} is {ty}, expected {expected}");
+        }
+        Ok(())
+    }
+
+    fn inst(&mut self, inst: &Inst, depth: usize) -> Check {
+        match inst.op {
+            Op::Loop { .. } | Op::If { .. } => self.control(inst, depth),
+            Op::Const(..) | Op::LaneIndex | Op::Scalar(_) => self.leaf(inst),
+            Op::Load(_) | Op::Gather { .. } => self.read(inst),
+            Op::Store { .. } | Op::Scatter { .. } | Op::Reduce { .. } => self.write(inst),
+            _ => {
+                let result = self.elementwise(&inst.op)?;
+                self.results(inst, &[result])
+            }
+        }
+    }
+
+    /// The type of the result of an operation on values.
+    fn elementwise(&self, op: &Op) -> Result<Type, String> {
+        let same = |a: Value, others: &[Value]| {
+            let ty = self.visible(a)?;
+            others.iter().try_for_each(|&other| self.operand(other, ty)).map(|()| ty)
+        };
+        let supported = |ty: Type, is_supported: bool, name: &str| {
+            if is_supported { Ok(ty) } else { Err(format!("{name} does not exist for {ty}")) }
+        };
+        match *op {
+            Op::Unary(op, a) => {
+                let ty = self.visible(a)?;
+                supported(ty, scalar::is_supported_unary(op, ty), op.name())
+            }
+            Op::Binary(op, a, b) => {
+                let ty = same(a, &[b])?;
+                supported(ty, scalar::is_supported_binary(op, ty), op.name())
+            }
+            Op::Fma(a, b, c) => {
+                let ty = same(a, &[b, c])?;
+                supported(ty, scalar::is_supported_fma(ty), "fma")
+            }
+            Op::Compare(_, a, b) => same(a, &[b]).map(|_| Type::Bool),
+            Op::Select(mask, a, b) => {
+                self.operand(mask, Type::Bool)?;
+                same(a, &[b])
+            }
+            Op::Cast(to, a) => self.visible(a).map(|_| to),
+            Op::Bitcast(to, a) => {
+                let from = self.visible(a)?;
+                let is_supported = scalar::is_supported_bitcast(from, to);
+                if is_supported { Ok(to) } else { Err(format!("{from} and {to} differ in size")) }
+            }
+            _ => unreachable!("other operations are checked elsewhere"),
+        }
+    }
+
+    fn leaf(&self, inst: &Inst) -> Check {
+        match inst.op {
+            Op::Const(ty, bits) => {
+                ensure!(bits & !ty.bit_mask() == 0, "the constant {bits:#x} does not fit into {ty}");
+                self.results(inst, &[ty])
+            }
+            Op::Scalar(param) => match self.param(param)? {
+                Param::Scalar { ty } => self.results(inst, &[ty]),
+                Param::Buffer { .. } => Err(format!("{param} is a buffer, expected a scalar")),
+            },
+            _ => self.results(inst, &[Type::U32]),
+        }
+    }
+
+    fn param(&self, param: ParamId) -> Result<Param, String> {
+        self.kernel.params.get(param.index()).copied().ok_or_else(|| format!("{param} does not exist"))
+    }
+
+    /// The element type of a buffer, which must be declared to be accessed so.
+    fn buffer(&self, param: ParamId, allowed: &[Access]) -> Result<Type, String> {
+        let Param::Buffer { ty, access } = self.param(param)? else {
+            return Err(format!("{param} is a scalar, expected a buffer"));
+        };
+        let names = || allowed.iter().map(|access| access.name()).collect::<Vec<_>>().join(" or ");
+        ensure!(allowed.contains(&access), "{param} is declared as {}, expected {}", access.name(), names());
+        Ok(ty)
+    }
+
+    fn index(&self, index: Value) -> Check {
+        let ty = self.visible(index)?;
+        ensure!(ty.is_integer(), "the index {index} is {ty}, expected an integer");
+        Ok(())
+    }
+
+    fn read(&mut self, inst: &Inst) -> Check {
+        match inst.op {
+            Op::Gather { buffer, index, mask } => {
+                self.index(index)?;
+                self.mask(mask)?;
+                let ty = self.buffer(buffer, &[Access::Read, Access::ReadWrite])?;
+                self.uses[buffer.index()].is_gathered = true;
+                self.results(inst, &[ty])
+            }
+            Op::Load(buffer) => {
+                let ty = self.buffer(buffer, &[Access::Read, Access::ReadWrite])?;
+                self.results(inst, &[ty])
+            }
+            _ => unreachable!("other operations are checked elsewhere"),
+        }
+    }
+
+    fn write(&mut self, inst: &Inst) -> Check {
+        let top_only =
+            |region| if region == TOP { Ok(()) } else { Err("it stands outside of the top region".to_owned()) };
+        self.results(inst, &[])?;
+        match inst.op {
+            Op::Store { buffer, value } => {
+                top_only(self.region)?;
+                let ty = self.buffer(buffer, &[Access::Write, Access::ReadWrite])?;
+                self.operand(value, ty)?;
+                let once = self.param(buffer)? == (Param::Buffer { ty, access: Access::Write });
+                ensure!(!(once && self.uses[buffer.index()].is_written), "{buffer} is stored twice");
+                self.written(buffer);
+            }
+            Op::Scatter { reduce, buffer, index, value, mask } => {
+                let ty = self.buffer(buffer, &[Access::ReadWrite])?;
+                self.index(index)?;
+                self.operand(value, ty)?;
+                self.mask(mask)?;
+                let is_supported = reduce.is_none_or(|op| scalar::is_supported_reduce(op, ty));
+                ensure!(is_supported, "the reduction does not exist for {ty}");
+                self.written(buffer);
+            }
+            Op::Reduce { op, buffer, value } => {
+                top_only(self.region)?;
+                let ty = self.buffer(buffer, &[Access::Reduce])?;
+                self.operand(value, ty)?;
+                ensure!(scalar::is_supported_reduce(op, ty), "the reduction does not exist for {ty}");
+                ensure!(!self.uses[buffer.index()].is_written, "{buffer} receives two reductions");
+                self.written(buffer);
+            }
+            _ => unreachable!("other operations are checked elsewhere"),
+        }
+        Ok(())
+    }
+
+    fn written(&mut self, buffer: ParamId) {
+        self.uses[buffer.index()].is_written = true;
+    }
+
+    fn control(&mut self, inst: &Inst, depth: usize) -> Check {
+        match inst.op {
+            Op::Loop { ref inits, condition, body } => {
+                let state = self.types_of(&self.known(condition)?.params)?;
+                self.operands(inits, &state, "the initial state")?;
+                ensure!(self.known(body)?.params.is_empty(), "the body {body} takes parameters");
+                self.results(inst, &state)?;
+                let visible = self.in_scope.len();
+                self.enter(condition, depth + 1)?;
+                self.yields(condition, &[Type::Bool])?;
+                self.enter(body, depth + 1)?;
+                self.yields(body, &state)?;
+                self.leave(visible);
+            }
+            Op::If { condition, then_region, else_region } => {
+                self.operand(condition, Type::Bool)?;
+                let types = self.types_of(&self.known(then_region)?.yields)?;
+                self.results(inst, &types)?;
+                for region in [then_region, else_region] {
+                    ensure!(self.known(region)?.params.is_empty(), "the branch {region} takes parameters");
+                    let visible = self.in_scope.len();
+                    self.enter(region, depth + 1)?;
+                    self.yields(region, &types)?;
+                    self.leave(visible);
+                }
+            }
+            _ => unreachable!("other operations are checked elsewhere"),
+        }
+        Ok(())
+    }
+
+    fn known(&self, region: RegionId) -> Result<&Region, String> {
+        self.kernel.regions.get(region.index()).ok_or_else(|| format!("{region} does not exist"))
+    }
+
+    fn types_of(&self, list: &[Value]) -> Result<Vec<Type>, String> {
+        let ty = |value: &Value| self.kernel.types.get(value.index()).copied().ok_or(format!("{value} has no type"));
+        list.iter().map(ty).collect()
+    }
+
+    /// Checks what the region that was just entered yields.
+    fn yields(&self, region: RegionId, types: &[Type]) -> Check {
+        self.operands(&self.kernel.region(region).yields, types, "what the region yields")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Folding: what is known when it is recorded is not recorded.
+//!
+//! Operations on literals are computed by the same arithmetic as the interpreter's. The algebraic rules are exact in
+//! floating point, down to the sign of a zero: `x + 0` stays, since it turns `-0` into `+0`, and `x * 0` stays, since it is
+//! NaN for an infinity. Sign and payload of a NaN are unspecified, so rules may change them.
+//!
+//! A rule gives a value of the width that the operation would have.
+
+mod binary;
+mod choose;
+mod convert;
+mod unary;
+
+pub(crate) use binary::{binary, fma};
+pub(crate) use choose::{compare, select};
+pub(crate) use convert::{bitcast, cast};
+pub(crate) use unary::unary;
+
+use jit_runtime::ir::{Type, UnaryOp, scalar};
+
+use super::node::Var;
+use super::op::Op;
+use super::record;
+
+/// A value as the result of an operation of some width.
+#[track_caller]
+fn fit(var: &Var, width: usize) -> Option<Var> {
+    Some(record::broadcast(var, width))
+}
+
+#[track_caller]
+fn literal(ty: Type, bits: u64, width: usize) -> Option<Var> {
+    Some(record::literal(ty, bits, width))
+}
+
+/// The operand of a node of this operation.
+fn operand_of(op: UnaryOp, var: &Var) -> Option<Var> {
+    if var.op() == Op::Unary(op) { var.operand(0) } else { None }
+}
+
+/// What a rule needs to know about a literal.
+#[derive(Clone, Copy)]
+struct Constant {
+    ty: Type,
+    bits: u64,
+}
+
+impl Constant {
+    fn of(var: &Var) -> Option<Constant> {
+        Some(Constant { ty: var.ty(), bits: var.literal()? })
+    }
+
+    /// The value of a float literal; exact, since `f64` holds every value of the other types.
+    fn float(self) -> Option<f64> {
+        self.ty.is_float().then(|| f64::from_bits(scalar::cast(self.ty, Type::F64, self.bits)))
+    }
+
+    fn is_float(self, value: f64) -> bool {
+        self.float().is_some_and(|float| float.to_bits() == value.to_bits())
+    }
+
+    /// Zero, but for floats.
+    fn is_integer_zero(self) -> bool {
+        !self.ty.is_float() && self.bits == 0
+    }
+
+    /// Every bit is set, but for floats; that is `true`, the largest unsigned integer, or -1.
+    fn is_all_ones(self) -> bool {
+        !self.ty.is_float() && self.bits == self.ty.bit_mask()
+    }
+
+    fn is_one(self) -> bool {
+        self.is_float(1.0) || (self.ty.is_integer() && self.bits == 1)
+    }
+
+    fn is_minus_one(self) -> bool {
+        self.is_float(-1.0) || (self.ty.is_signed_integer() && self.is_all_ones())
+    }
+
+    /// What may be added to any number without changing it.
+    fn is_neutral_to_add(self) -> bool {
+        self.is_float(-0.0) || self.is_integer_zero()
+    }
+
+    /// What may be subtracted from any number without changing it.
+    fn is_neutral_to_subtract(self) -> bool {
+        self.is_float(0.0) || self.is_integer_zero()
+    }
+
+    fn power_of_two(self) -> Option<u32> {
+        (self.ty.is_unsigned_integer() && self.bits.is_power_of_two()).then(|| self.bits.trailing_zeros())
+    }
+
+    /// The bits of the smallest and largest value that `min` and `max` know.
+    fn extremes(ty: Type) -> [u64; 2] {
+        use jit_runtime::ir::ReduceOp;
+        [scalar::identity(ReduceOp::Max, ty), scalar::identity(ReduceOp::Min, ty)]
+    }
+}

@@ -1,0 +1,34 @@
+//! Names that users give to arrays. Few arrays have one, so they lie beside the nodes.
+
+use std::ptr::NonNull;
+
+use parking_lot::Mutex;
+use rustc_hash::FxBuildHasher;
+
+use super::node::{Node, Var, flag};
+
+static LABELS: Mutex<hashbrown::HashMap<usize, String, FxBuildHasher>> =
+    Mutex::new(hashbrown::HashMap::with_hasher(FxBuildHasher));
+
+impl Var {
+    /// Names the node, for listings and drawings. Equal expressions share a node and so the name, the last one given.
+    pub fn set_label(&self, label: impl Into<String>) {
+        LABELS.lock().insert(self.address().addr().get(), label.into());
+        self.add_flag(flag::LABELLED);
+    }
+
+    /// The node's name.
+    #[must_use]
+    pub fn label(&self) -> Option<String> {
+        if self.flags() & flag::LABELLED == 0 {
+            return None;
+        }
+        LABELS.lock().get(&self.address().addr().get()).cloned()
+    }
+}
+
+/// Forgets the name of a node that dies.
+#[cold]
+pub(crate) fn remove(node: NonNull<Node>) {
+    LABELS.lock().remove(&node.addr().get());
+}

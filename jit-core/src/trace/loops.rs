@@ -1,0 +1,204 @@
+//! Recording a loop: the condition and the body are each traced once, on parameters that stand for the state.
+
+use std::marker::PhantomData;
+use std::panic::Location;
+
+use jit_runtime::ir::Type;
+
+use super::misuse::Misuse;
+use super::node::{Draft, Extra, Var, flag};
+use super::number;
+use super::op::Op;
+use super::region::{self, LoopExtra, Mark, RegionId, State};
+
+/// A loop that is being recorded. Dropping it before [`LoopRecorder::finish`] leaves the trace as it was before.
+///
+/// Lanes run `state = inits; while condition(state) { state = body(state) }`, each for as long as its own condition holds.
+pub struct LoopRecorder {
+    mark: Mark,
+    inits: Vec<Var>,
+    params: Vec<Var>,
+    condition: Option<Var>,
+    site: &'static Location<'static>,
+    /// The stack of open regions belongs to the thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl LoopRecorder {
+    /// Begins a loop over a state. The second result stands for the state while the loop is recorded; the condition is
+    /// recorded first.
+    #[must_use]
+    pub fn begin(inits: &[Var], site: &'static Location<'static>) -> (LoopRecorder, Vec<Var>) {
+        inits.iter().for_each(|init| region::check(init, site));
+        let mark = region::open_loop(site);
+        let params: Vec<Var> =
+            inits.iter().enumerate().map(|(position, init)| param(mark.id, position, init)).collect();
+        let recorder = LoopRecorder {
+            mark,
+            inits: inits.to_vec(),
+            params: params.clone(),
+            condition: None,
+            site,
+            not_send: PhantomData,
+        };
+        (recorder, params)
+    }
+
+    /// Sets the condition, a mask that was computed from the parameters. What is recorded from here on is the body.
+    ///
+    /// # Panics
+    ///
+    /// When the condition is no mask, is true for ever, or depends on a region that is closed.
+    pub fn condition(&mut self, mask: &Var) {
+        self.check_condition(mask);
+        // Lanes that took another side of a branch around the loop must not run it, wherever it comes to stand.
+        self.condition = Some(region::conjunction(mask));
+        region::begin_body(self.mark);
+    }
+
+    fn check_condition(&self, mask: &Var) {
+        region::check(mask, self.site);
+        if mask.ty() != Type::Bool {
+            Misuse::new("the condition of a loop must be a mask", self.site).value("the condition", mask).panic();
+        }
+        if mask.literal() == Some(1) {
+            Misuse::new("the condition of a traced loop is always true", self.site)
+                .value("the condition", mask)
+                .hint(
+                    "a traced loop ends when its condition becomes false; compute the condition from the loop's state",
+                )
+                .panic();
+        }
+    }
+
+    /// Ends the loop with the state after the body; gives the state after the loop.
+    ///
+    /// # Panics
+    ///
+    /// When the type of a state variable changed, or widths do not fit together.
+    #[must_use]
+    pub fn finish(mut self, next: Vec<Var>) -> Vec<Var> {
+        assert_eq!(next.len(), self.inits.len(), "a loop ends with as many state variables as it began with");
+        let Some(condition) = self.condition.take() else {
+            Misuse::new("a loop ended without a condition", self.site).panic();
+        };
+        next.iter().for_each(|var| region::check(var, self.site));
+        region::close(self.mark);
+        if condition.literal() == Some(0) {
+            return std::mem::take(&mut self.inits);
+        }
+        let states: Vec<State> = self.take_states(next);
+        let width = loop_width(&condition, &states, self.site);
+        if states.iter().all(|state| state.next.is_none()) {
+            return states.into_iter().map(|state| state.init).collect();
+        }
+        let kept: Vec<Option<Var>> =
+            states.iter().map(|state| state.next.is_none().then(|| state.init.clone())).collect();
+        let types: Vec<Type> = states.iter().map(|state| state.init.ty()).collect();
+        let extra = Extra::Loop(LoopExtra { id: self.mark.id, condition, states });
+        let node = control_node(Op::Loop, width, extra, region::innermost_loop(), self.site);
+        number::count_work(Op::Loop.weight());
+        kept.into_iter()
+            .zip(types)
+            .enumerate()
+            .map(|(position, (kept, ty))| {
+                kept.unwrap_or_else(|| result(Op::LoopResult, &node, ty, width, position, self.site))
+            })
+            .collect()
+    }
+
+    fn take_states(&mut self, next: Vec<Var>) -> Vec<State> {
+        let before = std::mem::take(&mut self.inits).into_iter().zip(std::mem::take(&mut self.params));
+        before.zip(next).map(|((init, param), next)| self.state(init, param, next)).collect()
+    }
+
+    fn state(&self, init: Var, param: Var, next: Var) -> State {
+        if next.ty() != init.ty() {
+            let what = format!("a loop changes the type of a state variable from {} to {}", init.ty(), next.ty());
+            Misuse::new(what, self.site)
+                .value("before the loop the value", &init)
+                .value("after the body it", &next)
+                .panic();
+        }
+        let is_unchanged = next.is_same(&param) || next.is_same(&init) || is_equal_literal(&next, &init);
+        State { param, next: (!is_unchanged).then_some(next), init }
+    }
+}
+
+impl Drop for LoopRecorder {
+    fn drop(&mut self) {
+        region::close(self.mark);
+    }
+}
+
+/// Both are the same constant, of the same width.
+pub(crate) fn is_equal_literal(a: &Var, b: &Var) -> bool {
+    a.literal().is_some() && a.literal() == b.literal() && a.ty() == b.ty() && a.width() == b.width()
+}
+
+fn param(id: RegionId, position: usize, init: &Var) -> Var {
+    Var::new(Draft {
+        op: Op::Param,
+        ty: init.ty(),
+        width: init.width() as u32,
+        region: id,
+        flags: 0,
+        operands: [None; 3],
+        position,
+        word: 0,
+        site: init.site(),
+    })
+}
+
+/// The node of a loop or branch, which only its results refer to.
+pub(crate) fn control_node(
+    op: Op,
+    width: u32,
+    extra: Extra,
+    region: RegionId,
+    site: &'static Location<'static>,
+) -> Var {
+    Var::new(Draft {
+        op,
+        ty: Type::Bool,
+        width,
+        region,
+        flags: flag::CONTROL,
+        operands: [None; 3],
+        position: 0,
+        word: extra.into_word(),
+        site,
+    })
+}
+
+/// One result of a loop or branch.
+pub(crate) fn result(
+    op: Op,
+    control: &Var,
+    ty: Type,
+    width: u32,
+    position: usize,
+    site: &'static Location<'static>,
+) -> Var {
+    let operands = [Some(control), None, None];
+    Var::new(Draft { op, ty, width, region: control.region(), flags: 0, operands, position, word: 0, site })
+}
+
+/// The width of a loop: that of its condition and of all state that changes.
+fn loop_width(condition: &Var, states: &[State], site: &'static Location<'static>) -> u32 {
+    let mut widest = condition;
+    let changed = states.iter().filter_map(|state| state.next.as_ref().map(|next| [&state.init, next]));
+    for var in changed.flatten() {
+        if widest.width() == 1 {
+            widest = var;
+        } else if var.width() != 1 && var.width() != widest.width() {
+            let what = format!("a loop over {} lanes cannot carry an array of width {}", widest.width(), var.width());
+            Misuse::new(what, site)
+                .value("the loop's width comes from a value that", widest)
+                .value("the state variable", var)
+                .hint("all state that a loop changes, and its condition, are equally wide or have width 1")
+                .panic();
+        }
+    }
+    widest.width() as u32
+}

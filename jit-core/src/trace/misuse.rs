@@ -1,0 +1,62 @@
+//! Panics for programs that are wrong: what, where, and what to do about it.
+
+use std::fmt::Write;
+use std::panic::Location;
+
+use super::node::Var;
+
+/// A message that is put together of lines.
+pub(crate) struct Misuse {
+    text: String,
+}
+
+impl Misuse {
+    /// Starts with what is wrong and the line that did it.
+    #[cold]
+    pub(crate) fn new(what: impl Into<String>, site: &Location<'_>) -> Self {
+        let mut text = what.into();
+        let _ = write!(text, "\n  at {}:{}:{}", site.file(), site.line(), site.column());
+        Misuse { text }
+    }
+
+    /// Adds a value that takes part, with its width and where it was made.
+    pub(crate) fn value(mut self, role: &str, var: &Var) -> Self {
+        let site = var.site();
+        let label = var.label().map(|label| format!(" “{label}”")).unwrap_or_default();
+        let _ = write!(
+            self.text,
+            "\n  {role}{label} ({}, width {}) was made at {}:{}:{}",
+            var.ty(),
+            var.width(),
+            site.file(),
+            site.line(),
+            site.column()
+        );
+        self
+    }
+
+    /// Adds another place.
+    pub(crate) fn place(mut self, what: &str, site: &Location<'_>) -> Self {
+        let _ = write!(self.text, "\n  {what} at {}:{}:{}", site.file(), site.line(), site.column());
+        self
+    }
+
+    /// Adds what to do.
+    pub(crate) fn hint(mut self, hint: &str) -> Self {
+        let _ = write!(self.text, "\n  help: {hint}");
+        self
+    }
+
+    /// The message, to put into an error.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Panics with the message.
+    #[cold]
+    #[track_caller]
+    #[expect(clippy::panic, reason = "the program that called us is wrong, and no value can stand for its result")]
+    pub(crate) fn panic(self) -> ! {
+        panic!("{}", self.text)
+    }
+}

@@ -1,0 +1,37 @@
+//! The trace: what programs over arrays record instead of computing.
+//!
+//! | part | what |
+//! |---|---|
+//! | [`node`], [`op`] | the graph: nodes of one cache line each, counted handles |
+//! | [`pool`] | their memory |
+//! | [`number`] | equal expressions become one node |
+//! | [`record`], [`fold`] | making nodes: checks, folding, numbering |
+//! | [`region`], [`loops`], [`branch`] | recording of traced control flow |
+//! | [`gather`], [`reduce`] | values that look at other lanes |
+//! | [`detach`] | taking edges out of the graph while others walk it |
+//! | [`label`], [`misuse`] | names; messages for wrong programs |
+//!
+//! Recording computes nothing, takes no lock, and may go on in any number of threads; handles may be passed between them.
+
+pub(crate) mod branch;
+pub(crate) mod detach;
+pub(crate) mod fold;
+pub(crate) mod label;
+pub(crate) mod loops;
+pub(crate) mod misuse;
+pub(crate) mod node;
+pub(crate) mod number;
+pub(crate) mod op;
+pub(crate) mod pool;
+pub(crate) mod record;
+pub(crate) mod region;
+pub(crate) mod storage;
+
+pub use branch::BranchRecorder;
+pub use loops::LoopRecorder;
+pub use node::Var;
+pub use op::Op;
+pub use region::current_mask;
+
+#[cfg(test)]
+mod tests;

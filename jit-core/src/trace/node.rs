@@ -1,0 +1,528 @@
+//! The node of the trace graph, and the handle that keeps it alive.
+//!
+//! A node is one cache line. What it computes is fixed while it lives, with one exception: when it gets elements in
+//! memory, its operand edges are taken away, which frees the graph behind it.
+//!
+//! What holds always: a node with a count above zero is fully written, and its fields other than the count, the word, the
+//! flags and the operand slots do not change until the count falls to zero. A live node holds one count of each node in
+//! its operand slots and extra. Operands are only ever taken away, never replaced, so whoever has revived a node that it
+//! found in a slot, and finds it there once more, holds the operand (see [`Node::operand`]).
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::panic::Location;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+
+use jit_runtime::ir::Type;
+use smallvec::SmallVec;
+
+use super::op::Op;
+use super::region::{BranchExtra, LoopExtra, RegionId};
+use super::storage::Buffer;
+use super::{label, pool};
+
+/// Facts about a node that are one bit each.
+pub(crate) mod flag {
+    /// A loop or branch is among the node and what it depends on.
+    pub(crate) const CONTROL: u8 = 1;
+    /// The node runs only where the loop body that it was recorded in does, whatever its operands are.
+    pub(crate) const PINNED: u8 = 2;
+    /// The node has a label.
+    pub(crate) const LABELLED: u8 = 4;
+}
+
+/// What is fixed while a node lives.
+#[derive(Clone, Copy)]
+struct Head {
+    op: Op,
+    ty: Type,
+    width: u32,
+    region: RegionId,
+    cost: u32,
+    site: *const Location<'static>,
+}
+
+/// One expression of the trace graph.
+#[repr(C, align(64))]
+pub(crate) struct Node {
+    operands: [AtomicPtr<Node>; 3],
+    /// Bits of a value, a leaked `Arc<Buffer>`, or a leaked `Box<Extra>`, by the operation; 0 while there is no buffer.
+    word: AtomicU64,
+    head: UnsafeCell<Head>,
+    count: AtomicU32,
+    /// How many nodes lived here before, and in the low eight bits the flags.
+    life: AtomicU32,
+}
+
+// SAFETY: `head` is written only by the sole owner of a dead node and read only by holders of a live one; the count's
+// release and acquire order the two. All else is atomic.
+unsafe impl Sync for Node {}
+
+/// The parts of a node that do not fit into it.
+pub(crate) enum Extra {
+    Loop(LoopExtra),
+    Branch(BranchExtra),
+}
+
+/// What a new node is made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Draft<'a> {
+    pub(crate) op: Op,
+    pub(crate) ty: Type,
+    pub(crate) width: u32,
+    pub(crate) region: RegionId,
+    pub(crate) flags: u8,
+    pub(crate) operands: [Option<&'a Var>; 3],
+    /// The third slot of an operation that keeps a position there.
+    pub(crate) position: usize,
+    pub(crate) word: u64,
+    pub(crate) site: &'static Location<'static>,
+}
+
+impl Node {
+    /// A node that is not in use.
+    pub(crate) fn dead() -> Node {
+        Node {
+            operands: [const { AtomicPtr::new(ptr::null_mut()) }; 3],
+            word: AtomicU64::new(0),
+            head: UnsafeCell::new(Head {
+                op: Op::Placeholder,
+                ty: Type::Bool,
+                width: 0,
+                region: RegionId::NONE,
+                cost: 0,
+                site: ptr::null(),
+            }),
+            count: AtomicU32::new(0),
+            life: AtomicU32::new(0),
+        }
+    }
+
+    /// The next free node, of one in a free list.
+    ///
+    /// # Safety
+    ///
+    /// The node is dead and the caller owns it.
+    #[inline]
+    pub(crate) unsafe fn link(&self) -> *mut Node {
+        self.operands[0].load(Ordering::Relaxed)
+    }
+
+    /// Sets the next free node, of one in a free list.
+    ///
+    /// # Safety
+    ///
+    /// The node is dead and the caller owns it.
+    #[inline]
+    pub(crate) unsafe fn set_link(&self, next: *mut Node) {
+        self.operands[0].store(next, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn head(&self) -> &Head {
+        // SAFETY: nodes are reached through handles, which keep them alive, so nobody writes the head.
+        unsafe { &*self.head.get() }
+    }
+
+    /// Whether something lives at the address just now.
+    pub(crate) fn is_alive(node: NonNull<Node>) -> bool {
+        // SAFETY: addresses of nodes stay valid for ever.
+        unsafe { node.as_ref().count.load(Ordering::Relaxed) != 0 }
+    }
+
+    /// Adds a reference if the node is alive.
+    #[inline]
+    pub(crate) fn revive(node: NonNull<Node>) -> Option<Var> {
+        // SAFETY: addresses of nodes stay valid for ever.
+        let count = unsafe { &node.as_ref().count };
+        let mut seen = count.load(Ordering::Relaxed);
+        while seen != 0 {
+            match count.compare_exchange_weak(seen, seen + 1, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(Var(node)),
+                Err(now) => seen = now,
+            }
+        }
+        None
+    }
+}
+
+/// A counted reference to a node: the untyped form of an array.
+///
+/// Handles may be sent to and used from any thread.
+pub struct Var(NonNull<Node>);
+
+// SAFETY: the count is atomic, and nodes may be shared (see `Sync for Node`).
+unsafe impl Send for Var {}
+// SAFETY: as above.
+unsafe impl Sync for Var {}
+
+impl Clone for Var {
+    #[inline]
+    fn clone(&self) -> Self {
+        if self.node().count.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
+            std::process::abort();
+        }
+        Var(self.0)
+    }
+}
+
+impl Drop for Var {
+    #[inline]
+    fn drop(&mut self) {
+        if release(self.0) {
+            free(self.0);
+        }
+    }
+}
+
+/// Takes one reference away; true when it was the last.
+#[inline]
+fn release(node: NonNull<Node>) -> bool {
+    // SAFETY: addresses of nodes stay valid for ever.
+    let last = unsafe { node.as_ref().count.fetch_sub(1, Ordering::Release) == 1 };
+    if last {
+        fence(Ordering::Acquire);
+    }
+    last
+}
+
+/// Frees a node whose last reference is gone, and whatever only it kept alive, without recursion: the nodes that are
+/// still to be freed form a list through their own heads.
+#[inline(never)]
+fn free(first: NonNull<Node>) {
+    pool::with_home(|home| {
+        let mut pending = Pending(ptr::null_mut());
+        pending.push(first);
+        while let Some(node) = pending.pop() {
+            // SAFETY: the count is zero, so this thread alone has the node.
+            let this = unsafe { node.as_ref() };
+            for slot in 0..this.head().op.slots() {
+                if let Some(operand) = NonNull::new(this.operands[slot].load(Ordering::Relaxed))
+                    && release(operand)
+                {
+                    pending.push(operand);
+                }
+            }
+            free_word(node, &mut pending);
+            let life = this.life.load(Ordering::Relaxed);
+            if life as u8 & flag::LABELLED != 0 {
+                label::remove(node);
+            }
+            this.life.store((life | 0xFF).wrapping_add(1), Ordering::Relaxed);
+            home.give(node);
+        }
+    });
+}
+
+/// Frees the buffer or extra of a dead node.
+#[inline]
+fn free_word(node: NonNull<Node>, pending: &mut Pending) {
+    // SAFETY: the count is zero, so this thread alone has the node.
+    let this = unsafe { node.as_ref() };
+    let (op, word) = (this.head().op, this.word.load(Ordering::Relaxed));
+    if word == 0 || op.holds_bits() {
+        return;
+    }
+    if op.holds_extra() {
+        // SAFETY: the word of such a node is a leaked box, and the node is freed once.
+        let extra = unsafe { Box::from_raw(ptr::with_exposed_provenance_mut::<Extra>(word as usize)) };
+        extra.take_apart(|var| {
+            let operand = ManuallyDrop::new(var).0;
+            if release(operand) {
+                pending.push(operand);
+            }
+        });
+    } else {
+        // SAFETY: the word of any other node is a leaked `Arc`, and the node is freed once.
+        drop(unsafe { Arc::from_raw(ptr::with_exposed_provenance::<Buffer>(word as usize)) });
+    }
+}
+
+/// Dead nodes that are still to be taken apart.
+struct Pending(*mut Node);
+
+impl Pending {
+    #[inline]
+    fn push(&mut self, node: NonNull<Node>) {
+        // SAFETY: the node's count is zero, so this thread alone has it; `site` is not needed any more.
+        unsafe { (*node.as_ref().head.get()).site = self.0.cast() };
+        self.0 = node.as_ptr();
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<NonNull<Node>> {
+        let node = NonNull::new(self.0)?;
+        // SAFETY: as in `push`.
+        self.0 = unsafe { (*node.as_ref().head.get()).site.cast::<Node>().cast_mut() };
+        Some(node)
+    }
+}
+
+impl Var {
+    /// Makes a node from a draft.
+    #[inline]
+    pub(crate) fn new(draft: Draft<'_>) -> Var {
+        let mut flags = draft.flags;
+        let mut cost = draft.op.weight();
+        let node = pool::take();
+        // SAFETY: addresses of nodes stay valid for ever.
+        let this = unsafe { node.as_ref() };
+        for (slot, operand) in draft.operands.iter().enumerate() {
+            let address = match operand {
+                Some(operand) => {
+                    flags |= operand.flags() & flag::CONTROL;
+                    cost = cost.saturating_add(operand.cost());
+                    ManuallyDrop::new((*operand).clone()).0.as_ptr()
+                }
+                None => ptr::null_mut(),
+            };
+            this.operands[slot].store(address, Ordering::Relaxed);
+        }
+        if draft.position != 0 {
+            this.operands[2].store(ptr::without_provenance_mut(draft.position), Ordering::Relaxed);
+        }
+        this.word.store(draft.word, Ordering::Relaxed);
+        this.life.store(this.life.load(Ordering::Relaxed) | u32::from(flags), Ordering::Relaxed);
+        let head =
+            Head { op: draft.op, ty: draft.ty, width: draft.width, region: draft.region, cost, site: draft.site };
+        // SAFETY: the node came from the pool, so it is dead and ours.
+        unsafe { *this.head.get() = head };
+        this.count.store(1, Ordering::Release);
+        Var(node)
+    }
+
+    #[inline]
+    pub(crate) fn node(&self) -> &Node {
+        // SAFETY: addresses of nodes stay valid for ever.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The node's address, the identity of the expression.
+    #[inline]
+    pub(crate) fn address(&self) -> NonNull<Node> {
+        self.0
+    }
+
+    /// What the node computes.
+    #[inline]
+    #[must_use]
+    pub fn op(&self) -> Op {
+        self.node().head().op
+    }
+
+    /// The element type.
+    #[inline]
+    #[must_use]
+    pub fn ty(&self) -> Type {
+        self.node().head().ty
+    }
+
+    /// The number of lanes.
+    #[inline]
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.node().head().width as usize
+    }
+
+    /// The user's line that made the node.
+    #[inline]
+    #[must_use]
+    pub fn site(&self) -> &'static Location<'static> {
+        // SAFETY: a live node's site is a static location.
+        unsafe { &*self.node().head().site }
+    }
+
+    /// The innermost region whose state the value depends on.
+    #[inline]
+    pub(crate) fn region(&self) -> RegionId {
+        self.node().head().region
+    }
+
+    /// Weights of the node and all that is behind it, shared parts counted once for each use.
+    #[inline]
+    pub(crate) fn cost(&self) -> u32 {
+        self.node().head().cost
+    }
+
+    #[inline]
+    pub(crate) fn flags(&self) -> u8 {
+        self.node().life.load(Ordering::Relaxed) as u8
+    }
+
+    pub(crate) fn add_flag(&self, flag: u8) {
+        self.node().life.fetch_or(u32::from(flag), Ordering::Relaxed);
+    }
+
+    /// Whether both handles name the same node.
+    #[inline]
+    #[must_use]
+    pub fn is_same(&self, other: &Var) -> bool {
+        self.0 == other.0
+    }
+
+    /// The bits of a literal.
+    #[inline]
+    #[must_use]
+    pub fn literal(&self) -> Option<u64> {
+        (self.op() == Op::Literal).then(|| self.node().word.load(Ordering::Relaxed))
+    }
+
+    /// The bits of a literal or an opaque scalar: what the host knows without an evaluation.
+    pub(crate) fn known_bits(&self) -> Option<u64> {
+        self.op().holds_bits().then(|| self.node().word.load(Ordering::Relaxed))
+    }
+
+    /// The position that the third slot holds, of an operation that keeps one there.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.node().operands[2].load(Ordering::Relaxed).addr()
+    }
+
+    /// The word as the numbering compares it: the bits of a literal.
+    #[inline]
+    pub(crate) fn word(&self) -> u64 {
+        self.node().word.load(Ordering::Relaxed)
+    }
+
+    /// The address in an operand slot, null when the operand has been taken away.
+    #[inline]
+    pub(crate) fn operand_address(&self, slot: usize) -> *mut Node {
+        self.node().operands[slot].load(Ordering::Acquire)
+    }
+
+    /// An operand, unless an evaluation has taken it away.
+    #[inline]
+    pub(crate) fn operand(&self, slot: usize) -> Option<Var> {
+        let found = NonNull::new(self.operand_address(slot))?;
+        let operand = Node::revive(found)?;
+        (self.operand_address(slot) == found.as_ptr()).then_some(operand)
+    }
+
+    /// An operand, of a node whose operands cannot be taken away now.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds [`super::detach::read`] since before it found the node without a buffer.
+    #[inline]
+    pub(crate) unsafe fn borrow_operand(&self, slot: usize) -> Option<Borrowed<'_>> {
+        NonNull::new(self.operand_address(slot))
+            .map(|node| Borrowed(ManuallyDrop::new(Var(node)), std::marker::PhantomData))
+    }
+
+    /// The elements in memory, if the node has any.
+    #[inline]
+    pub(crate) fn data(&self) -> Option<Arc<Buffer>> {
+        let op = self.op();
+        if op.holds_bits() || op.holds_extra() {
+            return None;
+        }
+        let word = self.node().word.load(Ordering::Acquire);
+        if word == 0 {
+            return None;
+        }
+        let buffer = ptr::with_exposed_provenance::<Buffer>(word as usize);
+        // SAFETY: the word is a leaked `Arc` that the live node owns; we count one more reference.
+        unsafe {
+            Arc::increment_strong_count(buffer);
+            Some(Arc::from_raw(buffer))
+        }
+    }
+
+    /// Whether the node has elements in memory.
+    #[inline]
+    pub(crate) fn has_data(&self) -> bool {
+        let op = self.op();
+        !op.holds_bits() && !op.holds_extra() && self.node().word.load(Ordering::Acquire) != 0
+    }
+
+    /// Gives the node its elements. When another thread was faster, its elements stay.
+    pub(crate) fn set_data(&self, buffer: Arc<Buffer>) {
+        debug_assert!(!self.op().holds_bits() && !self.op().holds_extra());
+        let word = Arc::into_raw(buffer).expose_provenance() as u64;
+        if self.node().word.compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // SAFETY: the word was leaked above and did not get into the node.
+            drop(unsafe { Arc::from_raw(ptr::with_exposed_provenance::<Buffer>(word as usize)) });
+        }
+    }
+
+    /// The parts of a loop or branch.
+    #[inline]
+    pub(crate) fn extra(&self) -> Option<&Extra> {
+        if !self.op().holds_extra() {
+            return None;
+        }
+        let extra = ptr::with_exposed_provenance::<Extra>(self.node().word.load(Ordering::Acquire) as usize);
+        // SAFETY: the word of such a node is a leaked box that lives as long as the node and is not changed.
+        Some(unsafe { &*extra })
+    }
+
+    /// Takes the operands away from a node that has data. The caller drops them after it has let go of the lock.
+    pub(crate) fn detach(&self, dropped: &mut Vec<Var>) {
+        for slot in 0..self.op().slots() {
+            let operand = self.node().operands[slot].swap(ptr::null_mut(), Ordering::AcqRel);
+            dropped.extend(NonNull::new(operand).map(Var));
+        }
+    }
+
+    /// A reference that does not keep the node alive.
+    pub(crate) fn downgrade(&self) -> Weak {
+        Weak { node: self.0, generation: self.node().life.load(Ordering::Relaxed) >> 8 }
+    }
+}
+
+/// An operand that the graph keeps alive.
+pub(crate) struct Borrowed<'a>(ManuallyDrop<Var>, std::marker::PhantomData<&'a Var>);
+
+impl std::ops::Deref for Borrowed<'_> {
+    type Target = Var;
+
+    #[inline]
+    fn deref(&self) -> &Var {
+        &self.0
+    }
+}
+
+/// A reference that does not keep its node alive.
+pub(crate) struct Weak {
+    node: NonNull<Node>,
+    generation: u32,
+}
+
+// SAFETY: addresses of nodes stay valid for ever, and nodes may be shared.
+unsafe impl Send for Weak {}
+
+impl Weak {
+    /// The node, if it still lives.
+    pub(crate) fn upgrade(&self) -> Option<Var> {
+        let var = Node::revive(self.node)?;
+        (var.node().life.load(Ordering::Relaxed) >> 8 == self.generation).then_some(var)
+    }
+}
+
+impl Extra {
+    /// Gives every node that the extra holds to a function.
+    fn take_apart(self: Box<Self>, drop_var: impl FnMut(Var)) {
+        match *self {
+            Extra::Loop(extra) => extra.into_vars().into_iter().for_each(drop_var),
+            Extra::Branch(extra) => extra.into_vars().into_iter().for_each(drop_var),
+        }
+    }
+
+    /// The extra as a node's word.
+    pub(crate) fn into_word(self) -> u64 {
+        Box::into_raw(Box::new(self)).expose_provenance() as u64
+    }
+}
+
+/// Operands of a node, in a list that is short in all but the rarest cases.
+pub(crate) type Vars = SmallVec<[Var; 4]>;
+
+impl fmt::Debug for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let site = self.site();
+        write!(f, "{:?}: {} × {}, made at {}:{}", self.op(), self.ty(), self.width(), site.file(), site.line())
+    }
+}

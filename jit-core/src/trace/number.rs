@@ -1,0 +1,122 @@
+//! Numbering: equal expressions become one node.
+//!
+//! Each thread remembers the nodes that it made, weakly. A lookup finds an entry by its hash, tries to revive the node, and
+//! only then compares it: what was at the address may have died, or be another node by now, even one of another thread.
+//! If it is alive and equal, it is as good as a new one, since its operands are the ones that we asked for. Entries of dead
+//! nodes go when the table is full.
+
+use std::cell::RefCell;
+use std::ptr::{self, NonNull};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use super::node::{Draft, Node, Var};
+
+struct Numbered {
+    hash: u64,
+    node: NonNull<Node>,
+}
+
+struct Table {
+    entries: HashTable<Numbered>,
+    /// Weights of all that this thread has recorded, to tell small branches from large ones.
+    work: u32,
+}
+
+thread_local! {
+    static TABLE: RefCell<Table> = const { RefCell::new(Table { entries: HashTable::new(), work: 0 }) };
+}
+
+/// Multiplies to 128 bits and folds: one step of the hash (the construction of wyhash and foldhash).
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a).wrapping_mul(u128::from(b));
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+#[inline]
+fn address(operand: Option<&Var>) -> *mut Node {
+    operand.map_or(ptr::null_mut(), |operand| operand.address().as_ptr())
+}
+
+impl Draft<'_> {
+    #[inline]
+    fn hash(&self) -> u64 {
+        let [a, b, c] = self.operands.map(|operand| address(operand).addr() as u64);
+        let op = self.op.code() | u64::from(self.ty as u8) << 16 | u64::from(self.width) << 32;
+        let low = fold(op ^ 0x9E37_79B9_7F4A_7C15, self.word ^ a ^ 0xD1B5_4A32_D192_ED03);
+        fold(low ^ b.rotate_left(32), c ^ u64::from(self.region.get()) ^ 0x8CB9_2BA7_2F3D_8DD7)
+    }
+
+    #[inline]
+    fn describes(&self, var: &Var) -> bool {
+        var.op() == self.op
+            && var.ty() == self.ty
+            && var.width() == self.width as usize
+            && var.region() == self.region
+            && (0..self.op.slots()).all(|slot| var.operand_address(slot) == address(self.operands[slot]))
+            && (!self.op.holds_bits() || var.word() == self.word)
+    }
+
+    /// The node that the draft describes: an equal one that lives, or a new one.
+    #[inline]
+    pub(crate) fn number(self) -> Var {
+        let numbered = TABLE.try_with(|table| table.try_borrow_mut().ok().map(|mut table| table.number(self)));
+        // A thread that is being torn down has no table any more.
+        numbered.ok().flatten().unwrap_or_else(|| Var::new(self))
+    }
+}
+
+impl Table {
+    #[inline]
+    fn number(&mut self, draft: Draft<'_>) -> Var {
+        let hash = draft.hash();
+        if self.entries.len() == self.entries.capacity() {
+            self.make_room();
+        }
+        match self.entries.entry(hash, |entry| entry.hash == hash, |entry| entry.hash) {
+            Entry::Occupied(mut entry) => {
+                let alive = Node::revive(entry.get().node).filter(|var| draft.describes(var));
+                alive.unwrap_or_else(|| {
+                    self.work = self.work.wrapping_add(draft.op.weight());
+                    let var = Var::new(draft);
+                    entry.get_mut().node = var.address();
+                    var
+                })
+            }
+            Entry::Vacant(entry) => {
+                self.work = self.work.wrapping_add(draft.op.weight());
+                let var = Var::new(draft);
+                entry.insert(Numbered { hash, node: var.address() });
+                var
+            }
+        }
+    }
+
+    /// Drops the entries of dead nodes, and grows if that does not free half of the table.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        self.entries.retain(|entry| Node::is_alive(entry.node));
+        let (live, capacity) = (self.entries.len(), self.entries.capacity());
+        if live > capacity / 2 {
+            self.entries.reserve(capacity.max(1000), |entry| entry.hash);
+        } else if live < capacity / 16 {
+            self.entries.shrink_to((live * 4).max(1000), |entry| entry.hash);
+        }
+    }
+}
+
+/// Adds to the work that was recorded on this thread.
+pub(crate) fn count_work(weight: u32) {
+    TABLE.with(|table| {
+        let mut table = table.borrow_mut();
+        table.work = table.work.wrapping_add(weight);
+    });
+}
+
+/// The work that was recorded on this thread so far; it wraps.
+pub(crate) fn work() -> u32 {
+    TABLE.with(|table| table.borrow().work)
+}

@@ -1,0 +1,121 @@
+//! What a trace node computes.
+//!
+//! The operations of one lane are those of the kernel IR; what the trace adds are leaves, reductions as values, and
+//! control flow whose results are nodes of their own.
+
+use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, UnaryOp};
+
+/// The operation of a node. Operands are written in the order in which [`super::node::Node`] keeps them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    /// A constant, the same in every lane, that becomes part of the code. The word holds its bits.
+    Literal,
+    /// A value that the host knows, the same in every lane, that never becomes part of the code. The word holds its bits.
+    Scalar,
+    /// Elements in memory.
+    Data,
+    /// A type and a width without a value.
+    Placeholder,
+    /// The index of the lane, `u32`.
+    LaneIndex,
+    /// A value of width 1, repeated.
+    Broadcast,
+    /// Conversion by value.
+    Cast,
+    /// The same bits as another type of the same size.
+    Bitcast,
+    /// An operation on one value.
+    Unary(UnaryOp),
+    /// An operation on two values.
+    Binary(BinaryOp),
+    /// `a * b + c`, rounded once.
+    Fma,
+    /// A comparison.
+    Compare(CompareOp),
+    /// Mask, value where true, value where false.
+    Select,
+    /// Source, index, and a mask or nothing.
+    Gather,
+    /// All lanes combined into one value.
+    Reduce(ReduceOp),
+    /// The state of a loop inside of the loop. The third operand slot holds its position.
+    Param,
+    /// A recorded loop; its parts are in the extra.
+    Loop,
+    /// Loop; the third operand slot holds the position of the state.
+    LoopResult,
+    /// A recorded branch; its parts are in the extra.
+    Branch,
+    /// Branch; the third operand slot holds the position of the result.
+    BranchResult,
+}
+
+impl Op {
+    /// A number that tells operations apart, for hashing.
+    pub(crate) const fn code(self) -> u64 {
+        match self {
+            Op::Literal => 0,
+            Op::Scalar => 1,
+            Op::Data => 2,
+            Op::Placeholder => 3,
+            Op::LaneIndex => 4,
+            Op::Broadcast => 5,
+            Op::Cast => 6,
+            Op::Bitcast => 7,
+            Op::Fma => 8,
+            Op::Select => 9,
+            Op::Gather => 10,
+            Op::Param => 11,
+            Op::Loop => 12,
+            Op::LoopResult => 13,
+            Op::Branch => 14,
+            Op::BranchResult => 15,
+            Op::Unary(op) => 0x100 | op as u64,
+            Op::Binary(op) => 0x200 | op as u64,
+            Op::Compare(op) => 0x300 | op as u64,
+            Op::Reduce(op) => 0x400 | op as u64,
+        }
+    }
+
+    /// How many operand slots hold nodes at most.
+    pub(crate) const fn slots(self) -> usize {
+        match self {
+            Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex => 0,
+            Op::Param | Op::Loop | Op::Branch => 0,
+            Op::Broadcast | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) => 1,
+            Op::LoopResult | Op::BranchResult => 1,
+            Op::Binary(_) | Op::Compare(_) => 2,
+            Op::Fma | Op::Select | Op::Gather => 3,
+        }
+    }
+
+    /// Whether the node's word holds bits, not the address of a buffer or an extra.
+    pub(crate) const fn holds_bits(self) -> bool {
+        matches!(self, Op::Literal | Op::Scalar)
+    }
+
+    /// Whether the node's word is the address of a boxed extra.
+    pub(crate) const fn holds_extra(self) -> bool {
+        matches!(self, Op::Loop | Op::Branch)
+    }
+
+    /// A rough measure of the time that one lane needs: 1 is an addition.
+    pub(crate) const fn weight(self) -> u32 {
+        match self {
+            Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex | Op::Param => 0,
+            Op::Broadcast | Op::LoopResult | Op::BranchResult => 0,
+            Op::Unary(op) => match op {
+                UnaryOp::Sqrt => 4,
+                UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Ln | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos => 16,
+                UnaryOp::CountOnes | UnaryOp::ReverseBits => 4,
+                _ => 1,
+            },
+            Op::Binary(BinaryOp::Rem) => 16,
+            Op::Binary(BinaryOp::Div) => 4,
+            Op::Gather => 6,
+            Op::Loop => 1000,
+            Op::Branch => 4,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Memory of nodes: chunks that are never given back, and lists of free nodes for each thread.
+//!
+//! A node's memory always holds a node, dead or alive (it is *type-stable*), so that anybody may try to revive an address
+//! that was once a node's: the count tells whether something lives there. That is what makes weak references and the
+//! numbering of expressions cheap. A thread allocates from its own list and frees to its own list, whoever allocated.
+//! Lists that grow beyond a batch are handed to a process-wide store, so nodes that one thread makes and another one drops
+//! come back.
+
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+use parking_lot::Mutex;
+
+use super::node::Node;
+
+const CHUNK: usize = 1024;
+const BATCH: u32 = 16 * CHUNK as u32;
+
+/// A list of free nodes, linked through the nodes.
+struct List {
+    head: *mut Node,
+    len: u32,
+}
+
+struct Store {
+    batches: Vec<List>,
+    chunks: Vec<NonNull<[Node]>>,
+}
+
+// SAFETY: the lists own the free nodes that they link, and nodes may be used from every thread.
+unsafe impl Send for Store {}
+
+static STORE: Mutex<Store> = Mutex::new(Store { batches: Vec::new(), chunks: Vec::new() });
+
+/// The free nodes of one thread.
+pub(crate) struct Pool {
+    head: Cell<*mut Node>,
+    len: Cell<u32>,
+    spare: Cell<*mut Node>,
+}
+
+thread_local! {
+    static POOL: Pool = const { Pool { head: Cell::new(ptr::null_mut()), len: Cell::new(0), spare: Cell::new(ptr::null_mut()) } };
+}
+
+impl Pool {
+    #[inline]
+    fn take(&self) -> NonNull<Node> {
+        match NonNull::new(self.head.get()) {
+            Some(node) => {
+                // SAFETY: nodes of a free list are dead and belong to the list's owner, this thread.
+                self.head.set(unsafe { node.as_ref().link() });
+                self.len.set(self.len.get() - 1);
+                node
+            }
+            None => self.refill(),
+        }
+    }
+
+    #[cold]
+    fn refill(&self) -> NonNull<Node> {
+        let list = match NonNull::new(self.spare.replace(ptr::null_mut())) {
+            Some(head) => List { head: head.as_ptr(), len: BATCH },
+            None => STORE.lock().take(),
+        };
+        self.head.set(list.head);
+        self.len.set(list.len);
+        self.take()
+    }
+
+    /// Takes back a dead node.
+    #[inline]
+    fn give(&self, node: NonNull<Node>) {
+        if self.len.get() == BATCH {
+            self.spill();
+        }
+        // SAFETY: the caller hands over a dead node, which nobody else may write.
+        unsafe { node.as_ref().set_link(self.head.get()) };
+        self.head.set(node.as_ptr());
+        self.len.set(self.len.get() + 1);
+    }
+
+    #[cold]
+    fn spill(&self) {
+        let full = self.spare.replace(self.head.replace(ptr::null_mut()));
+        self.len.set(0);
+        if !full.is_null() {
+            STORE.lock().batches.push(List { head: full, len: BATCH });
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let mut store = STORE.lock();
+        for (head, len) in [(self.head.get(), self.len.get()), (self.spare.get(), BATCH)] {
+            if !head.is_null() {
+                store.batches.push(List { head, len });
+            }
+        }
+    }
+}
+
+impl Store {
+    fn take(&mut self) -> List {
+        if let Some(list) = self.batches.pop() {
+            return list;
+        }
+        let chunk: &'static mut [Node] = Box::leak((0..CHUNK).map(|_| Node::dead()).collect());
+        let mut head = ptr::null_mut();
+        let chunk = NonNull::from(chunk);
+        for position in (0..CHUNK).rev() {
+            // SAFETY: the position is inside of the chunk that was just allocated.
+            let node: NonNull<Node> = unsafe { chunk.cast::<Node>().add(position) };
+            // SAFETY: nobody else knows the new node.
+            unsafe { node.as_ref().set_link(head) };
+            head = node.as_ptr();
+        }
+        self.chunks.push(chunk);
+        List { head, len: CHUNK as u32 }
+    }
+}
+
+/// Takes a dead node to make a live one of it.
+#[inline]
+pub(crate) fn take() -> NonNull<Node> {
+    POOL.try_with(Pool::take).unwrap_or_else(|_| take_late())
+}
+
+/// A node for a thread that is being torn down, whose own list is gone.
+#[cold]
+fn take_late() -> NonNull<Node> {
+    let mut store = STORE.lock();
+    let list = store.take();
+    // SAFETY: lists in the store are not empty and hold dead nodes that the store owns.
+    let (node, rest) = unsafe { (NonNull::new_unchecked(list.head), (*list.head).link()) };
+    if !rest.is_null() {
+        store.batches.push(List { head: rest, len: list.len - 1 });
+    }
+    node
+}
+
+/// Where freed nodes go.
+pub(crate) enum Home<'a> {
+    /// The calling thread's list.
+    Thread(&'a Pool),
+    /// The store: the thread is being torn down and its list is gone.
+    Store,
+}
+
+impl Home<'_> {
+    /// Takes back a dead node.
+    #[inline]
+    pub(crate) fn give(&self, node: NonNull<Node>) {
+        match self {
+            Home::Thread(pool) => pool.give(node),
+            Home::Store => {
+                // SAFETY: as in `Pool::give`.
+                unsafe { node.as_ref().set_link(ptr::null_mut()) };
+                STORE.lock().batches.push(List { head: node.as_ptr(), len: 1 });
+            }
+        }
+    }
+}
+
+/// Calls a function with the place to which this thread frees nodes.
+#[inline]
+pub(crate) fn with_home(free: impl Fn(Home<'_>)) {
+    if POOL.try_with(|pool| free(Home::Thread(pool))).is_err() {
+        free(Home::Store);
+    }
+}
+
+/// Calls a function with every node of the process, dead ones too, and its number.
+pub(crate) fn for_each(mut visit: impl FnMut(usize, NonNull<Node>)) {
+    let chunks = STORE.lock().chunks.clone();
+    for (chunk_index, chunk) in chunks.into_iter().enumerate() {
+        for position in 0..CHUNK {
+            // SAFETY: the position is inside of the chunk, which lives for ever.
+            visit(chunk_index * CHUNK + position, unsafe { chunk.cast::<Node>().add(position) });
+        }
+    }
+}

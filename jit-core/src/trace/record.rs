@@ -1,0 +1,255 @@
+//! Recording: one function for each kind of node. Each checks widths and regions, folds what can be folded, and numbers
+//! the rest.
+//!
+//! Element types are the callers' duty: the typed arrays above cannot get them wrong.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
+
+use super::fold;
+use super::misuse::Misuse;
+use super::node::{Draft, Var};
+use super::op::Op;
+use super::region::{self, RegionId};
+use super::storage::Buffer;
+
+/// The common width of operands: all are equally wide, or have width 1.
+#[inline]
+#[track_caller]
+pub(crate) fn common_width(operands: [Option<&Var>; 3]) -> u32 {
+    let mut widest: Option<&Var> = None;
+    for operand in operands.into_iter().flatten() {
+        match widest {
+            None => widest = Some(operand),
+            Some(other) if other.width() == operand.width() || operand.width() == 1 => {}
+            Some(other) if other.width() == 1 => widest = Some(operand),
+            Some(other) => width_mismatch(other, operand),
+        }
+    }
+    widest.map_or(1, Var::width) as u32
+}
+
+#[cold]
+#[track_caller]
+pub(crate) fn width_mismatch(first: &Var, second: &Var) -> ! {
+    let what = format!("arrays of width {} and {} cannot be combined", first.width(), second.width());
+    Misuse::new(what, Location::caller())
+        .value("the one", first)
+        .value("the other", second)
+        .hint("widths must be equal, or one of them 1; `gather` picks the elements of one array that belong to another")
+        .panic()
+}
+
+/// A width as nodes store it.
+#[track_caller]
+pub(crate) fn checked_width(width: usize) -> u32 {
+    u32::try_from(width).unwrap_or_else(|_| {
+        let what = format!("an array of {width} elements is too wide");
+        Misuse::new(what, Location::caller())
+            .hint("arrays have fewer than 2^32 elements: cut the work into parts")
+            .panic()
+    })
+}
+
+fn leaf(op: Op, ty: Type, width: u32, word: u64, site: &'static Location<'static>) -> Draft<'static> {
+    Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands: [None; 3], position: 0, word, site }
+}
+
+/// A constant that becomes part of the code.
+#[inline]
+#[track_caller]
+pub(crate) fn literal(ty: Type, bits: u64, width: usize) -> Var {
+    leaf(Op::Literal, ty, checked_width(width), bits & ty.bit_mask(), Location::caller()).number()
+}
+
+/// A value that the host knows and that never becomes part of the code.
+#[track_caller]
+pub(crate) fn scalar(ty: Type, bits: u64, width: usize) -> Var {
+    Var::new(leaf(Op::Scalar, ty, checked_width(width), bits & ty.bit_mask(), Location::caller()))
+}
+
+/// Elements in memory.
+#[track_caller]
+pub(crate) fn data(ty: Type, width: usize, buffer: Arc<Buffer>) -> Var {
+    debug_assert!(buffer.size_bytes() >= width * ty.size_bytes());
+    let var = Var::new(leaf(Op::Data, ty, checked_width(width), 0, Location::caller()));
+    var.set_data(buffer);
+    var
+}
+
+/// A type and a width without a value.
+#[track_caller]
+pub(crate) fn placeholder(ty: Type, width: usize) -> Var {
+    Var::new(leaf(Op::Placeholder, ty, checked_width(width), 0, Location::caller()))
+}
+
+/// The index of each lane, `u32`.
+#[track_caller]
+pub(crate) fn lane_index(width: usize) -> Var {
+    leaf(Op::LaneIndex, Type::U32, checked_width(width), 0, Location::caller()).number()
+}
+
+/// Numbers a node with up to three operands.
+#[inline]
+#[track_caller]
+fn node(op: Op, ty: Type, width: u32, operands: [Option<&Var>; 3]) -> Var {
+    let region = region::of_operands(operands);
+    Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site: Location::caller() }.number()
+}
+
+/// A value repeated to a width, which must be its own unless it has width 1.
+#[track_caller]
+pub(crate) fn broadcast(a: &Var, width: usize) -> Var {
+    if a.width() == width {
+        return a.clone();
+    }
+    debug_assert_eq!(a.width(), 1);
+    match a.literal() {
+        Some(bits) => literal(a.ty(), bits, width),
+        None => node(Op::Broadcast, a.ty(), checked_width(width), [Some(a), None, None]),
+    }
+}
+
+/// An operation on one value.
+#[inline]
+#[track_caller]
+pub(crate) fn unary(op: UnaryOp, a: &Var) -> Var {
+    match fold::unary(op, a) {
+        Some(folded) => folded,
+        None => node(Op::Unary(op), a.ty(), a.width() as u32, [Some(a), None, None]),
+    }
+}
+
+/// An operation on two values of one type.
+#[inline]
+#[track_caller]
+pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Var {
+    debug_assert_eq!(a.ty(), b.ty());
+    let width = common_width([Some(a), Some(b), None]);
+    if let Some(folded) = fold::binary(op, a, b, width as usize) {
+        return folded;
+    }
+    let (a, b) = if is_commutative(op) { ordered(a, b) } else { (a, b) };
+    node(Op::Binary(op), a.ty(), width, [Some(a), Some(b), None])
+}
+
+/// Operations whose operands may change places, down to the last bit.
+pub(crate) const fn is_commutative(op: BinaryOp) -> bool {
+    use BinaryOp::{Add, And, FMax, FMin, Max, Min, Mul, MulHi, Or, Xor};
+    matches!(op, Add | Mul | Min | Max | FMin | FMax | And | Or | Xor | MulHi)
+}
+
+/// Operands of a commutative operation in one order, so that both orders number alike: literals come last.
+#[inline]
+fn ordered<'a>(a: &'a Var, b: &'a Var) -> (&'a Var, &'a Var) {
+    let key = |var: &Var| (var.op() == Op::Literal, var.address());
+    if key(a) <= key(b) { (a, b) } else { (b, a) }
+}
+
+/// `a * b + c`, rounded once.
+#[inline]
+#[track_caller]
+pub(crate) fn fma(a: &Var, b: &Var, c: &Var) -> Var {
+    let operands = [Some(a), Some(b), Some(c)];
+    let width = common_width(operands);
+    if let Some(folded) = fold::fma(a, b, c, width as usize) {
+        return folded;
+    }
+    let (a, b) = ordered(a, b);
+    node(Op::Fma, a.ty(), width, [Some(a), Some(b), Some(c)])
+}
+
+/// A comparison of two values of one type.
+#[inline]
+#[track_caller]
+pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var) -> Var {
+    debug_assert_eq!(a.ty(), b.ty());
+    let width = common_width([Some(a), Some(b), None]);
+    if let Some(folded) = fold::compare(op, a, b, width as usize) {
+        return folded;
+    }
+    let (op, a, b) = match op {
+        CompareOp::Eq | CompareOp::Ne => {
+            let (a, b) = ordered(a, b);
+            (op, a, b)
+        }
+        // One direction is enough: `a > b` is `b < a`, also for NaN.
+        CompareOp::Gt => (CompareOp::Lt, b, a),
+        CompareOp::Ge => (CompareOp::Le, b, a),
+        CompareOp::Lt | CompareOp::Le => (op, a, b),
+    };
+    node(Op::Compare(op), Type::Bool, width, [Some(a), Some(b), None])
+}
+
+/// The one value where a mask holds, else the other.
+#[inline]
+#[track_caller]
+pub(crate) fn select(mask: &Var, a: &Var, b: &Var) -> Var {
+    debug_assert_eq!(a.ty(), b.ty());
+    let operands = [Some(mask), Some(a), Some(b)];
+    let width = common_width(operands);
+    match fold::select(mask, a, b, width as usize) {
+        Some(folded) => folded,
+        None => node(Op::Select, a.ty(), width, operands),
+    }
+}
+
+/// Conversion by value.
+#[inline]
+#[track_caller]
+pub(crate) fn cast(ty: Type, a: &Var) -> Var {
+    match fold::cast(ty, a) {
+        Some(folded) => folded,
+        None => node(Op::Cast, ty, a.width() as u32, [Some(a), None, None]),
+    }
+}
+
+/// The same bits as another type of the same size.
+#[inline]
+#[track_caller]
+pub(crate) fn bitcast(ty: Type, a: &Var) -> Var {
+    match fold::bitcast(ty, a) {
+        Some(folded) => folded,
+        None => node(Op::Bitcast, ty, a.width() as u32, [Some(a), None, None]),
+    }
+}
+
+/// Logical and bitwise and.
+#[track_caller]
+pub(crate) fn and(a: &Var, b: &Var) -> Var {
+    binary(BinaryOp::And, a, b)
+}
+
+/// Logical and bitwise complement.
+#[track_caller]
+pub(crate) fn not(a: &Var) -> Var {
+    unary(UnaryOp::Not, a)
+}
+
+/// A gather whose source is memory or will be.
+#[track_caller]
+pub(crate) fn gather_node(source: &Var, index: &Var, mask: Option<&Var>, flags: u8, pinned: RegionId) -> Var {
+    let width = common_width([Some(index), mask, None]);
+    let operands = [Some(source), Some(index), mask];
+    let region = region::of_operands([Some(index), mask, None]).max(pinned);
+    Draft {
+        op: Op::Gather,
+        ty: source.ty(),
+        width,
+        region,
+        flags,
+        operands,
+        position: 0,
+        word: 0,
+        site: Location::caller(),
+    }
+    .number()
+}
+
+/// All lanes combined into one value.
+#[track_caller]
+pub(crate) fn reduce_node(op: jit_runtime::ir::ReduceOp, a: &Var) -> Var {
+    node(Op::Reduce(op), a.ty(), 1, [Some(a), None, None])
+}

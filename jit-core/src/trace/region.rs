@@ -1,0 +1,251 @@
+//! Regions: what is recorded between the begin and the end of a traced loop or branch.
+//!
+//! Each thread has a stack of open regions. Only loops make *regions of values*: a loop's state is known by lane and
+//! iteration alone, so what depends on it exists inside of the loop only. Each node carries the innermost such region that
+//! it depends on; using it after the region was closed, or on another thread, is an error of the program. Branches make no
+//! values of their own: what is computed inside is pure, and only which side a result comes from depends on the lane. They
+//! give a mask to what must not happen on lanes that take the other side.
+
+use std::cell::{Cell, RefCell};
+use std::panic::Location;
+
+use super::misuse::Misuse;
+use super::node::Var;
+use super::record;
+
+/// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has a
+/// larger number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct RegionId(u32);
+
+impl RegionId {
+    /// No region: the value exists everywhere.
+    pub(crate) const NONE: RegionId = RegionId(0);
+
+    #[inline]
+    pub(crate) const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// One state variable of a loop.
+pub(crate) struct State {
+    /// Its value at the begin of an iteration.
+    pub(crate) param: Var,
+    /// Its value before the loop.
+    pub(crate) init: Var,
+    /// Its value after the body; none where the loop does not change it, so that it is its first value throughout.
+    pub(crate) next: Option<Var>,
+}
+
+/// The parts of a recorded loop.
+pub(crate) struct LoopExtra {
+    pub(crate) id: RegionId,
+    pub(crate) condition: Var,
+    pub(crate) states: Vec<State>,
+}
+
+/// The parts of a recorded branch.
+pub(crate) struct BranchExtra {
+    pub(crate) condition: Var,
+    pub(crate) results: Vec<[Var; 2]>,
+}
+
+impl LoopExtra {
+    pub(crate) fn into_vars(self) -> Vec<Var> {
+        let mut vars = vec![self.condition];
+        for state in self.states {
+            vars.extend([state.param, state.init]);
+            vars.extend(state.next);
+        }
+        vars
+    }
+}
+
+impl BranchExtra {
+    pub(crate) fn into_vars(self) -> Vec<Var> {
+        let mut vars = vec![self.condition];
+        vars.extend(self.results.into_iter().flatten());
+        vars
+    }
+}
+
+/// What is open, and what lanes of it take part.
+enum Open {
+    /// A loop whose condition is recorded: it is computed once more than the body, on all lanes.
+    Condition,
+    /// A loop whose body is recorded: it runs on the lanes on which the condition holds.
+    Body,
+    /// One side of a branch, and the mask of its lanes.
+    Side(Var),
+}
+
+struct Frame {
+    id: RegionId,
+    open: Open,
+    site: &'static Location<'static>,
+}
+
+/// A frame of the stack, to find it again.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    depth: usize,
+    pub(crate) id: RegionId,
+}
+
+struct Stack {
+    frames: RefCell<Vec<Frame>>,
+    next_id: Cell<u32>,
+}
+
+thread_local! {
+    static STACK: Stack = const { Stack { frames: RefCell::new(Vec::new()), next_id: Cell::new(0) } };
+}
+
+/// Takes a number for a region: each thread takes blocks of them, so that they never meet.
+fn take_id(stack: &Stack) -> RegionId {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    const BLOCK: u32 = 1024;
+    static NEXT_BLOCK: AtomicU32 = AtomicU32::new(0);
+    let mut id = stack.next_id.get();
+    if id % BLOCK == 0 {
+        id = NEXT_BLOCK.fetch_add(1, Ordering::Relaxed).wrapping_mul(BLOCK) + 1;
+    }
+    stack.next_id.set(id + 1);
+    RegionId(id)
+}
+
+/// Opens a loop.
+pub(crate) fn open_loop(site: &'static Location<'static>) -> Mark {
+    open(Open::Condition, site)
+}
+
+/// Opens the side of a branch on which a mask holds.
+pub(crate) fn open_side(mask: Var, site: &'static Location<'static>) -> Mark {
+    open(Open::Side(mask), site)
+}
+
+fn open(open: Open, site: &'static Location<'static>) -> Mark {
+    STACK.with(|stack| {
+        let id = take_id(stack);
+        let mut frames = stack.frames.borrow_mut();
+        frames.push(Frame { id, open, site });
+        Mark { depth: frames.len() - 1, id }
+    })
+}
+
+/// Goes from the condition of a loop to its body, closing what was left open inside.
+pub(crate) fn begin_body(mark: Mark) {
+    close_from(mark, 1);
+    STACK.with(|stack| {
+        if let Some(frame) = stack.frames.borrow_mut().get_mut(mark.depth).filter(|frame| frame.id == mark.id) {
+            frame.open = Open::Body;
+        }
+    });
+}
+
+/// Closes a region and what was left open inside. Closing it again does nothing.
+pub(crate) fn close(mark: Mark) {
+    close_from(mark, 0);
+}
+
+fn close_from(mark: Mark, offset: usize) {
+    let closed = STACK.try_with(|stack| {
+        let mut frames = stack.frames.borrow_mut();
+        let is_open = frames.get(mark.depth).is_some_and(|frame| frame.id == mark.id);
+        if is_open { frames.split_off(mark.depth + offset) } else { Vec::new() }
+    });
+    // The masks go after the stack is free again.
+    drop(closed);
+}
+
+/// The innermost loop that is open on this thread.
+pub(crate) fn innermost_loop() -> RegionId {
+    find(|frame| frame.is_loop())
+}
+
+/// The innermost loop whose body is being recorded: what is recorded now runs only on the lanes that its condition chose.
+pub(crate) fn innermost_body() -> RegionId {
+    find(|frame| matches!(frame.open, Open::Body))
+}
+
+fn find(predicate: impl Fn(&Frame) -> bool) -> RegionId {
+    STACK.with(|stack| {
+        let frames = stack.frames.borrow();
+        frames.iter().rev().find(|frame| predicate(frame)).map_or(RegionId::NONE, |frame| frame.id)
+    })
+}
+
+/// Whether any loop or branch is open on this thread.
+pub(crate) fn is_recording() -> bool {
+    STACK.try_with(|stack| !stack.frames.borrow().is_empty()).unwrap_or(false)
+}
+
+/// The mask of the lanes that reach the code which is recorded now: the conjunction of the conditions of the branches around us.
+/// Inside of a loop's body only the branches of that body count, for the loop stops where its own surroundings do.
+#[must_use]
+pub fn current_mask() -> Option<Var> {
+    STACK.with(|stack| {
+        let frames = stack.frames.borrow();
+        let mut inside = frames.iter().rev().take_while(|frame| !matches!(frame.open, Open::Body));
+        // The mask of a side is the conjunction with those around it, so the innermost one says it all.
+        inside.find_map(|frame| match &frame.open {
+            Open::Side(mask) => Some(mask.clone()),
+            Open::Condition | Open::Body => None,
+        })
+    })
+}
+
+impl Frame {
+    fn is_loop(&self) -> bool {
+        !matches!(self.open, Open::Side(_))
+    }
+}
+
+/// Whether a value may be used here: it depends on no region, or on one that is open on this thread.
+pub(crate) fn is_usable(region: RegionId) -> bool {
+    region == RegionId::NONE
+        || STACK.with(|stack| stack.frames.borrow().iter().any(|frame| frame.is_loop() && frame.id == region))
+}
+
+/// The innermost region of some operands, all of which must be usable here.
+#[inline]
+#[track_caller]
+pub(crate) fn of_operands(operands: [Option<&Var>; 3]) -> RegionId {
+    let [a, b, c] = operands.map(|operand| operand.map_or(RegionId::NONE, Var::region));
+    let region = a.max(b).max(c);
+    if region != RegionId::NONE {
+        operands.into_iter().flatten().for_each(|operand| check(operand, Location::caller()));
+    }
+    region
+}
+
+/// Panics if a value belongs to a region that is closed, or open on another thread.
+#[track_caller]
+pub(crate) fn check(var: &Var, site: &Location<'_>) {
+    if !is_usable(var.region()) {
+        Misuse::new("a value that exists only inside of a traced loop is used outside of it", site)
+            .value("the value", var)
+            .hint(
+                "make it part of the loop's state: declare it with `let mut` before the loop and assign it in the body",
+            )
+            .panic();
+    }
+}
+
+/// Where the loop of a region began, if it is open on this thread.
+pub(crate) fn site_of(region: RegionId) -> Option<&'static Location<'static>> {
+    STACK.with(|stack| {
+        let frames = stack.frames.borrow();
+        frames.iter().find(|frame| frame.is_loop() && frame.id == region).map(|frame| frame.site)
+    })
+}
+
+/// The conjunction of the surrounding mask and a condition.
+#[track_caller]
+pub(crate) fn conjunction(condition: &Var) -> Var {
+    match current_mask() {
+        Some(mask) => record::and(&mask, condition),
+        None => condition.clone(),
+    }
+}

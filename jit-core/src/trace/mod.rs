@@ -25,7 +25,6 @@ pub(crate) mod op;
 pub(crate) mod pool;
 pub(crate) mod record;
 pub(crate) mod region;
-pub(crate) mod storage;
 
 pub use branch::BranchRecorder;
 pub use loops::LoopRecorder;

@@ -17,11 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 use jit_runtime::ir::Type;
+use jit_runtime::memory::Buffer;
 use smallvec::SmallVec;
 
 use super::op::Op;
 use super::region::{BranchExtra, LoopExtra, RegionId};
-use super::storage::Buffer;
+
 use super::{label, pool};
 
 /// Facts about a node that are one bit each.

@@ -7,13 +7,13 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
+use jit_runtime::memory::Buffer;
 
 use super::fold;
 use super::misuse::Misuse;
 use super::node::{Draft, Var};
 use super::op::Op;
 use super::region::{self, RegionId};
-use super::storage::Buffer;
 
 /// The common width of operands: all are equally wide, or have width 1.
 #[inline]

@@ -21,7 +21,7 @@ pub(super) fn compile(
     site: Option<&'static Location<'static>>,
 ) -> Result<Entry, Error> {
     let started = Instant::now();
-    let optimised = kernel.clone();
+    let optimised = optimised(&kernel);
     let executable = backend::compile(device, &optimised, options).map_err(|error| match site {
         Some(site) if error.site().is_none() => error.at(site),
         _ => error,
@@ -35,4 +35,9 @@ pub(super) fn compile(
     });
     dump::compiled(&entry, &optimised);
     Ok(entry)
+}
+
+/// What the backend is given.
+pub(super) fn optimised(kernel: &Kernel) -> Kernel {
+    kernel.clone()
 }

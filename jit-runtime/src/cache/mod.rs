@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use crate::backend::CodeOptions;
 use crate::device::Device;
+use crate::dump::{self, Form};
 use crate::ir::Kernel;
 use crate::{Error, config};
 
@@ -110,6 +111,15 @@ pub fn stats() -> CacheStats {
 /// Forgets all kernels. Launches that run keep their code until they are done.
 pub fn clear() {
     STORE.clear();
+}
+
+/// A form of a kernel that the cache holds, for people to read. It is made anew for each call.
+///
+/// None if the cache holds no kernel with this hash, or its device has no such form.
+#[must_use]
+pub fn dump(hash: u64, form: Form) -> Option<String> {
+    let entry = STORE.entries().into_iter().find(|entry| entry.facts.hash == hash)?;
+    dump::render(&entry, &compile::optimised(&entry.kernel), form)
 }
 
 /// The kernels that the cache holds, the most launched ones first.

@@ -11,15 +11,12 @@ use crate::stats::{self, Time};
 use crate::{Error, cache::Entry};
 
 use super::failure::Failure;
-use super::{Argument, Ready, run};
+use super::run::Bound;
+use super::{Argument, Ready};
 
 /// Runs a launch if nothing stands in its way.
-pub(super) fn try_run(ready: &Ready) -> Option<Result<(), Error>> {
+pub(super) fn try_run(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
     let marks = Marks::take(ready)?;
-    let bound = match run::bind(&ready.entry, ready.width, &ready.arguments) {
-        Ok(bound) => bound,
-        Err(error) => return Some(Err(error)),
-    };
     let started = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the end.

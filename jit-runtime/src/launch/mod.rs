@@ -121,12 +121,14 @@ fn start(ready: Ready) -> Result<(), Error> {
     stats::count_launch(&ready.entry, ready.width, ready.is_hit);
     tracing::trace!(target: "jit", label = ready.label, width = ready.width, hit = ready.is_hit, "launch");
     let estimate = ready.entry.cost.estimate(ready.width);
+    let bound = run::bind(&ready.entry, ready.width, &ready.arguments)?;
     if estimate.is_small()
-        && let Some(result) = inline::try_run(&ready)
+        && let Some(result) = inline::try_run(&ready, &bound)
     {
         return result;
     }
-    task::enqueue(ready, estimate)
+    task::enqueue(ready, bound, estimate);
+    Ok(())
 }
 
 /// Results bypass the cache where the arrays of the launch would not stay in it. That pays for kernels that stream: with a

@@ -7,14 +7,13 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::Error;
 use crate::cache::Entry;
 use crate::stats::{self, Time, now_ns};
 
 use super::cost::{Division, Estimate};
 use super::failure::Failure;
 use super::order::{self, Registration};
-use super::run::{self, Bound};
+use super::run::Bound;
 use super::{Argument, Ready, pool};
 
 /// A launch whose lanes are handed out in blocks.
@@ -41,8 +40,7 @@ pub(crate) struct Task {
 }
 
 /// Queues a launch that was checked, after those that it depends on.
-pub(super) fn enqueue(ready: Ready, estimate: Estimate) -> Result<(), Error> {
-    let bound = run::bind(&ready.entry, ready.width, &ready.arguments)?;
+pub(super) fn enqueue(ready: Ready, bound: Bound, estimate: Estimate) {
     let time = Arc::new(AtomicU64::new(0));
     stats::record(|| ready.record(Time::Later(Arc::clone(&time))));
     let facts = &ready.entry.facts;
@@ -72,7 +70,6 @@ pub(super) fn enqueue(ready: Ready, estimate: Estimate) -> Result<(), Error> {
     if pool::threads() == 1 {
         pool::wait_for(&task);
     }
-    Ok(())
 }
 
 impl Task {

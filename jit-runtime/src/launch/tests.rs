@@ -124,9 +124,9 @@ fn random_launches(seed: u32, count: usize) {
         let [a, b] = [0, 1].map(|_| random.below(6));
         let c = (0..6).cycle().skip(random.below(6)).find(|c| ![a, b].contains(c)).unwrap();
         let factor = random.below(1000) as u32;
-        for lane in 0..width {
-            expected[c][lane] = expected[a][lane].wrapping_mul(factor).wrapping_add(expected[b][lane]);
-        }
+        let result = |(a, b): (&u32, &u32)| a.wrapping_mul(factor).wrapping_add(*b);
+        let results: Vec<u32> = expected[a].iter().zip(&expected[b]).take(width).map(result).collect();
+        expected[c][..width].copy_from_slice(&results);
         let mut arguments: Vec<Argument> = [a, b, c].map(|index| argument(&buffers[index])).into();
         arguments.push(Argument::Scalar(factor.into()));
         run(multiply_add(), width, arguments).unwrap();
@@ -312,4 +312,30 @@ fn a_launch_keeps_its_arguments_alive() {
         assert!(values(&c).iter().all(|&value| value == 16));
         drop(unrelated);
     }
+}
+
+#[test]
+fn launches_are_remembered_with_their_times() {
+    let c = buffer(&vec![0; WIDE]);
+    let input = buffer(&vec![1; WIDE]);
+    let label = "remembered";
+    for (width, factor) in [(NARROW, 1), (WIDE, 2)] {
+        let arguments = vec![argument(&input), argument(&input), argument(&c), Argument::Scalar(factor)];
+        let (device, kernel) = (Device::Interpreter, multiply_add());
+        launch(Launch { device, kernel, width, arguments, label, site: Some(Location::caller()) }).unwrap();
+    }
+    c.wait().unwrap();
+    let records: Vec<_> = stats::kernel_history().into_iter().filter(|record| record.label == label).collect();
+    assert_eq!(records.iter().map(|record| record.width).collect::<Vec<_>>(), [NARROW, WIDE]);
+    for record in &records {
+        assert_eq!((record.inputs, record.outputs, record.ops), (2, 1, 6));
+        assert_eq!(record.device, Device::Interpreter);
+        assert!(record.execution_time.is_some());
+        assert_eq!(record.site.unwrap().file(), file!());
+    }
+    assert!(records[1].is_hit);
+    assert_eq!(records[0].hash, records[1].hash);
+    let entries = cache::entries();
+    let entry = entries.iter().find(|entry| entry.hash == records[0].hash).unwrap();
+    assert!(entry.launches >= 2 && entry.ns_per_lane.is_some());
 }

@@ -1,0 +1,85 @@
+//! What a launch costs beside the work itself: allocation, lookup, launches on the calling thread, queued launches.
+//!
+//! `cargo bench -p jit-runtime --bench machine` prints the median of several rounds for each, in nanoseconds.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::time::Instant;
+
+use jit_runtime::Error;
+use jit_runtime::device::Device;
+use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, Type};
+use jit_runtime::launch::{Argument, Launch, launch, sync};
+use jit_runtime::memory::Buffer;
+
+const ROUNDS: usize = 15;
+
+fn main() -> Result<(), Error> {
+    report("allocate and free 4 KiB", 20_000, || {
+        black_box(Buffer::alloc(4096)?);
+        Ok(())
+    })?;
+    for ops in [5, 50, 500] {
+        let kernel = kernel(ops);
+        report(&format!("clone a kernel of {ops} ops"), 2_000, || {
+            black_box(kernel.clone());
+            Ok(())
+        })?;
+        let arguments = arguments(16)?;
+        report(&format!("clone and launch {ops} ops, width 0"), 2_000, || run(&kernel, 0, &arguments))?;
+        report(&format!("clone and launch {ops} ops, width 16"), 2_000, || run(&kernel, 16, &arguments))?;
+    }
+    queued()
+}
+
+/// Launches that are queued, each after the one before.
+fn queued() -> Result<(), Error> {
+    let kernel = kernel(5);
+    let arguments = arguments(1 << 16)?;
+    run(&kernel, 1 << 16, &arguments)?;
+    sync()?;
+    report("queue a launch of 65536 lanes", 20, || run(&kernel, 1 << 16, &arguments))?;
+    report("queue a launch of 65536 lanes and wait", 20, || {
+        run(&kernel, 1 << 16, &arguments)?;
+        sync()
+    })
+}
+
+fn run(kernel: &Kernel, width: usize, arguments: &[Argument]) -> Result<(), Error> {
+    let arguments = arguments.to_vec();
+    launch(Launch { device: Device::Cpu, kernel: kernel.clone(), width, arguments, label: "bench", site: None })
+}
+
+/// A chain of additions and multiplications.
+fn kernel(ops: usize) -> Kernel {
+    let mut builder = Builder::new();
+    let (input, output) = (builder.buffer(Type::F32, Access::Read), builder.buffer(Type::F32, Access::Write));
+    let x = builder.load(input);
+    let mut value = x;
+    for index in 0..ops.saturating_sub(2) {
+        let op = if index % 2 == 0 { BinaryOp::Add } else { BinaryOp::Mul };
+        value = builder.binary(op, value, x);
+    }
+    builder.store(output, value);
+    builder.finish()
+}
+
+fn arguments(width: usize) -> Result<Vec<Argument>, Error> {
+    let buffer = || Ok(Argument::Buffer(Buffer::from_bytes(&vec![0; 4 * width])?, width));
+    Ok(vec![buffer()?, buffer()?])
+}
+
+fn report(what: &str, repetitions: usize, mut body: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        for _ in 0..repetitions {
+            body()?;
+        }
+        times.push(start.elapsed().as_nanos() as f64 / repetitions as f64);
+        sync()?;
+    }
+    times.sort_by(f64::total_cmp);
+    let _ = writeln!(std::io::stdout(), "{what:<45} {:>10.1} ns  (best {:.1})", times[ROUNDS / 2], times[0]);
+    Ok(())
+}

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::backend::{self, CodeOptions};
 use crate::device::Device;
-use crate::ir::Kernel;
+use crate::ir::{self, Kernel};
 use crate::log::{self, Level};
 use crate::{Error, dump, stats};
 
@@ -21,6 +21,9 @@ pub(super) fn compile(
     site: Option<&'static Location<'static>>,
 ) -> Result<Entry, Error> {
     let started = Instant::now();
+    if cfg!(debug_assertions) {
+        verify(&kernel, label)?;
+    }
     let optimised = optimised(&kernel);
     let executable = backend::compile(device, &optimised, options).map_err(|error| match site {
         Some(site) if error.site().is_none() => error.at(site),
@@ -40,4 +43,11 @@ pub(super) fn compile(
 /// What the backend is given.
 pub(super) fn optimised(kernel: &Kernel) -> Kernel {
     kernel.clone()
+}
+
+/// A kernel that is not well-formed is a mistake in what built it.
+fn verify(kernel: &Kernel, label: &str) -> Result<(), Error> {
+    ir::verify(kernel).map_err(|error| {
+        Error::new(crate::ErrorKind::Internal, format!("the kernel `{label}` is not well-formed")).caused_by(error)
+    })
 }

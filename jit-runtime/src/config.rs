@@ -5,11 +5,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Once};
 
 use crate::device::Device;
 use crate::dump::{Form, Forms};
-use crate::log::Level;
+use crate::log::{self, Level};
 use crate::{Error, ErrorKind};
 
 /// An environment variable that this library reads.
@@ -171,6 +171,7 @@ struct BadValue {
 }
 
 static LOADED: LazyLock<(Config, Option<BadValue>)> = LazyLock::new(|| load(|name| std::env::var_os(name)));
+static HAS_WARNED: Once = Once::new();
 
 /// The settings.
 pub(crate) fn get() -> &'static Config {
@@ -195,6 +196,7 @@ pub fn llvm_path() -> Option<&'static std::path::Path> {
 ///
 /// [`ErrorKind::Configuration`], naming the first variable that has not, what it takes, and what may have been meant.
 pub fn check() -> Result<(), Error> {
+    HAS_WARNED.call_once(|| warn_of_misspelled(std::env::vars_os().map(|(name, _)| name)));
     match &LOADED.1 {
         None => Ok(()),
         Some(bad) => Err(bad.error()),
@@ -206,6 +208,25 @@ impl BadValue {
     fn error(&self) -> Error {
         Error::new(ErrorKind::Configuration, self.message.clone()).with_hint(self.hint.clone())
     }
+}
+
+/// Other programs may have variables of that prefix, so only those that look like one of ours are mentioned.
+fn warn_of_misspelled(names: impl Iterator<Item = OsString>) {
+    for name in names.filter_map(|name| name.into_string().ok()) {
+        if let Some(meant) = misspelled(&name) {
+            log::emit(Level::Warn, || format!("the environment variable {name} has no effect; did you mean {meant}?"));
+        }
+    }
+}
+
+/// The variable that was meant by a name that is none.
+fn misspelled(name: &str) -> Option<&'static str> {
+    let known: Vec<&'static str> = VARIABLES.iter().map(|variable| variable.name).collect();
+    if !name.starts_with("JIT_") || known.contains(&name) {
+        return None;
+    }
+    let (distance, meant) = known.iter().map(|known| (edits(name, known), *known)).min()?;
+    (distance <= 2).then_some(meant)
 }
 
 fn load(read: impl Fn(&str) -> Option<OsString>) -> (Config, Option<BadValue>) {
@@ -333,6 +354,15 @@ mod tests {
             assert!(bad.hint().unwrap().contains(hint), "{bad}");
             assert_eq!(config, Config::default());
         }
+    }
+
+    #[test]
+    fn misspelled_names_are_noticed_and_foreign_ones_are_not() {
+        assert_eq!(misspelled("JIT_THREAD"), Some("JIT_THREADS"));
+        assert_eq!(misspelled("JIT_DEVISE"), Some("JIT_DEVICE"));
+        assert_eq!(misspelled("JIT_THREADS"), None);
+        assert_eq!(misspelled("JIT_SOMETHING_ELSE"), None);
+        assert_eq!(misspelled("PATH"), None);
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<St
         Form::Trace => None,
         Form::Ir => {
             let mut text = String::new();
-            let _ = write!(text, "# as scheduled\n{}\n# as compiled\n{optimised}", entry.kernel);
+            let _ = write!(text, "// as scheduled\n{}\n// as compiled\n{optimised}", entry.kernel);
             Some(text)
         }
         Form::Llvm | Form::Asm => backend::render(entry.facts.device, optimised, entry.options, form),

@@ -18,7 +18,8 @@ const BLOCK_MAX_NS: f64 = 1_000_000.0;
 const BLOCKS_PER_THREAD: f64 = 4.0;
 /// The same while nothing is known about the time of a lane: a first look, at many places.
 const UNKNOWN_BLOCKS_PER_THREAD: f64 = 32.0;
-/// Blocks start at a multiple of this many lanes: then no two of them share a cache line, whatever the element type.
+/// Blocks start at a multiple of this many lanes, unless a block of that many takes long: then no two of them share
+/// a cache line, whatever the element type.
 const BLOCK_STEP: usize = 64;
 
 /// What generated code takes for an operation on one lane before anything was measured.
@@ -101,6 +102,17 @@ impl Cost {
     }
 }
 
+fn block_step(width: usize, estimate: Estimate, lanes_per_step: usize, reduces: bool) -> usize {
+    let is_slow = estimate.total_ns * BLOCK_STEP as f64 > BLOCK_MIN_NS * width as f64;
+    if reduces {
+        REDUCE_CHUNK
+    } else if is_slow || !estimate.is_known {
+        lanes_per_step
+    } else {
+        BLOCK_STEP.next_multiple_of(lanes_per_step)
+    }
+}
+
 /// The blocks into which the lanes of a launch are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Division {
@@ -119,7 +131,7 @@ impl Division {
         reduces: bool,
         threads: usize,
     ) -> Division {
-        let step = if reduces { REDUCE_CHUNK } else { BLOCK_STEP.next_multiple_of(lanes_per_step.max(1)) };
+        let step = block_step(width, estimate, lanes_per_step.max(1), reduces);
         let wanted_blocks = if estimate.is_known {
             let block_ns = (estimate.total_ns / (BLOCKS_PER_THREAD * threads as f64)).clamp(BLOCK_MIN_NS, BLOCK_MAX_NS);
             estimate.total_ns / block_ns
@@ -219,6 +231,14 @@ mod tests {
         let cost = Cost::new(20, true, false, 16);
         let division = Division::new(1 << 20, cost.estimate(1 << 20), 16, false, 2);
         assert_eq!(division.blocks, 64);
+    }
+
+    #[test]
+    fn few_slow_lanes_are_divided_among_all_cores() {
+        let cost = Cost::new(20, true, false, 16);
+        cost.learn(64, 64_000_000);
+        let division = Division::new(64, cost.estimate(64), 16, false, 4);
+        assert_eq!((division.blocks, division.block_lanes), (4, 16));
     }
 
     #[test]

@@ -159,11 +159,15 @@ pub(super) fn announce(task: &Arc<Task>) {
     POOL.outstanding.lock().insert(Arc::as_ptr(task) as usize, Arc::clone(task));
 }
 
-/// Queues a task that may run.
+/// Queues a task that may run, behind the others.
 pub(super) fn push(task: &Arc<Task>) {
+    queue_by(|tasks| tasks.push_back(Arc::clone(task)));
+}
+
+fn queue_by(add: impl FnOnce(&mut VecDeque<Arc<Task>>)) {
     let mut queue = POOL.queue.lock();
     start_workers(&mut queue);
-    queue.tasks.push_back(Arc::clone(task));
+    add(&mut queue.tasks);
     POOL.queued.store(queue.tasks.len(), Ordering::SeqCst);
     let wake = queue.sleeping > 0;
     drop(queue);
@@ -185,7 +189,8 @@ pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
     POOL.outstanding.lock().remove(&(Arc::as_ptr(task) as usize));
     for dependent in dependents {
         if dependent.stop_waiting() {
-            push(&dependent);
+            // First in line: what was just written is still in the cache.
+            queue_by(|tasks| tasks.push_front(dependent));
         }
     }
     wake_waiters();

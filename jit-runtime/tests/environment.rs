@@ -1,0 +1,101 @@
+//! Settings from the environment, each in a process of its own.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use jit_runtime::device::{Device, current_device};
+use jit_runtime::ir::{Access, Builder, Type};
+use jit_runtime::launch::{Argument, Launch, launch, threads};
+use jit_runtime::memory::Buffer;
+use jit_runtime::{Error, cache, config};
+
+/// Runs [`launches_twice`] in a process with these variables.
+fn run_child(variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(std::env::current_exe().expect("a process knows its program"));
+    for variable in config::VARIABLES.iter().filter(|variable| variable.name != "JIT_LLVM_PATH") {
+        command.env_remove(variable.name);
+    }
+    command.args(["launches_twice", "--exact", "--ignored", "--nocapture"]).envs(variables.iter().copied());
+    command.output().expect("the program that runs can be run")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+#[ignore = "run by the other tests in processes of their own"]
+fn launches_twice() {
+    for value in [1, 2] {
+        if let Err(error) = launch_constant(value) {
+            println!("error: {error}");
+            return;
+        }
+    }
+    println!("device {}, {} threads, {} kernels", current_device(), threads(), cache::entries().len());
+}
+
+fn launch_constant(value: u64) -> Result<(), Error> {
+    let mut builder = Builder::new();
+    let output = builder.buffer(Type::U32, Access::Write);
+    let constant = builder.constant(Type::U32, value);
+    builder.store(output, constant);
+    let buffer = Buffer::alloc(400)?;
+    let arguments = vec![Argument::Buffer(buffer.clone(), 100)];
+    let (device, kernel) = (Device::Interpreter, builder.finish());
+    launch(Launch { device, kernel, width: 100, arguments, label: "constant", site: None })?;
+    let mut bytes = [0; 4];
+    buffer.read(396, &mut bytes)?;
+    assert_eq!(u64::from(u32::from_le_bytes(bytes)), value);
+    Ok(())
+}
+
+#[test]
+fn settings_reach_what_they_set() {
+    let output = run_child(&[("JIT_DEVICE", "interpreter"), ("JIT_THREADS", "3")]);
+    assert!(text(&output).contains("device interpreter, 3 threads, 2 kernels"), "{}", text(&output));
+    let output = run_child(&[("JIT_CACHE_MEM_MAX", "1"), ("JIT_DEVICE", "llvm")]);
+    assert!(text(&output).contains("device cpu"), "{}", text(&output));
+    assert!(text(&output).contains("1 kernels"), "{}", text(&output));
+    let output = run_child(&[("JIT_CACHE", "off")]);
+    assert!(text(&output).contains("0 kernels"), "{}", text(&output));
+}
+
+#[test]
+fn the_first_launch_refuses_a_bad_value_and_says_what_was_meant() {
+    let output = text(&run_child(&[("JIT_DEVICE", "interpeter")]));
+    assert!(
+        output.contains("JIT_DEVICE is set to `interpeter`; it takes `cpu` (or `llvm`) or `interpreter`"),
+        "{output}"
+    );
+    assert!(output.contains("did you mean `interpreter`"), "{output}");
+}
+
+#[test]
+fn a_misspelled_variable_is_mentioned_once() {
+    let output = text(&run_child(&[("JIT_THREAD", "3")]));
+    assert_eq!(output.matches("JIT_THREAD has no effect; did you mean JIT_THREADS?").count(), 1, "{output}");
+}
+
+#[test]
+fn dumps_are_written_where_they_are_wanted() {
+    let output = text(&run_child(&[("JIT_DUMP", "ir")]));
+    assert_eq!(output.matches("---- ir of constant-").count(), 2, "{output}");
+
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dumps");
+    let _ = std::fs::remove_dir_all(&folder);
+    let output = run_child(&[("JIT_DUMP", "ir"), ("JIT_DUMP_DIR", folder.to_str().unwrap())]);
+    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 2, "{}", text(&output));
+    for file in files {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.contains("// as scheduled") && text.contains("store p0"), "{text}");
+    }
+}
+
+#[test]
+fn messages_follow_the_level() {
+    let output = text(&run_child(&[("JIT_LOG", "info")]));
+    assert_eq!(output.matches("jit: info: compiled `constant`").count(), 2, "{output}");
+    assert!(!text(&run_child(&[])).contains("compiled `constant`"));
+}

@@ -3,6 +3,9 @@
 //! Each backend is one folder. Nothing outside this module matches on which backend it is; what differs is asked from
 //! the [`Executable`].
 
+#[cfg(all(feature = "llvm", target_os = "linux"))]
+pub mod llvm;
+
 use std::ops::Range;
 
 mod choose;

@@ -1,0 +1,289 @@
+//! What is known about each value before code is generated: whether all lanes of a packet have the same value, or
+//! consecutive values.
+//!
+//! A value that is the same in all lanes is kept in a scalar register; memory at such an index is read once, memory at
+//! consecutive indices is read as a vector. Loops are solved by a fixpoint: the state is assumed to be as uniform as its
+//! initial value and weakened until nothing changes.
+//!
+//! Inside a loop that lanes leave at different times, the *active* lanes have all run the same number of iterations. So a
+//! counter is uniform inside of it, although its final value is not.
+
+use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
+
+/// How the lanes of a packet relate, for one value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shape {
+    /// The same in all lanes of a launch.
+    Uniform,
+    /// The same in all lanes of a packet.
+    Packet,
+    /// The value of lane `l` of a packet is that of lane 0 plus `l`, modulo the type's range.
+    Linear {
+        /// Lane 0 has a multiple of the packet's size, so no lane of the packet wraps.
+        aligned: bool,
+    },
+    /// Anything.
+    Varying,
+}
+
+impl Shape {
+    /// The same in all lanes of a packet.
+    pub(super) fn is_scalar(self) -> bool {
+        matches!(self, Shape::Uniform | Shape::Packet)
+    }
+
+    /// What holds for a value that is one or the other in all lanes alike.
+    fn join(self, other: Shape) -> Shape {
+        match (self, other) {
+            (Shape::Uniform, Shape::Uniform) => Shape::Uniform,
+            (a, b) if a.is_scalar() && b.is_scalar() => Shape::Packet,
+            (Shape::Linear { aligned: a }, Shape::Linear { aligned: b }) => Shape::Linear { aligned: a && b },
+            _ => Shape::Varying,
+        }
+    }
+
+    /// What an ordinary operation makes of operands of both shapes.
+    fn combine(self, other: Shape) -> Shape {
+        if self.is_scalar() && other.is_scalar() { self.join(other) } else { Shape::Varying }
+    }
+}
+
+/// Facts about the values of a kernel.
+pub(super) struct Analysis {
+    /// By value.
+    pub(super) shapes: Vec<Shape>,
+    /// The bits of constants, by value.
+    pub(super) constants: Vec<Option<u64>>,
+    /// Whether anything reads the value.
+    pub(super) used: Vec<bool>,
+    /// Whether the instructions of the top region at these positions run once per launch instead of once per packet.
+    pub(super) hoisted: Vec<bool>,
+}
+
+impl Analysis {
+    /// Analyses a kernel whose packets have `step` lanes and begin at multiples of it.
+    pub(super) fn new(kernel: &Kernel, step: usize) -> Analysis {
+        let mut solver = Solver {
+            kernel,
+            step: step as u64,
+            shapes: vec![Shape::Uniform; kernel.types.len()],
+            constants: constants(kernel),
+        };
+        solver.region(TOP);
+        let hoisted = kernel.region(TOP).insts.iter().map(|inst| solver.is_hoistable(inst)).collect();
+        Analysis { used: used(kernel), hoisted, shapes: solver.shapes, constants: solver.constants }
+    }
+
+    /// The shape of a value.
+    pub(super) fn shape(&self, value: Value) -> Shape {
+        self.shapes[value.index()]
+    }
+
+    /// The bits of a value, if it is constant.
+    pub(super) fn constant(&self, value: Value) -> Option<u64> {
+        self.constants[value.index()]
+    }
+}
+
+fn constants(kernel: &Kernel) -> Vec<Option<u64>> {
+    let mut constants = vec![None; kernel.types.len()];
+    for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+        if let Op::Const(_, bits) = inst.op {
+            constants[inst.first.index()] = Some(bits);
+        }
+    }
+    constants
+}
+
+fn used(kernel: &Kernel) -> Vec<bool> {
+    let mut used = vec![false; kernel.types.len()];
+    for region in &kernel.regions {
+        region.yields.iter().for_each(|value| used[value.index()] = true);
+        for inst in &region.insts {
+            for_each_operand(&inst.op, |value| used[value.index()] = true);
+        }
+    }
+    used
+}
+
+/// Calls a function with each value that an operation reads itself, nested regions left out.
+pub(super) fn for_each_operand(op: &Op, mut visit: impl FnMut(Value)) {
+    match op {
+        Op::Const(..) | Op::LaneIndex | Op::Scalar(_) | Op::Load(_) => {}
+        Op::Unary(_, a) | Op::Cast(_, a) | Op::Bitcast(_, a) => visit(*a),
+        Op::Binary(_, a, b) | Op::Compare(_, a, b) => [*a, *b].into_iter().for_each(visit),
+        Op::Fma(a, b, c) | Op::Select(a, b, c) => [*a, *b, *c].into_iter().for_each(visit),
+        Op::Gather { index, mask, .. } => [Some(*index), *mask].into_iter().flatten().for_each(visit),
+        Op::Store { value, .. } | Op::Reduce { value, .. } => visit(*value),
+        Op::Scatter { index, value, mask, .. } => [Some(*index), Some(*value), *mask].into_iter().flatten().for_each(visit),
+        Op::Loop { inits, .. } => inits.iter().copied().for_each(visit),
+        Op::If { condition, .. } => visit(*condition),
+    }
+}
+
+/// The regions that an operation owns.
+pub(super) fn regions_of(op: &Op) -> [Option<RegionId>; 2] {
+    match op {
+        Op::Loop { condition, body, .. } => [Some(*condition), Some(*body)],
+        Op::If { then_region, else_region, .. } => [Some(*then_region), Some(*else_region)],
+        _ => [None, None],
+    }
+}
+
+struct Solver<'k> {
+    kernel: &'k Kernel,
+    step: u64,
+    shapes: Vec<Shape>,
+    constants: Vec<Option<u64>>,
+}
+
+impl Solver<'_> {
+    fn shape(&self, value: Value) -> Shape {
+        self.shapes[value.index()]
+    }
+
+    fn region(&mut self, region: RegionId) {
+        let kernel = self.kernel;
+        for inst in &kernel.region(region).insts {
+            match &inst.op {
+                Op::Loop { inits, condition, body } => self.loop_(inst, inits, *condition, *body),
+                Op::If { condition, then_region, else_region } => self.if_(inst, *condition, *then_region, *else_region),
+                op if inst.results == 1 => self.shapes[inst.first.index()] = self.operation(op),
+                _ => {}
+            }
+        }
+    }
+
+    fn loop_(&mut self, inst: &Inst, inits: &[Value], condition: RegionId, body: RegionId) {
+        let kernel = self.kernel;
+        let params = &kernel.region(condition).params;
+        for (param, init) in params.iter().zip(inits) {
+            self.shapes[param.index()] = self.shape(*init);
+        }
+        loop {
+            self.region(condition);
+            self.region(body);
+            let mut changed = false;
+            for (param, next) in params.iter().zip(&kernel.region(body).yields) {
+                let joined = self.shape(*param).join(self.shape(*next));
+                changed |= std::mem::replace(&mut self.shapes[param.index()], joined) != joined;
+            }
+            if !changed {
+                break;
+            }
+        }
+        let leaves_together = self.shape(kernel.region(condition).yields[0]);
+        for (result, param) in inst.values().zip(params) {
+            self.shapes[result.index()] = match (leaves_together, self.shape(*param)) {
+                (Shape::Uniform, shape) => shape,
+                (Shape::Packet, Shape::Uniform) => Shape::Packet,
+                (Shape::Packet, shape) => shape,
+                _ => Shape::Varying,
+            };
+        }
+    }
+
+    fn if_(&mut self, inst: &Inst, condition: Value, then_region: RegionId, else_region: RegionId) {
+        self.region(then_region);
+        self.region(else_region);
+        let condition = self.shape(condition);
+        let kernel = self.kernel;
+        let yields = kernel.region(then_region).yields.iter().zip(&kernel.region(else_region).yields);
+        for (result, (a, b)) in inst.values().zip(yields) {
+            let joined = self.shape(*a).join(self.shape(*b));
+            self.shapes[result.index()] = match condition {
+                Shape::Uniform => joined,
+                Shape::Packet if joined == Shape::Uniform => Shape::Packet,
+                Shape::Packet => joined,
+                _ => Shape::Varying,
+            };
+        }
+    }
+
+    fn operation(&self, op: &Op) -> Shape {
+        match op {
+            Op::Const(..) | Op::Scalar(_) => Shape::Uniform,
+            Op::LaneIndex => Shape::Linear { aligned: true },
+            Op::Load(_) => Shape::Varying,
+            Op::Gather { index, mask, .. } => {
+                let mask = mask.map_or(Shape::Uniform, |mask| self.shape(mask));
+                self.shape(*index).combine(mask)
+            }
+            Op::Binary(op, a, b) => self.binary(*op, *a, *b),
+            Op::Select(mask, a, b) if self.shape(*mask).is_scalar() => {
+                let joined = self.shape(*a).join(self.shape(*b));
+                if joined.is_scalar() { joined.join(self.shape(*mask)) } else { joined }
+            }
+            Op::Cast(to, a) => self.cast(*to, *a),
+            Op::Bitcast(to, a) if to.is_integer() && self.kernel.ty(*a).is_integer() => self.shape(*a),
+            op => {
+                let mut shape = Shape::Uniform;
+                for_each_operand(op, |value| shape = shape.combine(self.shape(value)));
+                shape
+            }
+        }
+    }
+
+    fn binary(&self, op: BinaryOp, a: Value, b: Value) -> Shape {
+        let (sa, sb) = (self.shape(a), self.shape(b));
+        if sa.is_scalar() && sb.is_scalar() {
+            return sa.join(sb);
+        }
+        if !self.kernel.ty(a).is_integer() {
+            return Shape::Varying;
+        }
+        match (op, sa, sb) {
+            (BinaryOp::Add, Shape::Linear { aligned }, s) if s.is_scalar() => self.shifted(aligned, b),
+            (BinaryOp::Add, s, Shape::Linear { aligned }) if s.is_scalar() => self.shifted(aligned, a),
+            (BinaryOp::Sub, Shape::Linear { aligned }, s) if s.is_scalar() => self.shifted(aligned, b),
+            (_, Shape::Linear { aligned: true }, Shape::Uniform) => self.split(op, a, b),
+            (BinaryOp::And, Shape::Uniform, Shape::Linear { aligned: true }) => self.split(op, b, a),
+            _ => Shape::Varying,
+        }
+    }
+
+    /// Consecutive values moved by `offset`.
+    fn shifted(&self, aligned: bool, offset: Value) -> Shape {
+        let multiple = self.constants[offset.index()].is_some_and(|offset| offset % self.step == 0);
+        Shape::Linear { aligned: aligned && multiple }
+    }
+
+    /// Row and column numbers: an aligned lane index split by a constant whose parts are whole packets.
+    fn split(&self, op: BinaryOp, a: Value, b: Value) -> Shape {
+        let Some(constant) = self.constants[b.index()] else { return Shape::Varying };
+        let unsigned = self.kernel.ty(a).is_unsigned_integer();
+        let whole = |count: u64| count != 0 && count % self.step == 0;
+        match op {
+            BinaryOp::Div if unsigned && whole(constant) => Shape::Packet,
+            BinaryOp::Rem if unsigned && whole(constant) => Shape::Linear { aligned: true },
+            BinaryOp::Shr if constant < 64 && whole(1 << constant) => Shape::Packet,
+            BinaryOp::And if constant & (self.step - 1) == self.step - 1 => Shape::Linear { aligned: true },
+            BinaryOp::And if constant & (self.step - 1) == 0 => Shape::Packet,
+            _ => Shape::Varying,
+        }
+    }
+
+    fn cast(&self, to: Type, a: Value) -> Shape {
+        let from = self.kernel.ty(a);
+        match self.shape(a) {
+            Shape::Linear { aligned } if to.is_integer() && to.bits() >= 32 => {
+                if to.bits() <= from.bits() || aligned { Shape::Linear { aligned } } else { Shape::Varying }
+            }
+            Shape::Linear { .. } => Shape::Varying,
+            shape => shape,
+        }
+    }
+
+    /// Whether everything in an instruction is the same for all lanes of the launch, and none of it writes.
+    fn is_hoistable(&self, inst: &Inst) -> bool {
+        if matches!(inst.op, Op::Store { .. } | Op::Scatter { .. } | Op::Reduce { .. }) {
+            return false;
+        }
+        inst.values().all(|value| self.shape(value) == Shape::Uniform)
+            && regions_of(&inst.op).into_iter().flatten().all(|region| {
+                let region = self.kernel.region(region);
+                region.params.iter().all(|&param| self.shape(param) == Shape::Uniform)
+                    && region.insts.iter().all(|inst| self.is_hoistable(inst))
+            })
+    }
+}

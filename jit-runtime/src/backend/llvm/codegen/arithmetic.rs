@@ -1,0 +1,224 @@
+//! Operations on one, two or three values of one type.
+
+use inkwell::llvm_sys::LLVMIntPredicate::*;
+use inkwell::llvm_sys::LLVMRealPredicate::*;
+
+use super::Codegen;
+use crate::backend::llvm::emit::{Conversion, Raw};
+use crate::ir::{BinaryOp, CompareOp, Type, UnaryOp};
+
+impl Codegen<'_> {
+    /// A call of an intrinsic that maps values of a type to that type.
+    pub(super) fn same_type(&self, name: &str, ty: Type, arguments: &[Raw], lanes: u32) -> Raw {
+        let ty = self.emit.vector(self.emit.register_type(ty), lanes);
+        self.emit.intrinsic(name, &[ty], arguments)
+    }
+
+    fn bit(&self, value: bool) -> Raw {
+        self.emit.int_const(1, u64::from(value))
+    }
+
+    pub(super) fn unary(&self, op: UnaryOp, ty: Type, a: Raw, lanes: u32) -> Raw {
+        if ty.is_float() { self.float_unary(op, ty, a, lanes) } else { self.integer_unary(op, ty, a, lanes) }
+    }
+
+    fn float_unary(&self, op: UnaryOp, ty: Type, a: Raw, lanes: u32) -> Raw {
+        if matches!(ty, Type::F16 | Type::BF16) {
+            // The sign is a bit of its own: no rounding needed.
+            let bits = |value| self.emit.constant(self.emit.int(16), lanes, value);
+            match op {
+                UnaryOp::Neg => return self.emit.xor(a, bits(0x8000)),
+                UnaryOp::Abs => return self.emit.and(a, bits(0x7fff)),
+                _ => {}
+            }
+        }
+        let (wide, a) = self.widen(ty, a, lanes);
+        let name = match op {
+            UnaryOp::Neg => return self.emit.fneg(a),
+            UnaryOp::Abs => "llvm.fabs",
+            UnaryOp::Sqrt => "llvm.sqrt",
+            UnaryOp::Floor => "llvm.floor",
+            UnaryOp::Ceil => "llvm.ceil",
+            UnaryOp::Round => "llvm.roundeven",
+            UnaryOp::Trunc => "llvm.trunc",
+            _ => unreachable!("{op:?} of a float is expanded before, or refused by the verifier"),
+        };
+        self.narrow(ty, self.same_type(name, wide, &[a], lanes), lanes)
+    }
+
+    fn integer_unary(&self, op: UnaryOp, ty: Type, a: Raw, lanes: u32) -> Raw {
+        match op {
+            UnaryOp::Neg => self.emit.neg(a),
+            UnaryOp::Not => self.emit.not(a),
+            UnaryOp::Abs if ty.is_signed_integer() => self.same_type("llvm.abs", ty, &[a, self.bit(false)], lanes),
+            UnaryOp::Abs => a,
+            UnaryOp::CountOnes => self.same_type("llvm.ctpop", ty, &[a], lanes),
+            UnaryOp::LeadingZeros => self.same_type("llvm.ctlz", ty, &[a, self.bit(false)], lanes),
+            UnaryOp::TrailingZeros => self.same_type("llvm.cttz", ty, &[a, self.bit(false)], lanes),
+            UnaryOp::ReverseBits => self.same_type("llvm.bitreverse", ty, &[a], lanes),
+            _ => unreachable!("{op:?} of {ty} is refused by the verifier"),
+        }
+    }
+
+    /// `constant` is the second operand, if it is known.
+    pub(super) fn binary(&self, op: BinaryOp, ty: Type, a: Raw, b: Raw, lanes: u32, constant: Option<u64>) -> Raw {
+        if ty.is_float() {
+            self.float_binary(op, ty, a, b, lanes)
+        } else {
+            self.integer_binary(op, ty, a, b, lanes, constant)
+        }
+    }
+
+    fn float_binary(&self, op: BinaryOp, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
+        if op == BinaryOp::CopySign {
+            return self.copy_sign(ty, a, b, lanes);
+        }
+        let ((wide, a), (_, b)) = (self.widen(ty, a, lanes), self.widen(ty, b, lanes));
+        let result = match op {
+            BinaryOp::Add => self.emit.fadd(a, b),
+            BinaryOp::Sub => self.emit.fsub(a, b),
+            BinaryOp::Mul => self.emit.fmul(a, b),
+            BinaryOp::Div => self.emit.fdiv(a, b),
+            BinaryOp::Rem => self.emit.frem(a, b),
+            BinaryOp::Min => self.same_type("llvm.minimum", wide, &[a, b], lanes),
+            BinaryOp::Max => self.same_type("llvm.maximum", wide, &[a, b], lanes),
+            BinaryOp::FMin => self.same_type("llvm.minimumnum", wide, &[a, b], lanes),
+            BinaryOp::FMax => self.same_type("llvm.maximumnum", wide, &[a, b], lanes),
+            _ => unreachable!("{op:?} of {ty} is refused by the verifier"),
+        };
+        self.narrow(ty, result, lanes)
+    }
+
+    fn copy_sign(&self, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
+        if matches!(ty, Type::F32 | Type::F64) {
+            return self.same_type("llvm.copysign", ty, &[a, b], lanes);
+        }
+        let bits = |value| self.emit.constant(self.emit.int(16), lanes, value);
+        self.emit.or(self.emit.and(a, bits(0x7fff)), self.emit.and(b, bits(0x8000)))
+    }
+
+    fn integer_binary(&self, op: BinaryOp, ty: Type, a: Raw, b: Raw, lanes: u32, constant: Option<u64>) -> Raw {
+        let signed = ty.is_signed_integer();
+        match op {
+            BinaryOp::Add => self.emit.add(a, b),
+            BinaryOp::Sub => self.emit.sub(a, b),
+            BinaryOp::Mul => self.emit.mul(a, b),
+            BinaryOp::Div => self.divide(ty, a, b, lanes, constant).0,
+            BinaryOp::Rem => self.divide(ty, a, b, lanes, constant).1,
+            BinaryOp::Min => self.same_type(if signed { "llvm.smin" } else { "llvm.umin" }, ty, &[a, b], lanes),
+            BinaryOp::Max => self.same_type(if signed { "llvm.smax" } else { "llvm.umax" }, ty, &[a, b], lanes),
+            BinaryOp::MulHi => self.multiply_high(ty, a, b, lanes),
+            BinaryOp::And => self.emit.and(a, b),
+            BinaryOp::Or => self.emit.or(a, b),
+            BinaryOp::Xor => self.emit.xor(a, b),
+            BinaryOp::Shl | BinaryOp::Shr => self.shift(op, ty, a, b, lanes, constant),
+            _ => unreachable!("{op:?} of {ty} is refused by the verifier"),
+        }
+    }
+
+    /// LLVM's shifts are undefined beyond the width, so those counts are selected away, or clamped where the sign fills.
+    fn shift(&self, op: BinaryOp, ty: Type, a: Raw, b: Raw, lanes: u32, constant: Option<u64>) -> Raw {
+        let element = self.emit.register_type(ty);
+        let width = u64::from(ty.bits());
+        if op == BinaryOp::Shr && ty.is_signed_integer() {
+            let last = self.emit.constant(element, lanes, width - 1);
+            let count = match constant {
+                Some(count) if count < width => b,
+                Some(_) => last,
+                None => self.same_type("llvm.umin", ty, &[b, last], lanes),
+            };
+            return self.emit.ashr(a, count);
+        }
+        let zero = self.emit.constant(element, lanes, 0);
+        let shifted = |count| if op == BinaryOp::Shl { self.emit.shl(a, count) } else { self.emit.lshr(a, count) };
+        match constant {
+            Some(count) if count < width => shifted(b),
+            Some(_) => zero,
+            None => {
+                let inside = self.emit.icmp(LLVMIntULT, b, self.emit.constant(element, lanes, width));
+                self.emit.select(inside, shifted(b), zero)
+            }
+        }
+    }
+
+    fn multiply_high(&self, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
+        if ty.bits() == 64 {
+            return self.multiply_high_64(ty.is_signed_integer(), a, b, lanes);
+        }
+        let extend = if ty.is_signed_integer() { Conversion::SExt } else { Conversion::ZExt };
+        let wide = self.emit.vector(self.emit.int(2 * ty.bits()), lanes);
+        let product = self.emit.mul(self.emit.convert(extend, a, wide), self.emit.convert(extend, b, wide));
+        let count = self.emit.constant(self.emit.int(2 * ty.bits()), lanes, u64::from(ty.bits()));
+        let narrow = self.emit.vector(self.emit.int(ty.bits()), lanes);
+        self.emit.convert(Conversion::Trunc, self.emit.lshr(product, count), narrow)
+    }
+
+    /// From four products of 32-bit halves, which vector units have (Hacker's Delight §8-2).
+    fn multiply_high_64(&self, signed: bool, a: Raw, b: Raw, lanes: u32) -> Raw {
+        let e = &self.emit;
+        let constant = |value| e.constant(e.int(64), lanes, value);
+        let (low, high) = (|x| e.and(x, constant(0xffff_ffff)), |x| e.lshr(x, constant(32)));
+        let low_product = e.mul(low(a), low(b));
+        let first = e.add(e.mul(high(a), low(b)), high(low_product));
+        let second = e.add(e.mul(low(a), high(b)), low(first));
+        let unsigned = e.add(e.add(e.mul(high(a), high(b)), high(first)), high(second));
+        if !signed {
+            return unsigned;
+        }
+        let correction = |sign, other| e.and(e.ashr(sign, constant(63)), other);
+        e.sub(e.sub(unsigned, correction(a, b)), correction(b, a))
+    }
+
+    pub(super) fn fma(&self, ty: Type, a: Raw, b: Raw, c: Raw, lanes: u32) -> Raw {
+        if !ty.is_float() {
+            return self.emit.add(self.emit.mul(a, b), c);
+        }
+        let (wide, a) = self.widen(ty, a, lanes);
+        let ((_, b), (_, c)) = (self.widen(ty, b, lanes), self.widen(ty, c, lanes));
+        self.narrow(ty, self.same_type("llvm.fma", wide, &[a, b, c], lanes), lanes)
+    }
+
+    pub(super) fn compare(&self, op: CompareOp, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
+        if ty == Type::Bool {
+            return self.compare_bits(op, a, b);
+        }
+        if ty.is_float() {
+            let ((_, a), (_, b)) = (self.widen(ty, a, lanes), self.widen(ty, b, lanes));
+            let predicate = match op {
+                CompareOp::Eq => LLVMRealOEQ,
+                CompareOp::Ne => LLVMRealUNE,
+                CompareOp::Lt => LLVMRealOLT,
+                CompareOp::Le => LLVMRealOLE,
+                CompareOp::Gt => LLVMRealOGT,
+                CompareOp::Ge => LLVMRealOGE,
+            };
+            return self.emit.fcmp(predicate, a, b);
+        }
+        let predicate = match (op, ty.is_signed_integer()) {
+            (CompareOp::Eq, _) => LLVMIntEQ,
+            (CompareOp::Ne, _) => LLVMIntNE,
+            (CompareOp::Lt, true) => LLVMIntSLT,
+            (CompareOp::Le, true) => LLVMIntSLE,
+            (CompareOp::Gt, true) => LLVMIntSGT,
+            (CompareOp::Ge, true) => LLVMIntSGE,
+            (CompareOp::Lt, false) => LLVMIntULT,
+            (CompareOp::Le, false) => LLVMIntULE,
+            (CompareOp::Gt, false) => LLVMIntUGT,
+            (CompareOp::Ge, false) => LLVMIntUGE,
+        };
+        self.emit.icmp(predicate, a, b)
+    }
+
+    /// Truth values live in mask registers, which know logic only.
+    fn compare_bits(&self, op: CompareOp, a: Raw, b: Raw) -> Raw {
+        let e = &self.emit;
+        match op {
+            CompareOp::Eq => e.not(e.xor(a, b)),
+            CompareOp::Ne => e.xor(a, b),
+            CompareOp::Lt => e.and(e.not(a), b),
+            CompareOp::Le => e.or(e.not(a), b),
+            CompareOp::Gt => e.and(a, e.not(b)),
+            CompareOp::Ge => e.or(a, e.not(b)),
+        }
+    }
+}

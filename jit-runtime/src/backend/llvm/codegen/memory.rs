@@ -1,0 +1,318 @@
+//! Loads, stores, gathers and plain scatters.
+//!
+//! An index that all lanes share is read once, consecutive indices are read or written as vectors, and only the rest
+//! becomes a hardware gather or scatter.
+
+use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
+
+use super::{Codegen, Packets};
+use crate::backend::llvm::analysis::Shape;
+use crate::backend::llvm::emit::{Conversion, Raw, RawType};
+use crate::ir::{Access, Param, ParamId, ReduceOp, Type, Value};
+
+/// Alignment of buffers in bytes.
+const BUFFER_ALIGNMENT: usize = 64;
+
+impl Codegen<'_> {
+    fn element(&self, buffer: ParamId) -> Type {
+        self.kernel.param(buffer).ty()
+    }
+
+    /// The address of an element; the index has 64 bits, or is signed.
+    pub(super) fn element_address(&self, buffer: ParamId, index: Raw) -> Raw {
+        self.emit.address(self.emit.memory_type(self.element(buffer)), self.pointers[buffer.index()], index)
+    }
+
+    /// Addresses of the packets of a group whose first element is at `first`.
+    fn packet_addresses(&self, buffer: ParamId, first: Raw) -> Packets {
+        let base = self.element_address(buffer, first);
+        let element = self.emit.memory_type(self.element(buffer));
+        let offset = |packet: usize| self.emit.i64(packet as u64 * u64::from(self.lanes));
+        (0..self.packets).map(|packet| self.emit.address(element, base, offset(packet))).collect()
+    }
+
+    /// What was read from memory, as it is kept in registers.
+    fn from_memory(&self, ty: Type, value: Raw, lanes: u32) -> Raw {
+        if ty != Type::Bool {
+            return value;
+        }
+        self.emit.icmp(LLVMIntNE, value, self.emit.constant(self.emit.int(8), lanes, 0))
+    }
+
+    /// The inverse of [`Codegen::from_memory`].
+    pub(super) fn to_memory(&self, ty: Type, value: Raw, lanes: u32) -> Raw {
+        if ty != Type::Bool {
+            return value;
+        }
+        self.emit.convert(Conversion::ZExt, value, self.emit.vector(self.emit.int(8), lanes))
+    }
+
+    // --- at the lane's own index
+
+    pub(super) fn load(&mut self, result: Value, buffer: ParamId) {
+        let ty = self.element(buffer);
+        let first = self.group_start.expect("loads run for each group");
+        let addresses = self.packet_addresses(buffer, first);
+        // Buffers may be read for a packet past their end, where masked loads would be costly.
+        let unmasked = self.mask.is_none() || (self.packets == 1 && !self.target.masks_memory(ty.size_bytes()));
+        let loads = (0..self.packets).map(|packet| {
+            let mask = self.mask.as_ref().filter(|_| !unmasked).map(|mask| mask[packet]);
+            self.vector_load(ty, addresses[packet], mask)
+        });
+        let loads = loads.collect();
+        self.set_vectors(result, loads);
+    }
+
+    fn vector_load(&self, ty: Type, address: Raw, mask: Option<Raw>) -> Raw {
+        let vector = self.emit.vector(self.emit.memory_type(ty), self.lanes);
+        let loaded = match mask {
+            None => self.emit.load(vector, address, ty.size_bytes()),
+            Some(mask) => {
+                let arguments = [address, mask, self.emit.zero(vector)];
+                let call = self.emit.intrinsic("llvm.masked.load", &[vector, self.emit.ptr()], &arguments);
+                self.emit.set_argument_alignment(call, 0, ty.size_bytes());
+                call
+            }
+        };
+        self.from_memory(ty, loaded, self.lanes)
+    }
+
+    pub(super) fn store(&mut self, buffer: ParamId, value: Value) {
+        let ty = self.element(buffer);
+        let values = self.vectors(value);
+        let first = self.group_start.expect("stores run for each group");
+        let addresses = self.packet_addresses(buffer, first);
+        for packet in 0..self.packets {
+            let mask = self.mask.as_ref().map(|mask| mask[packet]);
+            let bytes = self.lanes as usize * ty.size_bytes();
+            let store = self.vector_store(ty, addresses[packet], values[packet], mask, bytes.min(BUFFER_ALIGNMENT));
+            if let Some(store) = store.filter(|_| self.options.streaming_stores && bytes >= 16) {
+                self.emit.mark_nontemporal(store);
+            }
+        }
+    }
+
+    /// Writes a vector; gives the store instruction if it has no mask.
+    fn vector_store(&self, ty: Type, address: Raw, value: Raw, mask: Option<Raw>, alignment: usize) -> Option<Raw> {
+        let value = self.to_memory(ty, value, self.lanes);
+        let Some(mask) = mask else { return Some(self.emit.store(value, address, alignment)) };
+        let overloads = [self.emit.type_of(value), self.emit.ptr()];
+        let call = self.emit.intrinsic("llvm.masked.store", &overloads, &[value, address, mask]);
+        self.emit.set_argument_alignment(call, 1, alignment);
+        None
+    }
+
+    // --- at any index
+
+    /// The lanes that are active and not masked off by the operation's own mask.
+    pub(super) fn lanes_of(&mut self, mask: Option<Value>) -> Option<Packets> {
+        let Some(own) = mask.map(|mask| self.vectors(mask)) else { return self.mask.clone() };
+        Some(match &self.mask {
+            Some(active) => own.iter().zip(active).map(|(&a, &b)| self.emit.and(a, b)).collect(),
+            None => own,
+        })
+    }
+
+    pub(super) fn gather(&mut self, result: Value, buffer: ParamId, index: Value, mask: Option<Value>) {
+        if mask.is_some_and(|mask| self.analysis.constant(mask) == Some(0)) {
+            let zero = self.emit.bits_constant(self.element(buffer), 1, 0);
+            self.set_scalar(result, zero, false);
+            return;
+        }
+        match self.analysis.shape(index) {
+            _ if self.analysis.shape(result).is_scalar() => {
+                let loaded = self.gather_scalar(buffer, index, mask.map(|mask| self.scalar(mask)));
+                self.set_scalar(result, loaded, false);
+            }
+            Shape::Uniform | Shape::Packet => self.gather_shared(result, buffer, index, mask),
+            Shape::Linear { .. } => {
+                let lanes = self.lanes_of(mask);
+                let addresses = self.linear_addresses(buffer, index);
+                let ty = self.element(buffer);
+                let load = |packet: usize| self.vector_load(ty, addresses[packet], lanes.as_ref().map(|lanes| lanes[packet]));
+                let loads = (0..self.packets).map(load).collect();
+                self.set_vectors(result, loads);
+            }
+            Shape::Varying => {
+                let lanes = self.lanes_of(mask);
+                let indices = self.vectors(index);
+                let gather = |packet: usize| {
+                    let lanes = lanes.as_ref().map(|lanes| lanes[packet]);
+                    self.gather_packet(buffer, self.ty(index), indices[packet], lanes)
+                };
+                let gathers = (0..self.packets).map(gather).collect();
+                self.set_vectors(result, gathers);
+            }
+        }
+    }
+
+    /// One element for all lanes. Without an active lane it would not run, so the index is in range unless masked off.
+    fn gather_scalar(&mut self, buffer: ParamId, index: Value, mask: Option<Raw>) -> Raw {
+        let ty = self.element(buffer);
+        let index = self.wide_index(self.ty(index), self.scalar(index));
+        let mut address = self.element_address(buffer, index);
+        if let Some(mask) = mask {
+            let nowhere = self.scratch();
+            address = self.emit.select(mask, address, nowhere);
+        }
+        let load = self.emit.load(self.emit.memory_type(ty), address, ty.size_bytes());
+        if mask.is_none() && matches!(self.kernel.param(buffer), Param::Buffer { access: Access::Read, .. }) {
+            self.emit.mark_invariant(load);
+        }
+        let value = self.from_memory(ty, load, 1);
+        match mask {
+            Some(mask) => self.emit.select(mask, value, self.emit.bits_constant(ty, 1, 0)),
+            None => value,
+        }
+    }
+
+    /// One element for those lanes that the operation's mask leaves.
+    fn gather_shared(&mut self, result: Value, buffer: ParamId, index: Value, mask: Option<Value>) {
+        let lanes = self.lanes_of(mask).expect("without a mask the result is scalar");
+        let any = self.any(&lanes);
+        let loaded = self.gather_scalar(buffer, index, Some(any));
+        let zero = self.emit.bits_constant(self.element(buffer), self.lanes, 0);
+        let vectors = self.broadcast(loaded);
+        let vectors = vectors.iter().zip(&lanes).map(|(&value, &lanes)| self.emit.select(lanes, value, zero)).collect();
+        self.set_vectors(result, vectors);
+    }
+
+    fn scratch(&mut self) -> Raw {
+        let scratch = self.scratch.unwrap_or_else(|| self.emit.alloca(self.emit.int(64), 8));
+        *self.scratch.insert(scratch)
+    }
+
+    /// An index as 64 bits.
+    pub(super) fn wide_index(&self, ty: Type, index: Raw) -> Raw {
+        let word = self.emit.int(64);
+        match ty {
+            Type::I64 | Type::U64 => index,
+            _ if ty.is_signed_integer() => self.emit.convert(Conversion::SExt, index, word),
+            _ => self.emit.convert(Conversion::ZExt, index, word),
+        }
+    }
+
+    /// Where the packets of consecutive indices begin.
+    fn linear_addresses(&self, buffer: ParamId, index: Value) -> Packets {
+        let (ty, first) = (self.ty(index), self.scalar(index));
+        let aligned = self.analysis.shape(index) == Shape::Linear { aligned: true };
+        if ty != Type::U32 || aligned {
+            return self.packet_addresses(buffer, self.wide_index(ty, first));
+        }
+        // Indices may pass 2^32 inside of a group: those before are below zero in effect, and belong to lanes that do not
+        // access memory, as no buffer is that long. Moved up by a group's size, such a start is small and positive.
+        let step = self.emit.int_const(32, self.step());
+        let moved = self.emit.convert(Conversion::ZExt, self.emit.add(first, step), self.emit.int(64));
+        self.packet_addresses(buffer, self.emit.sub(moved, self.emit.i64(self.step())))
+    }
+
+    /// A vector of addresses, one for each lane.
+    pub(super) fn lane_addresses(&self, buffer: ParamId, ty: Type, indices: Raw) -> Raw {
+        let element = self.emit.memory_type(self.element(buffer));
+        let base = self.pointers[buffer.index()];
+        match ty {
+            Type::U32 => {
+                // As signed distances from the middle of the range, which is the form that gathers take.
+                let middle = self.emit.address(element, base, self.emit.i64(1 << 31));
+                let sign = self.emit.constant(self.emit.int(32), self.lanes, 1 << 31);
+                self.emit.address(element, middle, self.emit.xor(indices, sign))
+            }
+            Type::I32 | Type::I64 | Type::U64 => self.emit.address(element, base, indices),
+            _ => {
+                let extend = if ty.is_signed_integer() { Conversion::SExt } else { Conversion::ZExt };
+                let words = self.emit.vector(self.emit.int(32), self.lanes);
+                self.emit.address(element, base, self.emit.convert(extend, indices, words))
+            }
+        }
+    }
+
+    fn gather_packet(&self, buffer: ParamId, index_type: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
+        let ty = self.element(buffer);
+        if ty.size_bytes() < 4 {
+            return self.gather_small(buffer, index_type, indices, lanes);
+        }
+        let addresses = self.lane_addresses(buffer, index_type, indices);
+        self.gather_elements(self.emit.memory_type(ty), addresses, lanes, ty.size_bytes())
+    }
+
+    fn gather_elements(&self, element: RawType, addresses: Raw, lanes: Option<Raw>, alignment: usize) -> Raw {
+        let vector = self.emit.vector(element, self.lanes);
+        let mask = lanes.unwrap_or_else(|| self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes)));
+        let overloads = [vector, self.emit.type_of(addresses)];
+        let call = self.emit.intrinsic("llvm.masked.gather", &overloads, &[addresses, mask, self.emit.zero(vector)]);
+        self.emit.set_argument_alignment(call, 0, alignment);
+        call
+    }
+
+    /// Elements of one or two bytes: the aligned words that contain them are gathered and shifted. An aligned word lies in
+    /// the same page as the element, and buffers begin at word boundaries.
+    fn gather_small(&self, buffer: ParamId, index_type: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
+        let e = &self.emit;
+        let ty = self.element(buffer);
+        let bits = index_type.bits().max(32);
+        let integer = e.vector(e.int(bits), self.lanes);
+        let indices = match (index_type.bits() < 32, index_type.is_signed_integer()) {
+            (false, _) => indices,
+            (true, true) => e.convert(Conversion::SExt, indices, integer),
+            (true, false) => e.convert(Conversion::ZExt, indices, integer),
+        };
+        let constant = |value| e.constant(e.int(bits), self.lanes, value);
+        let (log_elements, log_bits) = if ty.size_bytes() == 1 { (2, 3) } else { (1, 4) };
+        let words = e.lshr(indices, constant(log_elements));
+        let part = e.shl(e.and(indices, constant((1 << log_elements) - 1)), constant(log_bits));
+        let addresses = e.address(e.int(32), self.pointers[buffer.index()], words);
+        let gathered = self.gather_elements(e.int(32), addresses, lanes, 4);
+        let word = e.vector(e.int(32), self.lanes);
+        let part = if bits == 64 { e.convert(Conversion::Trunc, part, word) } else { part };
+        let element = e.vector(e.memory_type(ty), self.lanes);
+        let value = e.convert(Conversion::Trunc, e.lshr(gathered, part), element);
+        self.from_memory(ty, value, self.lanes)
+    }
+
+    pub(super) fn scatter(
+        &mut self,
+        reduce: Option<ReduceOp>,
+        buffer: ParamId,
+        index: Value,
+        value: Value,
+        mask: Option<Value>,
+    ) {
+        if mask.is_some_and(|mask| self.analysis.constant(mask) == Some(0)) {
+            return;
+        }
+        let lanes = self.lanes_of(mask);
+        if let Some(op) = reduce {
+            return self.scatter_reduce(op, buffer, index, value, lanes);
+        }
+        let ty = self.element(buffer);
+        let values = self.vectors(value);
+        if matches!(self.analysis.shape(index), Shape::Linear { .. }) {
+            let addresses = self.linear_addresses(buffer, index);
+            for packet in 0..self.packets {
+                let lanes = lanes.as_ref().map(|lanes| lanes[packet]);
+                self.vector_store(ty, addresses[packet], values[packet], lanes, ty.size_bytes());
+            }
+            return;
+        }
+        let indices = self.vectors(index);
+        for packet in 0..self.packets {
+            let lanes = lanes.as_ref().map(|lanes| lanes[packet]);
+            let addresses = self.lane_addresses(buffer, self.ty(index), indices[packet]);
+            self.scatter_packet(ty, addresses, values[packet], lanes);
+        }
+    }
+
+    fn scatter_packet(&mut self, ty: Type, addresses: Raw, value: Raw, lanes: Option<Raw>) {
+        let value = self.to_memory(ty, value, self.lanes);
+        let mask = lanes.unwrap_or_else(|| self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes)));
+        if ty.size_bytes() < 4 || !self.target.has_masks() {
+            // There is no such instruction.
+            return self.each_active_lane(mask, addresses, value, |codegen, address, value| {
+                codegen.emit.store(value, address, ty.size_bytes());
+            });
+        }
+        let overloads = [self.emit.type_of(value), self.emit.type_of(addresses)];
+        let call = self.emit.intrinsic("llvm.masked.scatter", &overloads, &[value, addresses, mask]);
+        self.emit.set_argument_alignment(call, 1, ty.size_bytes());
+    }
+}

@@ -1,0 +1,137 @@
+//! LLVM IR → object file, with as few of LLVM's passes as the kernel profits from.
+//!
+//! Straight-line kernels come from a tracer that has already folded and shared what can be: they get no IR passes and the
+//! fast code generator, which within one block is as good as the optimising one. Kernels with loops get a short list of
+//! passes, mainly for moving out of loops what does not change in them, and the optimising code generator.
+//!
+//! A target machine belongs to the thread that made it, and is kept for its next kernels.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_void};
+
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::llvm_sys::core::{LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity};
+use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
+use inkwell::llvm_sys::LLVMDiagnosticSeverity;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{FileType, TargetMachine};
+
+use super::analysis::Analysis;
+use super::codegen::generate;
+use super::interleave;
+use super::target::Target;
+use crate::backend::CodeOptions;
+use crate::error::{Error, ErrorKind};
+use crate::ir::{Kernel, Op, TOP};
+
+/// Passes for kernels with loops.
+const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
+
+/// The object file of a kernel.
+pub(super) fn object_file(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<Box<[u8]>, Error> {
+    emitted(kernel, options, target, FileType::Object)
+}
+
+/// The assembly of a kernel.
+pub(super) fn assembly(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<String, Error> {
+    let bytes = emitted(kernel, options, target, FileType::Assembly)?;
+    Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
+}
+
+/// The LLVM IR of a kernel, after the passes.
+pub(super) fn llvm_text(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<String, Error> {
+    with_module(kernel, options, target, |module, _| Ok(module.print_to_string().to_string()))
+}
+
+fn emitted(kernel: &Kernel, options: CodeOptions, target: &Target, kind: FileType) -> Result<Box<[u8]>, Error> {
+    with_module(kernel, options, target, |module, machine| {
+        let buffer = machine.write_to_memory_buffer(module, kind).map_err(|error| failed(&error.to_string()))?;
+        Ok(buffer.as_slice().into())
+    })
+}
+
+fn failed(reason: &str) -> Error {
+    Error::new(ErrorKind::Compile, format!("LLVM could not compile a kernel: {reason}"))
+}
+
+/// Builds the module of a kernel, runs the passes and hands it on.
+fn with_module<T>(
+    kernel: &Kernel,
+    options: CodeOptions,
+    target: &Target,
+    consume: impl FnOnce(&Module<'_>, &TargetMachine) -> Result<T, Error>,
+) -> Result<T, Error> {
+    super::library::load()?;
+    let optimise = repeats(kernel);
+    let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
+    with_machine(target, level, |machine| {
+        let diagnostics = RefCell::new(Vec::new());
+        let context = Context::create();
+        // SAFETY: the context is dropped before `diagnostics`, and both stay on this thread.
+        unsafe {
+            let sink = (&raw const diagnostics).cast_mut().cast::<c_void>();
+            LLVMContextSetDiagnosticHandler(context.raw(), Some(record_diagnostic), sink);
+        }
+        let module = context.create_module("kernel");
+        module.set_triple(&machine.get_triple());
+        module.set_data_layout(&machine.get_target_data().get_data_layout());
+        let packets = interleave::choose(kernel, target);
+        let analysis = Analysis::new(kernel, packets * target.lanes);
+        generate(&context, &module, kernel, &analysis, target, options, packets);
+        if cfg!(debug_assertions) {
+            module.verify().map_err(|error| failed(&format!("{error}\n{}", module.print_to_string())))?;
+        }
+        if optimise {
+            let passes = module.run_passes(LOOP_PASSES, machine, PassBuilderOptions::create());
+            passes.map_err(|error| failed(&error.to_string()))?;
+        }
+        let result = consume(&module, machine);
+        drop(module);
+        drop(context);
+        let errors: Vec<String> = diagnostics.into_inner();
+        if errors.is_empty() { result } else { Err(failed(&errors.join("; "))) }
+    })
+}
+
+/// Whether a kernel contains loops of its own, or reduces and so has a tight loop over the packets.
+fn repeats(kernel: &Kernel) -> bool {
+    kernel.has_loop() || kernel.region(TOP).insts.iter().any(|inst| matches!(inst.op, Op::Reduce { .. }))
+}
+
+/// Keeps errors that LLVM would otherwise print before it ends the process.
+extern "C" fn record_diagnostic(info: LLVMDiagnosticInfoRef, sink: *mut c_void) {
+    // SAFETY: LLVM passes a live diagnostic and the sink that the handler was registered with.
+    unsafe {
+        if LLVMGetDiagInfoSeverity(info) != LLVMDiagnosticSeverity::LLVMDSError {
+            return;
+        }
+        let text = LLVMGetDiagInfoDescription(info);
+        let sink = &*sink.cast::<RefCell<Vec<String>>>();
+        sink.borrow_mut().push(CStr::from_ptr(text).to_string_lossy().into_owned());
+        LLVMDisposeMessage(text);
+    }
+}
+
+/// Runs with this thread's target machine, made by the first kernel.
+fn with_machine<T>(
+    target: &Target,
+    level: OptimizationLevel,
+    body: impl FnOnce(&TargetMachine) -> Result<T, Error>,
+) -> Result<T, Error> {
+    thread_local! {
+        static MACHINES: RefCell<Vec<(Target, OptimizationLevel, TargetMachine)>> = const { RefCell::new(Vec::new()) };
+    }
+    MACHINES.with_borrow_mut(|machines| {
+        let is_wanted = |entry: &(Target, OptimizationLevel, TargetMachine)| entry.0 == *target && entry.1 == level;
+        let position = match machines.iter().position(is_wanted) {
+            Some(position) => position,
+            None => {
+                machines.push((target.clone(), level, target.machine(level)?));
+                machines.len() - 1
+            }
+        };
+        body(&machines[position].2)
+    })
+}

@@ -1,0 +1,132 @@
+//! How many packets the bodies of a kernel work on at once.
+//!
+//! A short loop whose iterations depend on one another leaves most of the processor idle with one packet; two to four
+//! independent packets fill it. The limit is the register file: more packets than fit would spill in every iteration.
+//! The estimate counts, for each innermost loop, the vectors that are alive at its fullest point.
+
+use super::analysis::{Analysis, for_each_operand, regions_of};
+use super::target::Target;
+use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
+
+/// The largest number of packets that is ever chosen.
+pub(super) const MAX_PACKETS: usize = 4;
+
+/// Instructions after interleaving beyond which code size costs more than interleaving gains.
+const MAX_INSTRUCTIONS: usize = 512;
+
+/// The number of packets for a kernel.
+pub(super) fn choose(kernel: &Kernel, target: &Target) -> usize {
+    if let Some(packets) = target.interleave {
+        return packets;
+    }
+    let analysis = Analysis::new(kernel, MAX_PACKETS * target.lanes);
+    let repeats = kernel.region(TOP).insts.iter().zip(&analysis.hoisted).any(|(inst, &hoisted)| {
+        !hoisted && (matches!(inst.op, Op::Reduce { .. }) || regions_of(&inst.op).iter().any(Option::is_some))
+    });
+    if !repeats {
+        return 1;
+    }
+    let mut estimate = Estimate { kernel, analysis: &analysis, vectors: 0, masks: 0, limit: MAX_PACKETS };
+    estimate.region(TOP);
+    let fits = |packets: usize| {
+        packets <= estimate.limit
+            && packets * kernel.op_count() <= MAX_INSTRUCTIONS
+            && packets * estimate.vectors <= target.registers() - 2
+            && (!target.has_masks() || packets * estimate.masks <= 8)
+    };
+    [4, 2].into_iter().find(|&packets| fits(packets)).unwrap_or(1)
+}
+
+struct Estimate<'k> {
+    kernel: &'k Kernel,
+    analysis: &'k Analysis,
+    /// Most vectors alive at once in an innermost loop, or in the top region if it reduces.
+    vectors: usize,
+    masks: usize,
+    limit: usize,
+}
+
+impl Estimate<'_> {
+    fn region(&mut self, region: RegionId) {
+        for inst in &self.kernel.region(region).insts {
+            self.limit = self.limit.min(self.limit_of(inst));
+            regions_of(&inst.op).into_iter().flatten().for_each(|nested| self.region(nested));
+            match &inst.op {
+                Op::Loop { condition, body, .. } => self.body(&[*condition, *body], 1),
+                Op::Reduce { .. } => self.body(&[TOP], 0),
+                _ => {}
+            }
+        }
+    }
+
+    /// Operations that are limited by something else than latency gain little from more packets.
+    fn limit_of(&self, inst: &Inst) -> usize {
+        match inst.op {
+            Op::Gather { .. } if !self.analysis.shape(inst.first).is_scalar() => 2,
+            Op::Scatter { .. } => 2,
+            Op::Binary(BinaryOp::Rem, a, _) if self.kernel.ty(a).is_float() => 1,
+            Op::Binary(BinaryOp::Div | BinaryOp::Rem, a, _) if self.kernel.ty(a).is_integer() => 2,
+            _ => MAX_PACKETS,
+        }
+    }
+
+    /// Counts what is alive in straight-line order over the regions of a loop.
+    fn body(&mut self, regions: &[RegionId], active_masks: usize) {
+        let insts: Vec<&Inst> = regions.iter().flat_map(|&region| &self.kernel.region(region).insts).collect();
+        let mut last_use = vec![None; self.kernel.types.len()];
+        for (position, inst) in insts.iter().enumerate() {
+            self.for_each_nested_operand(&inst.op, &mut |value| last_use[value.index()] = Some(position));
+        }
+        let end = insts.len();
+        for &region in regions {
+            self.kernel.region(region).yields.iter().for_each(|value| last_use[value.index()] = Some(end));
+        }
+        let defined: Vec<Value> = insts.iter().flat_map(|inst| inst.values()).collect();
+        let params = regions.iter().flat_map(|&region| &self.kernel.region(region).params);
+        params.for_each(|param| last_use[param.index()] = Some(end));
+        self.sweep(&insts, &defined, &last_use, active_masks);
+    }
+
+    fn sweep(&mut self, insts: &[&Inst], defined: &[Value], last_use: &[Option<usize>], active_masks: usize) {
+        // What is used but not defined inside is alive throughout.
+        let (mut vectors, mut masks) = (0, active_masks);
+        for value in (0..last_use.len() as u32).map(Value) {
+            if last_use[value.index()].is_some() && !defined.contains(&value) {
+                let (v, m) = self.weight(value);
+                (vectors, masks) = (vectors + v, masks + m);
+            }
+        }
+        let mut expiring = vec![(0, 0); insts.len() + 1];
+        for (position, inst) in insts.iter().enumerate() {
+            for value in inst.values() {
+                let (v, m) = self.weight(value);
+                (vectors, masks) = (vectors + v, masks + m);
+                let last = last_use[value.index()].unwrap_or(position);
+                expiring[last] = (expiring[last].0 + v, expiring[last].1 + m);
+            }
+            self.vectors = self.vectors.max(vectors);
+            self.masks = self.masks.max(masks);
+            (vectors, masks) = (vectors - expiring[position].0, masks - expiring[position].1);
+        }
+    }
+
+    /// Registers that one packet of a value takes: vectors and masks.
+    fn weight(&self, value: Value) -> (usize, usize) {
+        if self.analysis.constant(value).is_some() || self.analysis.shape(value).is_scalar() {
+            return (0, 0);
+        }
+        match self.kernel.ty(value) {
+            Type::Bool => (0, 1),
+            ty => (ty.size_bytes().div_ceil(4), 0),
+        }
+    }
+
+    fn for_each_nested_operand(&self, op: &Op, visit: &mut impl FnMut(Value)) {
+        for_each_operand(op, &mut *visit);
+        for region in regions_of(op).into_iter().flatten() {
+            let region = self.kernel.region(region);
+            region.yields.iter().copied().for_each(&mut *visit);
+            region.insts.iter().for_each(|inst| self.for_each_nested_operand(&inst.op, visit));
+        }
+    }
+}

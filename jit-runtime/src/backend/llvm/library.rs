@@ -1,0 +1,181 @@
+//! Finds libLLVM 22 at run time, so that a build needs no LLVM and a machine without one still runs everything else.
+//!
+//! A library is taken from `JIT_LLVM_PATH` alone if that is set, otherwise from the system, otherwise from the Rust
+//! toolchain, which contains one. It is loaded once for the process, privately (no other library sees its symbols), and
+//! stays loaded. A library of another major version is refused: the C interface changes between them.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::error::{Error, ErrorKind};
+
+/// The major version whose interface the code generator is written for.
+pub(super) const MAJOR: u32 = 22;
+
+/// The environment variable that names the library or the directory that contains it.
+const PATH_VARIABLE: &str = "JIT_LLVM_PATH";
+
+/// The library that was loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Library {
+    /// Where it was found; a bare file name where the system's search order found it.
+    pub path: PathBuf,
+    /// Major, minor and patch level.
+    pub version: (u32, u32, u32),
+}
+
+/// The library, loaded by the first call.
+pub(super) fn load() -> Result<&'static Library, Error> {
+    static LOADED: OnceLock<Result<Library, String>> = OnceLock::new();
+    LOADED.get_or_init(search).as_ref().map_err(|tried| {
+        Error::new(ErrorKind::NoDevice, format!("no LLVM {MAJOR} library was found; tried {tried}")).with_hint(format!(
+            "install it (Debian, Ubuntu: `apt install libllvm{MAJOR}`), or a Rust toolchain that contains it \
+             (`rustup toolchain install 1.95.0`), or set {PATH_VARIABLE} to the library or its directory"
+        ))
+    })
+}
+
+#[cfg(feature = "llvm-static")]
+fn search() -> Result<Library, String> {
+    let version = linked_version();
+    if version.0 != MAJOR {
+        return Err(format!("the linked library, which has version {}", version.0));
+    }
+    Ok(Library { path: PathBuf::new(), version })
+}
+
+#[cfg(not(feature = "llvm-static"))]
+fn search() -> Result<Library, String> {
+    let mut tried = Vec::new();
+    for stage in [explicit_candidates, system_candidates, toolchain_candidates, sysroot_candidates] {
+        for path in stage() {
+            match open(&path) {
+                Ok(library) => return Ok(library),
+                Err(reason) => tried.push(format!("{} ({reason})", path.display())),
+            }
+        }
+        if std::env::var_os(PATH_VARIABLE).is_some() {
+            break;
+        }
+    }
+    if tried.is_empty() {
+        tried.push(format!("{PATH_VARIABLE}, the system's directories and the Rust toolchains"));
+    }
+    Err(tried.join(", "))
+}
+
+/// Loads one file and points the trampolines at it, if it is the right version.
+#[cfg(not(feature = "llvm-static"))]
+fn open(path: &Path) -> Result<Library, String> {
+    use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
+    // SAFETY: loading runs the initialisers of a libLLVM, which have no preconditions.
+    let handle = unsafe { Handle::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| short(&error.to_string()))?;
+    type GetVersion = unsafe extern "C" fn(*mut u32, *mut u32, *mut u32);
+    let mut version = (0, 0, 0);
+    // SAFETY: the type is that of `LLVMGetVersion` in every version that has it.
+    unsafe {
+        let get_version = handle.get::<GetVersion>(b"LLVMGetVersion\0").map_err(|_| "no LLVM-C interface".to_owned())?;
+        get_version(&raw mut version.0, &raw mut version.1, &raw mut version.2);
+    }
+    if version.0 != MAJOR {
+        return Err(format!("version {}", version.0));
+    }
+    super::symbols::bind(|name| {
+        // SAFETY: only the address is taken; it is called through the declarations of the same version.
+        unsafe { handle.get::<*mut std::ffi::c_void>(name.to_bytes_with_nul()) }.ok().map(|symbol| symbol.into_raw() as usize)
+    });
+    // The trampolines point into the library for the rest of the process.
+    std::mem::forget(handle);
+    Ok(Library { path: path.to_owned(), version })
+}
+
+/// The first clause of a message of the dynamic linker, without the path that it begins with.
+#[cfg(not(feature = "llvm-static"))]
+fn short(message: &str) -> String {
+    let text = message.split(": ").skip(1).collect::<Vec<_>>().join(": ");
+    if text.is_empty() { message.to_owned() } else { text }
+}
+
+#[cfg(feature = "llvm-static")]
+fn linked_version() -> (u32, u32, u32) {
+    let mut version = (0, 0, 0);
+    // SAFETY: the three pointers are valid for writes.
+    unsafe { llvm_sys::core::LLVMGetVersion(&raw mut version.0, &raw mut version.1, &raw mut version.2) };
+    version
+}
+
+fn explicit_candidates() -> Vec<PathBuf> {
+    match std::env::var_os(PATH_VARIABLE).map(PathBuf::from) {
+        Some(path) if path.is_dir() => {
+            let files = libraries_in(&path);
+            if files.is_empty() { vec![path] } else { files }
+        }
+        Some(path) => vec![path],
+        None => Vec::new(),
+    }
+}
+
+fn system_candidates() -> Vec<PathBuf> {
+    const NAMES: [&str; 2] = ["libLLVM.so.22.1", "libLLVM-22.so"];
+    const DIRECTORIES: [&str; 5] = [
+        "/usr/lib/llvm-22/lib",
+        "/usr/lib64/llvm22/lib64",
+        "/usr/lib64/llvm22/lib",
+        "/usr/lib/llvm22/lib",
+        "/usr/local/lib",
+    ];
+    let by_name = NAMES.iter().map(PathBuf::from);
+    by_name.chain(DIRECTORIES.iter().flat_map(|directory| libraries_in(Path::new(directory)))).collect()
+}
+
+/// The toolchains that rustup has installed, found without starting a process.
+fn toolchain_candidates() -> Vec<PathBuf> {
+    let home = std::env::var_os("RUSTUP_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".rustup")));
+    let Some(Ok(entries)) = home.map(|home| std::fs::read_dir(home.join("toolchains"))) else { return Vec::new() };
+    let mut toolchains: Vec<PathBuf> = entries.flatten().map(|entry| entry.path().join("lib")).collect();
+    toolchains.sort();
+    toolchains.iter().flat_map(|directory| libraries_in(directory)).collect()
+}
+
+/// The toolchain that the `rustc` on the path belongs to.
+fn sysroot_candidates() -> Vec<PathBuf> {
+    let Ok(output) = std::process::Command::new("rustc").args(["--print", "sysroot"]).output() else { return Vec::new() };
+    let sysroot = String::from_utf8_lossy(&output.stdout);
+    libraries_in(&Path::new(sysroot.trim()).join("lib"))
+}
+
+/// Files in a directory whose name says that they are a libLLVM of the right major version, in order of name.
+fn libraries_in(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let is_library = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.starts_with(&format!("libLLVM.so.{MAJOR}")) || (name.starts_with(&format!("libLLVM-{MAJOR}")) && name.ends_with(".so"))
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_library).collect();
+    // A name with a dot after `libLLVM` is the library itself; one with a dash may be a linker script.
+    files.sort_by_key(|path| (path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libLLVM-")), path.clone()));
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_without_the_library_offers_nothing() {
+        assert!(libraries_in(Path::new("/proc/self")).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_no_library_is_refused_with_the_reason() {
+        let reason = open(Path::new("/proc/self/cmdline")).expect_err("not a library");
+        assert!(!reason.is_empty());
+    }
+
+    #[test]
+    fn another_library_is_refused() {
+        assert_eq!(open(Path::new("libc.so.6")), Err("no LLVM-C interface".to_owned()));
+    }
+}

@@ -1,0 +1,149 @@
+//! The LLVM backend: kernel IR → machine code for the processor that the program runs on.
+//!
+//! | step | module |
+//! |---|---|
+//! | find and load libLLVM | [`library`], [`symbols`] |
+//! | what the processor can do | [`target`] |
+//! | which values are uniform or consecutive | [`analysis`] |
+//! | how many packets a body works on | [`interleave`] |
+//! | kernel IR → LLVM IR | [`codegen`], by [`emit`] |
+//! | LLVM IR → object file | [`compiler`] |
+//! | object file → memory | [`object`], [`relocate`] |
+//!
+//! Lanes are computed in packets, as many as a vector register holds of 32 bits each. An object file depends on the
+//! kernel, the [`CodeOptions`] and [`target_identity`] alone, and can be loaded without LLVM.
+
+mod analysis;
+mod codegen;
+mod compiler;
+mod emit;
+mod interleave;
+mod library;
+mod object;
+mod relocate;
+mod symbols;
+mod target;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+pub use library::Library;
+pub use target::{Architecture, Target};
+
+use super::{CodeOptions, Executable, RawArgument};
+use crate::error::Error;
+use crate::ir::Kernel;
+use object::LoadedObject;
+
+/// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
+pub const CODE_VERSION: u32 = 1;
+
+/// Machine code of one kernel.
+#[derive(Debug)]
+pub struct LlvmExecutable {
+    object: Box<[u8]>,
+    loaded: LoadedObject,
+}
+
+/// Compiles a kernel for this processor. The kernel was verified, and its transcendental functions are expanded.
+///
+/// # Errors
+///
+/// `NoDevice` if no libLLVM is found, `Compile` if LLVM refuses the kernel.
+pub fn compile(kernel: &Kernel, options: CodeOptions) -> Result<LlvmExecutable, Error> {
+    compile_for(kernel, options, Target::host()?)
+}
+
+/// Compiles a kernel for a target that this processor can execute.
+///
+/// # Errors
+///
+/// As [`compile`].
+pub fn compile_for(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<LlvmExecutable, Error> {
+    LlvmExecutable::from_object(compiler::object_file(kernel, options, target)?)
+}
+
+/// The libLLVM that kernels are compiled with, loaded by the first call.
+///
+/// # Errors
+///
+/// `NoDevice` if none is found; the hint says how to get one.
+pub fn available() -> Result<&'static Library, Error> {
+    Target::host()?;
+    library::load()
+}
+
+/// Everything besides kernel and options that decides about generated code, as text: for cache keys.
+///
+/// # Errors
+///
+/// `NoDevice` if no libLLVM is found.
+pub fn target_identity() -> Result<String, Error> {
+    let (target, (major, minor, patch)) = (Target::host()?, library::load()?.version);
+    let Target { architecture, cpu, features, lanes, .. } = target;
+    Ok(format!("code {CODE_VERSION}, LLVM {major}.{minor}.{patch}, {architecture:?} {cpu} x{lanes} {features}"))
+}
+
+/// The LLVM IR of a kernel as text, after the passes.
+///
+/// # Errors
+///
+/// As [`compile`].
+pub fn dump_llvm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error> {
+    compiler::llvm_text(kernel, options, Target::host()?)
+}
+
+/// The assembly of a kernel.
+///
+/// # Errors
+///
+/// As [`compile`].
+pub fn dump_asm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error> {
+    compiler::assembly(kernel, options, Target::host()?)
+}
+
+impl LlvmExecutable {
+    /// Loads code that [`LlvmExecutable::object`] gave, perhaps in another process. Needs no LLVM.
+    ///
+    /// # Errors
+    ///
+    /// `Compile` if the bytes are no object file of a kernel.
+    ///
+    /// # Safety
+    ///
+    /// The bytes come from [`LlvmExecutable::object`], for a processor with at least the features of this one.
+    pub unsafe fn load(object: &[u8]) -> Result<Self, Error> {
+        Self::from_object(object.into())
+    }
+
+    fn from_object(object: Box<[u8]>) -> Result<Self, Error> {
+        let loaded = LoadedObject::load(&object)?;
+        Ok(LlvmExecutable { object, loaded })
+    }
+
+    /// The object file.
+    #[must_use]
+    pub fn object(&self) -> &[u8] {
+        &self.object
+    }
+}
+
+impl Executable for LlvmExecutable {
+    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
+        type Function = unsafe extern "C" fn(u64, u64, *const RawArgument);
+        // SAFETY: the entry of a loaded object has this signature.
+        let function = unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) };
+        // SAFETY: the caller keeps the promises of `Executable::run`.
+        unsafe { function(lanes.start, lanes.end, arguments.as_ptr()) };
+    }
+
+    fn lanes_per_step(&self) -> usize {
+        self.loaded.lanes_per_step()
+    }
+
+    fn code_bytes(&self) -> usize {
+        self.loaded.size_bytes()
+    }
+}

@@ -70,7 +70,7 @@ impl Analysis {
             constants: constants(kernel),
         };
         solver.region(TOP);
-        let hoisted = kernel.region(TOP).insts.iter().map(|inst| solver.is_hoistable(inst)).collect();
+        let hoisted = solver.hoisted();
         Analysis { used: used(kernel), hoisted, shapes: solver.shapes, constants: solver.constants }
     }
 
@@ -115,9 +115,21 @@ pub(super) fn for_each_operand(op: &Op, mut visit: impl FnMut(Value)) {
         Op::Fma(a, b, c) | Op::Select(a, b, c) => [*a, *b, *c].into_iter().for_each(visit),
         Op::Gather { index, mask, .. } => [Some(*index), *mask].into_iter().flatten().for_each(visit),
         Op::Store { value, .. } | Op::Reduce { value, .. } => visit(*value),
-        Op::Scatter { index, value, mask, .. } => [Some(*index), Some(*value), *mask].into_iter().flatten().for_each(visit),
+        Op::Scatter { index, value, mask, .. } => {
+            [Some(*index), Some(*value), *mask].into_iter().flatten().for_each(visit)
+        }
         Op::Loop { inits, .. } => inits.iter().copied().for_each(visit),
         Op::If { condition, .. } => visit(*condition),
+    }
+}
+
+/// Calls a function with each value that an operation or its nested regions read or yield.
+pub(super) fn for_each_nested_operand(kernel: &Kernel, op: &Op, visit: &mut impl FnMut(Value)) {
+    for_each_operand(op, &mut *visit);
+    for region in regions_of(op).into_iter().flatten() {
+        let region = kernel.region(region);
+        region.yields.iter().copied().for_each(&mut *visit);
+        region.insts.iter().for_each(|inst| for_each_nested_operand(kernel, &inst.op, visit));
     }
 }
 
@@ -147,7 +159,9 @@ impl Solver<'_> {
         for inst in &kernel.region(region).insts {
             match &inst.op {
                 Op::Loop { inits, condition, body } => self.loop_(inst, inits, *condition, *body),
-                Op::If { condition, then_region, else_region } => self.if_(inst, *condition, *then_region, *else_region),
+                Op::If { condition, then_region, else_region } => {
+                    self.if_(inst, *condition, *then_region, *else_region)
+                }
                 op if inst.results == 1 => self.shapes[inst.first.index()] = self.operation(op),
                 _ => {}
             }
@@ -267,11 +281,29 @@ impl Solver<'_> {
         let from = self.kernel.ty(a);
         match self.shape(a) {
             Shape::Linear { aligned } if to.is_integer() && to.bits() >= 32 => {
-                if to.bits() <= from.bits() || aligned { Shape::Linear { aligned } } else { Shape::Varying }
+                if to.bits() <= from.bits() || aligned {
+                    Shape::Linear { aligned }
+                } else {
+                    Shape::Varying
+                }
             }
             Shape::Linear { .. } => Shape::Varying,
             shape => shape,
         }
+    }
+
+    /// Which instructions of the top region can run before the loop over the packets: those that are uniform through and
+    /// through and use nothing that must stay behind.
+    fn hoisted(&self) -> Vec<bool> {
+        let mut stays = vec![false; self.kernel.types.len()];
+        let mut hoisted = Vec::new();
+        for inst in &self.kernel.region(TOP).insts {
+            let mut hoist = self.is_hoistable(inst);
+            for_each_nested_operand(self.kernel, &inst.op, &mut |value| hoist &= !stays[value.index()]);
+            inst.values().for_each(|value| stays[value.index()] = !hoist);
+            hoisted.push(hoist);
+        }
+        hoisted
     }
 
     /// Whether everything in an instruction is the same for all lanes of the launch, and none of it writes.

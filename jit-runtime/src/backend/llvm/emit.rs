@@ -10,7 +10,9 @@
 use std::ffi::CString;
 
 use inkwell::llvm_sys::core::*;
-use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
+use inkwell::llvm_sys::prelude::{
+    LLVMBasicBlockRef, LLVMBuilderRef, LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef,
+};
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate};
 
 use crate::ir::Type;
@@ -100,7 +102,14 @@ impl Emitter {
         };
         // SAFETY: the context is alive.
         let builder = unsafe { LLVMCreateBuilderInContext(context) };
-        Emitter { context, module, builder, function, invariant_load: kind("invariant.load"), nontemporal: kind("nontemporal") }
+        Emitter {
+            context,
+            module,
+            builder,
+            function,
+            invariant_load: kind("invariant.load"),
+            nontemporal: kind("nontemporal"),
+        }
     }
 
     // --- types

@@ -4,7 +4,7 @@
 //! independent packets fill it. The limit is the register file: more packets than fit would spill in every iteration.
 //! The estimate counts, for each innermost loop, the vectors that are alive at its fullest point.
 
-use super::analysis::{Analysis, for_each_operand, regions_of};
+use super::analysis::{Analysis, for_each_nested_operand, regions_of};
 use super::target::Target;
 use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
 
@@ -75,7 +75,7 @@ impl Estimate<'_> {
         let insts: Vec<&Inst> = regions.iter().flat_map(|&region| &self.kernel.region(region).insts).collect();
         let mut last_use = vec![None; self.kernel.types.len()];
         for (position, inst) in insts.iter().enumerate() {
-            self.for_each_nested_operand(&inst.op, &mut |value| last_use[value.index()] = Some(position));
+            for_each_nested_operand(self.kernel, &inst.op, &mut |value| last_use[value.index()] = Some(position));
         }
         let end = insts.len();
         for &region in regions {
@@ -118,15 +118,6 @@ impl Estimate<'_> {
         match self.kernel.ty(value) {
             Type::Bool => (0, 1),
             ty => (ty.size_bytes().div_ceil(4), 0),
-        }
-    }
-
-    fn for_each_nested_operand(&self, op: &Op, visit: &mut impl FnMut(Value)) {
-        for_each_operand(op, &mut *visit);
-        for region in regions_of(op).into_iter().flatten() {
-            let region = self.kernel.region(region);
-            region.yields.iter().copied().for_each(&mut *visit);
-            region.insts.iter().for_each(|inst| self.for_each_nested_operand(&inst.op, visit));
         }
     }
 }

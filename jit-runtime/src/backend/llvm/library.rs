@@ -69,12 +69,14 @@ fn search() -> Result<Library, String> {
 fn open(path: &Path) -> Result<Library, String> {
     use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
     // SAFETY: loading runs the initialisers of a libLLVM, which have no preconditions.
-    let handle = unsafe { Handle::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| short(&error.to_string()))?;
+    let handle =
+        unsafe { Handle::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| short(&error.to_string()))?;
     type GetVersion = unsafe extern "C" fn(*mut u32, *mut u32, *mut u32);
     let mut version = (0, 0, 0);
     // SAFETY: the type is that of `LLVMGetVersion` in every version that has it.
     unsafe {
-        let get_version = handle.get::<GetVersion>(b"LLVMGetVersion\0").map_err(|_| "no LLVM-C interface".to_owned())?;
+        let get_version =
+            handle.get::<GetVersion>(b"LLVMGetVersion\0").map_err(|_| "no LLVM-C interface".to_owned())?;
         get_version(&raw mut version.0, &raw mut version.1, &raw mut version.2);
     }
     if version.0 != MAJOR {
@@ -82,7 +84,9 @@ fn open(path: &Path) -> Result<Library, String> {
     }
     super::symbols::bind(|name| {
         // SAFETY: only the address is taken; it is called through the declarations of the same version.
-        unsafe { handle.get::<*mut std::ffi::c_void>(name.to_bytes_with_nul()) }.ok().map(|symbol| symbol.into_raw() as usize)
+        unsafe { handle.get::<*mut std::ffi::c_void>(name.to_bytes_with_nul()) }
+            .ok()
+            .map(|symbol| symbol.into_raw() as usize)
     });
     // The trampolines point into the library for the rest of the process.
     std::mem::forget(handle);
@@ -141,7 +145,9 @@ fn toolchain_candidates() -> Vec<PathBuf> {
 
 /// The toolchain that the `rustc` on the path belongs to.
 fn sysroot_candidates() -> Vec<PathBuf> {
-    let Ok(output) = std::process::Command::new("rustc").args(["--print", "sysroot"]).output() else { return Vec::new() };
+    let Ok(output) = std::process::Command::new("rustc").args(["--print", "sysroot"]).output() else {
+        return Vec::new();
+    };
     let sysroot = String::from_utf8_lossy(&output.stdout);
     libraries_in(&Path::new(sysroot.trim()).join("lib"))
 }
@@ -151,11 +157,14 @@ fn libraries_in(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let is_library = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        name.starts_with(&format!("libLLVM.so.{MAJOR}")) || (name.starts_with(&format!("libLLVM-{MAJOR}")) && name.ends_with(".so"))
+        name.starts_with(&format!("libLLVM.so.{MAJOR}"))
+            || (name.starts_with(&format!("libLLVM-{MAJOR}")) && name.ends_with(".so"))
     };
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_library).collect();
     // A name with a dot after `libLLVM` is the library itself; one with a dash may be a linker script.
-    files.sort_by_key(|path| (path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libLLVM-")), path.clone()));
+    files.sort_by_key(|path| {
+        (path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libLLVM-")), path.clone())
+    });
     files
 }
 

@@ -212,7 +212,8 @@ impl Mapping {
     fn make_executable(&self) -> Result<(), Error> {
         super::relocate::synchronise_instructions(self.address(), self.size_bytes);
         // SAFETY: the mapping is ours.
-        let result = unsafe { libc::mprotect(self.start.as_ptr().cast(), self.size_bytes, libc::PROT_READ | libc::PROT_EXEC) };
+        let result =
+            unsafe { libc::mprotect(self.start.as_ptr().cast(), self.size_bytes, libc::PROT_READ | libc::PROT_EXEC) };
         if result != 0 {
             return Err(invalid("its memory cannot be made executable").caused_by(std::io::Error::last_os_error()));
         }

@@ -119,7 +119,8 @@ impl Target {
             Architecture::X86_64 => LlvmTarget::initialize_x86(&config),
             Architecture::Aarch64 => LlvmTarget::initialize_aarch64(&config),
         }
-        let failed = |reason: String| Error::new(ErrorKind::NoDevice, format!("LLVM cannot generate code here: {reason}"));
+        let failed =
+            |reason: String| Error::new(ErrorKind::NoDevice, format!("LLVM cannot generate code here: {reason}"));
         let triple = self.triple();
         let target = LlvmTarget::from_triple(&triple).map_err(|error| failed(error.to_string()))?;
         let options = TargetMachineOptions::new()

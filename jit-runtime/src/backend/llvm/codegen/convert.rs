@@ -5,7 +5,7 @@ use inkwell::llvm_sys::LLVMRealPredicate::LLVMRealUNE;
 
 use super::Codegen;
 use crate::backend::llvm::emit::{Conversion, Raw};
-use crate::ir::Type;
+use crate::ir::{Type, scalar};
 
 impl Codegen<'_> {
     /// Rust's `as`.
@@ -14,8 +14,8 @@ impl Codegen<'_> {
             _ if from == to => a,
             (_, Type::Bool) => self.is_nonzero(from, a, lanes),
             (Type::Bool, _) => {
-                let one = if to.is_float() { one_bits(to) } else { 1 };
-                let (one, zero) = (self.emit.bits_constant(to, lanes, one), self.emit.bits_constant(to, lanes, 0));
+                let one = self.emit.bits_constant(to, lanes, scalar::cast(Type::Bool, to, 1));
+                let zero = self.emit.bits_constant(to, lanes, 0);
                 self.emit.select(a, one, zero)
             }
             _ if from.is_float() && to.is_float() => self.float_to_float(from, to, a, lanes),
@@ -79,16 +79,5 @@ impl Codegen<'_> {
             (Type::Bool, _) => self.emit.convert(Conversion::ZExt, a, self.emit.vector(target, lanes)),
             _ => self.emit.convert(Conversion::Bitcast, a, self.emit.vector(target, lanes)),
         }
-    }
-}
-
-/// The bits of 1.
-pub(super) fn one_bits(ty: Type) -> u64 {
-    match ty {
-        Type::F16 => 0x3c00,
-        Type::BF16 => 0x3f80,
-        Type::F32 => u64::from(1f32.to_bits()),
-        Type::F64 => 1f64.to_bits(),
-        _ => 1,
     }
 }

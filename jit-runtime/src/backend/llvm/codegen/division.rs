@@ -58,7 +58,8 @@ impl Codegen<'_> {
         let quotient = e.fdiv(e.convert(to_float, wide_a, float), e.convert(to_float, wide_b, float));
         let quotient = e.convert(to_integer, quotient, integer);
         let remainder = e.sub(wide_a, e.mul(quotient, wide_b));
-        let narrow = |x| if ty.bits() == 32 { x } else { e.convert(Conversion::Trunc, x, e.vector(e.int(ty.bits()), lanes)) };
+        let narrow =
+            |x| if ty.bits() == 32 { x } else { e.convert(Conversion::Trunc, x, e.vector(e.int(ty.bits()), lanes)) };
         (narrow(quotient), narrow(remainder))
     }
 }

@@ -129,7 +129,8 @@ impl Codegen<'_> {
                 let lanes = self.lanes_of(mask);
                 let addresses = self.linear_addresses(buffer, index);
                 let ty = self.element(buffer);
-                let load = |packet: usize| self.vector_load(ty, addresses[packet], lanes.as_ref().map(|lanes| lanes[packet]));
+                let load =
+                    |packet: usize| self.vector_load(ty, addresses[packet], lanes.as_ref().map(|lanes| lanes[packet]));
                 let loads = (0..self.packets).map(load).collect();
                 self.set_vectors(result, loads);
             }

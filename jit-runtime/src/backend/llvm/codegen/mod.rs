@@ -126,7 +126,8 @@ impl Codegen<'_> {
     // --- the frame of the function
 
     fn function(&mut self) {
-        let (entry, prologue, leave) = (self.emit.new_block("entry"), self.emit.new_block("prologue"), self.emit.new_block("leave"));
+        let (entry, prologue, leave) =
+            (self.emit.new_block("entry"), self.emit.new_block("prologue"), self.emit.new_block("leave"));
         let (start, end) = (self.emit.parameter(0), self.emit.parameter(1));
         self.emit.position_at_end(leave);
         self.emit.ret();
@@ -138,7 +139,11 @@ impl Codegen<'_> {
         self.prologue();
         self.start_accumulators();
         let first = self.emit.and(start, self.emit.i64(!(self.step() - 1)));
-        if self.two_bodies { self.loop_with_two_bodies(first) } else { self.loop_with_one_body(first) }
+        if self.two_bodies {
+            self.loop_with_two_bodies(first)
+        } else {
+            self.loop_with_one_body(first)
+        }
         self.store_accumulators(start);
         self.emit.ret();
     }

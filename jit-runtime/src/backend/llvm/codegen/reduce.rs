@@ -1,9 +1,8 @@
 //! Reductions over lanes: one running vector for each packet of the group, combined at the end of the range.
 
-use super::convert::one_bits;
 use super::{Codegen, Packets};
 use crate::backend::llvm::emit::{Block, Raw};
-use crate::ir::{BinaryOp, Op, ParamId, REDUCE_CHUNK, ReduceOp, TOP, Type, Value};
+use crate::ir::{Op, ParamId, REDUCE_CHUNK, ReduceOp, TOP, Type, Value, scalar};
 
 impl Codegen<'_> {
     /// The reductions of the kernel, in order.
@@ -74,15 +73,7 @@ impl Codegen<'_> {
 
     /// Two values or vectors become one.
     pub(super) fn combine(&self, op: ReduceOp, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
-        let op = match op {
-            ReduceOp::Add => BinaryOp::Add,
-            ReduceOp::Mul => BinaryOp::Mul,
-            ReduceOp::Min => BinaryOp::Min,
-            ReduceOp::Max => BinaryOp::Max,
-            ReduceOp::And => BinaryOp::And,
-            ReduceOp::Or => BinaryOp::Or,
-        };
-        self.binary(op, ty, a, b, lanes, None)
+        self.binary(op.as_binary(), ty, a, b, lanes, None)
     }
 
     /// All lanes of all packets become one value, halving the vector each time.
@@ -109,30 +100,6 @@ impl Codegen<'_> {
 
     /// The value that changes nothing.
     pub(super) fn identity(&self, op: ReduceOp, ty: Type, lanes: u32) -> Raw {
-        self.emit.bits_constant(ty, lanes, identity_bits(op, ty))
-    }
-}
-
-/// The bits of the value that changes nothing.
-fn identity_bits(op: ReduceOp, ty: Type) -> u64 {
-    let infinity = match ty {
-        Type::F16 => 0x7c00,
-        Type::BF16 => 0x7f80,
-        Type::F32 => u64::from(f32::INFINITY.to_bits()),
-        _ => f64::INFINITY.to_bits(),
-    };
-    let sign = 1u64 << (ty.bits() - 1);
-    match op {
-        // -0 + x is x for every x; +0 would turn -0 into +0.
-        ReduceOp::Add if ty.is_float() => sign,
-        ReduceOp::Add | ReduceOp::Or => 0,
-        ReduceOp::Mul => one_bits(ty),
-        ReduceOp::And => ty.bit_mask(),
-        ReduceOp::Min if ty.is_float() => infinity,
-        ReduceOp::Max if ty.is_float() => infinity | sign,
-        ReduceOp::Min if ty.is_signed_integer() => sign - 1,
-        ReduceOp::Max if ty.is_signed_integer() => sign,
-        ReduceOp::Min => ty.bit_mask(),
-        ReduceOp::Max => 0,
+        self.emit.bits_constant(ty, lanes, scalar::identity(op, ty))
     }
 }

@@ -1,1 +1,46 @@
-//! Tests
+//! Generated code against the interpreter, bit for bit, for every vector width and number of packets.
+
+mod memory;
+mod operations;
+mod random;
+
+use super::*;
+use crate::ir::random::Case;
+
+/// The processors that tests generate code for: those whose instructions this one has.
+fn targets() -> Vec<Target> {
+    let Ok(host) = Target::host() else {
+        // Without libLLVM there is nothing to test; `library` tests say why.
+        return Vec::new();
+    };
+    let mut targets = vec![host.clone()];
+    let others = [
+        ("x86-64-v3", "+sse4.2,+popcnt,+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe"),
+        ("x86-64-v2", "+sse4.2,+popcnt,+cx16"),
+    ];
+    for (cpu, features) in others {
+        let target = Target::new(Architecture::X86_64, cpu.into(), features.into());
+        if host.architecture == Architecture::X86_64 && target.lanes <= host.lanes {
+            targets.push(target);
+        }
+    }
+    targets
+}
+
+/// Every target with every number of packets.
+fn variants() -> Vec<Target> {
+    let with_packets = |target: &Target| [1, 2, 4].map(|packets| target.clone().with_interleave(packets));
+    targets().iter().flat_map(with_packets).collect()
+}
+
+/// Runs a case on one target, whole and in pieces, and compares it with the interpreter.
+fn check(case: &Case, target: &Target, options: CodeOptions) -> Result<(), String> {
+    let expected = case.run(&crate::backend::interpreter::prepare(case.kernel.clone()), None);
+    let executable = compile_for(&case.kernel, options, target).map_err(|error| error.to_string())?;
+    for piece in [None, Some(2 * executable.lanes_per_step()), Some(13)] {
+        let actual = case.run(&executable, piece);
+        let context = format!("on {} with {:?} packets, pieces {piece:?}, {options:?}", target.cpu, target.interleave);
+        case.compare(&expected, &actual).map_err(|difference| format!("{context}: {difference}"))?;
+    }
+    Ok(())
+}

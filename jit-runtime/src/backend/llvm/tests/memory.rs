@@ -1,0 +1,221 @@
+//! Indices that lanes share, consecutive indices, and updates of one element by many lanes and threads.
+
+use super::*;
+use crate::ir::random::{Input, Rng};
+use crate::ir::{Access, BinaryOp, Builder, CompareOp, ReduceOp, Type, Value, scalar};
+
+const WIDTH: usize = 700;
+
+fn bytes(ty: Type, count: usize, seed: u64) -> Vec<u8> {
+    let mut rng = Rng::new(seed);
+    (0..count).flat_map(|_| rng.value(ty).to_le_bytes()[..ty.size_bytes()].to_vec()).collect()
+}
+
+/// Gathers from a table at an index that is computed from the lane, for every element type, and compares.
+fn gathers(elements: usize, index: impl Fn(&mut Builder) -> (Value, Option<Value>)) {
+    for ty in Type::ALL {
+        let mut builder = Builder::new();
+        let (table, output) = (builder.buffer(ty, Access::Read), builder.buffer(ty, Access::Write));
+        let (index, mask) = index(&mut builder);
+        let value = builder.gather(table, index, mask);
+        builder.store(output, value);
+        let inputs = vec![Input::Buffer(bytes(ty, elements, 1)), Input::Buffer(bytes(ty, WIDTH, 2))];
+        let case = Case { seed: 0, kernel: builder.finish(), width: WIDTH, inputs };
+        for target in variants() {
+            check(&case, &target, CodeOptions::default()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn consecutive_indices_with_lanes_out_of_range() {
+    for ty in [Type::U32, Type::I32, Type::U64, Type::I64] {
+        for offset in [-1i64, -17, -600, 5] {
+            gathers(WIDTH, |b| {
+                let lane = b.lane_index();
+                let index = b.cast(ty, lane);
+                let offset = b.constant(ty, offset as u64);
+                let index = b.binary(BinaryOp::Add, index, offset);
+                let length = b.constant(Type::I64, WIDTH as u64);
+                let (lane, offset) = (b.cast(Type::I64, lane), b.cast(Type::I64, offset));
+                let offset = if ty == Type::U32 { b.bitcast_to_signed(offset) } else { offset };
+                let exact = b.binary(BinaryOp::Add, lane, offset);
+                let zero = b.constant(Type::I64, 0);
+                let (above, below) = (b.compare(CompareOp::Ge, exact, zero), b.compare(CompareOp::Lt, exact, length));
+                (index, Some(b.binary(BinaryOp::And, above, below)))
+            });
+        }
+    }
+}
+
+/// Sign extension of a 32-bit offset that was zero-extended.
+trait SignExtend {
+    fn bitcast_to_signed(&mut self, offset: Value) -> Value;
+}
+
+impl SignExtend for Builder {
+    fn bitcast_to_signed(&mut self, offset: Value) -> Value {
+        let narrow = self.cast(Type::I32, offset);
+        self.cast(Type::I64, narrow)
+    }
+}
+
+#[test]
+fn rows_and_columns() {
+    for columns in [64u64, 128, 100, 48] {
+        for op in [BinaryOp::Div, BinaryOp::Rem] {
+            gathers(WIDTH, |b| {
+                let lane = b.lane_index();
+                let columns = b.constant(Type::U32, columns);
+                (b.binary(op, lane, columns), None)
+            });
+        }
+    }
+    for (op, constant) in [(BinaryOp::And, 63), (BinaryOp::And, 0x1c0), (BinaryOp::Shr, 6), (BinaryOp::And, 7)] {
+        gathers(WIDTH, |b| {
+            let lane = b.lane_index();
+            let lane = b.cast(Type::I32, lane);
+            let constant = b.constant(Type::I32, constant);
+            (b.binary(op, lane, constant), None)
+        });
+    }
+}
+
+#[test]
+fn an_index_that_all_lanes_share() {
+    gathers(10, |b| (b.constant(Type::U8, 7), None));
+    gathers(10, |b| {
+        let lane = b.lane_index();
+        let three = b.constant(Type::U32, 3);
+        let remainder = b.binary(BinaryOp::Rem, lane, three);
+        let zero = b.constant(Type::U32, 0);
+        let mask = b.compare(CompareOp::Eq, remainder, zero);
+        (b.constant(Type::I64, 9), Some(mask))
+    });
+    // Out of range, but no lane reads.
+    gathers(1, |b| {
+        let lane = b.lane_index();
+        let mask = b.compare(CompareOp::Ne, lane, lane);
+        (b.constant(Type::I64, 1 << 40), Some(mask))
+    });
+    gathers(1, |b| (b.constant(Type::U32, 0xffff_ffff), Some(b.constant(Type::Bool, 0))));
+}
+
+#[test]
+fn large_unsigned_indices_are_not_negative() {
+    // The table is 2^31 elements of one byte; only its last page is touched.
+    let length = (1usize << 31) + 64;
+    // SAFETY: a fresh anonymous mapping, reserved without memory until it is touched.
+    let table = unsafe {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0).cast::<u8>()
+    };
+    assert_ne!(table as isize, -1);
+    let mut builder = Builder::new();
+    let (input, indices) = (builder.buffer(Type::U8, Access::Read), builder.buffer(Type::U32, Access::Read));
+    let output = builder.buffer(Type::U8, Access::Write);
+    let index = builder.load(indices);
+    let value = builder.gather(input, index, None);
+    builder.store(output, value);
+    let kernel = builder.finish();
+    let index: Vec<u32> = (0..32).map(|lane| (1 << 31) + (lane * 7) % 64).collect();
+    for target in targets() {
+        for &index in &index {
+            // SAFETY: the index is inside of the mapping.
+            unsafe { table.add(index as usize).write(index as u8 ^ 0x5a) };
+        }
+        let executable = compile_for(&kernel, CodeOptions::default(), &target).unwrap();
+        let mut output = [0u8; 128];
+        let start = output.as_ptr().align_offset(64);
+        let arguments =
+            [(table as u64, length), (index.as_ptr() as u64, 32), (output[start..].as_mut_ptr() as u64, 32)];
+        let arguments = arguments.map(|(word, length)| RawArgument { word, length: length as u64 });
+        // SAFETY: the arguments fit the kernel's parameters.
+        unsafe { executable.run(0..32, &arguments) };
+        let expected: Vec<u8> = index.iter().map(|&index| index as u8 ^ 0x5a).collect();
+        assert_eq!(output[start..start + 32], expected, "{}", target.cpu);
+    }
+    // SAFETY: the mapping is ours.
+    unsafe { libc::munmap(table.cast(), length) };
+}
+
+#[test]
+fn many_lanes_update_one_element() {
+    let ops = [ReduceOp::Add, ReduceOp::Mul, ReduceOp::Min, ReduceOp::Max, ReduceOp::And, ReduceOp::Or];
+    for ty in Type::ALL {
+        for op in ops.into_iter().filter(|&op| scalar::is_supported_reduce(op, ty)) {
+            for uniform in [true, false] {
+                let mut builder = Builder::new();
+                let (target, mask) = (builder.buffer(ty, Access::ReadWrite), builder.buffer(Type::Bool, Access::Read));
+                let mask = builder.load(mask);
+                let lane = builder.lane_index();
+                let three = builder.constant(Type::U32, 3);
+                let index = if uniform { three } else { builder.binary(BinaryOp::Rem, lane, three) };
+                // Small powers of two: products and sums are exact whatever the order.
+                let one = builder.constant(Type::U32, 1);
+                let small = builder.binary(BinaryOp::And, lane, one);
+                let value = builder.cast(ty, small);
+                let one = builder.constant(ty, scalar::cast(Type::U32, ty, 1));
+                let value = if op == ReduceOp::Mul { one } else { value };
+                builder.scatter(Some(op), target, index, value, Some(mask));
+                let zeros = vec![0; 4 * ty.size_bytes()];
+                let inputs = vec![Input::Buffer(zeros), Input::Buffer(bytes(Type::Bool, 200, 3))];
+                let case = Case { seed: 0, kernel: builder.finish(), width: 200, inputs };
+                for target in variants().iter().step_by(2) {
+                    check(&case, target, CodeOptions::default()).unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn many_threads_update_one_element() {
+    let mut builder = Builder::new();
+    let (sums, counts) = (builder.buffer(Type::F32, Access::ReadWrite), builder.buffer(Type::U16, Access::ReadWrite));
+    let lane = builder.lane_index();
+    let two = builder.constant(Type::U32, 2);
+    let index = builder.binary(BinaryOp::Rem, lane, two);
+    let (one, count) = (builder.constant(Type::F32, 0x3f80_0000), builder.constant(Type::U16, 1));
+    builder.scatter(Some(ReduceOp::Add), sums, index, one, None);
+    builder.scatter(Some(ReduceOp::Add), counts, index, count, None);
+    let kernel = builder.finish();
+    for target in targets() {
+        let executable = compile_for(&kernel, CodeOptions::default(), &target).unwrap();
+        let (mut sums, mut counts) = ([0f32; 2], [0u16; 2]);
+        let arguments =
+            [sums.as_mut_ptr() as u64, counts.as_mut_ptr() as u64].map(|word| RawArgument { word, length: 2 });
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (executable, arguments) = (&executable, &arguments);
+                // SAFETY: the buffers outlive the scope, and all accesses are those of runs of one launch.
+                scope.spawn(move || unsafe { executable.run(thread * 5000..(thread + 1) * 5000, arguments) });
+            }
+        });
+        assert_eq!((sums, counts), ([10000.0; 2], [10000; 2]), "{}", target.cpu);
+    }
+}
+
+#[test]
+fn an_object_can_be_loaded_again() {
+    let mut builder = Builder::new();
+    let output = builder.buffer(Type::F32, Access::Write);
+    let lane = builder.lane_index();
+    let float = builder.cast(Type::F32, lane);
+    let third = builder.constant(Type::F32, u64::from((1f32 / 3.0).to_bits()));
+    let value = builder.binary(BinaryOp::Rem, float, third);
+    builder.store(output, value);
+    let case = Case { seed: 0, kernel: builder.finish(), width: 100, inputs: vec![Input::Buffer(vec![0; 400])] };
+    for target in targets() {
+        let first = compile_for(&case.kernel, CodeOptions::default(), &target).unwrap();
+        // SAFETY: the object was made for this processor.
+        let second = unsafe { LlvmExecutable::load(first.object()) }.unwrap();
+        assert_eq!(case.run(&first, None), case.run(&second, None));
+        assert_eq!(first.lanes_per_step(), second.lanes_per_step());
+        let again = compile_for(&case.kernel, CodeOptions::default(), &target).unwrap();
+        assert_eq!(first.object(), again.object(), "the same kernel gives the same bytes");
+    }
+    // SAFETY: refused before anything runs.
+    assert!(unsafe { LlvmExecutable::load(b"no object") }.is_err());
+}

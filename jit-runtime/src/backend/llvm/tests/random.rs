@@ -1,0 +1,61 @@
+//! Random kernels.
+
+use super::*;
+use crate::ir::random::Options;
+
+fn run(seeds: std::ops::Range<u64>, options: &Options) {
+    let variants = variants();
+    for seed in seeds {
+        let case = Case::new(seed, options);
+        for (position, target) in variants.iter().enumerate() {
+            // A kernel for each variant would take long: each seed visits a few.
+            if (position as u64 + seed) % 3 == 0 {
+                let options = CodeOptions { streaming_stores: seed % 2 == 0 };
+                check(&case, target, options).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn expressions() {
+    run(0..60, &Options::expressions());
+}
+
+#[test]
+fn long_expressions_with_one_body() {
+    run(100..110, &Options { operations: 500, ..Options::expressions() });
+}
+
+#[test]
+fn indexed_memory() {
+    run(200..240, &Options { indexed_memory: true, ..Options::expressions() });
+}
+
+#[test]
+fn reductions() {
+    run(300..340, &Options { reductions: true, operations: 10, ..Options::expressions() });
+}
+
+#[test]
+fn loops_and_branches() {
+    run(400..480, &Options::structured());
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn many() {
+    run(1000..3000, &Options::structured());
+    run(3000..6000, &Options { operations: 12, ..Options::structured() });
+    run(6000..7000, &Options { operations: 120, ..Options::structured() });
+}
+
+#[test]
+fn every_width_around_a_packet() {
+    for target in variants() {
+        for width in [0, 1, target.lanes - 1, target.lanes, target.lanes + 1, 4 * target.lanes + 3, 1000] {
+            let options = Options { width: Some(width), operations: 6, ..Options::expressions() };
+            check(&Case::new(7, &options), &target, CodeOptions::default()).unwrap();
+        }
+    }
+}

@@ -266,7 +266,7 @@ impl Solver<'_> {
     fn split(&self, op: BinaryOp, a: Value, b: Value) -> Shape {
         let Some(constant) = self.constants[b.index()] else { return Shape::Varying };
         let unsigned = self.kernel.ty(a).is_unsigned_integer();
-        let whole = |count: u64| count != 0 && count % self.step == 0;
+        let whole = |count: u64| count != 0 && count.is_multiple_of(self.step);
         match op {
             BinaryOp::Div if unsigned && whole(constant) => Shape::Packet,
             BinaryOp::Rem if unsigned && whole(constant) => Shape::Linear { aligned: true },

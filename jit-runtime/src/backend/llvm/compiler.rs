@@ -26,7 +26,7 @@ use super::interleave;
 use super::target::Target;
 use crate::backend::CodeOptions;
 use crate::error::{Error, ErrorKind};
-use crate::ir::{Kernel, Op, TOP};
+use crate::ir::{Inst, Kernel, Op, TOP, UnaryOp};
 
 /// Passes for kernels with loops.
 const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
@@ -66,6 +66,9 @@ fn with_module<T>(
     consume: impl FnOnce(&Module<'_>, &TargetMachine) -> Result<T, Error>,
 ) -> Result<T, Error> {
     super::library::load()?;
+    if let Some(op) = kernel.regions.iter().flat_map(|region| &region.insts).find_map(transcendental) {
+        return Err(failed(&format!("{op:?} was not expanded before")));
+    }
     let optimise = repeats(kernel);
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
     with_machine(target, level, |machine| {
@@ -95,6 +98,13 @@ fn with_module<T>(
         let errors: Vec<String> = diagnostics.into_inner();
         if errors.is_empty() { result } else { Err(failed(&errors.join("; "))) }
     })
+}
+
+fn transcendental(inst: &Inst) -> Option<UnaryOp> {
+    match inst.op {
+        Op::Unary(op, _) if op.is_transcendental() => Some(op),
+        _ => None,
+    }
 }
 
 /// Whether a kernel contains loops of its own, or reduces and so has a tight loop over the packets.

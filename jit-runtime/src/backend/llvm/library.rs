@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::config;
 use crate::error::{Error, ErrorKind};
 
 /// The major version whose interface the code generator is written for.
@@ -54,7 +55,7 @@ fn search() -> Result<Library, String> {
                 Err(reason) => tried.push(format!("{} ({reason})", path.display())),
             }
         }
-        if std::env::var_os(PATH_VARIABLE).is_some() {
+        if config::llvm_path().is_some() {
             break;
         }
     }
@@ -109,12 +110,12 @@ fn linked_version() -> (u32, u32, u32) {
 }
 
 fn explicit_candidates() -> Vec<PathBuf> {
-    match std::env::var_os(PATH_VARIABLE).map(PathBuf::from) {
+    match config::llvm_path() {
         Some(path) if path.is_dir() => {
-            let files = libraries_in(&path);
-            if files.is_empty() { vec![path] } else { files }
+            let files = libraries_in(path);
+            if files.is_empty() { vec![path.to_owned()] } else { files }
         }
-        Some(path) => vec![path],
+        Some(path) => vec![path.to_owned()],
         None => Vec::new(),
     }
 }

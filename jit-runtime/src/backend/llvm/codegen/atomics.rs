@@ -30,7 +30,7 @@ impl Codegen<'_> {
             let all = self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes));
             let mask = lanes.as_ref().map_or(all, |lanes| lanes[packet]);
             let addresses = self.lane_addresses(buffer, self.ty(index), indices[packet]);
-            let stored = self.to_memory(ty, values[packet], self.lanes);
+            let stored = self.stored_value(ty, values[packet], self.lanes);
             self.each_active_lane(mask, addresses, stored, |codegen, address, value| {
                 codegen.atomic_update(op, ty, address, value);
             });
@@ -54,7 +54,7 @@ impl Codegen<'_> {
         };
         let kept: Packets = (0..self.packets).map(kept).collect();
         let total = self.combine_lanes(op, ty, &kept);
-        let total = self.to_memory(ty, total, 1);
+        let total = self.stored_value(ty, total, 1);
         let address = self.element_address(buffer, self.wide_index(self.ty(index), self.scalar(index)));
         let Some(lanes) = lanes else { return self.atomic_update(op, ty, address, total) };
         let any = self.any(lanes);

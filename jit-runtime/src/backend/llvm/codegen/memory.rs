@@ -32,15 +32,15 @@ impl Codegen<'_> {
     }
 
     /// What was read from memory, as it is kept in registers.
-    fn from_memory(&self, ty: Type, value: Raw, lanes: u32) -> Raw {
+    fn loaded_value(&self, ty: Type, value: Raw, lanes: u32) -> Raw {
         if ty != Type::Bool {
             return value;
         }
         self.emit.icmp(LLVMIntNE, value, self.emit.constant(self.emit.int(8), lanes, 0))
     }
 
-    /// The inverse of [`Codegen::from_memory`].
-    pub(super) fn to_memory(&self, ty: Type, value: Raw, lanes: u32) -> Raw {
+    /// The inverse of [`Codegen::loaded_value`].
+    pub(super) fn stored_value(&self, ty: Type, value: Raw, lanes: u32) -> Raw {
         if ty != Type::Bool {
             return value;
         }
@@ -74,7 +74,7 @@ impl Codegen<'_> {
                 call
             }
         };
-        self.from_memory(ty, loaded, self.lanes)
+        self.loaded_value(ty, loaded, self.lanes)
     }
 
     pub(super) fn store(&mut self, buffer: ParamId, value: Value) {
@@ -94,7 +94,7 @@ impl Codegen<'_> {
 
     /// Writes a vector; gives the store instruction if it has no mask.
     fn vector_store(&self, ty: Type, address: Raw, value: Raw, mask: Option<Raw>, alignment: usize) -> Option<Raw> {
-        let value = self.to_memory(ty, value, self.lanes);
+        let value = self.stored_value(ty, value, self.lanes);
         let Some(mask) = mask else { return Some(self.emit.store(value, address, alignment)) };
         let overloads = [self.emit.type_of(value), self.emit.ptr()];
         let call = self.emit.intrinsic("llvm.masked.store", &overloads, &[value, address, mask]);
@@ -160,7 +160,7 @@ impl Codegen<'_> {
         if mask.is_none() && matches!(self.kernel.param(buffer), Param::Buffer { access: Access::Read, .. }) {
             self.emit.mark_invariant(load);
         }
-        let value = self.from_memory(ty, load, 1);
+        let value = self.loaded_value(ty, load, 1);
         match mask {
             Some(mask) => self.emit.select(mask, value, self.emit.bits_constant(ty, 1, 0)),
             None => value,
@@ -267,7 +267,7 @@ impl Codegen<'_> {
         let part = if bits == 64 { e.convert(Conversion::Trunc, part, word) } else { part };
         let element = e.vector(e.memory_type(ty), self.lanes);
         let value = e.convert(Conversion::Trunc, e.lshr(gathered, part), element);
-        self.from_memory(ty, value, self.lanes)
+        self.loaded_value(ty, value, self.lanes)
     }
 
     pub(super) fn scatter(
@@ -304,7 +304,7 @@ impl Codegen<'_> {
     }
 
     fn scatter_packet(&mut self, ty: Type, addresses: Raw, value: Raw, lanes: Option<Raw>) {
-        let value = self.to_memory(ty, value, self.lanes);
+        let value = self.stored_value(ty, value, self.lanes);
         let mask = lanes.unwrap_or_else(|| self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes)));
         if ty.size_bytes() < 4 || !self.target.has_masks() {
             // There is no such instruction.

@@ -64,7 +64,7 @@ impl Codegen<'_> {
         for (position, (op, buffer, ty)) in self.reductions().into_iter().enumerate() {
             let accumulators = self.accumulators[position].clone();
             let total = self.combine_lanes(op, Self::accumulator_type(ty), &accumulators);
-            let total = self.to_memory(ty, self.narrow(ty, total, 1), 1);
+            let total = self.stored_value(ty, self.narrow(ty, total, 1), 1);
             let chunk = self.emit.lshr(start, self.emit.i64(u64::from(REDUCE_CHUNK.trailing_zeros())));
             let address = self.emit.address(self.emit.memory_type(ty), self.pointers[buffer.index()], chunk);
             self.emit.store(total, address, ty.size_bytes());

@@ -339,3 +339,43 @@ fn launches_are_remembered_with_their_times() {
     let entry = entries.iter().find(|entry| entry.hash == records[0].hash).unwrap();
     assert!(entry.launches >= 2 && entry.ns_per_lane.is_some());
 }
+
+#[test]
+fn the_number_of_threads_may_change_at_any_time() {
+    std::thread::scope(|scope| {
+        for seed in 11..=13 {
+            scope.spawn(move || random_launches(seed, 60));
+        }
+        scope.spawn(|| {
+            let mut random = XorShift(5);
+            for _ in 0..200 {
+                set_threads(1 + random.below(5));
+                std::thread::yield_now();
+            }
+            set_threads(2);
+        });
+    });
+}
+
+#[test]
+fn failures_among_other_launches_stay_where_they_belong() {
+    std::thread::scope(|scope| {
+        for thread in 0..3_u32 {
+            scope.spawn(move || {
+                let input = buffer(&vec![thread; WIDE]);
+                for round in 0..40 {
+                    let (good, bad) = (buffer(&vec![0; WIDE]), buffer(&vec![0; WIDE]));
+                    let arguments =
+                        |c: &Arc<Buffer>| vec![argument(&input), argument(&input), argument(c), Argument::Scalar(1)];
+                    let bad_lane = 1 + round * 1000;
+                    let _ = run_closure(multiply_add(), WIDE, arguments(&bad), move |lanes, _| {
+                        assert!(!lanes.contains(&bad_lane));
+                    });
+                    run(multiply_add(), WIDE, arguments(&good)).unwrap();
+                    assert!(values(&good).iter().all(|&value| value == 2 * thread));
+                    assert!(bad.wait().is_err());
+                }
+            });
+        }
+    });
+}

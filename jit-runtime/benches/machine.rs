@@ -9,7 +9,7 @@ use std::time::Instant;
 use jit_runtime::Error;
 use jit_runtime::device::Device;
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, Type};
-use jit_runtime::launch::{Argument, Launch, launch, sync};
+use jit_runtime::launch::{Argument, Launch, launch, set_threads, sync, threads};
 use jit_runtime::memory::Buffer;
 
 const ROUNDS: usize = 15;
@@ -29,7 +29,32 @@ fn main() -> Result<(), Error> {
         report(&format!("clone and launch {ops} ops, width 0"), 2_000, || run(&kernel, 0, &arguments))?;
         report(&format!("clone and launch {ops} ops, width 16"), 2_000, || run(&kernel, 16, &arguments))?;
     }
-    queued()
+    queued()?;
+    streams()
+}
+
+/// Kernels that only move data, on one thread and on all.
+fn streams() -> Result<(), Error> {
+    let all = threads();
+    for log2 in [16, 18, 20, 21, 22, 23, 24, 25] {
+        let width = 1 << log2;
+        let (kernel, arguments) = (kernel(4), arguments(width)?);
+        let back: Vec<Argument> = arguments.iter().rev().cloned().collect();
+        for threads in [1, all] {
+            set_threads(threads);
+            let repetitions = ((1 << 26) / width).clamp(2, 200);
+            report(&format!("{threads} threads: 2^{log2} floats in and out"), repetitions, || {
+                run(&kernel, width, &arguments)?;
+                sync()
+            })?;
+            report(&format!("{threads} threads: 2^{log2} floats there and back"), repetitions, || {
+                run(&kernel, width, &arguments)?;
+                run(&kernel, width, &back)?;
+                sync()
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Launches that are queued, each after the one before.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::backend::{self, Capabilities};
-use crate::{Error, ErrorKind, config, launch};
+use crate::{Error, config, launch};
 
 /// Where a kernel runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -74,11 +74,9 @@ fn process_device() -> Device {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NoDevice`] if the device cannot be used on this machine, saying why. The choice is then unchanged.
+/// [`NoDevice`](crate::ErrorKind::NoDevice) if the device cannot be used on this machine, saying why. The choice is then unchanged.
 pub fn set_device(device: Device) -> Result<(), Error> {
-    backend::capabilities(device).map_err(|error| {
-        Error::new(ErrorKind::NoDevice, format!("the device `{device}` cannot be used")).caused_by(error)
-    })?;
+    backend::check_usable(device)?;
     CHOSEN.store(device as u8, Ordering::Relaxed);
     Ok(())
 }
@@ -109,7 +107,7 @@ pub struct DeviceInfo {
     pub vector_lanes: usize,
     /// Instruction sets that generated code uses.
     pub features: Vec<String>,
-    /// Why the device cannot be used, if it cannot.
+    /// Why the device cannot do what it should, if it cannot: for the CPU, why kernels are interpreted.
     pub unavailable: Option<String>,
 }
 

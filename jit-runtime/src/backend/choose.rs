@@ -18,13 +18,15 @@ pub struct Capabilities {
     pub features: Vec<String>,
 }
 
-/// Turns an optimised kernel into code for a device.
+/// Turns an optimised kernel into code for a device. On the CPU that is the interpreter's where there is no LLVM, which
+/// is said once.
 ///
 /// # Errors
 ///
 /// What the backend cannot do.
-pub fn compile(device: Device, kernel: &Kernel, _options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
+pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
     match device {
+        Device::Cpu if cpu::is_generating() => cpu::compile(kernel, options),
         Device::Cpu | Device::Interpreter => Ok(Box::new(interpreter::prepare(kernel.clone()))),
     }
 }
@@ -33,18 +35,99 @@ pub fn compile(device: Device, kernel: &Kernel, _options: CodeOptions) -> Result
 ///
 /// # Errors
 ///
-/// Why it cannot be used on this machine.
+/// Why it cannot do what it should on this machine: for the CPU, why no code is generated.
 pub fn capabilities(device: Device) -> Result<Capabilities, Error> {
     match device {
-        Device::Cpu | Device::Interpreter => {
-            Ok(Capabilities { name: "interpreter".into(), vector_lanes: 1, features: Vec::new() })
-        }
+        Device::Cpu => cpu::capabilities(),
+        Device::Interpreter => Ok(Capabilities { name: "interpreter".into(), vector_lanes: 1, features: Vec::new() }),
+    }
+}
+
+/// Whether kernels run on a device at all.
+///
+/// # Errors
+///
+/// Why not.
+pub fn check_usable(device: Device) -> Result<(), Error> {
+    match device {
+        // Without LLVM the interpreter does the work of the CPU.
+        Device::Cpu | Device::Interpreter => Ok(()),
     }
 }
 
 /// A form of an optimised kernel that only the backend of the device can give.
-pub(crate) fn render(device: Device, _kernel: &Kernel, _options: CodeOptions, _form: Form) -> Option<String> {
+pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form: Form) -> Option<String> {
     match device {
+        Device::Cpu if cpu::is_generating() => cpu::render(kernel, options, form),
         Device::Cpu | Device::Interpreter => None,
+    }
+}
+
+#[cfg(all(feature = "llvm", target_os = "linux"))]
+mod cpu {
+    use std::sync::LazyLock;
+
+    use super::super::llvm;
+    use super::{Capabilities, CodeOptions, Error, Executable, Form, Kernel};
+    use crate::log::{self, Level};
+
+    static IS_GENERATING: LazyLock<bool> = LazyLock::new(|| match llvm::available() {
+        Ok(_) => true,
+        Err(error) => {
+            log::emit(Level::Warn, || format!("kernels are interpreted, which is slow: {error}"));
+            false
+        }
+    });
+
+    /// Whether there is an LLVM; the first call says so if not.
+    pub(super) fn is_generating() -> bool {
+        *IS_GENERATING
+    }
+
+    pub(super) fn compile(kernel: &Kernel, options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
+        Ok(Box::new(llvm::compile(kernel, options)?))
+    }
+
+    pub(super) fn capabilities() -> Result<Capabilities, Error> {
+        llvm::available()?;
+        let target = llvm::Target::host()?;
+        let features = target.features.split(',').filter_map(|feature| feature.strip_prefix('+')).map(str::to_owned);
+        Ok(Capabilities { name: llvm::target_identity()?, vector_lanes: target.lanes, features: features.collect() })
+    }
+
+    pub(super) fn render(kernel: &Kernel, options: CodeOptions, form: Form) -> Option<String> {
+        let text = match form {
+            Form::Llvm => llvm::dump_llvm(kernel, options),
+            Form::Asm => llvm::dump_asm(kernel, options),
+            Form::Trace | Form::Ir => return None,
+        };
+        Some(text.unwrap_or_else(|error| error.to_string()))
+    }
+}
+
+#[cfg(not(all(feature = "llvm", target_os = "linux")))]
+mod cpu {
+    use super::{Capabilities, CodeOptions, Error, Executable, Form, Kernel};
+    use crate::ErrorKind;
+
+    pub(super) fn is_generating() -> bool {
+        false
+    }
+
+    pub(super) fn compile(_kernel: &Kernel, _options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
+        Err(no_llvm())
+    }
+
+    pub(super) fn capabilities() -> Result<Capabilities, Error> {
+        Err(no_llvm())
+    }
+
+    pub(super) fn render(_kernel: &Kernel, _options: CodeOptions, _form: Form) -> Option<String> {
+        None
+    }
+
+    fn no_llvm() -> Error {
+        Error::new(ErrorKind::NoDevice, "this build generates no code, kernels are interpreted")
+            .with_hint("build with the feature `llvm`")
     }
 }

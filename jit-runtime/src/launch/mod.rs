@@ -15,6 +15,7 @@
 //! | running lanes, combining reductions | `run` |
 //! | small launches, on the calling thread | `inline` |
 //! | queued launches | `task` |
+//! | who runs which lanes of them | `blocks` |
 //! | which launch comes after which | `order` |
 //! | threads | `pool` |
 //! | what went wrong after `launch` had returned | `failure` |
@@ -30,6 +31,7 @@ use crate::memory::Buffer;
 use crate::stats::{self, Record, Time};
 use crate::{Error, config};
 
+mod blocks;
 mod check;
 pub(crate) mod cost;
 mod failure;

@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::blocks;
 use super::failure::Failure;
 use super::task::Task;
 use crate::config;
@@ -94,6 +95,7 @@ fn start_workers(queue: &mut Queue) {
 
 /// The life of a worker.
 fn work(index: usize) {
+    blocks::set_home(index + 1);
     loop {
         while let Some(task) = find_task() {
             while task.run_block() {}

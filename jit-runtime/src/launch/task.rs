@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::cache::Entry;
 use crate::stats::{self, Time, now_ns};
 
+use super::blocks::Blocks;
 use super::cost::{Division, Estimate};
 use super::failure::Failure;
 use super::order::{self, Registration};
@@ -21,7 +22,7 @@ pub(crate) struct Task {
     entry: Arc<Entry>,
     bound: Bound,
     division: Division,
-    next_block: AtomicUsize,
+    blocks: Blocks,
     unfinished_blocks: AtomicUsize,
     /// Launches that this one comes after, and one more while it is being registered.
     waiting_for: AtomicUsize,
@@ -48,14 +49,14 @@ pub(super) fn enqueue(ready: Ready, bound: Bound, estimate: Estimate) {
     let task = Arc::new(Task {
         bound,
         division,
-        next_block: AtomicUsize::new(0),
+        blocks: Blocks::new(division.blocks, pool::threads()),
         unfinished_blocks: AtomicUsize::new(division.blocks),
         waiting_for: AtomicUsize::new(1),
         dependents: Mutex::new(Some(SmallVec::new())),
         is_done: AtomicBool::new(false),
         arguments: Mutex::new(ready.arguments),
         failure: OnceLock::new(),
-        started_ns: AtomicU64::new(0),
+        started_ns: AtomicU64::new(u64::MAX),
         busy_ns: AtomicU64::new(0),
         time,
         label: ready.label,
@@ -124,12 +125,12 @@ impl Task {
 
     /// Whether no block is left to be claimed.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.next_block.load(Ordering::Relaxed) >= self.division.blocks
+        self.blocks.unclaimed() == 0
     }
 
     /// Blocks that nobody has claimed yet.
     pub(super) fn unclaimed_blocks(&self) -> usize {
-        self.division.blocks.saturating_sub(self.next_block.load(Ordering::Relaxed))
+        self.blocks.unclaimed()
     }
 
     /// Whether the launch is done and its buffers are released.
@@ -144,17 +145,9 @@ impl Task {
 
     /// Runs a block that nobody has claimed; false if there is none. Only when [`Task::may_run`].
     pub(super) fn run_block(self: &Arc<Self>) -> bool {
-        if self.is_exhausted() {
-            return false;
-        }
-        let block = self.next_block.fetch_add(1, Ordering::Relaxed);
-        if block >= self.division.blocks {
-            return false;
-        }
+        let Some(block) = self.blocks.claim() else { return false };
         let started = now_ns();
-        if block == 0 {
-            self.started_ns.store(started, Ordering::Relaxed);
-        }
+        self.started_ns.fetch_min(started, Ordering::Relaxed);
         if self.failure.get().is_none() {
             self.run_lanes(block);
         }

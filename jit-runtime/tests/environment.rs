@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use jit_runtime::device::{Device, current_device};
+use jit_runtime::device::current_device;
 use jit_runtime::ir::{Access, Builder, Type};
 use jit_runtime::launch::{Argument, Launch, launch, threads};
 use jit_runtime::memory::Buffer;
@@ -42,7 +42,7 @@ fn launch_constant(value: u64) -> Result<(), Error> {
     builder.store(output, constant);
     let buffer = Buffer::alloc(400)?;
     let arguments = vec![Argument::Buffer(buffer.clone(), 100)];
-    let (device, kernel) = (Device::Interpreter, builder.finish());
+    let (device, kernel) = (current_device(), builder.finish());
     launch(Launch { device, kernel, width: 100, arguments, label: "constant", site: None })?;
     let mut bytes = [0; 4];
     buffer.read(396, &mut bytes)?;
@@ -98,4 +98,13 @@ fn messages_follow_the_level() {
     let output = text(&run_child(&[("JIT_LOG", "info")]));
     assert_eq!(output.matches("jit: info: compiled `constant`").count(), 2, "{output}");
     assert!(!text(&run_child(&[])).contains("compiled `constant`"));
+}
+
+#[test]
+#[cfg(all(feature = "llvm", not(feature = "llvm-static"), target_os = "linux"))]
+fn without_llvm_kernels_are_interpreted_after_one_warning() {
+    let output = text(&run_child(&[("JIT_LLVM_PATH", "/there/is/no/such/folder")]));
+    assert!(output.contains("device cpu") && output.contains("2 kernels"), "{output}");
+    assert_eq!(output.matches("kernels are interpreted, which is slow").count(), 1, "{output}");
+    assert!(output.contains("help: ") && output.contains("JIT_LLVM_PATH"), "the remedy is missing: {output}");
 }

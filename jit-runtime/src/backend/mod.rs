@@ -3,16 +3,15 @@
 //! Each backend is one folder. Nothing outside this module matches on which backend it is; what differs is asked from
 //! the [`Executable`].
 
+mod choose;
+pub mod interpreter;
 #[cfg(all(feature = "llvm", target_os = "linux"))]
 pub mod llvm;
 
 use std::ops::Range;
 
-mod choose;
-pub mod interpreter;
-
 pub(crate) use choose::render;
-pub use choose::{Capabilities, capabilities, compile};
+pub use choose::{Capabilities, capabilities, check_usable, compile};
 
 /// What a kernel's code does that the kernel itself does not say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -35,8 +35,17 @@ extern "C" fn jit_llvm_unloaded() {
 macro_rules! trampoline {
     ($name:ident) => {
         concat!(
-            ".globl ", stringify!($name), "\n.hidden ", stringify!($name), "\n.type ", stringify!($name), ",@function\n",
-            stringify!($name), ": jmp qword ptr [rip + jit_llvm_slot_", stringify!($name), "]\n",
+            ".globl ",
+            stringify!($name),
+            "\n.hidden ",
+            stringify!($name),
+            "\n.type ",
+            stringify!($name),
+            ",@function\n",
+            stringify!($name),
+            ": jmp qword ptr [rip + jit_llvm_slot_",
+            stringify!($name),
+            "]\n",
         )
     };
 }
@@ -46,9 +55,20 @@ macro_rules! trampoline {
 macro_rules! trampoline {
     ($name:ident) => {
         concat!(
-            ".globl ", stringify!($name), "\n.hidden ", stringify!($name), "\n.type ", stringify!($name), ",%function\n",
-            stringify!($name), ": adrp x16, jit_llvm_slot_", stringify!($name), "\n",
-            "ldr x16, [x16, :lo12:jit_llvm_slot_", stringify!($name), "]\nbr x16\n",
+            ".globl ",
+            stringify!($name),
+            "\n.hidden ",
+            stringify!($name),
+            "\n.type ",
+            stringify!($name),
+            ",%function\n",
+            stringify!($name),
+            ": adrp x16, jit_llvm_slot_",
+            stringify!($name),
+            "\n",
+            "ldr x16, [x16, :lo12:jit_llvm_slot_",
+            stringify!($name),
+            "]\nbr x16\n",
         )
     };
 }

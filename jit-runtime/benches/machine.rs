@@ -30,7 +30,29 @@ fn main() -> Result<(), Error> {
         report(&format!("clone and launch {ops} ops, width 16"), 2_000, || run(&kernel, 16, &arguments))?;
     }
     queued()?;
+    chains()?;
     streams()
+}
+
+/// Launches that each read what the one before wrote, and one wait at the end.
+fn chains() -> Result<(), Error> {
+    let all = threads();
+    for log2 in [10, 16, 17, 18, 19] {
+        let width = 1 << log2;
+        let (kernel, arguments) = (kernel(4), arguments(width)?);
+        let back: Vec<Argument> = arguments.iter().rev().cloned().collect();
+        for threads in [1, all] {
+            set_threads(threads);
+            report(&format!("{threads} threads: chain of 100 launches of 2^{log2}"), 1, || {
+                for _ in 0..50 {
+                    run(&kernel, width, &arguments)?;
+                    run(&kernel, width, &back)?;
+                }
+                sync()
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Kernels that only move data, on one thread and on all.

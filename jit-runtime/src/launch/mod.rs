@@ -8,6 +8,27 @@
 //! What always holds: the number of threads and the division into blocks change no result; every launch ends, also when its
 //! code panics (the buffers that it writes then carry the failure); a thread that waits takes part in the work.
 //!
+//! ```
+//! use jit_runtime::device::Device;
+//! use jit_runtime::ir::{Access, BinaryOp, Builder, Type};
+//! use jit_runtime::launch::{Argument, Launch, launch};
+//! use jit_runtime::memory::Buffer;
+//!
+//! let mut builder = Builder::new();
+//! let (input, output) = (builder.buffer(Type::U8, Access::Read), builder.buffer(Type::U8, Access::Write));
+//! let x = builder.load(input);
+//! let doubled = builder.binary(BinaryOp::Add, x, x);
+//! builder.store(output, doubled);
+//!
+//! let (x, y) = (Buffer::from_bytes(&[1, 2, 3])?, Buffer::alloc(3)?);
+//! let arguments = vec![Argument::Buffer(x, 3), Argument::Buffer(y.clone(), 3)];
+//! launch(Launch { device: Device::Cpu, kernel: builder.finish(), width: 3, arguments, label: "double", site: None })?;
+//! let mut result = [0; 3];
+//! y.read(0, &mut result)?;
+//! assert_eq!(result, [2, 4, 6]);
+//! # Ok::<(), jit_runtime::Error>(())
+//! ```
+//!
 //! | part | file |
 //! |---|---|
 //! | is the launch what the kernel takes | `check` |
@@ -27,6 +48,7 @@ use crate::backend::{CodeOptions, RawArgument};
 use crate::cache::{self, Entry};
 use crate::device::Device;
 use crate::ir::{Kernel, Op, Param, TOP};
+use crate::log::{self, Level};
 use crate::memory::Buffer;
 use crate::stats::{self, Record, Time};
 use crate::{Error, config};
@@ -121,7 +143,10 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
 fn start(ready: Ready) -> Result<(), Error> {
     check::arguments(&ready)?;
     stats::count_launch(&ready.entry, ready.width, ready.is_hit);
-    tracing::trace!(target: "jit", label = ready.label, width = ready.width, hit = ready.is_hit, "launch");
+    log::emit(Level::Trace, || {
+        let hit = if ready.is_hit { "hit" } else { "miss" };
+        format!("launch `{}` over {} lanes ({hit} {:016x})", ready.label, ready.width, ready.entry.facts.hash)
+    });
     let estimate = ready.entry.cost.estimate(ready.width);
     let bound = run::bind(&ready.entry, ready.width, &ready.arguments)?;
     if estimate.is_small()

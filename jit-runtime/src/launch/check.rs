@@ -6,8 +6,14 @@ use crate::{Error, ErrorKind};
 
 use super::{Argument, Ready};
 
+/// The index of a lane has 32 bits.
+const MAX_WIDTH: usize = 1 << 32;
+
 /// Checks number, kinds and sizes of the arguments, and that what is written is bound once.
 pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
+    if ready.width > MAX_WIDTH {
+        return Err(refuse(ready, format!("there are at most {MAX_WIDTH} lanes")));
+    }
     let params = &ready.entry.facts.params;
     if params.len() != ready.arguments.len() {
         let message = format!("{} arguments for {} parameters", ready.arguments.len(), params.len());

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::ErrorKind;
-use crate::backend::{Executable, RawArgument};
+use crate::backend::{Executable, RawArgument, interpreter};
+use crate::ir::random::{Case, Input, Options};
 use crate::ir::{Access, BinaryOp, Builder, REDUCE_CHUNK, ReduceOp, Type};
 
 /// Enough lanes for a launch to be queued, and to have several blocks.
@@ -275,6 +276,8 @@ fn launches_that_do_not_fit_their_kernel_are_refused() {
         assert!(error.to_string().contains(expected), "{error}");
     }
     run(multiply_add(), NARROW, with(1, argument(&a))).unwrap();
+    let error = run(multiply_add(), (1 << 32) + 1, good).unwrap_err();
+    assert!(error.to_string().contains("at most 4294967296 lanes"), "{error}");
 }
 
 #[test]
@@ -378,4 +381,40 @@ fn failures_among_other_launches_stay_where_they_belong() {
             });
         }
     });
+}
+
+/// Launches a random kernel and gives back what its buffers hold then, in the form of [`Case::run`].
+fn launch_case(case: &Case, device: Device) -> Vec<Vec<u8>> {
+    let bind = |(input, param): (&Input, &Param)| match input {
+        Input::Buffer(bytes) => {
+            Argument::Buffer(Buffer::from_bytes(bytes).unwrap(), bytes.len() / param.ty().size_bytes())
+        }
+        Input::Scalar(bits) => Argument::Scalar(*bits),
+    };
+    let arguments: Vec<Argument> = case.inputs.iter().zip(&case.kernel.params).map(bind).collect();
+    let (kernel, width) = (case.kernel.clone(), case.width);
+    launch(Launch { device, kernel, width, arguments: arguments.clone(), label: "random", site: None }).unwrap();
+    let read = |argument: &Argument| match argument {
+        Argument::Buffer(buffer, _) => {
+            let mut bytes = vec![0; buffer.size_bytes()];
+            buffer.read(0, &mut bytes).unwrap();
+            bytes
+        }
+        Argument::Scalar(_) => Vec::new(),
+    };
+    arguments.iter().map(read).collect()
+}
+
+#[test]
+fn random_kernels_give_on_each_device_what_the_interpreter_gives() {
+    let few = |seed| Case::new(seed, &Options::structured());
+    let many = |seed| Case::new(seed, &Options { width: Some(40_000), ..Options::structured() });
+    for case in (0..40).map(few).chain((100..110).map(many)) {
+        let expected = case.run(&interpreter::prepare(case.kernel.clone()), None);
+        for device in Device::ALL {
+            for _ in 0..2 {
+                case.compare(&expected, &launch_case(&case, device)).unwrap();
+            }
+        }
+    }
 }

@@ -3,6 +3,20 @@
 //! | step | from → to | module |
 //! |---|---|---|
 //! | trace | calls → nodes of the trace graph | [`array`], [`trace`] |
-//! | schedule | graph and wanted values → kernels and what they are launched on | [`schedule`] |
+//! | schedule | graph and wanted values → kernels and what they are launched on | [`schedule`](mod@schedule) |
+//! | look | at all arrays of a value, or of the program | [`traverse`], [`whos`](mod@whos) |
+//!
+//! Kernels are compiled and run by [`jit_runtime`], beneath this crate.
 
+pub mod array;
+mod schedule;
 pub mod trace;
+pub mod traverse;
+mod whos;
+
+pub use array::{
+    Array, BFloat, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer, Logic, Mask, Number,
+    Operand, Signed, Size, UInt, UInt8, UInt16, UInt64, select,
+};
+pub use traverse::{LeafInfo, Traverse, Visitor, VisitorMut, eval, graphviz, leaves, schedule, sync};
+pub use whos::whos;

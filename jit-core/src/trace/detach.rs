@@ -13,6 +13,15 @@ static EDGES: RwLock<()> = RwLock::new(());
 /// While this lives, no edge of the graph is taken away.
 pub(crate) struct Edges(#[expect(dead_code, reason = "held for its drop")] RwLockReadGuard<'static, ()>);
 
+impl Edges {
+    /// An operand of a node.
+    #[inline]
+    pub(crate) fn operand<'e>(&'e self, var: &'e Var, slot: usize) -> Option<&'e Var> {
+        // SAFETY: edges stay in place while the lock is held.
+        unsafe { var.operand_in_place(slot) }
+    }
+}
+
 /// Keeps the edges of the graph in place.
 pub(crate) fn read() -> Edges {
     // A thread that walks may wait for one that removes, never the other way round, so recursion cannot lock up.

@@ -60,3 +60,11 @@ impl Misuse {
         panic!("{}", self.text)
     }
 }
+
+/// Panics with an error where nothing can be returned.
+#[cold]
+#[track_caller]
+#[expect(clippy::panic, reason = "the signature leaves no room for an error")]
+pub(crate) fn panic_with(error: jit_runtime::Error) -> ! {
+    panic!("{}", error.at(Location::caller()))
+}

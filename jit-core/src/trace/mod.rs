@@ -16,6 +16,7 @@
 pub(crate) mod branch;
 pub(crate) mod detach;
 pub(crate) mod fold;
+pub(crate) mod gather;
 pub(crate) mod label;
 pub(crate) mod loops;
 pub(crate) mod misuse;
@@ -24,6 +25,7 @@ pub(crate) mod number;
 pub(crate) mod op;
 pub(crate) mod pool;
 pub(crate) mod record;
+pub(crate) mod reduce;
 pub(crate) mod region;
 
 pub use branch::BranchRecorder;

@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
-use smallvec::SmallVec;
 
 use super::op::Op;
 use super::region::{BranchExtra, LoopExtra, RegionId};
@@ -153,6 +152,7 @@ impl Node {
 /// A counted reference to a node: the untyped form of an array.
 ///
 /// Handles may be sent to and used from any thread.
+#[repr(transparent)]
 pub struct Var(NonNull<Node>);
 
 // SAFETY: the count is atomic, and nodes may be shared (see `Sync for Node`).
@@ -275,7 +275,7 @@ impl Var {
             let address = match operand {
                 Some(operand) => {
                     flags |= operand.flags() & flag::CONTROL;
-                    cost = cost.saturating_add(operand.cost());
+                    cost = cost.saturating_add(if operand.has_data() { 1 } else { operand.cost() });
                     ManuallyDrop::new((*operand).clone()).0.as_ptr()
                 }
                 None => ptr::null_mut(),
@@ -353,6 +353,12 @@ impl Var {
         self.node().life.load(Ordering::Relaxed) as u8
     }
 
+    /// Whether the node must stay in the loop that it was recorded in.
+    #[inline]
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.flags() & flag::PINNED != 0
+    }
+
     pub(crate) fn add_flag(&self, flag: u8) {
         self.node().life.fetch_or(u32::from(flag), Ordering::Relaxed);
     }
@@ -402,15 +408,19 @@ impl Var {
         (self.operand_address(slot) == found.as_ptr()).then_some(operand)
     }
 
-    /// An operand, of a node whose operands cannot be taken away now.
+    /// An operand, without counting a reference.
     ///
     /// # Safety
     ///
-    /// The caller holds [`super::detach::read`] since before it found the node without a buffer.
+    /// No operand is taken away from the node during the lifetime.
     #[inline]
-    pub(crate) unsafe fn borrow_operand(&self, slot: usize) -> Option<Borrowed<'_>> {
-        NonNull::new(self.operand_address(slot))
-            .map(|node| Borrowed(ManuallyDrop::new(Var(node)), std::marker::PhantomData))
+    pub(crate) unsafe fn operand_in_place(&self, slot: usize) -> Option<&Var> {
+        let edge = &self.node().operands[slot];
+        if edge.load(Ordering::Acquire).is_null() {
+            return None;
+        }
+        // SAFETY: a `Var` is an address that is not null, and nobody writes the slot.
+        Some(unsafe { &*ptr::from_ref(edge).cast::<Var>() })
     }
 
     /// The elements in memory, if the node has any.
@@ -437,6 +447,12 @@ impl Var {
     pub(crate) fn has_data(&self) -> bool {
         let op = self.op();
         !op.holds_bits() && !op.holds_extra() && self.node().word.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether the value needs no kernel: it is known, or in memory.
+    #[inline]
+    pub(crate) fn is_evaluated(&self) -> bool {
+        self.op().holds_bits() || self.has_data()
     }
 
     /// Gives the node its elements. When another thread was faster, its elements stay.
@@ -474,18 +490,6 @@ impl Var {
     }
 }
 
-/// An operand that the graph keeps alive.
-pub(crate) struct Borrowed<'a>(ManuallyDrop<Var>, std::marker::PhantomData<&'a Var>);
-
-impl std::ops::Deref for Borrowed<'_> {
-    type Target = Var;
-
-    #[inline]
-    fn deref(&self) -> &Var {
-        &self.0
-    }
-}
-
 /// A reference that does not keep its node alive.
 pub(crate) struct Weak {
     node: NonNull<Node>,
@@ -517,9 +521,6 @@ impl Extra {
         Box::into_raw(Box::new(self)).expose_provenance() as u64
     }
 }
-
-/// Operands of a node, in a list that is short in all but the rarest cases.
-pub(crate) type Vars = SmallVec<[Var; 4]>;
 
 impl fmt::Debug for Var {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

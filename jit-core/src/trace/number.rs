@@ -43,7 +43,10 @@ fn address(operand: Option<&Var>) -> *mut Node {
 impl Draft<'_> {
     #[inline]
     fn hash(&self) -> u64 {
-        let [a, b, c] = self.operands.map(|operand| address(operand).addr() as u64);
+        let [mut a, mut b, c] = self.operands.map(|operand| address(operand).addr() as u64);
+        if self.op.is_commutative() && a > b {
+            std::mem::swap(&mut a, &mut b);
+        }
         let op = self.op.code() | u64::from(self.ty as u8) << 16 | u64::from(self.width) << 32;
         let low = fold(op ^ 0x9E37_79B9_7F4A_7C15, self.word ^ a ^ 0xD1B5_4A32_D192_ED03);
         fold(low ^ b.rotate_left(32), c ^ u64::from(self.region.get()) ^ 0x8CB9_2BA7_2F3D_8DD7)
@@ -55,8 +58,18 @@ impl Draft<'_> {
             && var.ty() == self.ty
             && var.width() == self.width as usize
             && var.region() == self.region
-            && (0..self.op.slots()).all(|slot| var.operand_address(slot) == address(self.operands[slot]))
+            && self.has_operands_of(var)
             && (!self.op.holds_bits() || var.word() == self.word)
+    }
+
+    /// Operands of a commutative operation are equal in either order. The node keeps the order of its first recording: an
+    /// order by address would differ from one recording of a program to the next, and with it the kernel.
+    #[inline]
+    fn has_operands_of(&self, var: &Var) -> bool {
+        let [a, b, c] = self.operands.map(address);
+        let is = |slot: usize, operand: *mut Node| self.op.slots() <= slot || var.operand_address(slot) == operand;
+        let swapped = || self.op.is_commutative() && is(0, b) && is(1, a);
+        ((is(0, a) && is(1, b)) || swapped()) && is(2, c)
     }
 
     /// The node that the draft describes: an equal one that lives, or a new one.

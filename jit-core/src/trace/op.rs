@@ -77,6 +77,18 @@ impl Op {
         }
     }
 
+    /// Whether the first two operands may change places, down to the last bit of the result.
+    #[inline]
+    pub(crate) const fn is_commutative(self) -> bool {
+        use BinaryOp::{Add, And, FMax, FMin, Max, Min, Mul, MulHi, Or, Xor};
+        match self {
+            Op::Binary(op) => matches!(op, Add | Mul | Min | Max | FMin | FMax | And | Or | Xor | MulHi),
+            Op::Compare(op) => matches!(op, CompareOp::Eq | CompareOp::Ne),
+            Op::Fma => true,
+            _ => false,
+        }
+    }
+
     /// How many operand slots hold nodes at most.
     pub(crate) const fn slots(self) -> usize {
         match self {

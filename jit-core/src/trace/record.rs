@@ -88,6 +88,10 @@ pub(crate) fn placeholder(ty: Type, width: usize) -> Var {
 /// The index of each lane, `u32`.
 #[track_caller]
 pub(crate) fn lane_index(width: usize) -> Var {
+    if width == 1 {
+        // What has width 1 is the same in every lane of a wider kernel, which the index is not.
+        return literal(Type::U32, 0, 1);
+    }
     leaf(Op::LaneIndex, Type::U32, checked_width(width), 0, Location::caller()).number()
 }
 
@@ -131,21 +135,14 @@ pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Var {
     if let Some(folded) = fold::binary(op, a, b, width as usize) {
         return folded;
     }
-    let (a, b) = if is_commutative(op) { ordered(a, b) } else { (a, b) };
+    let (a, b) = if Op::Binary(op).is_commutative() { ordered(a, b) } else { (a, b) };
     node(Op::Binary(op), a.ty(), width, [Some(a), Some(b), None])
 }
 
-/// Operations whose operands may change places, down to the last bit.
-pub(crate) const fn is_commutative(op: BinaryOp) -> bool {
-    use BinaryOp::{Add, And, FMax, FMin, Max, Min, Mul, MulHi, Or, Xor};
-    matches!(op, Add | Mul | Min | Max | FMin | FMax | And | Or | Xor | MulHi)
-}
-
-/// Operands of a commutative operation in one order, so that both orders number alike: literals come last.
+/// Operands of a commutative operation with a literal, if there is one, in the second place.
 #[inline]
 fn ordered<'a>(a: &'a Var, b: &'a Var) -> (&'a Var, &'a Var) {
-    let key = |var: &Var| (var.op() == Op::Literal, var.address());
-    if key(a) <= key(b) { (a, b) } else { (b, a) }
+    if a.op() == Op::Literal { (b, a) } else { (a, b) }
 }
 
 /// `a * b + c`, rounded once.

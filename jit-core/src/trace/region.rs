@@ -177,6 +177,7 @@ fn find(predicate: impl Fn(&Frame) -> bool) -> RegionId {
 }
 
 /// Whether any loop or branch is open on this thread.
+#[cfg(test)]
 pub(crate) fn is_recording() -> bool {
     STACK.try_with(|stack| !stack.frames.borrow().is_empty()).unwrap_or(false)
 }

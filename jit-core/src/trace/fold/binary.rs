@@ -14,7 +14,7 @@ pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var, width: usize) -> Option<Var
     match (Constant::of(a), Constant::of(b)) {
         (Some(x), Some(y)) => literal(x.ty, scalar::binary(op, x.ty, x.bits, y.bits), width),
         (None, Some(y)) => with_constant(op, a, y, width),
-        (Some(x), None) if record::is_commutative(op) => with_constant(op, b, x, width),
+        (Some(x), None) if Op::Binary(op).is_commutative() => with_constant(op, b, x, width),
         (Some(x), None) => constant_with(op, x, b, width),
         (None, None) if a.is_same(b) => with_itself(op, a, width),
         (None, None) if is_negated(a) || is_negated(b) => with_negated(op, a, b, width),

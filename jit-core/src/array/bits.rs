@@ -1,0 +1,104 @@
+//! Element-wise functions of integers.
+
+use jit_runtime::ir::{BinaryOp, Type, UnaryOp};
+
+use super::{Array, Integer, Operand};
+use crate::trace::{Var, record};
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
+        impl<T: Integer> Array<T> {
+            $(
+                $(#[$doc])*
+                #[inline]
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self) -> Self {
+                    self.unary(UnaryOp::$op)
+                }
+            )*
+        }
+    };
+}
+
+functions! {
+    /// The number of one bits, as this element type.
+    count_ones CountOnes;
+    /// The number of zero bits above the highest one; the number of bits for zero.
+    leading_zeros LeadingZeros;
+    /// The number of zero bits below the lowest one; the number of bits for zero.
+    trailing_zeros TrailingZeros;
+    /// The bits in reverse order.
+    reverse_bits ReverseBits;
+}
+
+impl<T: Integer> Array<T> {
+    /// The upper half of the product of twice the width.
+    #[must_use]
+    #[track_caller]
+    pub fn mul_hi(&self, other: impl Operand<T>) -> Self {
+        self.binary(BinaryOp::MulHi, &other.into_array())
+    }
+
+    /// The bits moved to the left, those that leave coming back on the right. The count is taken modulo the number of bits.
+    #[must_use]
+    #[track_caller]
+    pub fn rotate_left(&self, count: impl Operand<T>) -> Self {
+        self.rotate(count.into_array().var(), BinaryOp::Shl, BinaryOp::Shr)
+    }
+
+    /// The bits moved to the right, those that leave coming back on the left. The count is taken modulo the number of bits.
+    #[must_use]
+    #[track_caller]
+    pub fn rotate_right(&self, count: impl Operand<T>) -> Self {
+        self.rotate(count.into_array().var(), BinaryOp::Shr, BinaryOp::Shl)
+    }
+
+    #[track_caller]
+    fn rotate(&self, count: &Var, there: BinaryOp, back: BinaryOp) -> Self {
+        // Unsigned, so that the right shift brings zeros.
+        let ty = unsigned(T::TYPE);
+        let (value, count) = (record::bitcast(ty, &self.var), record::bitcast(ty, count));
+        let mask = record::literal(ty, u64::from(ty.bits() - 1), 1);
+        let forward = record::and(&count, &mask);
+        let backward = record::and(&record::unary(UnaryOp::Neg, &count), &mask);
+        let moved = record::binary(there, &value, &forward);
+        let returned = record::binary(back, &value, &backward);
+        Array::from_var(record::bitcast(T::TYPE, &record::binary(BinaryOp::Or, &moved, &returned)))
+    }
+
+    /// The quotient whose remainder is not negative.
+    #[must_use]
+    #[track_caller]
+    pub fn div_euclid(&self, divisor: impl Operand<T>) -> Self {
+        let divisor = divisor.into_array();
+        let quotient = self / &divisor;
+        if T::TYPE.is_unsigned_integer() {
+            return quotient;
+        }
+        let is_negative = (self % &divisor).lt(T::default());
+        let correction = divisor.gt(T::default()).select(&quotient - T::ONE, &quotient + T::ONE);
+        is_negative.select(correction, quotient)
+    }
+
+    /// The remainder that is not negative, of a division by the divisor's magnitude.
+    #[must_use]
+    #[track_caller]
+    pub fn rem_euclid(&self, divisor: impl Operand<T>) -> Self {
+        let divisor = divisor.into_array();
+        let remainder = self % &divisor;
+        if T::TYPE.is_unsigned_integer() {
+            return remainder;
+        }
+        remainder.lt(T::default()).select(&remainder + divisor.abs(), remainder)
+    }
+}
+
+const fn unsigned(ty: Type) -> Type {
+    match ty.size_bytes() {
+        1 => Type::U8,
+        2 => Type::U16,
+        4 => Type::U32,
+        _ => Type::U64,
+    }
+}

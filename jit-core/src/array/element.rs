@@ -1,0 +1,182 @@
+//! Element types of arrays, and what each can do.
+
+use std::fmt::{Debug, Display};
+
+use half::{bf16, f16};
+use jit_runtime::Error;
+use jit_runtime::ir::Type;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A type that arrays hold: `bool`, the integers of 8 to 64 bits, [`f16`], [`bf16`], `f32` and `f64`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element type of arrays",
+    label = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`"
+)]
+pub trait Element:
+    Copy + Default + PartialEq + PartialOrd + Debug + Display + Send + Sync + 'static + sealed::Sealed
+{
+    /// The type, as the machine names it.
+    const TYPE: Type;
+
+    /// The value in the low bits of a carrier.
+    fn to_bits(self) -> u64;
+
+    /// The value whose bits these are.
+    fn from_bits(bits: u64) -> Self;
+
+    /// The memory of values.
+    fn as_bytes(values: &[Self]) -> &[u8];
+
+    /// Values whose memory a function writes.
+    fn read(count: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<Self>, Error>;
+}
+
+/// An element that can be added and multiplied: everything but `bool`.
+#[diagnostic::on_unimplemented(message = "arrays of `{Self}` have no arithmetic")]
+pub trait Number: Element {
+    /// The number one.
+    const ONE: Self;
+}
+
+/// An element with a sign: floats and signed integers.
+#[diagnostic::on_unimplemented(message = "`{Self}` has no sign")]
+pub trait Signed: Number {}
+
+/// A floating-point element: [`f16`], [`bf16`], `f32` or `f64`.
+#[diagnostic::on_unimplemented(
+    message = "this operation is for arrays of floats, and `{Self}` is none",
+    note = "convert with `.cast::<f32>()`"
+)]
+pub trait FloatElement: Signed {
+    /// The nearest value to a number.
+    fn from_f64(value: f64) -> Self;
+}
+
+/// An integer element.
+#[diagnostic::on_unimplemented(message = "this operation is for arrays of integers, and `{Self}` is none")]
+pub trait Integer: Number + Logic {}
+
+/// An element made of bits or truth values: the integers and `bool`.
+#[diagnostic::on_unimplemented(message = "arrays of `{Self}` have no bitwise operations")]
+pub trait Logic: Element {}
+
+macro_rules! pod_element {
+    ($($ty:ident $name:ident $to:expr, $from:expr;)*) => {$(
+        impl sealed::Sealed for $ty {}
+
+        impl Element for $ty {
+            const TYPE: Type = Type::$name;
+
+            #[inline]
+            fn to_bits(self) -> u64 {
+                let to: fn($ty) -> u64 = $to;
+                to(self)
+            }
+
+            #[inline]
+            fn from_bits(bits: u64) -> Self {
+                let from: fn(u64) -> $ty = $from;
+                from(bits)
+            }
+
+            fn as_bytes(values: &[Self]) -> &[u8] {
+                bytemuck::cast_slice(values)
+            }
+
+            fn read(count: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<Self>, Error> {
+                let mut values = vec![Self::default(); count];
+                fill(bytemuck::cast_slice_mut(&mut values))?;
+                Ok(values)
+            }
+        }
+    )*};
+}
+
+pod_element! {
+    i8 I8 |x| u64::from(x as u8), |bits| bits as i8;
+    i16 I16 |x| u64::from(x as u16), |bits| bits as i16;
+    i32 I32 |x| u64::from(x as u32), |bits| bits as i32;
+    i64 I64 |x| x as u64, |bits| bits as i64;
+    u8 U8 |x| u64::from(x), |bits| bits as u8;
+    u16 U16 |x| u64::from(x), |bits| bits as u16;
+    u32 U32 |x| u64::from(x), |bits| bits as u32;
+    u64 U64 |x| x, |bits| bits;
+    f16 F16 |x| u64::from(x.to_bits()), |bits| f16::from_bits(bits as u16);
+    bf16 BF16 |x| u64::from(x.to_bits()), |bits| bf16::from_bits(bits as u16);
+    f32 F32 |x| u64::from(x.to_bits()), |bits| f32::from_bits(bits as u32);
+    f64 F64 |x| x.to_bits(), |bits| f64::from_bits(bits);
+}
+
+impl sealed::Sealed for bool {}
+
+impl Element for bool {
+    const TYPE: Type = Type::Bool;
+
+    #[inline]
+    fn to_bits(self) -> u64 {
+        u64::from(self)
+    }
+
+    #[inline]
+    fn from_bits(bits: u64) -> Self {
+        bits & 1 != 0
+    }
+
+    fn as_bytes(values: &[Self]) -> &[u8] {
+        bytemuck::cast_slice(values)
+    }
+
+    fn read(count: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<Self>, Error> {
+        let mut bytes = vec![0; count];
+        fill(&mut bytes)?;
+        Ok(bytes.into_iter().map(|byte| byte != 0).collect())
+    }
+}
+
+macro_rules! numbers {
+    ($($ty:ident = $one:expr),*) => {$(
+        impl Number for $ty {
+            const ONE: Self = $one;
+        }
+    )*};
+}
+
+numbers!(i8 = 1, i16 = 1, i32 = 1, i64 = 1, u8 = 1, u16 = 1, u32 = 1, u64 = 1, f32 = 1.0, f64 = 1.0);
+numbers!(f16 = f16::ONE, bf16 = bf16::ONE);
+
+macro_rules! mark {
+    ($marker:ident: $($ty:ident),*) => {
+        $(impl $marker for $ty {})*
+    };
+}
+
+mark!(Signed: i8, i16, i32, i64, f16, bf16, f32, f64);
+mark!(Integer: i8, i16, i32, i64, u8, u16, u32, u64);
+mark!(Logic: bool, i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl FloatElement for f16 {
+    fn from_f64(value: f64) -> Self {
+        f16::from_f64(value)
+    }
+}
+
+impl FloatElement for bf16 {
+    fn from_f64(value: f64) -> Self {
+        bf16::from_f64(value)
+    }
+}
+
+impl FloatElement for f32 {
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+}
+
+impl FloatElement for f64 {
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+}

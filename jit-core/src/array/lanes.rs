@@ -1,0 +1,120 @@
+//! Values that depend on other lanes: gathers and reductions.
+
+use jit_runtime::ir::ReduceOp;
+
+use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number, Operand};
+use crate::trace::{gather, record, reduce};
+
+impl<T: Element> Array<T> {
+    /// The elements at some positions: the result is as wide as the index.
+    ///
+    /// A source of width 1 has the same element everywhere. A source that is not evaluated yet is computed at the index if it
+    /// is a small expression of the lane's number, constants and memory; else it is evaluated first, when the result is.
+    /// Positions outside of the source are an error of the program, which is not detected. Inside of a traced branch, lanes
+    /// that do not take it read nothing.
+    #[must_use]
+    #[track_caller]
+    pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
+        Array::from_var(gather::gather(&self.var, index.var(), None))
+    }
+
+    /// As [`Array::gather`] where the mask is true; zero, reading nothing, where it is false.
+    #[must_use]
+    #[track_caller]
+    pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
+        Array::from_var(gather::gather(&self.var, index.var(), Some(mask.var())))
+    }
+
+    #[track_caller]
+    fn reduce(&self, op: ReduceOp) -> Self {
+        Array::from_var(reduce::reduce(op, &self.var))
+    }
+}
+
+impl<T: Number> Array<T> {
+    /// The sum of all elements, of width 1; 0 for none. Integers wrap. Halves are summed in single precision.
+    #[must_use]
+    #[track_caller]
+    pub fn sum(&self) -> Self {
+        self.reduce(ReduceOp::Add)
+    }
+
+    /// The product of all elements, of width 1; 1 for none. Integers wrap. Halves are multiplied in single precision.
+    #[must_use]
+    #[track_caller]
+    pub fn product(&self) -> Self {
+        self.reduce(ReduceOp::Mul)
+    }
+
+    /// The smallest element, of width 1; NaN if one is NaN. Without elements: infinity, or the largest integer.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce_min(&self) -> Self {
+        self.reduce(ReduceOp::Min)
+    }
+
+    /// The largest element, of width 1; NaN if one is NaN. Without elements: minus infinity, or the smallest integer.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce_max(&self) -> Self {
+        self.reduce(ReduceOp::Max)
+    }
+
+    /// The sum of the products, of width 1; 0 for no elements.
+    #[must_use]
+    #[track_caller]
+    pub fn dot(&self, other: impl Operand<T>) -> Self {
+        (self * other.into_array()).sum()
+    }
+}
+
+impl<T: FloatElement> Array<T> {
+    /// The mean of all elements, of width 1; NaN for none. Halves are summed in single precision.
+    #[must_use]
+    #[track_caller]
+    pub fn mean(&self) -> Self {
+        let sum = reduce::sum_wide(&self.var);
+        let count = record::cast(sum.ty(), &record::literal(u64::TYPE, self.len() as u64, 1));
+        let mean = record::binary(jit_runtime::ir::BinaryOp::Div, &sum, &count);
+        Array::from_var(record::cast(T::TYPE, &mean))
+    }
+}
+
+impl<T: Logic> Array<T> {
+    /// All elements joined by bitwise (logical) and, of width 1; all ones (true) for none.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce_and(&self) -> Self {
+        self.reduce(ReduceOp::And)
+    }
+
+    /// All elements joined by bitwise (logical) or, of width 1; zero (false) for none.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce_or(&self) -> Self {
+        self.reduce(ReduceOp::Or)
+    }
+}
+
+impl Mask {
+    /// Whether all lanes are true, of width 1; true without lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn all(&self) -> Mask {
+        self.reduce_and()
+    }
+
+    /// Whether any lane is true, of width 1; false without lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn any(&self) -> Mask {
+        self.reduce_or()
+    }
+
+    /// How many lanes are true, of width 1.
+    #[must_use]
+    #[track_caller]
+    pub fn count(&self) -> Array<u32> {
+        self.cast::<u32>().sum()
+    }
+}

@@ -1,0 +1,186 @@
+//! Making arrays.
+
+use jit_runtime::ir::Type;
+use jit_runtime::memory::Buffer;
+
+use super::{Array, Element, FloatElement, Number, Operand, Size};
+use crate::trace::{Op, misuse, record};
+
+impl<T: Element> From<T> for Array<T> {
+    /// A constant of width 1, which becomes part of the code.
+    #[inline]
+    #[track_caller]
+    fn from(value: T) -> Self {
+        value.into_array()
+    }
+}
+
+impl<T: Element> From<&[T]> for Array<T> {
+    /// A copy of the values.
+    ///
+    /// # Panics
+    ///
+    /// When there is no memory for them.
+    #[track_caller]
+    fn from(values: &[T]) -> Self {
+        match Buffer::from_bytes(T::as_bytes(values)) {
+            Ok(buffer) => Array::from_var(record::data(T::TYPE, values.len(), buffer)),
+            Err(error) => misuse::panic_with(error),
+        }
+    }
+}
+
+impl<T: Element> From<&Vec<T>> for Array<T> {
+    #[track_caller]
+    fn from(values: &Vec<T>) -> Self {
+        values.as_slice().into()
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Array<T> {
+    #[track_caller]
+    fn from(values: Vec<T>) -> Self {
+        values.as_slice().into()
+    }
+}
+
+impl<T: Element, const N: usize> From<[T; N]> for Array<T> {
+    #[track_caller]
+    fn from(values: [T; N]) -> Self {
+        values.as_slice().into()
+    }
+}
+
+impl<T: Element, const N: usize> From<&[T; N]> for Array<T> {
+    #[track_caller]
+    fn from(values: &[T; N]) -> Self {
+        values.as_slice().into()
+    }
+}
+
+impl<T: Element> FromIterator<T> for Array<T> {
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        values.into_iter().collect::<Vec<T>>().into()
+    }
+}
+
+impl<T: Element> Default for Array<T> {
+    /// Zero, of width 1.
+    #[track_caller]
+    fn default() -> Self {
+        T::default().into_array()
+    }
+}
+
+impl<T: Element> Array<T> {
+    /// One constant in every lane. It becomes part of the code and takes no memory.
+    #[must_use]
+    #[track_caller]
+    pub fn full(value: T, width: impl Into<Size>) -> Self {
+        Array::from_var(record::literal(T::TYPE, value.to_bits(), width.into().get()))
+    }
+
+    /// Zero (false) in every lane.
+    #[must_use]
+    #[track_caller]
+    pub fn zeros(width: impl Into<Size>) -> Self {
+        Array::full(T::default(), width)
+    }
+
+    /// A value of width 1 that never becomes part of the code: a program that is traced again with another value is
+    /// found in the cache.
+    #[must_use]
+    #[track_caller]
+    pub fn opaque(value: T) -> Self {
+        Array::from_var(record::scalar(T::TYPE, value.to_bits(), 1))
+    }
+
+    /// The same values, never part of the code: constants are made values that kernels are given when they run. Evaluates nothing.
+    #[must_use]
+    #[track_caller]
+    pub fn make_opaque(&self) -> Self {
+        match self.var.literal() {
+            Some(bits) => Array::from_var(record::scalar(T::TYPE, bits, self.len())),
+            None => self.clone(),
+        }
+    }
+
+    /// A type and a width, to trace and compile with. It has no value: reading what depends on it is an error.
+    #[must_use]
+    #[track_caller]
+    pub fn placeholder(width: impl Into<Size>) -> Self {
+        Array::from_var(record::placeholder(T::TYPE, width.into().get()))
+    }
+
+    /// Zeros of the same width.
+    #[must_use]
+    #[track_caller]
+    pub fn zeros_like(&self) -> Self {
+        Array::zeros(self.width())
+    }
+
+    /// One value in every lane, of the same width.
+    #[must_use]
+    #[track_caller]
+    pub fn full_like(&self, value: T) -> Self {
+        Array::full(value, self.width())
+    }
+
+    /// Whether the array is a constant that becomes part of the code.
+    #[must_use]
+    pub fn is_literal(&self) -> bool {
+        self.var.op() == Op::Literal
+    }
+
+    /// Whether the elements are known, or lie in memory or are about to.
+    #[must_use]
+    pub fn is_evaluated(&self) -> bool {
+        self.var.is_evaluated()
+    }
+}
+
+impl<T: Number> Array<T> {
+    /// One in every lane.
+    #[must_use]
+    #[track_caller]
+    pub fn ones(width: impl Into<Size>) -> Self {
+        Array::full(T::ONE, width)
+    }
+
+    /// Ones of the same width.
+    #[must_use]
+    #[track_caller]
+    pub fn ones_like(&self) -> Self {
+        Array::ones(self.width())
+    }
+
+    /// 0, 1, 2, … as this element type; small integer types wrap, floats round to nearest.
+    #[must_use]
+    #[track_caller]
+    pub fn arange(width: impl Into<Size>) -> Self {
+        let lanes = record::lane_index(width.into().get());
+        Array::from_var(record::cast(T::TYPE, &lanes))
+    }
+}
+
+impl<T: FloatElement> Array<T> {
+    /// Evenly spaced numbers from `start` to `end`, both included. Of width 1, it is `start`.
+    #[must_use]
+    #[track_caller]
+    pub fn linspace(start: T, end: T, width: impl Into<Size>) -> Self {
+        let width = width.into();
+        let steps = (width.get().max(2) - 1) as f64;
+        let [first, last] = [start, end].map(|bound| super::read::as_f64(T::TYPE, bound.to_bits()));
+        // Halves count lanes in single precision: they cannot tell more than 2048, or 256, of them apart.
+        if matches!(T::TYPE, Type::F16 | Type::BF16) {
+            return line(Array::<f32>::arange(width), first, (last - first) / steps).cast();
+        }
+        line(Array::<T>::arange(width), first, (last - first) / steps)
+    }
+}
+
+#[track_caller]
+fn line<T: FloatElement>(lanes: Array<T>, start: f64, step: f64) -> Array<T> {
+    lanes.mul_add(T::from_f64(step), T::from_f64(start))
+}

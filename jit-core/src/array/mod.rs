@@ -1,0 +1,192 @@
+//! Arrays: typed handles to nodes of the trace.
+//!
+//! Operations on arrays compute nothing; they record. What an array holds is computed when it is read
+//! ([`Array::to_vec`], printing) or when [`crate::eval`] asks for it.
+//!
+//! | part | file |
+//! |---|---|
+//! | element types | [`element`] |
+//! | making arrays | `make` |
+//! | operators, comparison, selection | `operators`, `compare` |
+//! | element-wise functions | `math`, `bits` |
+//! | other lanes: gather, reductions | `lanes` |
+//! | reading back, printing | `read`, `print` |
+
+use std::marker::PhantomData;
+use std::panic::Location;
+
+use half::{bf16, f16};
+use jit_runtime::device::{Device, current_device};
+use jit_runtime::ir::{BinaryOp, CompareOp, UnaryOp};
+
+use crate::trace::{Var, record};
+
+mod bits;
+mod compare;
+pub mod element;
+mod lanes;
+mod make;
+mod math;
+mod operand;
+mod operators;
+mod print;
+mod read;
+mod size;
+
+pub use compare::select;
+pub use element::{Element, FloatElement, Integer, Logic, Number, Signed};
+pub use operand::Operand;
+pub use size::Size;
+
+/// A one-dimensional array of elements of one type.
+///
+/// The handle is small and cheap to clone; clones are the same array. Arrays of width 1 combine with arrays of any width.
+#[repr(transparent)]
+pub struct Array<T: Element> {
+    var: Var,
+    element: PhantomData<T>,
+}
+
+/// An array of `f32`.
+pub type Float = Array<f32>;
+/// An array of `f64`.
+pub type Float64 = Array<f64>;
+/// An array of `f16`.
+pub type Half = Array<f16>;
+/// An array of `bf16`.
+pub type BFloat = Array<bf16>;
+/// An array of `i8`.
+pub type Int8 = Array<i8>;
+/// An array of `i16`.
+pub type Int16 = Array<i16>;
+/// An array of `i32`.
+pub type Int = Array<i32>;
+/// An array of `i64`.
+pub type Int64 = Array<i64>;
+/// An array of `u8`.
+pub type UInt8 = Array<u8>;
+/// An array of `u16`.
+pub type UInt16 = Array<u16>;
+/// An array of `u32`.
+pub type UInt = Array<u32>;
+/// An array of `u64`.
+pub type UInt64 = Array<u64>;
+/// An array of truth values.
+pub type Mask = Array<bool>;
+
+impl<T: Element> Clone for Array<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Array::from_var(self.var.clone())
+    }
+}
+
+impl<T: Element> Array<T> {
+    /// The array that a node of the trace is.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn from_var(var: Var) -> Self {
+        debug_assert_eq!(var.ty(), T::TYPE);
+        Array { var, element: PhantomData }
+    }
+
+    /// The node of the trace.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn var(&self) -> &Var {
+        &self.var
+    }
+
+    /// The node of the trace, to be replaced.
+    #[doc(hidden)]
+    #[inline]
+    pub fn var_mut(&mut self) -> &mut Var {
+        &mut self.var
+    }
+
+    /// The node of the trace.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn into_var(self) -> Var {
+        self.var
+    }
+
+    /// The number of elements. Evaluates nothing.
+    #[inline]
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "an array is no collection; widths are compared")]
+    pub fn len(&self) -> usize {
+        self.var.width()
+    }
+
+    /// The number of elements, to make arrays of the same width.
+    #[inline]
+    #[must_use]
+    pub fn width(&self) -> Size {
+        self.var.width().into()
+    }
+
+    /// Where the array is or will be computed.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        current_device()
+    }
+
+    /// Gives the array a name, which [`crate::whos`], drawings and messages show. Returns the array.
+    #[must_use]
+    pub fn with_label(self, label: impl Into<String>) -> Self {
+        self.var.set_label(label);
+        self
+    }
+
+    /// The value as a constant of derivatives.
+    #[must_use]
+    pub fn detach(&self) -> Self {
+        self.clone()
+    }
+
+    /// Each element converted to another type, as Rust's `as` does it: from float to integer it truncates and saturates, and
+    /// NaN gives 0; integers wrap; to `bool` means “is not zero”.
+    #[must_use]
+    #[track_caller]
+    pub fn cast<U: Element>(&self) -> Array<U> {
+        Array::from_var(record::cast(U::TYPE, &self.var))
+    }
+
+    /// The bits of each element as another type of the same size.
+    #[must_use]
+    #[track_caller]
+    pub fn bitcast<U: Element>(&self) -> Array<U> {
+        const {
+            assert!(T::TYPE.bits() == U::TYPE.bits(), "`bitcast` converts between types of the same size");
+        }
+        Array::from_var(record::bitcast(U::TYPE, &self.var))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn unary(&self, op: UnaryOp) -> Self {
+        Array::from_var(record::unary(op, &self.var))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn binary(&self, op: BinaryOp, other: &Array<T>) -> Self {
+        Array::from_var(record::binary(op, &self.var, &other.var))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn compare(&self, op: CompareOp, other: &Array<T>) -> Mask {
+        Array::from_var(record::compare(op, &self.var, &other.var))
+    }
+
+    /// The line of the program that made the value.
+    #[must_use]
+    pub fn site(&self) -> &'static Location<'static> {
+        self.var.site()
+    }
+}

@@ -1,0 +1,62 @@
+//! What may stand beside an array in an operation.
+
+use half::{bf16, f16};
+
+use super::{Array, Element, FloatElement};
+use crate::trace::record;
+
+/// What operations take beside an array of `T`: another such array, a reference to one, or a number.
+#[diagnostic::on_unimplemented(
+    message = "an array of `{T}` cannot be combined with `{Self}`",
+    label = "expected `Array<{T}>`, `&Array<{T}>` or `{T}`",
+    note = "element types do not convert by themselves: write `.cast::<{T}>()`"
+)]
+pub trait Operand<T: Element> {
+    /// The operand as an array.
+    #[track_caller]
+    fn into_array(self) -> Array<T>;
+}
+
+impl<T: Element> Operand<T> for Array<T> {
+    #[inline]
+    fn into_array(self) -> Array<T> {
+        self
+    }
+}
+
+impl<T: Element> Operand<T> for &Array<T> {
+    #[inline]
+    fn into_array(self) -> Array<T> {
+        self.clone()
+    }
+}
+
+impl<T: Element> Operand<T> for T {
+    #[inline]
+    #[track_caller]
+    fn into_array(self) -> Array<T> {
+        Array::from_var(record::literal(T::TYPE, self.to_bits(), 1))
+    }
+}
+
+impl<T: FloatElement> Operand<T> for i32 {
+    #[inline]
+    #[track_caller]
+    fn into_array(self) -> Array<T> {
+        T::from_f64(f64::from(self)).into_array()
+    }
+}
+
+macro_rules! half_with_f32 {
+    ($($half:ident),*) => {$(
+        impl Operand<$half> for f32 {
+            #[inline]
+            #[track_caller]
+            fn into_array(self) -> Array<$half> {
+                $half::from_f32(self).into_array()
+            }
+        }
+    )*};
+}
+
+half_with_f32!(f16, bf16);

@@ -1,0 +1,71 @@
+//! Reading arrays back.
+
+use std::panic::Location;
+
+use jit_runtime::ir::{Type, scalar};
+use jit_runtime::{Error, ErrorKind};
+
+use super::{Array, Element};
+use crate::schedule;
+
+impl<T: Element> Array<T> {
+    /// The elements. Evaluates the array if that has not been done, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// When the value is known only inside of a traced loop, depends on a placeholder, or its evaluation fails.
+    #[track_caller]
+    pub fn to_vec(&self) -> Result<Vec<T>, Error> {
+        let site = Location::caller();
+        if let Some(bits) = self.var.known_bits() {
+            return Ok(vec![T::from_bits(bits); self.len()]);
+        }
+        schedule::evaluate(&[&self.var], site)?;
+        self.copy(0, self.len())
+    }
+
+    /// The element of an array of width 1. Evaluates the array if that has not been done, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::to_vec`], and when the width is not 1.
+    #[track_caller]
+    pub fn item(&self) -> Result<T, Error> {
+        if self.len() != 1 {
+            let message = format!("an array of width {} is not one item", self.len());
+            let error = Error::new(ErrorKind::InvalidArgument, message).at(Location::caller());
+            return Err(error.with_hint("read one element with `get`, or all with `to_vec`"));
+        }
+        self.get(0)
+    }
+
+    /// One element. Evaluates the array if that has not been done, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::to_vec`], and beyond the end.
+    #[track_caller]
+    pub fn get(&self, index: usize) -> Result<T, Error> {
+        let site = Location::caller();
+        if index >= self.len() {
+            let message = format!("element {index} is outside of an array of width {}", self.len());
+            return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
+        }
+        if let Some(bits) = self.var.known_bits() {
+            return Ok(T::from_bits(bits));
+        }
+        schedule::evaluate(&[&self.var], site)?;
+        Ok(self.copy(index, 1)?[0])
+    }
+
+    /// Some elements of an array that is evaluated.
+    fn copy(&self, first: usize, count: usize) -> Result<Vec<T>, Error> {
+        let buffer = self.var.data().expect("an array that was evaluated lies in memory");
+        T::read(count, |bytes| buffer.read(first * size_of::<T>(), bytes))
+    }
+}
+
+/// The value of a float, exactly.
+pub(crate) fn as_f64(ty: Type, bits: u64) -> f64 {
+    f64::from_bits(scalar::cast(ty, Type::F64, bits))
+}

@@ -1,0 +1,383 @@
+//! Building the kernel of a group.
+//!
+//! Without loops and branches, entries are appended in their order. With them, blocks are emitted depth first, from a list of things to do.
+
+use std::sync::Arc;
+
+use jit_runtime::Error;
+use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, ParamId, RegionId, Type, UnaryOp, Value};
+use jit_runtime::launch::Argument;
+use jit_runtime::memory::Buffer;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::group::{Group, is_leaf};
+use super::order::{Entry, Graph, NONE};
+use super::place::{Placement, TOP, place};
+use crate::trace::op::Op;
+
+/// Memory that kernels of this evaluation write, by entry.
+pub(super) type Outputs = FxHashMap<u32, Arc<Buffer>>;
+
+/// A kernel and what it is launched with.
+pub(super) struct Emitted {
+    pub(super) kernel: Kernel,
+    pub(super) arguments: Vec<Argument>,
+}
+
+struct Emitter<'a, 'e> {
+    graph: &'a Graph<'e>,
+    group: &'a Group,
+    outputs: &'a mut Outputs,
+    placement: Option<Placement>,
+    builder: Builder,
+    arguments: Vec<Argument>,
+    values: Vec<Option<Value>>,
+    /// Parameters for memory that is read, by entry.
+    inputs: Vec<Option<ParamId>>,
+    /// Loops and branches whose regions are built: the finished regions.
+    regions: FxHashMap<u32, SmallVec<[RegionId; 2]>>,
+}
+
+/// Builds the kernel of a group.
+pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> Result<Emitted, Error> {
+    let count = graph.entries.len();
+    let has_control =
+        !graph.controls.is_empty() && group.order.iter().any(|&number| graph.entries[number as usize].control != NONE);
+    let emitter = Emitter {
+        graph,
+        group,
+        outputs,
+        placement: has_control.then(|| place(graph, group)),
+        builder: Builder::new(),
+        arguments: Vec::with_capacity(8),
+        values: vec![None; count],
+        inputs: vec![None; count],
+        regions: FxHashMap::default(),
+    };
+    emitter.run()
+}
+
+/// A step of the emission of nested blocks.
+enum Step {
+    /// The entries of a block from a position on.
+    Block(u32, usize),
+    /// The condition of a loop ends, its body begins.
+    Body(u32),
+    /// The body of a loop ends.
+    EndLoop(u32),
+    /// The first side of a branch ends, the second begins.
+    Otherwise(u32),
+    /// The second side of a branch ends.
+    EndBranch(u32),
+}
+
+impl<'e> Emitter<'_, 'e> {
+    fn run(mut self) -> Result<Emitted, Error> {
+        match self.placement.is_some() {
+            true => self.emit_blocks(),
+            false => self.emit_line(),
+        }
+        for &root in &self.group.roots {
+            self.write(root)?;
+        }
+        Ok(Emitted { kernel: self.builder.finish(), arguments: self.arguments })
+    }
+
+    fn entry(&self, number: u32) -> &Entry<'e> {
+        &self.graph.entries[number as usize]
+    }
+
+    /// Without control flow: leaves are read when they are first used.
+    fn emit_line(&mut self) {
+        for position in 0..self.group.order.len() {
+            let number = self.group.order[position];
+            if !is_leaf(self.graph, self.group, number) {
+                self.emit_value(number, TOP);
+            }
+        }
+    }
+
+    fn emit_blocks(&mut self) {
+        let mut steps = vec![Step::Block(TOP, 0)];
+        while let Some(step) = steps.pop() {
+            match step {
+                Step::Block(block, position) => self.emit_block(block, position, &mut steps),
+                Step::Body(number) => self.begin_body(number, &mut steps),
+                Step::EndLoop(number) => self.end_loop(number),
+                Step::Otherwise(number) => self.begin_otherwise(number, &mut steps),
+                Step::EndBranch(number) => self.end_branch(number),
+            }
+        }
+    }
+
+    /// Emits the entries of a block up to the next loop or branch.
+    fn emit_block(&mut self, block: u32, mut position: usize, steps: &mut Vec<Step>) {
+        while let Some(number) = self.block_entry(block, position) {
+            position += 1;
+            match self.entry(number).op {
+                Op::Loop => {
+                    steps.push(Step::Block(block, position));
+                    return self.begin_loop(number, steps);
+                }
+                Op::Branch => {
+                    steps.push(Step::Block(block, position));
+                    return self.begin_branch(number, steps);
+                }
+                _ => self.emit_value(number, block),
+            }
+        }
+    }
+
+    fn block_entry(&self, block: u32, position: usize) -> Option<u32> {
+        self.placement.as_ref()?.blocks[block as usize].entries.get(position).copied()
+    }
+
+    fn inner(&self, number: u32) -> [u32; 2] {
+        self.placement.as_ref().map_or([TOP; 2], |placement| placement.inner[&number])
+    }
+
+    fn parts(&self, number: u32) -> &'_ [super::order::Part] {
+        &self.graph.controls[self.entry(number).control as usize].parts
+    }
+
+    fn begin_loop(&mut self, number: u32, steps: &mut Vec<Step>) {
+        let types: Vec<Type> = self.parts(number).iter().map(|part| self.entry(part.first).var.ty()).collect();
+        let (region, params) = self.builder.open_region(&types);
+        for (position, value) in params.into_iter().enumerate() {
+            let param = self.parts(number)[position].param;
+            if param != NONE {
+                self.values[param as usize] = Some(value);
+            }
+        }
+        self.regions.insert(number, SmallVec::from_slice(&[region]));
+        steps.push(Step::Body(number));
+        steps.push(Step::Block(self.inner(number)[0], 0));
+    }
+
+    fn begin_body(&mut self, number: u32, steps: &mut Vec<Step>) {
+        let condition = self.graph.controls[self.entry(number).control as usize].condition;
+        let condition = self.value(condition);
+        self.builder.close_region(vec![condition]);
+        self.open_second(number);
+        steps.push(Step::EndLoop(number));
+        steps.push(Step::Block(self.inner(number)[1], 0));
+    }
+
+    fn open_second(&mut self, number: u32) {
+        let (region, _) = self.builder.open_region(&[]);
+        self.regions.entry(number).or_default().push(region);
+    }
+
+    fn end_loop(&mut self, number: u32) {
+        let next = self.values_of(number, |part| part.second);
+        self.builder.close_region(next);
+        let inits = self.values_of(number, |part| part.first);
+        let regions = self.regions[&number].clone();
+        let results = self.builder.loop_(inits, regions[0], regions[1]);
+        self.values[number as usize] = results.first().copied();
+    }
+
+    fn begin_branch(&mut self, number: u32, steps: &mut Vec<Step>) {
+        let (region, _) = self.builder.open_region(&[]);
+        self.regions.insert(number, SmallVec::from_slice(&[region]));
+        steps.push(Step::Otherwise(number));
+        steps.push(Step::Block(self.inner(number)[0], 0));
+    }
+
+    fn begin_otherwise(&mut self, number: u32, steps: &mut Vec<Step>) {
+        let values = self.values_of(number, |part| part.first);
+        self.builder.close_region(values);
+        self.open_second(number);
+        steps.push(Step::EndBranch(number));
+        steps.push(Step::Block(self.inner(number)[1], 0));
+    }
+
+    fn end_branch(&mut self, number: u32) {
+        let values = self.values_of(number, |part| part.second);
+        self.builder.close_region(values);
+        let condition = self.graph.controls[self.entry(number).control as usize].condition;
+        let condition = self.value(condition);
+        let regions = self.regions[&number].clone();
+        let results = self.builder.if_(condition, regions[0], regions[1]);
+        self.values[number as usize] = results.first().copied();
+    }
+
+    fn values_of(&mut self, number: u32, which: impl Fn(&super::order::Part) -> u32) -> Vec<Value> {
+        let entries: SmallVec<[u32; 8]> = self.parts(number).iter().map(which).collect();
+        entries.into_iter().map(|entry| self.value(entry)).collect()
+    }
+
+    /// The value of an entry; a leaf is read here if it has not been before.
+    fn value(&mut self, number: u32) -> Value {
+        if let Some(value) = self.values[number as usize] {
+            return value;
+        }
+        let value = self.leaf(number);
+        self.values[number as usize] = Some(value);
+        value
+    }
+
+    fn emit_value(&mut self, number: u32, block: u32) {
+        if self.values[number as usize].is_none()
+            && let Some(value) = self.compute(number, block)
+        {
+            self.values[number as usize] = Some(value);
+        }
+    }
+
+    /// Reads a value from memory, or gives a known one.
+    fn leaf(&mut self, number: u32) -> Value {
+        let Entry { op, var, .. } = *self.entry(number);
+        match (op, var.known_bits()) {
+            (Op::Literal, Some(bits)) => self.builder.constant(var.ty(), bits),
+            (_, Some(bits)) => {
+                self.arguments.push(Argument::Scalar(bits));
+                let param = self.builder.scalar_param(var.ty());
+                self.builder.scalar(param)
+            }
+            _ => {
+                let param = self.input(number);
+                if var.width() == self.group.lanes {
+                    return self.builder.load(param);
+                }
+                let first = self.builder.constant(Type::U32, 0);
+                self.builder.gather(param, first, None)
+            }
+        }
+    }
+
+    /// The parameter for the memory of an entry.
+    fn input(&mut self, number: u32) -> ParamId {
+        if let Some(param) = self.inputs[number as usize] {
+            return param;
+        }
+        let var = self.entry(number).var;
+        let written = || self.outputs.get(&number).cloned();
+        let buffer = if self.entry(number).is_evaluated { var.data() } else { written() };
+        let buffer = buffer.expect("an entry that is read was written before");
+        self.arguments.push(Argument::Buffer(buffer, var.width()));
+        let param = self.builder.buffer(var.ty(), Access::Read);
+        self.inputs[number as usize] = Some(param);
+        param
+    }
+
+    /// Appends the operation of an entry.
+    fn compute(&mut self, number: u32, block: u32) -> Option<Value> {
+        if is_leaf(self.graph, self.group, number) {
+            return Some(self.leaf(number));
+        }
+        let Entry { op, var, operands: [a, b, c], .. } = *self.entry(number);
+        let value = match op {
+            Op::LaneIndex => self.builder.lane_index(),
+            Op::Broadcast => self.value(a),
+            Op::Param if a == NONE => return None,
+            Op::Param => self.value(a),
+            Op::Cast => {
+                let a = self.value(a);
+                self.builder.cast(var.ty(), a)
+            }
+            Op::Bitcast => {
+                let a = self.value(a);
+                self.builder.bitcast(var.ty(), a)
+            }
+            Op::Unary(op) => {
+                let a = self.value(a);
+                self.builder.unary(op, a)
+            }
+            Op::Binary(op) => self.binary(op, [a, b], block),
+            Op::Fma => {
+                let [a, b, c] = [a, b, c].map(|operand| self.value(operand));
+                self.builder.fma(a, b, c)
+            }
+            Op::Compare(op) => {
+                let [a, b] = [a, b].map(|operand| self.value(operand));
+                self.builder.compare(op, a, b)
+            }
+            Op::Select => {
+                let [mask, a, b] = [a, b, c].map(|operand| self.value(operand));
+                self.builder.select(mask, a, b)
+            }
+            Op::Gather => self.gather([a, b, c], block),
+            Op::LoopResult | Op::BranchResult => self.result(a, var.position())?,
+            // A reduction is what the kernel writes; loops and branches are emitted by their blocks.
+            Op::Reduce(_) | Op::Loop | Op::Branch => return None,
+            Op::Literal | Op::Scalar | Op::Data | Op::Placeholder => self.leaf(number),
+        };
+        Some(value)
+    }
+
+    /// One of the results of a loop or branch, which are consecutive values.
+    fn result(&self, control: u32, position: usize) -> Option<Value> {
+        let first = self.values[control as usize]?;
+        let index = self.parts(control).iter().position(|part| part.position == position)?;
+        Some(Value(first.0 + index as u32))
+    }
+
+    fn binary(&mut self, op: BinaryOp, [a, b]: [u32; 2], block: u32) -> Value {
+        // What the branches around us say about a mask need not be computed again.
+        if op == BinaryOp::And && self.entry(a).var.ty() == Type::Bool {
+            if self.is_implied(a, block) {
+                return self.value(b);
+            }
+            if self.is_implied(b, block) {
+                return self.value(a);
+            }
+        }
+        let [a, b] = [a, b].map(|operand| self.value(operand));
+        self.builder.binary(op, a, b)
+    }
+
+    fn gather(&mut self, [source, index, mask]: [u32; 3], block: u32) -> Value {
+        let param = self.input(source);
+        let index = self.value(index);
+        let mask = (mask != NONE && !self.is_implied(mask, block)).then(|| self.value(mask));
+        self.builder.gather(param, index, mask)
+    }
+
+    /// Whether a mask is true for every lane that takes the branches around a block.
+    fn is_implied(&self, mask: u32, block: u32) -> bool {
+        let Some(placement) = &self.placement else { return false };
+        let mut conjunction = SmallVec::<[u32; 4]>::from_slice(&[mask]);
+        while let Some(mask) = conjunction.pop() {
+            if placement.sides(block).any(|(branch, side)| self.says(branch, side, mask)) {
+                continue;
+            }
+            let entry = self.entry(mask);
+            match entry.op {
+                Op::Binary(BinaryOp::And) if !entry.is_evaluated => conjunction.extend_from_slice(&entry.operands[..2]),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether a mask is what the side of a branch stands for.
+    fn says(&self, branch: u32, side: bool, mask: u32) -> bool {
+        let condition = self.graph.controls[self.entry(branch).control as usize].condition;
+        let is_not =
+            |not: u32, of: u32| self.entry(not).op == Op::Unary(UnaryOp::Not) && self.entry(not).operands[0] == of;
+        if side { mask == condition } else { is_not(mask, condition) || is_not(condition, mask) }
+    }
+
+    /// Writes a root to its memory.
+    fn write(&mut self, root: u32) -> Result<(), Error> {
+        let Entry { op, var, operands, .. } = *self.entry(root);
+        let buffer = Buffer::alloc(var.width() * var.ty().size_bytes())?;
+        self.outputs.insert(root, Arc::clone(&buffer));
+        match op {
+            Op::Reduce(op) => {
+                let value = self.value(operands[0]);
+                let param = self.builder.buffer(var.ty(), Access::Reduce);
+                self.builder.reduce(op, param, value);
+            }
+            _ => {
+                let value = self.value(root);
+                let param = self.builder.buffer(var.ty(), Access::Write);
+                self.builder.store(param, value);
+            }
+        }
+        self.arguments.push(Argument::Buffer(buffer, var.width()));
+        Ok(())
+    }
+}

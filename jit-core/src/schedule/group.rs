@@ -1,0 +1,160 @@
+//! Cutting the graph into kernels.
+//!
+//! What is written to memory is grouped by stage and by the number of lanes; each group is one kernel, which computes what it
+//! needs from memory, so what several kernels need is computed by each of them. What would cost much to compute again
+//! is written by the first kernel that has it and read by the later ones.
+
+use super::order::{Entry, Graph, NONE, uses};
+use crate::trace::op::Op;
+
+/// From this work on, a value that a later kernel needs too is written to memory: the time that writing and
+/// reading take on a machine with little memory bandwidth.
+const EXPENSIVE: u32 = 32;
+
+/// One kernel.
+pub(super) struct Group {
+    pub(super) stage: u32,
+    pub(super) lanes: usize,
+    /// The entries that it writes, in ascending order.
+    pub(super) roots: Vec<u32>,
+    /// The entries that it computes or reads, operands first.
+    pub(super) order: Vec<u32>,
+}
+
+/// The kernels of a graph, in the order in which they run.
+pub(super) fn groups(graph: &mut Graph<'_>) -> Vec<Group> {
+    let mut groups = by_stage_and_lanes(&graph.entries);
+    if let [only] = &mut groups[..] {
+        only.order = (0..graph.entries.len() as u32).collect();
+        return groups;
+    }
+    groups.sort_by_key(|group| group.stage);
+    let added = Cut::new(graph).run(&mut groups);
+    for (number, stage) in added {
+        let entry = &mut graph.entries[number as usize];
+        (entry.is_root, entry.stage) = (true, stage);
+    }
+    groups
+}
+
+fn by_stage_and_lanes(entries: &[Entry<'_>]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::with_capacity(2);
+    for (number, entry) in entries.iter().enumerate() {
+        if !entry.is_root || entry.is_evaluated {
+            continue;
+        }
+        let (stage, lanes) = (entry.stage, entry.lanes(entries));
+        if lanes == 0 {
+            continue;
+        }
+        match groups.iter_mut().find(|group| group.stage == stage && group.lanes == lanes) {
+            Some(group) => group.roots.push(number as u32),
+            None => groups.push(Group { stage, lanes, roots: vec![number as u32], order: Vec::new() }),
+        }
+    }
+    groups
+}
+
+/// Finds what each of several kernels computes.
+struct Cut<'a, 'e> {
+    graph: &'a Graph<'e>,
+    /// For each entry that is written, the stage after which it can be read.
+    written: Vec<u32>,
+    /// For each entry, the first group that computes it.
+    first: Vec<u32>,
+    /// For each entry, the last group that visited it.
+    seen: Vec<u32>,
+    /// Entries that are written because several kernels need them, and the stage of the kernel that does it.
+    added: Vec<(u32, u32)>,
+}
+
+impl<'a, 'e> Cut<'a, 'e> {
+    fn new(graph: &'a Graph<'e>) -> Self {
+        let stage = |entry: &Entry<'_>| if entry.is_root && !entry.is_evaluated { entry.stage } else { NONE };
+        let written = graph.entries.iter().map(stage).collect();
+        let count = graph.entries.len();
+        Cut { graph, written, first: vec![NONE; count], seen: vec![NONE; count], added: Vec::new() }
+    }
+
+    fn run(mut self, groups: &mut [Group]) -> Vec<(u32, u32)> {
+        for current in 0..groups.len() {
+            let roots = groups[current].roots.clone();
+            let mut stack: Vec<(u32, bool)> = roots.into_iter().rev().map(|root| (root, false)).collect();
+            let mut order = Vec::new();
+            while let Some((number, is_done)) = stack.pop() {
+                if is_done {
+                    order.push(number);
+                } else if std::mem::replace(&mut self.seen[number as usize], current as u32) != current as u32 {
+                    stack.push((number, true));
+                    self.visit(groups, current, number, &mut stack);
+                }
+            }
+            groups[current].order = order;
+        }
+        groups.iter_mut().for_each(|group| group.roots.sort_unstable());
+        self.added
+    }
+
+    fn visit(&mut self, groups: &mut [Group], current: usize, number: u32, stack: &mut Vec<(u32, bool)>) {
+        if self.is_read_back(groups[current].stage, number) {
+            return;
+        }
+        let first = self.first[number as usize];
+        if first == NONE {
+            self.first[number as usize] = current as u32;
+        } else if self.is_worth_writing(&groups[first as usize], groups[current].stage, number) {
+            let writer = &mut groups[first as usize];
+            self.written[number as usize] = writer.stage;
+            writer.roots.push(number);
+            self.added.push((number, writer.stage));
+            return;
+        }
+        stack.extend(lane_operands(self.graph, number).rev().map(|operand| (operand, false)));
+    }
+
+    fn is_read_back(&self, stage: u32, number: u32) -> bool {
+        let written = self.written[number as usize];
+        self.graph.entries[number as usize].is_evaluated || (written != NONE && written < stage)
+    }
+
+    /// Whether an earlier kernel should write a value that it computes anyway.
+    fn is_worth_writing(&self, writer: &Group, stage: u32, number: u32) -> bool {
+        let entry = &self.graph.entries[number as usize];
+        let is_value = entry.region.get() == 0 && !matches!(entry.op, Op::Loop | Op::Branch | Op::Param);
+        is_value && writer.stage < stage && writer.lanes == entry.var.width() && self.is_expensive(number)
+    }
+
+    /// Whether the work behind a value, of which every part is counted once, is more than writing and reading it.
+    fn is_expensive(&self, number: u32) -> bool {
+        let mut work = 0;
+        let mut seen = vec![number];
+        let mut next = 0;
+        while next < seen.len() && work < EXPENSIVE {
+            let number = seen[next];
+            next += 1;
+            let entry = &self.graph.entries[number as usize];
+            if entry.is_evaluated {
+                continue;
+            }
+            work += entry.op.weight();
+            for operand in lane_operands(self.graph, number) {
+                if !seen.contains(&operand) {
+                    seen.push(operand);
+                }
+            }
+        }
+        work >= EXPENSIVE
+    }
+}
+
+/// What an entry uses as values of the lane: all but the source of a gather.
+pub(super) fn lane_operands(graph: &Graph<'_>, number: u32) -> impl DoubleEndedIterator<Item = u32> + use<> {
+    let skipped = usize::from(graph.entries[number as usize].op == Op::Gather);
+    uses(graph, number).into_iter().skip(skipped)
+}
+
+/// Whether a kernel reads the value of an entry from memory, or knows it.
+pub(super) fn is_leaf(graph: &Graph<'_>, group: &Group, number: u32) -> bool {
+    let entry = &graph.entries[number as usize];
+    entry.is_evaluated || (entry.is_root && entry.stage < group.stage)
+}

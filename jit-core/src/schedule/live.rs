@@ -1,0 +1,126 @@
+//! Which state of loops, and which results of branches, anything that is wanted depends on.
+//!
+//! A loop's state may only serve itself, or another state that nobody asks for. So the graph is first searched for
+//! what is reached; reaching a result, or the parameter of a state, makes its initial and next value reached. Graphs without
+//! loops and branches skip this.
+
+use std::ptr::NonNull;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::trace::Var;
+use crate::trace::detach::Edges;
+use crate::trace::node::{Extra, Node, flag};
+use crate::trace::op::Op;
+
+/// What the search found.
+#[derive(Default)]
+pub(super) struct Live<'e> {
+    /// For each loop and branch, the positions of state and results that are reached.
+    positions: FxHashMap<NonNull<Node>, Vec<bool>>,
+    /// For each parameter of a loop that was reached, the loop.
+    loops: FxHashMap<NonNull<Node>, &'e Var>,
+}
+
+impl<'e> Live<'e> {
+    /// Searches the graph behind some nodes.
+    pub(super) fn search(edges: &'e Edges, wanted: &[&'e Var]) -> Live<'e> {
+        if wanted.iter().all(|var| var.flags() & flag::CONTROL == 0) {
+            return Live::default();
+        }
+        let mut search = Search { edges, live: Live::default(), seen: FxHashSet::default(), pending: Vec::new() };
+        wanted.iter().for_each(|var| search.reach(var));
+        while let Some(var) = search.pending.pop() {
+            search.visit(var);
+        }
+        search.live
+    }
+
+    /// Whether a state or result of a loop or branch is reached.
+    pub(super) fn is_live(&self, control: &Var, position: usize) -> bool {
+        self.positions.get(&control.address()).is_some_and(|live| live[position])
+    }
+
+    /// The loop of a parameter.
+    pub(super) fn loop_of(&self, param: &Var) -> Option<&'e Var> {
+        self.loops.get(&param.address()).copied()
+    }
+}
+
+struct Search<'e> {
+    edges: &'e Edges,
+    live: Live<'e>,
+    seen: FxHashSet<NonNull<Node>>,
+    pending: Vec<&'e Var>,
+}
+
+impl<'e> Search<'e> {
+    fn reach(&mut self, var: &'e Var) {
+        let has_control = var.flags() & flag::CONTROL != 0 || var.op() == Op::Param || self.is_inside(var);
+        if has_control && !var.is_evaluated() && self.seen.insert(var.address()) {
+            self.pending.push(var);
+        }
+    }
+
+    /// What depends on a loop's parameters must be searched for them.
+    fn is_inside(&self, var: &Var) -> bool {
+        var.region() != crate::trace::region::RegionId::NONE
+    }
+
+    fn visit(&mut self, var: &'e Var) {
+        match var.op() {
+            Op::Param => {
+                if let Some(control) = self.live.loop_of(var) {
+                    self.reach_position(control, var.position());
+                }
+            }
+            Op::LoopResult | Op::BranchResult => {
+                if let Some(control) = self.edges.operand(var, 0) {
+                    self.reach_control(control);
+                    self.reach_position(control, var.position());
+                }
+            }
+            op => (0..op.slots()).for_each(|slot| {
+                if let Some(operand) = self.edges.operand(var, slot) {
+                    self.reach(operand);
+                }
+            }),
+        }
+    }
+
+    fn reach_control(&mut self, control: &'e Var) {
+        if self.live.positions.contains_key(&control.address()) {
+            return;
+        }
+        let (condition, positions) = match control.extra() {
+            Some(Extra::Loop(extra)) => {
+                for state in &extra.states {
+                    self.live.loops.insert(state.param.address(), control);
+                }
+                (&extra.condition, extra.states.len())
+            }
+            Some(Extra::Branch(extra)) => (&extra.condition, extra.results.len()),
+            None => return,
+        };
+        self.live.positions.insert(control.address(), vec![false; positions]);
+        self.reach(condition);
+    }
+
+    fn reach_position(&mut self, control: &'e Var, position: usize) {
+        let Some(live) = self.live.positions.get_mut(&control.address()) else { return };
+        if std::mem::replace(&mut live[position], true) {
+            return;
+        }
+        match control.extra() {
+            Some(Extra::Loop(extra)) => {
+                let state = &extra.states[position];
+                self.reach(&state.init);
+                if let Some(next) = &state.next {
+                    self.reach(next);
+                }
+            }
+            Some(Extra::Branch(extra)) => extra.results[position].iter().for_each(|value| self.reach(value)),
+            None => {}
+        }
+    }
+}

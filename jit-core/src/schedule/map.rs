@@ -1,0 +1,92 @@
+//! A map from nodes to numbers that is emptied without being touched, kept by each thread from one evaluation to the next.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use crate::trace::node::Node;
+
+#[derive(Clone, Copy)]
+struct Slot {
+    key: usize,
+    epoch: u32,
+    value: u32,
+}
+
+/// From nodes to numbers: open addressing, linear probing.
+pub(super) struct NodeMap {
+    slots: Vec<Slot>,
+    epoch: u32,
+    len: usize,
+}
+
+thread_local! {
+    static SPARE: Cell<Option<NodeMap>> = const { Cell::new(None) };
+}
+
+const SMALLEST: usize = 256;
+/// A map that grew beyond this is not kept.
+const LARGEST_KEPT: usize = 1 << 16;
+
+impl NodeMap {
+    /// An empty map.
+    pub(super) fn take() -> NodeMap {
+        let spare = SPARE.try_with(Cell::take).ok().flatten();
+        let mut map = spare.unwrap_or_else(|| NodeMap { slots: empty(SMALLEST), epoch: 0, len: 0 });
+        map.len = 0;
+        map.epoch = map.epoch.wrapping_add(1);
+        if map.epoch == 0 {
+            map = NodeMap { slots: empty(SMALLEST), epoch: 1, len: 0 };
+        }
+        map
+    }
+
+    /// Keeps the memory for the thread's next map.
+    pub(super) fn give_back(self) {
+        if self.slots.len() <= LARGEST_KEPT {
+            let _ = SPARE.try_with(|spare| spare.set(Some(self)));
+        }
+    }
+
+    #[inline]
+    fn find(&self, key: usize) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(20) as usize & mask;
+        while self.slots[at].epoch == self.epoch && self.slots[at].key != key {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// The number of a node.
+    #[inline]
+    pub(super) fn get(&self, node: NonNull<Node>) -> Option<u32> {
+        let slot = &self.slots[self.find(node.addr().get())];
+        (slot.epoch == self.epoch).then_some(slot.value)
+    }
+
+    /// Sets the number of a node.
+    #[inline]
+    pub(super) fn insert(&mut self, node: NonNull<Node>, value: u32) {
+        if self.len * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let key = node.addr().get();
+        let at = self.find(key);
+        self.len += usize::from(self.slots[at].epoch != self.epoch);
+        self.slots[at] = Slot { key, epoch: self.epoch, value };
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = empty(self.slots.len() * 4);
+        let slots = std::mem::replace(&mut self.slots, larger);
+        for slot in slots.into_iter().filter(|slot| slot.epoch == self.epoch) {
+            let at = self.find(slot.key);
+            self.slots[at] = slot;
+        }
+    }
+}
+
+fn empty(len: usize) -> Vec<Slot> {
+    vec![Slot { key: 0, epoch: 0, value: 0 }; len]
+}

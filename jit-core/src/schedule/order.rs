@@ -1,0 +1,344 @@
+//! The graph behind the wanted values, in an order in which operands come first.
+//!
+//! The walk keeps its own stack, so the depth of a graph is limited by memory alone. Each node becomes an [`Entry`], whose
+//! operands are earlier entries; loops and branches become [`Control`]s beside them. The order depends on the shape of the
+//! graph and nothing else: no addresses, no times.
+
+use jit_runtime::{Error, ErrorKind};
+use smallvec::SmallVec;
+
+use super::live::Live;
+use super::map::NodeMap;
+use crate::trace::Var;
+use crate::trace::detach::Edges;
+use crate::trace::misuse::Misuse;
+use crate::trace::node::Extra;
+use crate::trace::op::Op;
+use crate::trace::region::RegionId;
+
+/// No entry.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// One node.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'e> {
+    pub(super) var: &'e Var,
+    pub(super) op: Op,
+    /// The entries of the operands. A loop's or branch's result has its control's entry; the parameter of a state that the
+    /// loop does not change has the initial value's.
+    pub(super) operands: [u32; 3],
+    /// How many kernels, one after another, must have run before the value can be computed.
+    pub(super) stage: u32,
+    /// For loops and branches, their number among the controls.
+    pub(super) control: u32,
+    /// The innermost loop whose state the value depends on, invariants not counted.
+    pub(super) region: RegionId,
+    /// The value lies in memory already, or is known.
+    pub(super) is_evaluated: bool,
+    /// The value is to be written to memory.
+    pub(super) is_root: bool,
+}
+
+impl Entry<'_> {
+    /// How many lanes compute the value.
+    pub(super) fn lanes(&self, entries: &[Entry<'_>]) -> usize {
+        match self.op {
+            Op::Reduce(_) => entries[self.operands[0] as usize].var.width(),
+            _ => self.var.width(),
+        }
+    }
+}
+
+/// What a loop or branch is made of.
+pub(super) struct Control<'e> {
+    pub(super) extra: &'e Extra,
+    pub(super) condition: u32,
+    pub(super) parts: Vec<Part>,
+}
+
+/// A state of a loop, or a result of a branch, that something depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    /// Its position in the extra.
+    pub(super) position: usize,
+    /// The parameter; for branches none.
+    pub(super) param: u32,
+    /// Before the loop; the value of the first side.
+    pub(super) first: u32,
+    /// After the body; the value of the second side.
+    pub(super) second: u32,
+}
+
+/// The graph in order.
+pub(super) struct Graph<'e> {
+    pub(super) entries: Vec<Entry<'e>>,
+    pub(super) controls: Vec<Control<'e>>,
+}
+
+/// A node that waits for its operands.
+struct Frame<'e> {
+    var: &'e Var,
+    next_child: u32,
+}
+
+struct Walk<'e> {
+    edges: &'e Edges,
+    live: Live<'e>,
+    graph: Graph<'e>,
+    numbers: NodeMap,
+    stack: Vec<Frame<'e>>,
+    placeholder: Option<&'e Var>,
+}
+
+impl<'e> Graph<'e> {
+    /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted values, reductions, and
+    /// sources of gathers.
+    pub(super) fn of(edges: &'e Edges, wanted: &[&'e Var]) -> Result<Graph<'e>, Error> {
+        let live = Live::search(edges, wanted);
+        let graph = Graph { entries: Vec::with_capacity(64), controls: Vec::new() };
+        let stack = Vec::with_capacity(32);
+        let mut walk = Walk { edges, live, graph, numbers: NodeMap::take(), stack, placeholder: None };
+        for var in wanted {
+            let number = walk.run(var);
+            walk.graph.entries[number as usize].is_root = true;
+        }
+        walk.numbers.give_back();
+        match walk.placeholder {
+            None => Ok(walk.graph),
+            Some(placeholder) => Err(no_value(placeholder)),
+        }
+    }
+}
+
+fn no_value(placeholder: &Var) -> Error {
+    let text = format!("a placeholder of {} elements has no value to compute with", placeholder.width());
+    Error::new(ErrorKind::NotEvaluated, text)
+        .at(placeholder.site())
+        .with_hint("placeholders are for tracing and compiling; evaluate a program with arrays that have values")
+}
+
+/// What a value that lives in a loop only was asked for.
+pub(super) fn only_inside(var: &Var) -> Error {
+    let text =
+        Misuse::new("a value that is computed inside of a traced loop cannot be read there", var.site()).into_text();
+    Error::new(ErrorKind::NotEvaluated, text)
+        .with_hint("its lanes are known only when the kernel runs: make the loop's condition a `bool` of the host, or read the value after the loop")
+}
+
+impl<'e> Walk<'e> {
+    /// Visits what is behind a node; gives its entry.
+    fn run(&mut self, var: &'e Var) -> u32 {
+        self.visit(var);
+        while let Some(frame) = self.stack.last_mut() {
+            let (var, child) = (frame.var, frame.next_child);
+            frame.next_child += 1;
+            match self.child(var, child) {
+                Child::Node(child) => self.visit(child),
+                Child::None => {}
+                Child::End => {
+                    self.stack.pop();
+                    self.finish(var);
+                }
+            }
+        }
+        self.number(var)
+    }
+
+    fn number(&self, var: &Var) -> u32 {
+        self.numbers.get(var.address()).unwrap_or(NONE)
+    }
+
+    /// Finishes a leaf at once, and puts any other node that is new on the stack.
+    #[inline]
+    fn visit(&mut self, var: &'e Var) {
+        if self.numbers.get(var.address()).is_some() {
+            return;
+        }
+        let op = var.op();
+        if var.is_evaluated() {
+            self.push(var, true, [NONE; 3], 0, RegionId::NONE, NONE);
+        } else if op == Op::LaneIndex {
+            self.push(var, false, [NONE; 3], 0, RegionId::NONE, NONE);
+        } else if matches!(op, Op::Placeholder | Op::Data) {
+            self.placeholder.get_or_insert(var);
+            self.push(var, false, [NONE; 3], 0, RegionId::NONE, NONE);
+        } else {
+            self.stack.push(Frame { var, next_child: 0 });
+        }
+    }
+
+    /// The operands of a node, one after another.
+    #[inline]
+    fn child(&self, var: &'e Var, index: u32) -> Child<'e> {
+        match var.op() {
+            Op::Loop | Op::Branch => self.child_of_control(var, index),
+            Op::Param => match (index, self.unchanged_state(var)) {
+                (0, Some(init)) => Child::Node(init),
+                _ => Child::End,
+            },
+            op if (index as usize) < op.slots() => {
+                self.edges.operand(var, index as usize).map_or(Child::None, Child::Node)
+            }
+            _ => Child::End,
+        }
+    }
+
+    fn child_of_control(&self, var: &'e Var, index: u32) -> Child<'e> {
+        let (position, half) = ((index as usize).wrapping_sub(1) / 2, index % 2);
+        let child = match var.extra() {
+            Some(Extra::Loop(extra)) if index == 0 => Some(&extra.condition),
+            Some(Extra::Branch(extra)) if index == 0 => Some(&extra.condition),
+            Some(Extra::Loop(extra)) => match extra.states.get(position) {
+                None => return Child::End,
+                Some(state) if !self.live.is_live(var, position) || state.next.is_none() => None,
+                Some(state) if half == 1 => Some(&state.init),
+                Some(state) => state.next.as_ref(),
+            },
+            Some(Extra::Branch(extra)) => match extra.results.get(position) {
+                None => return Child::End,
+                Some(_) if !self.live.is_live(var, position) => None,
+                Some([first, second]) => Some(if half == 1 { first } else { second }),
+            },
+            None => return Child::End,
+        };
+        child.map_or(Child::None, Child::Node)
+    }
+
+    /// The initial value of a state that its loop does not change.
+    fn unchanged_state(&self, param: &Var) -> Option<&'e Var> {
+        match self.live.loop_of(param)?.extra()? {
+            Extra::Loop(extra) => {
+                let state = &extra.states[param.position()];
+                state.next.is_none().then_some(&state.init)
+            }
+            Extra::Branch(_) => None,
+        }
+    }
+
+    /// Makes the entry of a node whose operands have theirs.
+    fn finish(&mut self, var: &'e Var) {
+        match var.op() {
+            Op::Loop | Op::Branch => self.finish_control(var),
+            Op::Param => self.finish_param(var),
+            op => self.finish_plain(var, op),
+        }
+    }
+
+    #[inline]
+    fn finish_plain(&mut self, var: &'e Var, op: Op) {
+        let mut operands = [NONE; 3];
+        let mut stage = 0;
+        let mut region = if var.is_pinned() { var.region() } else { RegionId::NONE };
+        for (slot, number) in operands.iter_mut().enumerate().take(op.slots()) {
+            let Some(operand) = self.edges.operand(var, slot) else { continue };
+            *number = self.number(operand);
+            let entry = &mut self.graph.entries[*number as usize];
+            let is_source = op == Op::Gather && slot == 0 && !entry.is_evaluated;
+            entry.is_root |= is_source;
+            let is_later = is_source || (matches!(entry.op, Op::Reduce(_)) && !entry.is_evaluated);
+            stage = stage.max(entry.stage + u32::from(is_later));
+            region = region.max(entry.region);
+        }
+        let number = self.push(var, false, operands, stage, region, NONE);
+        self.graph.entries[number as usize].is_root = matches!(op, Op::Reduce(_));
+    }
+
+    fn finish_param(&mut self, var: &'e Var) {
+        match self.unchanged_state(var) {
+            Some(init) => {
+                let number = self.number(init);
+                let Entry { stage, region, .. } = self.graph.entries[number as usize];
+                self.push(var, false, [number, NONE, NONE], stage + self.is_later(number), region, NONE);
+            }
+            None => {
+                self.push(var, false, [NONE; 3], 0, var.region(), NONE);
+            }
+        }
+    }
+
+    /// 1 if a value is there only after the kernel that computes it.
+    fn is_later(&self, number: u32) -> u32 {
+        let entry = &self.graph.entries[number as usize];
+        u32::from(matches!(entry.op, Op::Reduce(_)) && !entry.is_evaluated)
+    }
+
+    fn finish_control(&mut self, var: &'e Var) {
+        let Some(extra) = var.extra() else { return };
+        let (condition, parts) = self.parts_of(var, extra);
+        let used = parts.iter().flat_map(|part| [part.first, part.second]).chain([condition]);
+        let mut stage = 0;
+        let mut region = RegionId::NONE;
+        for number in used {
+            let entry = &self.graph.entries[number as usize];
+            stage = stage.max(entry.stage + self.is_later(number));
+            region = region.max(entry.region);
+        }
+        // What is inside of a loop depends on the loop; what the loop itself depends on was written down with it.
+        if matches!(extra, Extra::Loop(_)) {
+            region = var.region();
+        }
+        let control = self.graph.controls.len() as u32;
+        self.graph.controls.push(Control { extra, condition, parts });
+        self.push(var, false, [NONE; 3], stage, region, control);
+    }
+
+    fn parts_of(&self, var: &Var, extra: &Extra) -> (u32, Vec<Part>) {
+        let is_live = |position: &usize| self.live.is_live(var, *position);
+        match extra {
+            Extra::Loop(extra) => {
+                let live = (0..extra.states.len()).filter(is_live);
+                let parts = live.filter_map(|position| {
+                    let state = &extra.states[position];
+                    let second = self.number(state.next.as_ref()?);
+                    let (param, first) = (self.number(&state.param), self.number(&state.init));
+                    Some(Part { position, param, first, second })
+                });
+                (self.number(&extra.condition), parts.collect())
+            }
+            Extra::Branch(extra) => {
+                let live = (0..extra.results.len()).filter(is_live);
+                let parts = live.map(|position| {
+                    let [first, second] = extra.results[position].each_ref().map(|value| self.number(value));
+                    Part { position, param: NONE, first, second }
+                });
+                (self.number(&extra.condition), parts.collect())
+            }
+        }
+    }
+
+    #[inline]
+    fn push(
+        &mut self,
+        var: &'e Var,
+        is_evaluated: bool,
+        operands: [u32; 3],
+        stage: u32,
+        region: RegionId,
+        control: u32,
+    ) -> u32 {
+        let number = self.graph.entries.len() as u32;
+        self.numbers.insert(var.address(), number);
+        let op = var.op();
+        self.graph.entries.push(Entry { var, op, operands, stage, control, region, is_evaluated, is_root: false });
+        number
+    }
+}
+
+enum Child<'e> {
+    Node(&'e Var),
+    /// An operand that is not there or not needed.
+    None,
+    End,
+}
+
+/// Every entry that an entry uses, in the order of the walk.
+pub(super) fn uses(graph: &Graph<'_>, number: u32) -> SmallVec<[u32; 8]> {
+    let entry = &graph.entries[number as usize];
+    let mut used: SmallVec<[u32; 8]> = entry.operands.iter().copied().filter(|&operand| operand != NONE).collect();
+    if entry.control != NONE {
+        let control = &graph.controls[entry.control as usize];
+        used.push(control.condition);
+        used.extend(control.parts.iter().flat_map(|part| [part.first, part.second]));
+    }
+    used
+}

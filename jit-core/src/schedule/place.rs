@@ -1,0 +1,153 @@
+//! Where each value of a kernel is computed: which loop or branch, if any, it stands in.
+//!
+//! The graph says what depends on what, not where it stands. Every value is placed as late as its uses allow, inside of a branch if only
+//! that side needs it, and from there moved out of every loop that it does not depend on (C. Click, *Global Code Motion, Global Value
+//! Numbering*, PLDI 1995). What was recorded to run only under a loop's condition stays inside of it.
+
+use rustc_hash::FxHashMap;
+
+use super::group::{Group, is_leaf};
+use super::order::{Graph, NONE};
+use crate::trace::node::Extra;
+use crate::trace::op::Op;
+use crate::trace::region::RegionId;
+
+/// The block that stands in no loop or branch.
+pub(super) const TOP: u32 = 0;
+
+/// A list of instructions that run one after another.
+pub(super) struct Block {
+    pub(super) parent: u32,
+    depth: u32,
+    loop_depth: u32,
+    /// The branch whose first or second side the block is.
+    pub(super) side: Option<(u32, bool)>,
+    /// The entries, operands first.
+    pub(super) entries: Vec<u32>,
+}
+
+/// The blocks of a kernel, as a tree.
+pub(super) struct Placement {
+    pub(super) blocks: Vec<Block>,
+    /// For each loop or branch of the kernel, by its entry, its two blocks: condition and body, or the two sides.
+    pub(super) inner: FxHashMap<u32, [u32; 2]>,
+}
+
+struct Placing<'a, 'e> {
+    graph: &'a Graph<'e>,
+    group: &'a Group,
+    placement: Placement,
+    /// For each entry, the innermost block that contains all its uses so far.
+    latest: Vec<u32>,
+    /// The block of the condition of each loop: the outermost in which its state is known.
+    loops: FxHashMap<RegionId, u32>,
+}
+
+/// Places the entries of a kernel.
+pub(super) fn place(graph: &Graph<'_>, group: &Group) -> Placement {
+    let top = Block { parent: TOP, depth: 0, loop_depth: 0, side: None, entries: Vec::new() };
+    let placement = Placement { blocks: vec![top], inner: FxHashMap::default() };
+    let latest = vec![NONE; graph.entries.len()];
+    let mut placing = Placing { graph, group, placement, latest, loops: FxHashMap::default() };
+    group.roots.iter().for_each(|&root| placing.latest[root as usize] = TOP);
+    for &number in group.order.iter().rev() {
+        placing.place(number);
+    }
+    let mut placement = placing.placement;
+    placement.blocks.iter_mut().for_each(|block| block.entries.reverse());
+    placement
+}
+
+impl Placing<'_, '_> {
+    fn place(&mut self, number: u32) {
+        let latest = self.latest[number as usize];
+        if latest == NONE {
+            return;
+        }
+        let entry = self.graph.entries[number as usize];
+        let earliest = self.loops.get(&entry.region).copied().unwrap_or(TOP);
+        let block = self.leave_loops(latest, earliest);
+        self.placement.blocks[block as usize].entries.push(number);
+        if is_leaf(self.graph, self.group, number) {
+            return;
+        }
+        if entry.control != NONE {
+            self.place_control(number, block);
+            return;
+        }
+        let skipped = usize::from(entry.op == Op::Gather);
+        for operand in entry.operands.into_iter().skip(skipped).filter(|&operand| operand != NONE) {
+            self.use_in(block, operand);
+        }
+    }
+
+    /// The block between two, one containing the other, that is in the fewest loops; the innermost of those.
+    fn leave_loops(&self, latest: u32, earliest: u32) -> u32 {
+        let loop_depth = |block: u32| self.placement.blocks[block as usize].loop_depth;
+        let (mut best, mut block) = (latest, latest);
+        while block != earliest && block != TOP {
+            block = self.placement.blocks[block as usize].parent;
+            if loop_depth(block) < loop_depth(best) {
+                best = block;
+            }
+        }
+        best
+    }
+
+    fn place_control(&mut self, number: u32, block: u32) {
+        let control = &self.graph.controls[self.graph.entries[number as usize].control as usize];
+        let (condition, first) = match control.extra {
+            Extra::Loop(extra) => {
+                let condition = self.open(block, 1, None);
+                let body = self.open(condition, 0, None);
+                self.loops.insert(extra.id, condition);
+                self.placement.inner.insert(number, [condition, body]);
+                control.parts.iter().for_each(|part| self.use_in(body, part.second));
+                (condition, block)
+            }
+            Extra::Branch(_) => {
+                let sides = [true, false].map(|side| self.open(block, 0, Some((number, side))));
+                self.placement.inner.insert(number, sides);
+                control.parts.iter().for_each(|part| self.use_in(sides[1], part.second));
+                (block, sides[0])
+            }
+        };
+        control.parts.iter().for_each(|part| self.use_in(first, part.first));
+        self.use_in(condition, control.condition);
+    }
+
+    fn open(&mut self, parent: u32, loops: u32, side: Option<(u32, bool)>) -> u32 {
+        let Block { depth, loop_depth, .. } = self.placement.blocks[parent as usize];
+        let block = Block { parent, depth: depth + 1, loop_depth: loop_depth + loops, side, entries: Vec::new() };
+        self.placement.blocks.push(block);
+        self.placement.blocks.len() as u32 - 1
+    }
+
+    /// Notes that a value is used in a block.
+    fn use_in(&mut self, block: u32, operand: u32) {
+        let latest = self.latest[operand as usize];
+        self.latest[operand as usize] = if latest == NONE { block } else { self.common(latest, block) };
+    }
+
+    /// The innermost block that contains both.
+    fn common(&self, mut a: u32, mut b: u32) -> u32 {
+        let block = |number: u32| &self.placement.blocks[number as usize];
+        while a != b {
+            if block(a).depth >= block(b).depth {
+                a = block(a).parent;
+            } else {
+                b = block(b).parent;
+            }
+        }
+        a
+    }
+}
+
+impl Placement {
+    /// The branches' sides around a block, the innermost first.
+    pub(super) fn sides(&self, block: u32) -> impl Iterator<Item = (u32, bool)> {
+        let around =
+            std::iter::successors(Some(block), |&block| (block != TOP).then(|| self.blocks[block as usize].parent));
+        around.filter_map(|block| self.blocks[block as usize].side)
+    }
+}

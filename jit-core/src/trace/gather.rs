@@ -1,0 +1,245 @@
+//! Recording a gather: reading the element of another lane.
+//!
+//! A source in memory is read there. A source that is a small expression need not go through memory: the expression is
+//! recorded again, with the index in the place of the lane's number and gathers in the place of loads. Otherwise the
+//! scheduler has the source written by an earlier kernel.
+
+use std::panic::Location;
+use std::ptr::NonNull;
+
+use jit_runtime::ir::{Type, scalar};
+use rustc_hash::FxHashMap;
+
+use super::misuse::Misuse;
+use super::node::{Node, Var, flag};
+use super::op::Op;
+use super::region::{self, RegionId};
+use super::{detach, record};
+
+/// The largest expression that is computed at the index in place of being written to memory, in nodes.
+const MAX_NODES: usize = 200;
+/// The most work that is done again in each iteration of a loop, to save a read from memory.
+const MAX_LOOP_COST: u32 = 12;
+
+/// The elements of a source at an index where a mask holds, zero elsewhere.
+#[track_caller]
+pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
+    let width = record::common_width([Some(index), mask, None]) as usize;
+    let mask = mask.filter(|mask| mask.literal() != Some(1));
+    if width == 0 || mask.is_some_and(|mask| mask.literal() == Some(0)) {
+        return record::literal(source.ty(), 0, width);
+    }
+    check_source(source);
+    if let Some(value) = uniform_value(source) {
+        return masked(&value, mask, width);
+    }
+    check_index(source, index, mask);
+    if width == source.width() && is_lane_index(index) {
+        return masked(source, mask, width);
+    }
+    let at = Position::new(source, index, mask);
+    match at.substitute(source) {
+        Some(value) => masked(&value, mask, width),
+        None => at.read(source),
+    }
+}
+
+/// Where to read, and on which lanes.
+struct Position {
+    index: Var,
+    /// Lanes that touch memory: those that are asked for and reach the code.
+    mask: Option<Var>,
+    /// The loop body that the reading must not leave: lanes that do not enter it need not have a valid index.
+    pinned: RegionId,
+}
+
+impl Position {
+    #[track_caller]
+    fn new(source: &Var, index: &Var, mask: Option<&Var>) -> Self {
+        let in_range = index.literal().is_some_and(|index| (index as usize) < source.width());
+        let around = if in_range { None } else { region::current_mask() };
+        let mask = match (mask, around) {
+            (Some(mask), Some(around)) => Some(record::and(&around, mask)),
+            (Some(mask), None) => Some(mask.clone()),
+            (None, around) => around,
+        };
+        let pinned = if in_range { RegionId::NONE } else { region::innermost_body() };
+        Position { index: index.clone(), mask: mask.filter(|mask| mask.literal() != Some(1)), pinned }
+    }
+
+    /// Reads from memory.
+    #[track_caller]
+    fn read(&self, source: &Var) -> Var {
+        let flags = if self.pinned == RegionId::NONE { 0 } else { flag::PINNED };
+        record::gather_node(source, &self.index, self.mask.as_ref(), flags, self.pinned)
+    }
+
+    /// The source's expression at the index, if that is cheaper than memory.
+    #[track_caller]
+    fn substitute(&self, source: &Var) -> Option<Var> {
+        let is_repeated = region::innermost_loop() != RegionId::NONE;
+        if source.is_evaluated() || source.flags() & flag::CONTROL != 0 {
+            return None;
+        }
+        if is_repeated && source.cost() > MAX_LOOP_COST {
+            return None;
+        }
+        let edges = detach::read();
+        let value = Substitution { at: self, done: FxHashMap::default() }.run(source);
+        drop(edges);
+        value
+    }
+}
+
+/// An expression that is being recorded again at another lane.
+struct Substitution<'a> {
+    at: &'a Position,
+    done: FxHashMap<NonNull<Node>, Var>,
+}
+
+impl Substitution<'_> {
+    #[track_caller]
+    fn run(mut self, source: &Var) -> Option<Var> {
+        let mut pending = vec![source.clone()];
+        while let Some(var) = pending.last() {
+            if self.done.contains_key(&var.address()) {
+                pending.pop();
+                continue;
+            }
+            let missing = self.missing_operands(var);
+            if missing.is_empty() {
+                let var = var.clone();
+                let value = self.rebuild(&var)?;
+                self.done.insert(var.address(), value);
+                pending.pop();
+            } else {
+                pending.extend(missing);
+            }
+            if self.done.len() + pending.len() > MAX_NODES {
+                return None;
+            }
+        }
+        self.done.remove(&source.address())
+    }
+
+    /// The operands that must be recorded first.
+    fn missing_operands(&self, var: &Var) -> Vec<Var> {
+        if is_leaf(var) {
+            return Vec::new();
+        }
+        // The source of a gather is no value of the lane.
+        let first = usize::from(var.op() == Op::Gather);
+        let operands = (first..var.op().slots()).filter_map(|slot| var.operand(slot));
+        operands.filter(|operand| !self.done.contains_key(&operand.address())).collect()
+    }
+
+    /// The node at the other lane, from operands at the other lane.
+    #[track_caller]
+    fn rebuild(&self, var: &Var) -> Option<Var> {
+        if var.width() == 1 && !matches!(var.op(), Op::LaneIndex) {
+            return Some(var.clone());
+        }
+        if let Some(value) = uniform_value(var) {
+            return Some(value);
+        }
+        if is_leaf(var) {
+            return match var.op() {
+                Op::LaneIndex => Some(record::cast(Type::U32, &self.at.index)),
+                _ if var.has_data() || var.op() == Op::Placeholder => Some(self.at.read(var)),
+                _ => None,
+            };
+        }
+        let value = |slot: usize| Some(self.done[&var.operand(slot)?.address()].clone());
+        match var.op() {
+            Op::Broadcast => value(0),
+            Op::Cast => Some(record::cast(var.ty(), &value(0)?)),
+            Op::Bitcast => Some(record::bitcast(var.ty(), &value(0)?)),
+            Op::Unary(op) => Some(record::unary(op, &value(0)?)),
+            Op::Binary(op) => Some(record::binary(op, &value(0)?, &value(1)?)),
+            Op::Compare(op) => Some(record::compare(op, &value(0)?, &value(1)?)),
+            Op::Fma => Some(record::fma(&value(0)?, &value(1)?, &value(2)?)),
+            Op::Select => Some(record::select(&value(0)?, &value(1)?, &value(2)?)),
+            Op::Gather => self.nested_gather(var, value(1)?, value(2)),
+            _ => None,
+        }
+    }
+
+    /// A gather at an index that was itself computed for the other lane.
+    #[track_caller]
+    fn nested_gather(&self, var: &Var, index: Var, mask: Option<Var>) -> Option<Var> {
+        let source = var.operand(0)?;
+        let mask = match (mask, &self.at.mask) {
+            (Some(mask), Some(outer)) => Some(record::and(outer, &mask)),
+            (mask, outer) => mask.or_else(|| outer.clone()),
+        };
+        Some(Position { index, mask, pinned: self.at.pinned }.read(&source))
+    }
+}
+
+/// Whether a node has no operands that the substitution looks at.
+fn is_leaf(var: &Var) -> bool {
+    var.width() == 1 || var.has_data() || var.op().slots() == 0 || matches!(var.op(), Op::Reduce(_))
+}
+
+/// The value that is the same in every lane of a source, of width 1.
+#[track_caller]
+fn uniform_value(source: &Var) -> Option<Var> {
+    match source.op() {
+        _ if source.width() == 1 => Some(source.clone()),
+        Op::Literal => Some(record::literal(source.ty(), source.known_bits()?, 1)),
+        Op::Scalar => Some(record::scalar(source.ty(), source.known_bits()?, 1)),
+        Op::Broadcast => source.operand(0),
+        _ => None,
+    }
+}
+
+fn is_lane_index(index: &Var) -> bool {
+    match index.op() {
+        Op::LaneIndex => true,
+        // Wide enough for every lane.
+        Op::Cast if index.ty().size_bytes() >= 4 => {
+            index.operand(0).is_some_and(|operand| operand.op() == Op::LaneIndex)
+        }
+        _ => false,
+    }
+}
+
+/// The value where the mask holds, zero elsewhere.
+#[track_caller]
+fn masked(value: &Var, mask: Option<&Var>, width: usize) -> Var {
+    let value = match mask {
+        Some(mask) => record::select(mask, value, &record::literal(value.ty(), 0, 1)),
+        None => value.clone(),
+    };
+    record::broadcast(&value, width)
+}
+
+#[track_caller]
+fn check_source(source: &Var) {
+    let site = Location::caller();
+    if source.width() == 0 {
+        Misuse::new("an array without elements cannot be gathered from", site).value("the array", source).panic();
+    }
+    if source.width() == 1 || source.region() == RegionId::NONE {
+        return;
+    }
+    region::check(source, site);
+    let mut misuse =
+        Misuse::new("the state of a traced loop cannot be gathered from", site).value("the source", source);
+    if let Some(begin) = region::site_of(source.region()) {
+        misuse = misuse.place("the loop begins", begin);
+    }
+    misuse.hint("lanes run a traced loop independently; gather from an array that was made before the loop").panic()
+}
+
+/// What is known about the index while recording.
+#[track_caller]
+fn check_index(source: &Var, index: &Var, mask: Option<&Var>) {
+    let Some(bits) = index.literal() else { return };
+    let position = scalar::cast(index.ty(), Type::I64, bits) as i64;
+    let is_outside = position < 0 || position as u64 >= source.width() as u64;
+    if is_outside && mask.is_none() && region::current_mask().is_none() {
+        let what = format!("element {position} is outside of an array of width {}", source.width());
+        Misuse::new(what, Location::caller()).value("the array", source).value("the index", index).panic();
+    }
+}

@@ -1,0 +1,105 @@
+//! Recording a reduction.
+
+use std::panic::Location;
+
+use jit_runtime::ir::{ReduceOp, Type, UnaryOp, scalar};
+
+use super::misuse::Misuse;
+use super::node::Var;
+use super::record;
+use super::region::{self, RegionId};
+
+/// All lanes combined into one value of width 1.
+#[track_caller]
+pub(crate) fn reduce(op: ReduceOp, a: &Var) -> Var {
+    refuse_inside_of_loops(a);
+    if a.width() == 0 {
+        return record::literal(a.ty(), scalar::identity(op, a.ty()), 1);
+    }
+    if a.width() == 1 {
+        return a.clone();
+    }
+    if let Some(folded) = repeated(op, a) {
+        return folded;
+    }
+    match (op, a.ty()) {
+        (ReduceOp::Add | ReduceOp::Mul, Type::F16 | Type::BF16) => {
+            let wide = record::reduce_node(op, &record::cast(Type::F32, a));
+            record::cast(a.ty(), &wide)
+        }
+        _ => record::reduce_node(op, a),
+    }
+}
+
+/// The sum in the precision in which it is made: halves in `f32`.
+#[track_caller]
+pub(crate) fn sum_wide(a: &Var) -> Var {
+    match a.ty() {
+        Type::F16 | Type::BF16 => reduce(ReduceOp::Add, &record::cast(Type::F32, a)),
+        _ => reduce(ReduceOp::Add, a),
+    }
+}
+
+/// The reduction of one value in every lane, where it is exact.
+#[track_caller]
+fn repeated(op: ReduceOp, a: &Var) -> Option<Var> {
+    let bits = a.literal()?;
+    let width = a.width() as u64;
+    let folded = match op {
+        ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or => bits,
+        // Wrapping, as the sum of the lanes would.
+        ReduceOp::Add if a.ty().is_integer() => bits.wrapping_mul(width),
+        ReduceOp::Add if is_exact_multiple(a.ty(), bits, width) => {
+            let count = scalar::cast(Type::U64, a.ty(), width);
+            scalar::binary(jit_runtime::ir::BinaryOp::Mul, a.ty(), bits, count)
+        }
+        ReduceOp::Mul if a.ty().is_integer() => wrapping_power(bits, width),
+        _ => return None,
+    };
+    Some(record::literal(a.ty(), folded, 1))
+}
+
+/// Every partial sum of the float is exact, so that the order of the sum and the number of roundings do not matter.
+fn is_exact_multiple(ty: Type, bits: u64, width: u64) -> bool {
+    let (significand, value) = match ty {
+        Type::F32 => (24, f64::from(f32::from_bits(bits as u32))),
+        Type::F64 => (53, f64::from_bits(bits)),
+        _ => return false,
+    };
+    let whole = scalar::binary(jit_runtime::ir::BinaryOp::Min, Type::F64, value.abs().to_bits(), 1e9_f64.to_bits());
+    let magnitude = f64::from_bits(whole);
+    let is_whole = f64::from_bits(scalar::unary(UnaryOp::Trunc, Type::F64, magnitude.to_bits())) == magnitude;
+    // A sum of zeros is +0 by definition.
+    is_whole
+        && value != 0.0
+        && magnitude < 1e9
+        && magnitude * (width as f64) < f64::from(1u32 << (significand.min(31) - 1))
+}
+
+fn wrapping_power(base: u64, mut exponent: u64) -> u64 {
+    let (mut power, mut square) = (1u64, base);
+    while exponent != 0 {
+        if exponent & 1 == 1 {
+            power = power.wrapping_mul(square);
+        }
+        square = square.wrapping_mul(square);
+        exponent >>= 1;
+    }
+    power
+}
+
+/// A reduction looks at all lanes, but the lanes of a loop are in different iterations.
+#[track_caller]
+fn refuse_inside_of_loops(a: &Var) {
+    if a.region() == RegionId::NONE {
+        return;
+    }
+    let site = Location::caller();
+    region::check(a, site);
+    let mut misuse =
+        Misuse::new("the state of a traced loop cannot be reduced over its lanes", site).value("the value", a);
+    if let Some(begin) = region::site_of(a.region()) {
+        misuse = misuse.place("the loop begins", begin);
+    }
+    misuse.hint("lanes run a traced loop independently: reduce before or after it").panic()
+}

@@ -37,7 +37,7 @@ impl Options {
         Options {
             operations: 40,
             structured: false,
-            transcendental: false,
+            transcendental: true,
             indexed_memory: false,
             reductions: false,
             width: None,

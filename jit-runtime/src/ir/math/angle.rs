@@ -1,0 +1,262 @@
+//! Reduction of an angle to [-π/4, π/4] and a quadrant.
+//!
+//! Moderate angles: π/2 in three parts, whose multiples are taken off by fused steps (W. J. Cody and W. Waite, "Software Manual
+//! for the Elementary Functions", 1980). Huge angles: as many digits of 2/π as the exponent asks for, multiplied in fixed
+//! point (M. Payne and R. Hanek, "Radian Reduction for Trigonometric Functions", SIGNUM Newsletter 18, 1983). The
+//! constants of the first in `f32`, and the shape of the second, are Norbert Juffa's.
+
+use super::Arithmetic;
+use crate::ir::op::{BinaryOp, CompareOp, UnaryOp};
+use crate::ir::types::Type;
+
+/// A reduced angle: `remainder + tail + quadrant * π/2`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Angle<V> {
+    /// `f32` or `f64`, in [-π/4, π/4].
+    pub(super) remainder: V,
+    /// What rounding left over of the remainder, in `f64`; the remainder itself, and not used, in `f32`.
+    pub(super) tail: V,
+    /// An unsigned integer of the same size, of which the low two bits count.
+    pub(super) quadrant: V,
+}
+
+/// Angles beyond are huge in `f32`.
+const HUGE_F32: f64 = 71_476.0625;
+
+/// Angles beyond are huge in `f64`: 2^26, so that multiples of the leading part of π/2 cancel without loss.
+const HUGE_F64: f64 = 67_108_864.0;
+
+/// Reduces an `f32`.
+pub(super) fn reduce_f32<A: Arithmetic>(m: &mut A, x: A::Value, may_be_huge: bool) -> Angle<A::Value> {
+    let rounder = m.like(x, 12_582_912.0);
+    let sum = m.fma_by(x, 6.366_197_47e-1, rounder);
+    let n = m.sub(sum, rounder);
+    let mut remainder = x;
+    for part in [1.570_796_01, 3.139_164_73e-7, 5.390_302_53e-15] {
+        remainder = m.fma_by(n, -part, remainder);
+    }
+    let quadrant = m.bitcast(Type::U32, sum);
+    if !may_be_huge {
+        return Angle { remainder, tail: remainder, quadrant };
+    }
+    let is_huge = is_huge(m, x, HUGE_F32);
+    let [remainder, quadrant] = m.rarely(is_huge, |m| reduce_huge_f32(m, x), [remainder, quadrant]);
+    Angle { remainder, tail: remainder, quadrant }
+}
+
+/// Reduces an `f64`.
+pub(super) fn reduce_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> Angle<A::Value> {
+    let rounder = m.like(x, 6_755_399_441_055_744.0);
+    let sum = m.fma_by(x, std::f64::consts::FRAC_2_PI, rounder);
+    let n = m.sub(sum, rounder);
+    let exact = m.fma_by(n, -HALF_PI[0], x);
+    let remainder = m.fma_by(n, -HALF_PI[1], exact);
+    let tail = m.sub(exact, remainder);
+    let tail = m.fma_by(n, -HALF_PI[1], tail);
+    let tail = m.fma_by(n, -HALF_PI[2], tail);
+    let quadrant = m.bitcast(Type::U64, sum);
+    let is_huge = is_huge(m, x, HUGE_F64);
+    let [remainder, tail, quadrant] = m.rarely(is_huge, |m| reduce_huge_f64(m, x), [remainder, tail, quadrant]);
+    Angle { remainder, tail, quadrant }
+}
+
+/// Infinities and NaN are not huge: the moderate way makes NaN of them.
+fn is_huge<A: Arithmetic>(m: &mut A, x: A::Value, limit: f64) -> A::Value {
+    let size = m.unary(UnaryOp::Abs, x);
+    let is_large = m.compare_with(CompareOp::Gt, size, limit);
+    let is_finite = m.compare_with(CompareOp::Lt, size, f64::INFINITY);
+    m.binary(BinaryOp::And, is_large, is_finite)
+}
+
+/// Four neighbouring words of a table that starts with a zero word, from an index below `1 << levels` on.
+///
+/// There is no table in memory: for each bit of the index the candidates move up by that many words or not.
+fn window<A: Arithmetic>(m: &mut A, index: A::Value, levels: u32, words: &[u64]) -> [A::Value; 4] {
+    let ty = m.ty(index);
+    let zero = m.constant(ty, 0);
+    let mut candidates = vec![zero];
+    candidates.extend(words.iter().map(|&word| m.constant(ty, word)));
+    for level in (0..levels).rev() {
+        let step = 1 << level;
+        let bit = m.with(BinaryOp::And, index, step as u64);
+        let moves = m.compare(CompareOp::Ne, bit, zero);
+        let at = |position: usize| candidates.get(position).copied().unwrap_or(zero);
+        let pairs: Vec<_> = (0..step + 3).map(|position| (at(position + step), at(position))).collect();
+        candidates = pairs.into_iter().map(|(moved, kept)| m.select(moves, moved, kept)).collect();
+    }
+    [candidates[0], candidates[1], candidates[2], candidates[3]]
+}
+
+/// Three words, moved up by a number of bits below their size, into the lowest of which move bits of a fourth.
+fn shift_words<A: Arithmetic>(m: &mut A, words: [A::Value; 4], count: A::Value) -> [A::Value; 3] {
+    let ty = m.ty(count);
+    let width = m.constant(ty, ty.bits().into());
+    let rest = m.sub(width, count);
+    [0, 1, 2].map(|word: usize| {
+        let high = m.binary(BinaryOp::Shl, words[word], count);
+        // Shifting by the whole width gives zero.
+        let low = m.binary(BinaryOp::Shr, words[word + 1], rest);
+        m.binary(BinaryOp::Or, high, low)
+    })
+}
+
+/// The mantissa of a float with its leading one as the highest bit, and 2/π times two to its exponent: as three words.
+fn mantissa_and_digits<A: Arithmetic>(m: &mut A, x: A::Value, format: &Format) -> (A::Value, [A::Value; 3]) {
+    let bits = m.bitcast(format.bits, x);
+    let width = u64::from(format.bits.bits());
+    let mantissa = m.with(BinaryOp::Shl, bits, width - 1 - format.mantissa_bits);
+    let mantissa = m.with(BinaryOp::Or, mantissa, 1 << (width - 1));
+    let exponent = m.with(BinaryOp::Shr, bits, format.mantissa_bits);
+    let exponent = m.with(BinaryOp::And, exponent, format.exponent_mask);
+    let exponent = m.with(BinaryOp::Sub, exponent, format.bias);
+    let index = m.with(BinaryOp::Shr, exponent, width.trailing_zeros().into());
+    let words = window(m, index, format.levels, format.words);
+    let count = m.with(BinaryOp::And, exponent, width - 1);
+    (mantissa, shift_words(m, words, count))
+}
+
+struct Format {
+    bits: Type,
+    mantissa_bits: u64,
+    exponent_mask: u64,
+    /// The exponent field of floats in [½, 1).
+    bias: u64,
+    /// Bits of an index into the words.
+    levels: u32,
+    words: &'static [u64],
+}
+
+const F32: Format =
+    Format { bits: Type::U32, mantissa_bits: 23, exponent_mask: 0xff, bias: 126, levels: 3, words: &WORDS_32 };
+const F64: Format =
+    Format { bits: Type::U64, mantissa_bits: 52, exponent_mask: 0x7ff, bias: 1022, levels: 5, words: &WORDS_64 };
+
+/// Splits a fixed-point number, whose highest two bits are whole, into the nearest whole number and a signed rest.
+fn split_fixed<A: Arithmetic>(m: &mut A, product: A::Value) -> (A::Value, A::Value) {
+    let half = m.with(BinaryOp::Add, product, 1 << 61);
+    let quadrant = m.with(BinaryOp::Shr, half, 62);
+    let whole = m.with(BinaryOp::Shl, quadrant, 62);
+    (quadrant, m.sub(product, whole))
+}
+
+/// Takes over the sign of the angle: of the remainder parts and of the quadrant.
+fn mirror<A: Arithmetic>(m: &mut A, x: A::Value, quadrant: A::Value) -> (A::Value, A::Value) {
+    let is_negative = m.compare_with(CompareOp::Lt, x, 0.0);
+    let mirrored = m.unary(UnaryOp::Neg, quadrant);
+    (is_negative, m.select(is_negative, mirrored, quadrant))
+}
+
+fn negate_where<A: Arithmetic>(m: &mut A, mask: A::Value, a: A::Value) -> A::Value {
+    let negative = m.unary(UnaryOp::Neg, a);
+    m.select(mask, negative, a)
+}
+
+fn reduce_huge_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 2] {
+    let (mantissa, digits) = mantissa_and_digits(m, x, &F32);
+    // The product in fixed point, 2 bits before the point and 62 behind it; what lies above drops out.
+    let mantissa = m.cast(Type::U64, mantissa);
+    let [high, middle, low] = digits.map(|word| {
+        let word = m.cast(Type::U64, word);
+        m.mul(mantissa, word)
+    });
+    let low = m.with(BinaryOp::Shr, low, 32);
+    let high = m.with(BinaryOp::Shl, high, 32);
+    let product = m.add(middle, low);
+    let product = m.add(product, high);
+    let (quadrant, rest) = split_fixed(m, product);
+    let rest = m.bitcast(Type::I64, rest);
+    let rest = m.cast(Type::F64, rest);
+    let factor = m.like(rest, std::f64::consts::FRAC_PI_2 / (1u64 << 62) as f64);
+    let remainder = m.mul(rest, factor);
+    let remainder = m.cast(Type::F32, remainder);
+    let quadrant = m.cast(Type::U32, quadrant);
+    let (is_negative, quadrant) = mirror(m, x, quadrant);
+    [negate_where(m, is_negative, remainder), quadrant]
+}
+
+fn reduce_huge_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 3] {
+    let (mantissa, digits) = mantissa_and_digits(m, x, &F64);
+    // The product in fixed point, 2 bits before the point and 126 behind it, as two words.
+    let [high_part, middle_part, _] = digits.map(|word| m.mul(mantissa, word));
+    let [_, middle_carry, low_carry] = digits.map(|word| m.binary(BinaryOp::MulHi, mantissa, word));
+    let low = m.add(middle_part, low_carry);
+    let carries = m.compare(CompareOp::Lt, low, middle_part);
+    let carry = m.cast(Type::U64, carries);
+    let high = m.add(high_part, middle_carry);
+    let high = m.add(high, carry);
+    let (quadrant, rest) = split_fixed(m, high);
+    let (is_below, high, low) = absolute(m, rest, low);
+    let (remainder, tail) = fixed_to_radians(m, high, low);
+    let (is_negative, quadrant) = mirror(m, x, quadrant);
+    let flips = m.binary(BinaryOp::Xor, is_below, is_negative);
+    [negate_where(m, flips, remainder), negate_where(m, flips, tail), quadrant]
+}
+
+/// Whether a two-word number is negative, and its absolute value.
+fn absolute<A: Arithmetic>(m: &mut A, high: A::Value, low: A::Value) -> (A::Value, A::Value, A::Value) {
+    let zero = m.constant(Type::U64, 0);
+    let sign = m.with(BinaryOp::Shr, high, 63);
+    let is_negative = m.compare(CompareOp::Ne, sign, zero);
+    let negative_low = m.unary(UnaryOp::Neg, low);
+    let is_zero = m.compare(CompareOp::Eq, low, zero);
+    let carry = m.cast(Type::U64, is_zero);
+    let complement = m.unary(UnaryOp::Not, high);
+    let negative_high = m.add(complement, carry);
+    (is_negative, m.select(is_negative, negative_high, high), m.select(is_negative, negative_low, low))
+}
+
+/// π/2 times a positive two-word number with 126 bits behind the point, as a float and what rounding left over.
+fn fixed_to_radians<A: Arithmetic>(m: &mut A, high: A::Value, low: A::Value) -> (A::Value, A::Value) {
+    // No f64 is so near a multiple of π/2 that the high word is zero, so its highest 64 bits from the first one on are enough.
+    let zeros = m.unary(UnaryOp::LeadingZeros, high);
+    let [word, _, _] = shift_words(m, [high, low, low, low], zeros);
+    let leading = m.with(BinaryOp::And, word, !0x7ff);
+    let trailing = m.with(BinaryOp::And, word, 0x7ff);
+    // 2^(-62 - zeros), which both words are multiples of.
+    let exponent = m.constant(Type::U64, 1023 - 62);
+    let exponent = m.sub(exponent, zeros);
+    let unit = m.with(BinaryOp::Shl, exponent, 52);
+    let unit = m.bitcast(Type::F64, unit);
+    let [leading, trailing] = [leading, trailing].map(|part| {
+        let part = m.cast(Type::F64, part);
+        m.mul(part, unit)
+    });
+    let factor = m.like(leading, HALF_PI[0]);
+    let product = m.mul(leading, factor);
+    let negative = m.unary(UnaryOp::Neg, product);
+    let tail = m.fma(leading, factor, negative);
+    let tail = m.fma_by(leading, HALF_PI[1], tail);
+    let tail = m.fma_by(trailing, HALF_PI[0], tail);
+    let remainder = m.add(product, tail);
+    let lost = m.sub(product, remainder);
+    (remainder, m.add(lost, tail))
+}
+
+/// π/2 in three parts, each the nearest `f64` to what the ones before leave over.
+const HALF_PI: [f64; 3] = [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
+
+/// The digits of 2/π with two zero bits before them, so that products have two bits before the point.
+const WORDS_32: [u64; 7] = [0x28be_60db, 0x9391_054a, 0x7f09_d5f4, 0x7d4d_3770, 0x36d8_a566, 0x4f10_e410, 0x7f94_58ea];
+
+/// The same for `f64`.
+const WORDS_64: [u64; 19] = [
+    0x28be_60db_9391_054a,
+    0x7f09_d5f4_7d4d_3770,
+    0x36d8_a566_4f10_e410,
+    0x7f94_58ea_f7ae_f158,
+    0x6dc9_1b8e_9093_74b8,
+    0x0192_4bba_8274_6487,
+    0x3f87_7ac7_2c4a_69cf,
+    0xba20_8d7d_4bae_d121,
+    0x3a67_1c09_ad17_df90,
+    0x4e64_758e_60d4_ce7d,
+    0x2721_17e2_ef7e_4a0e,
+    0xc7fe_25ff_f781_6603,
+    0xfbcb_c462_d682_9b47,
+    0xdb4d_9fb3_c9f2_c26d,
+    0xd3d1_8fd9_a797_fa8b,
+    0x5d49_eeb1_faf9_7c5e,
+    0xcf41_ce7d_e294_a4ba,
+    0x9afe_d7ec_47e3_5742,
+    0x1580_cc11_bf1e_daea,
+];

@@ -1,0 +1,93 @@
+//! The expansions run on carriers, for constant folding and the interpreter.
+
+use super::{Arithmetic, expand};
+use crate::ir::op::{BinaryOp, CompareOp, UnaryOp};
+use crate::ir::scalar::{self, UnaryFn};
+use crate::ir::types::Type;
+
+/// A transcendental function of one value of a float type: the bits that a kernel computes.
+#[must_use]
+pub fn evaluate(op: UnaryOp, ty: Type, bits: u64) -> u64 {
+    expand(&mut Carriers, op, (ty, bits)).1
+}
+
+/// [`evaluate`] as a function of the carrier alone, where the type is a float.
+#[must_use]
+pub fn function(op: UnaryOp, ty: Type) -> Option<UnaryFn> {
+    macro_rules! table {
+        ($($op:ident),*; $types:tt) => {
+            match op {
+                $(UnaryOp::$op => table!(@ $op $types),)*
+                _ => None,
+            }
+        };
+        (@ $op:ident ($($ty:ident),*)) => {
+            match ty {
+                $(Type::$ty => Some(|a| evaluate(UnaryOp::$op, Type::$ty, a)),)*
+                _ => None,
+            }
+        };
+    }
+    table!(Exp, Exp2, Ln, Log2, Sin, Cos; (F16, BF16, F32, F64))
+}
+
+/// Arithmetic on carriers with their types.
+struct Carriers;
+
+impl Arithmetic for Carriers {
+    type Value = (Type, u64);
+
+    #[inline]
+    fn ty(&self, a: Self::Value) -> Type {
+        a.0
+    }
+
+    #[inline]
+    fn constant(&mut self, ty: Type, bits: u64) -> Self::Value {
+        (ty, bits)
+    }
+
+    #[inline]
+    fn unary(&mut self, op: UnaryOp, a: Self::Value) -> Self::Value {
+        (a.0, scalar::unary(op, a.0, a.1))
+    }
+
+    #[inline]
+    fn binary(&mut self, op: BinaryOp, a: Self::Value, b: Self::Value) -> Self::Value {
+        (a.0, scalar::binary(op, a.0, a.1, b.1))
+    }
+
+    #[inline]
+    fn fma(&mut self, a: Self::Value, b: Self::Value, c: Self::Value) -> Self::Value {
+        (a.0, scalar::fma(a.0, a.1, b.1, c.1))
+    }
+
+    #[inline]
+    fn compare(&mut self, op: CompareOp, a: Self::Value, b: Self::Value) -> Self::Value {
+        (Type::Bool, u64::from(scalar::compare(op, a.0, a.1, b.1)))
+    }
+
+    #[inline]
+    fn select(&mut self, mask: Self::Value, a: Self::Value, b: Self::Value) -> Self::Value {
+        if mask.1 != 0 { a } else { b }
+    }
+
+    #[inline]
+    fn cast(&mut self, ty: Type, a: Self::Value) -> Self::Value {
+        (ty, scalar::cast(a.0, ty, a.1))
+    }
+
+    #[inline]
+    fn bitcast(&mut self, ty: Type, a: Self::Value) -> Self::Value {
+        (ty, scalar::bitcast(ty, a.1))
+    }
+
+    fn rarely<const N: usize>(
+        &mut self,
+        mask: Self::Value,
+        rare: impl FnOnce(&mut Self) -> [Self::Value; N],
+        otherwise: [Self::Value; N],
+    ) -> [Self::Value; N] {
+        if mask.1 != 0 { rare(self) } else { otherwise }
+    }
+}

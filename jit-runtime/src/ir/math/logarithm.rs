@@ -1,0 +1,173 @@
+//! `ln` and `log2`.
+//!
+//! The argument is m·2^k with m near 1, and the logarithm k·log 2 + log m. In `f32` the polynomial of `ln` is Norbert Juffa's (max
+//! 0.851 ulp), that of `log2` a near-minimax fit of this project whose leading terms are carried in two parts. In `f64`
+//! the method and coefficients are those of FreeBSD's msun `e_log.c` and `e_log2.c` (Sun Microsystems, 1993).
+
+use super::Arithmetic;
+use crate::ir::op::{BinaryOp, CompareOp};
+use crate::ir::types::Type;
+
+/// The natural logarithm.
+pub(super) fn ln<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let result = if m.ty(x) == Type::F32 { ln_f32(m, x) } else { ln_f64(m, x) };
+    finish(m, x, result)
+}
+
+/// The logarithm to base 2.
+pub(super) fn log2<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let result = if m.ty(x) == Type::F32 { log2_f32(m, x) } else { log2_f64(m, x) };
+    finish(m, x, result)
+}
+
+/// Puts in the results for zero, negative and infinite arguments and NaN.
+fn finish<A: Arithmetic>(m: &mut A, x: A::Value, result: A::Value) -> A::Value {
+    let is_finite = m.compare_with(CompareOp::Lt, x, f64::INFINITY);
+    let result = m.select(is_finite, result, x);
+    let is_zero = m.compare_with(CompareOp::Eq, x, 0.0);
+    let (infinity, nan) = (m.like(x, f64::NEG_INFINITY), m.like(x, f64::NAN));
+    let outside = m.select(is_zero, infinity, nan);
+    let is_positive = m.compare_with(CompareOp::Gt, x, 0.0);
+    m.select(is_positive, result, outside)
+}
+
+/// A subnormal is made normal; returns the float and one of two constants, the latter for the subnormal.
+fn normalize<A: Arithmetic>(m: &mut A, x: A::Value, least: f64, factor: f64, k: [f64; 2]) -> (A::Value, A::Value) {
+    let is_small = m.compare_with(CompareOp::Lt, x, least);
+    let factor = m.like(x, factor);
+    let large = m.mul(x, factor);
+    let k = k.map(|k| m.like(x, k));
+    (m.select(is_small, large, x), m.select(is_small, k[1], k[0]))
+}
+
+/// k and m - 1 for the `f32` m·2^k, with m in [2/3, 4/3].
+fn split_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Value, A::Value) {
+    let (x, k) = normalize(m, x, f32::MIN_POSITIVE.into(), 8_388_608.0, [0.0, -23.0]);
+    let bits = m.bitcast(Type::I32, x);
+    let distance = m.with(BinaryOp::Sub, bits, 0x3f2a_aaab);
+    let exponent = m.with(BinaryOp::And, distance, 0xff80_0000);
+    let mantissa = m.sub(bits, exponent);
+    let mantissa = m.bitcast(Type::F32, mantissa);
+    let one = m.number(Type::F32, 1.0);
+    // The exponent still stands above the mantissa bits, which the factor takes off.
+    let exponent = m.cast(Type::F32, exponent);
+    (m.fma_by(exponent, 1.0 / 8_388_608.0, k), m.sub(mantissa, one))
+}
+
+fn ln_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let (k, f) = split_f32(m, x);
+    let s = m.mul(f, f);
+    // Two chains, for the even and the odd coefficients, are shorter than one.
+    let even = m.horner(s, &[-0.130_310_059, -0.121_484_190, -0.166_846_052, -0.249_996_200]);
+    let odd = m.horner(s, &[0.140_869_141, 0.139_814_854, 0.200_120_345]);
+    let mut r = m.fma(odd, f, even);
+    for coefficient in [0.333_331_972, -0.5] {
+        let coefficient = m.like(f, coefficient);
+        r = m.fma(r, f, coefficient);
+    }
+    let r = m.fma(r, s, f);
+    m.fma_by(k, 0.693_147_182, r)
+}
+
+fn log2_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let (k, f) = split_f32(m, x);
+    let s = m.mul(f, f);
+    let tail = m.horner(
+        f,
+        &[
+            -0.181_494_578_719_139_1,
+            0.202_046_111_226_081_85,
+            -0.176_856_786_012_649_54,
+            0.201_992_109_417_915_34,
+            -0.240_565_583_109_855_65,
+            0.288_694_381_713_867_2,
+            -0.360_673_010_349_273_7,
+            0.480_896_532_535_553,
+            -0.721_347_510_814_666_7,
+        ],
+    );
+    // f / ln 2 in two parts, added to k without loss: the sum and what rounding it left over.
+    let leading = 1.442_695_021_629_333_5;
+    let sum = m.fma_by(f, leading, k);
+    let rest = m.sub(k, sum);
+    let rest = m.fma_by(f, leading, rest);
+    let rest = m.fma_by(f, 1.925_963_033_500_011e-8, rest);
+    let rest = m.fma(s, tail, rest);
+    m.add(sum, rest)
+}
+
+/// Parts of `f64` logarithms: k, and for f = m - 1 with m in [√½, √2): f, f²/2, and ln m - f + f²/2.
+struct Parts<V> {
+    k: V,
+    f: V,
+    half_square: V,
+    rest: V,
+}
+
+fn parts_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> Parts<A::Value> {
+    const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
+    const ONE: u64 = 0x3ff0_0000_0000_0000;
+    // The exponent becomes a float by standing in the low bits of 2^52.
+    const SHIFT: f64 = 4_503_599_627_370_496.0;
+    let bias = SHIFT + 1023.0;
+    let (x, bias) = normalize(m, x, f64::MIN_POSITIVE, 18_014_398_509_481_984.0, [bias, bias + 54.0]);
+    let bits = m.bitcast(Type::U64, x);
+    let distance = m.with(BinaryOp::Add, bits, ONE - ROOT);
+    let exponent = m.with(BinaryOp::Shr, distance, 52);
+    let shifted = m.with(BinaryOp::Or, exponent, SHIFT.to_bits());
+    let shifted = m.bitcast(Type::F64, shifted);
+    let k = m.sub(shifted, bias);
+    let mantissa = m.with(BinaryOp::And, distance, (1 << 52) - 1);
+    let mantissa = m.with(BinaryOp::Add, mantissa, ROOT);
+    let mantissa = m.bitcast(Type::F64, mantissa);
+    let (one, two, half) = (m.like(mantissa, 1.0), m.like(mantissa, 2.0), m.like(mantissa, 0.5));
+    let f = m.sub(mantissa, one);
+    let half_f = m.mul(half, f);
+    let half_square = m.mul(half_f, f);
+    let sum = m.add(two, f);
+    let s = m.binary(BinaryOp::Div, f, sum);
+    let z = m.mul(s, s);
+    let w = m.mul(z, z);
+    let even = m.horner(w, &[1.531_383_769_920_937_3e-1, 2.222_219_843_214_978_4e-1, 3.999_999_999_940_942e-1]);
+    let odd = m.horner(
+        w,
+        &[1.479_819_860_511_658_6e-1, 1.818_357_216_161_805e-1, 2.857_142_874_366_239e-1, 6.666_666_666_666_735e-1],
+    );
+    let odd = m.mul(z, odd);
+    let series = m.fma(w, even, odd);
+    let series = m.add(half_square, series);
+    let rest = m.mul(s, series);
+    Parts { k, f, half_square, rest }
+}
+
+fn ln_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let Parts { k, f, half_square, rest } = parts_f64(m, x);
+    let rest = m.fma_by(k, 1.908_214_929_270_587_7e-10, rest);
+    let rest = m.sub(rest, half_square);
+    let sum = m.add(rest, f);
+    m.fma_by(k, 6.931_471_803_691_238e-1, sum)
+}
+
+fn log2_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let Parts { k, f, half_square, rest } = parts_f64(m, x);
+    // ln m as a short high part, so that its product with a short factor is exact, and a low part.
+    let high = m.sub(f, half_square);
+    let bits = m.bitcast(Type::U64, high);
+    let bits = m.with(BinaryOp::And, bits, 0xffff_ffff_0000_0000);
+    let high = m.bitcast(Type::F64, bits);
+    let low = m.sub(f, high);
+    let low = m.sub(low, half_square);
+    let low = m.add(low, rest);
+    let (leading, trailing) = (1.442_695_040_721_446_3, 1.675_171_316_488_651_2e-10);
+    let factor = m.like(f, leading);
+    let product = m.mul(high, factor);
+    let both = m.add(low, high);
+    let factor = m.like(f, trailing);
+    let small = m.mul(both, factor);
+    let small = m.fma_by(low, leading, small);
+    let sum = m.add(k, product);
+    let lost = m.sub(k, sum);
+    let lost = m.add(lost, product);
+    let small = m.add(small, lost);
+    m.add(small, sum)
+}

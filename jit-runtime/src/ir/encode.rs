@@ -250,17 +250,17 @@ impl Reader<'_> {
         (0..count).map(|_| each(self)).collect()
     }
 
-    fn from_table<T: Copy>(&mut self, table: &[T], what: &'static str) -> Read<T> {
+    fn in_table<T: Copy>(&mut self, table: &[T], what: &'static str) -> Read<T> {
         let byte = self.byte()?;
         table.get(usize::from(byte)).copied().map_or_else(|| self.invalid(byte.into(), what), Ok)
     }
 
     fn ty(&mut self) -> Read<Type> {
-        self.from_table(&Type::ALL, "type")
+        self.in_table(&Type::ALL, "type")
     }
 
     fn reduce_op(&mut self) -> Read<ReduceOp> {
-        self.from_table(ReduceOp::ALL, "reduction")
+        self.in_table(ReduceOp::ALL, "reduction")
     }
 
     fn value(&mut self) -> Read<Value> {
@@ -307,12 +307,10 @@ impl Reader<'_> {
             tag::CONST => Op::Const(self.ty()?, self.number()?),
             tag::LANE_INDEX => Op::LaneIndex,
             tag::SCALAR => Op::Scalar(self.param_id()?),
-            tag::UNARY => Op::Unary(self.from_table(UnaryOp::ALL, "unary operation")?, self.value()?),
-            tag::BINARY => {
-                Op::Binary(self.from_table(BinaryOp::ALL, "binary operation")?, self.value()?, self.value()?)
-            }
+            tag::UNARY => Op::Unary(self.in_table(UnaryOp::ALL, "unary operation")?, self.value()?),
+            tag::BINARY => Op::Binary(self.in_table(BinaryOp::ALL, "binary operation")?, self.value()?, self.value()?),
             tag::FMA => Op::Fma(self.value()?, self.value()?, self.value()?),
-            tag::COMPARE => Op::Compare(self.from_table(CompareOp::ALL, "comparison")?, self.value()?, self.value()?),
+            tag::COMPARE => Op::Compare(self.in_table(CompareOp::ALL, "comparison")?, self.value()?, self.value()?),
             tag::SELECT => Op::Select(self.value()?, self.value()?, self.value()?),
             tag::CAST => Op::Cast(self.ty()?, self.value()?),
             tag::BITCAST => Op::Bitcast(self.ty()?, self.value()?),

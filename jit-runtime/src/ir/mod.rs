@@ -65,6 +65,7 @@ pub mod kernel;
 pub mod math;
 pub mod op;
 pub mod parse;
+pub mod passes;
 pub mod print;
 #[doc(hidden)]
 pub mod random;

@@ -1,0 +1,200 @@
+//! Removes what no one sees: instructions, loop state, results of branches, and loops and branches themselves.
+//!
+//! A loop that only computes values no one uses is removed too: whether it would end is not observable.
+
+use super::rewrite::{Rewrite, Rewriter, rewrite};
+use crate::ir::kernel::{Inst, Kernel, RegionId, TOP, Value};
+use crate::ir::op::Op;
+
+/// Runs the pass.
+pub(super) fn run(kernel: &mut Kernel) {
+    let live = Liveness::of(kernel);
+    let is_all_live = live.values.iter().all(|&live| live) && live.insts.iter().flatten().all(|&live| live);
+    if !is_all_live {
+        rewrite(kernel, &mut EliminateDead { live });
+    }
+}
+
+/// Where a value comes from: the region and the instruction in it, and which of its results; the instruction that owns the region, for
+/// a parameter of a region.
+#[derive(Clone, Copy)]
+struct Definition {
+    region: RegionId,
+    inst: usize,
+    result: usize,
+}
+
+struct Liveness {
+    values: Vec<bool>,
+    /// By region and instruction.
+    insts: Vec<Vec<bool>>,
+}
+
+struct Marker<'a> {
+    kernel: &'a Kernel,
+    live: Liveness,
+    definitions: Vec<Definition>,
+    /// The instruction that owns each region; the top region owns itself.
+    owners: Vec<(RegionId, usize)>,
+    /// Values that became live and are not looked at yet.
+    pending: Vec<Value>,
+}
+
+impl Liveness {
+    fn of(kernel: &Kernel) -> Self {
+        let nowhere = Definition { region: TOP, inst: 0, result: 0 };
+        let live = Liveness {
+            values: vec![false; kernel.types.len()],
+            insts: kernel.regions.iter().map(|region| vec![false; region.insts.len()]).collect(),
+        };
+        let mut marker = Marker {
+            kernel,
+            live,
+            definitions: vec![nowhere; kernel.types.len()],
+            owners: vec![(TOP, usize::MAX); kernel.regions.len()],
+            pending: Vec::new(),
+        };
+        marker.locate();
+        marker.mark_writes();
+        while let Some(value) = marker.pending.pop() {
+            marker.visit(value);
+        }
+        marker.live
+    }
+
+    fn is_live(&self, value: Value) -> bool {
+        self.values[value.index()]
+    }
+}
+
+impl Marker<'_> {
+    /// Notes where values come from and which instruction owns which region.
+    fn locate(&mut self) {
+        for (region, content) in self.kernel.regions.iter().enumerate() {
+            let region = RegionId(region as u32);
+            for (index, inst) in content.insts.iter().enumerate() {
+                for (result, value) in inst.values().enumerate() {
+                    self.definitions[value.index()] = Definition { region, inst: index, result };
+                }
+                for owned in inst.op.regions().into_iter().flatten() {
+                    self.owners[owned.index()] = (region, index);
+                    for (result, param) in self.kernel.region(owned).params.iter().enumerate() {
+                        self.definitions[param.index()] = Definition { region, inst: index, result };
+                    }
+                }
+            }
+        }
+    }
+
+    fn mark_writes(&mut self) {
+        for (region, content) in self.kernel.regions.iter().enumerate() {
+            for (index, inst) in content.insts.iter().enumerate() {
+                if inst.op.writes_memory() {
+                    self.mark_inst(RegionId(region as u32), index);
+                }
+            }
+        }
+    }
+
+    fn mark(&mut self, value: Value) {
+        if !self.live.values[value.index()] {
+            self.live.values[value.index()] = true;
+            self.pending.push(value);
+        }
+    }
+
+    /// Marks an instruction, what it needs in any case, and the instructions around it.
+    fn mark_inst(&mut self, mut region: RegionId, mut index: usize) {
+        let kernel = self.kernel;
+        while index != usize::MAX && !self.live.insts[region.index()][index] {
+            self.live.insts[region.index()][index] = true;
+            match &kernel.region(region).insts[index].op {
+                // State is marked one by one.
+                Op::Loop { condition, .. } => self.mark(kernel.region(*condition).yields[0]),
+                op => op.for_each_operand(|value| self.mark(value)),
+            }
+            (region, index) = self.owners[region.index()];
+        }
+    }
+
+    /// Marks what a live value needs.
+    fn visit(&mut self, value: Value) {
+        let Definition { region, inst, result } = self.definitions[value.index()];
+        self.mark_inst(region, inst);
+        let kernel = self.kernel;
+        match &kernel.region(region).insts[inst].op {
+            Op::Loop { inits, condition, body } => {
+                // The state is carried as a whole: before, within and after the loop.
+                self.mark(inits[result]);
+                self.mark(kernel.region(*condition).params[result]);
+                self.mark(kernel.region(*body).yields[result]);
+            }
+            Op::If { then_region, else_region, .. } => {
+                self.mark(kernel.region(*then_region).yields[result]);
+                self.mark(kernel.region(*else_region).yields[result]);
+            }
+            _ => {}
+        }
+    }
+}
+
+struct EliminateDead {
+    live: Liveness,
+}
+
+impl EliminateDead {
+    fn positions(&self, values: &[Value]) -> Vec<usize> {
+        (0..values.len()).filter(|&index| self.live.is_live(values[index])).collect()
+    }
+
+    fn is_dead(&self, kernel: &Kernel, inst: &Inst) -> bool {
+        let writes = |inst: &Inst| inst.op.writes_memory() || owns_writes(kernel, inst);
+        !inst.values().any(|value| self.live.is_live(value)) && !writes(inst)
+    }
+
+    fn loop_(&mut self, to: &mut Rewriter<'_>, inst: &Inst, inits: &[Value], regions: [RegionId; 2]) {
+        // A parameter is live where the result is, and also where only the loop itself looks at it.
+        let [condition, body] = regions;
+        let state = self.positions(&to.old.region(condition).params);
+        let inits = state.iter().map(|&index| to.value(inits[index])).collect();
+        let condition = to.region_with(self, condition, &state, &[0]);
+        let body = to.region_with(self, body, &[], &state);
+        let results = to.new.loop_(inits, condition, body);
+        self.define(to, inst, &state, &results);
+    }
+
+    fn if_(&mut self, to: &mut Rewriter<'_>, inst: &Inst, condition: Value, regions: [RegionId; 2]) {
+        let results: Vec<Value> = inst.values().collect();
+        let live = self.positions(&results);
+        let condition = to.value(condition);
+        let [then_region, else_region] = regions.map(|region| to.region_with(self, region, &[], &live));
+        let results = to.new.if_(condition, then_region, else_region);
+        self.define(to, inst, &live, &results);
+    }
+
+    fn define(&self, to: &mut Rewriter<'_>, inst: &Inst, positions: &[usize], results: &[Value]) {
+        for (&position, &result) in positions.iter().zip(results) {
+            to.define(Value(inst.first.0 + position as u32), result);
+        }
+    }
+}
+
+/// Whether an instruction in a region that this one owns, at any depth, writes memory.
+fn owns_writes(kernel: &Kernel, inst: &Inst) -> bool {
+    let region_writes = |region: RegionId| {
+        kernel.region(region).insts.iter().any(|inst| inst.op.writes_memory() || owns_writes(kernel, inst))
+    };
+    inst.op.regions().into_iter().flatten().any(region_writes)
+}
+
+impl Rewrite for EliminateDead {
+    fn inst(&mut self, to: &mut Rewriter<'_>, inst: &Inst) -> bool {
+        match inst.op {
+            _ if self.is_dead(to.old, inst) => {}
+            Op::Loop { ref inits, condition, body } => self.loop_(to, inst, inits, [condition, body]),
+            Op::If { condition, then_region, else_region } => self.if_(to, inst, condition, [then_region, else_region]),
+            _ => return false,
+        }
+        true
+    }
+}

@@ -1,0 +1,126 @@
+//! Writing a kernel anew, instruction by instruction: what the passes have in common.
+
+use crate::ir::builder::Builder;
+use crate::ir::kernel::{Inst, Kernel, Param, RegionId, TOP, Value};
+use crate::ir::op::Op;
+
+/// Decides what each instruction becomes.
+pub(super) trait Rewrite {
+    /// Writes what stands for an instruction, and says which values stand for its results, by [`Rewriter::define`]; or
+    /// returns false, and it is copied.
+    fn inst(&mut self, to: &mut Rewriter<'_>, inst: &Inst) -> bool;
+
+    /// A nested region starts.
+    fn enter(&mut self) {}
+
+    /// What was written since the last [`Rewrite::enter`] is visible no more. For a loop, condition and body end together.
+    fn leave(&mut self) {}
+}
+
+/// The kernel being written, and which new value stands for each old one.
+pub(super) struct Rewriter<'a> {
+    pub(super) old: &'a Kernel,
+    pub(super) new: Builder,
+    map: Vec<Value>,
+}
+
+/// Writes a kernel anew.
+pub(super) fn rewrite(kernel: &mut Kernel, rewrite: &mut impl Rewrite) {
+    let mut new = Builder::new();
+    for &param in &kernel.params {
+        match param {
+            Param::Buffer { ty, access } => new.buffer(ty, access),
+            Param::Scalar { ty } => new.scalar_param(ty),
+        };
+    }
+    let mut rewriter = Rewriter { old: kernel, new, map: vec![Value(u32::MAX); kernel.types.len()] };
+    rewriter.insts(rewrite, TOP);
+    *kernel = rewriter.new.finish();
+}
+
+impl Rewriter<'_> {
+    /// The new value of an old one.
+    pub(super) fn value(&self, old: Value) -> Value {
+        self.map[old.index()]
+    }
+
+    /// Says which new value stands for an old one from here on.
+    pub(super) fn define(&mut self, old: Value, new: Value) {
+        self.map[old.index()] = new;
+    }
+
+    /// An operation with its operands replaced by their new values; regions are still the old ones.
+    pub(super) fn op(&self, op: &Op) -> Op {
+        let mut op = op.clone();
+        op.map_operands(|value| self.value(value));
+        op
+    }
+
+    /// Writes the instructions of an old region where the new kernel stands.
+    pub(super) fn insts(&mut self, rewrite: &mut impl Rewrite, region: RegionId) {
+        let old = self.old;
+        for inst in &old.region(region).insts {
+            if !rewrite.inst(self, inst) {
+                self.copy(rewrite, inst);
+            }
+        }
+    }
+
+    /// Writes an old region as a new one that yields what the old one does.
+    fn region(&mut self, rewrite: &mut impl Rewrite, region: RegionId) -> RegionId {
+        let old = self.old.region(region);
+        let yields = (0..old.yields.len()).collect::<Vec<_>>();
+        self.region_with(rewrite, region, &(0..old.params.len()).collect::<Vec<_>>(), &yields)
+    }
+
+    /// Writes an old region as a new one with some of its parameters and yields, by their position.
+    pub(super) fn region_with(
+        &mut self,
+        rewrite: &mut impl Rewrite,
+        region: RegionId,
+        params: &[usize],
+        yields: &[usize],
+    ) -> RegionId {
+        let old = self.old.region(region);
+        let types: Vec<_> = params.iter().map(|&param| self.old.ty(old.params[param])).collect();
+        let (id, new_params) = self.new.open_region(&types);
+        for (&param, &new) in params.iter().zip(&new_params) {
+            self.define(old.params[param], new);
+        }
+        self.insts(rewrite, region);
+        let yields = yields.iter().map(|&index| self.value(old.yields[index])).collect();
+        self.new.close_region(yields);
+        id
+    }
+
+    /// Writes an instruction as it is, with rewritten regions.
+    pub(super) fn copy(&mut self, rewrite: &mut impl Rewrite, inst: &Inst) {
+        let mut op = self.op(&inst.op);
+        match &mut op {
+            Op::Loop { condition, body, .. } => {
+                rewrite.enter();
+                *condition = self.region(rewrite, *condition);
+                *body = self.region(rewrite, *body);
+                rewrite.leave();
+            }
+            Op::If { then_region, else_region, .. } => {
+                for region in [then_region, else_region] {
+                    rewrite.enter();
+                    *region = self.region(rewrite, *region);
+                    rewrite.leave();
+                }
+            }
+            _ => {}
+        }
+        self.append(op, inst);
+    }
+
+    /// Appends an operation whose results stand for those of an old instruction.
+    pub(super) fn append(&mut self, op: Op, inst: &Inst) {
+        let types: Vec<_> = inst.values().map(|value| self.old.ty(value)).collect();
+        let results = self.new.append(op, &types);
+        for (old, new) in inst.values().zip(results) {
+            self.define(old, new);
+        }
+    }
+}

@@ -42,7 +42,9 @@ pub(super) fn compile(
 
 /// What the backend is given.
 pub(super) fn optimised(kernel: &Kernel) -> Kernel {
-    kernel.clone()
+    let mut optimised = kernel.clone();
+    ir::passes::optimise(&mut optimised);
+    optimised
 }
 
 /// A kernel that is not well-formed is a mistake in what built it.

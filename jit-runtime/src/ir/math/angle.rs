@@ -21,7 +21,7 @@ pub(crate) struct Angle<V> {
 }
 
 /// Angles beyond are huge in `f32`.
-const HUGE_F32: f64 = 71_476.0625;
+const HUGE_F32: f64 = 71_476.062_5;
 
 /// Angles beyond are huge in `f64`: 2^26, so that multiples of the leading part of π/2 cancel without loss.
 const HUGE_F64: f64 = 67_108_864.0;

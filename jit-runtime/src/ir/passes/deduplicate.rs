@@ -9,7 +9,7 @@ use crate::ir::kernel::{Access, Inst, Kernel, Param, Value};
 use crate::ir::op::{BinaryOp, Op};
 
 /// Runs the pass.
-pub(super) fn run(kernel: &mut Kernel) {
+pub fn run(kernel: &mut Kernel) {
     rewrite(kernel, &mut Deduplicate::default());
 }
 

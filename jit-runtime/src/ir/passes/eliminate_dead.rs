@@ -7,7 +7,7 @@ use crate::ir::kernel::{Inst, Kernel, RegionId, TOP, Value};
 use crate::ir::op::Op;
 
 /// Runs the pass.
-pub(super) fn run(kernel: &mut Kernel) {
+pub fn run(kernel: &mut Kernel) {
     let live = Liveness::of(kernel);
     let is_all_live = live.values.iter().all(|&live| live) && live.insts.iter().flatten().all(|&live| live);
     if !is_all_live {

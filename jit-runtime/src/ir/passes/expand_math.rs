@@ -8,7 +8,7 @@ use crate::ir::math;
 use crate::ir::op::{Op, UnaryOp};
 
 /// Runs the pass.
-pub(super) fn run(kernel: &mut Kernel) {
+pub fn run(kernel: &mut Kernel) {
     let is_transcendental = |inst: &Inst| matches!(inst.op, Op::Unary(op, _) if op.is_transcendental());
     if kernel.regions.iter().flat_map(|region| &region.insts).any(is_transcendental) {
         rewrite(kernel, &mut ExpandMath::default());

@@ -11,7 +11,7 @@ use crate::ir::op::{BinaryOp, Op, UnaryOp};
 const BUDGET: u32 = 16;
 
 /// Runs the pass.
-pub(super) fn run(kernel: &mut Kernel) {
+pub fn run(kernel: &mut Kernel) {
     if kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| is_cheap_branch(kernel, inst)) {
         rewrite(kernel, &mut FlattenBranches);
     }

@@ -4,12 +4,12 @@
 //! a [`rewrite`], so values and regions stay numbered in the order of the text. In debug builds the verifier
 //! runs after each one.
 
-mod deduplicate;
-mod eliminate_dead;
-mod expand_math;
-mod flatten_branches;
+pub mod deduplicate;
+pub mod eliminate_dead;
+pub mod expand_math;
+pub mod flatten_branches;
 mod rewrite;
-mod simplify_loop_state;
+pub mod simplify_loop_state;
 
 use super::kernel::Kernel;
 

@@ -7,7 +7,7 @@ use crate::ir::kernel::{Inst, Kernel, RegionId, Value};
 use crate::ir::op::Op;
 
 /// Runs the pass.
-pub(super) fn run(kernel: &mut Kernel) {
+pub fn run(kernel: &mut Kernel) {
     let has_constant_state = |inst: &Inst| match inst.op {
         Op::Loop { condition, body, .. } => constant_state(kernel, condition, body).any(|is_constant| is_constant),
         _ => false,

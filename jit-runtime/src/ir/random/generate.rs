@@ -225,7 +225,8 @@ impl Generator {
 
     fn unary(&mut self) {
         let op = self.rng.choose(UnaryOp::ALL);
-        if op.is_transcendental() && !self.options.transcendental {
+        // They expand to many operations, so few are enough.
+        if op.is_transcendental() && !(self.options.transcendental && self.rng.one_in(3)) {
             return self.binary();
         }
         let ty = self.type_that(|ty| scalar::is_supported_unary(op, ty));

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use jit_runtime::Error;
 use jit_runtime::device::Device;
-use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, Type};
+use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, ReduceOp, Type};
 use jit_runtime::launch::{Argument, Launch, launch, set_threads, sync, threads};
 use jit_runtime::memory::Buffer;
 
@@ -31,7 +31,26 @@ fn main() -> Result<(), Error> {
     }
     queued()?;
     chains()?;
+    reductions()?;
     streams()
+}
+
+/// Sums of many floats.
+fn reductions() -> Result<(), Error> {
+    let mut builder = Builder::new();
+    let (input, output) = (builder.buffer(Type::F32, Access::Read), builder.buffer(Type::F32, Access::Reduce));
+    let x = builder.load(input);
+    builder.reduce(ReduceOp::Add, output, x);
+    let kernel = builder.finish();
+    for log2 in [10, 14, 16, 20, 24] {
+        let width = 1 << log2;
+        let arguments = arguments(width)?;
+        report(&format!("sum of 2^{log2} floats"), ((1 << 24) / width).clamp(4, 500), || {
+            run(&kernel, width, &arguments)?;
+            sync()
+        })?;
+    }
+    Ok(())
 }
 
 /// Launches that each read what the one before wrote, and one wait at the end.
@@ -82,12 +101,12 @@ fn streams() -> Result<(), Error> {
 /// Launches that are queued, each after the one before.
 fn queued() -> Result<(), Error> {
     let kernel = kernel(5);
-    let arguments = arguments(1 << 16)?;
-    run(&kernel, 1 << 16, &arguments)?;
+    let arguments = arguments(1 << 20)?;
+    run(&kernel, 1 << 20, &arguments)?;
     sync()?;
-    report("queue a launch of 65536 lanes", 20, || run(&kernel, 1 << 16, &arguments))?;
-    report("queue a launch of 65536 lanes and wait", 20, || {
-        run(&kernel, 1 << 16, &arguments)?;
+    report("queue a launch of 2^20 lanes", 20, || run(&kernel, 1 << 20, &arguments))?;
+    report("queue a launch of 2^20 lanes and wait", 20, || {
+        run(&kernel, 1 << 20, &arguments)?;
         sync()
     })
 }

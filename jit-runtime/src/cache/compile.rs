@@ -31,7 +31,9 @@ pub(super) fn compile(
     })?;
     let compile_time = started.elapsed();
     stats::count_compile(compile_time);
-    let entry = Entry::new(kernel, executable, &Origin { hash, device, options, label, site, compile_time });
+    let compiled_ops = optimised.op_count();
+    let origin = Origin { hash, device, options, label, site, compile_time, compiled_ops };
+    let entry = Entry::new(kernel, executable, &origin);
     log::emit(Level::Info, || {
         let facts = &entry.facts;
         format!("compiled `{label}` ({hash:016x}): {} ops, {} bytes, {compile_time:?}", facts.ops, facts.code_bytes)

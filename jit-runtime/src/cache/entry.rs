@@ -60,6 +60,8 @@ pub(super) struct Origin {
     pub(super) label: &'static str,
     pub(super) site: Option<&'static Location<'static>>,
     pub(super) compile_time: Duration,
+    /// Operations that are left after the passes, with functions expanded.
+    pub(super) compiled_ops: usize,
 }
 
 impl Entry {
@@ -79,7 +81,7 @@ impl Entry {
             compile_time: origin.compile_time,
         };
         // Only interpreted kernels have no code.
-        let cost = Cost::new(facts.ops, kernel.has_loop(), facts.code_bytes == 0, facts.lanes_per_step);
+        let cost = Cost::new(origin.compiled_ops, kernel.has_loop(), facts.code_bytes == 0, facts.lanes_per_step);
         Entry {
             kernel,
             options: origin.options,
@@ -95,7 +97,8 @@ impl Entry {
     #[cfg(test)]
     pub(crate) fn for_test(kernel: Kernel, executable: Box<dyn Executable>) -> Entry {
         let (device, options) = (Device::Interpreter, CodeOptions::default());
-        let origin = Origin { hash: 0, device, options, label: "test", site: None, compile_time: Duration::ZERO };
+        let (compile_time, compiled_ops) = (Duration::ZERO, kernel.op_count());
+        let origin = Origin { hash: 0, device, options, label: "test", site: None, compile_time, compiled_ops };
         Entry::new(kernel, executable, &origin)
     }
 

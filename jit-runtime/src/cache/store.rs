@@ -264,7 +264,8 @@ mod tests {
 
     fn entry(hash: u64, kernel: Kernel, options: CodeOptions) -> Entry {
         let device = Device::Interpreter;
-        let origin = Origin { hash, device, options, label: "test", site: None, compile_time: Duration::ZERO };
+        let (compile_time, compiled_ops) = (Duration::ZERO, kernel.op_count());
+        let origin = Origin { hash, device, options, label: "test", site: None, compile_time, compiled_ops };
         Entry::new(kernel, Box::new(Nothing), &origin)
     }
 

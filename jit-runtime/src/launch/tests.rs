@@ -407,7 +407,7 @@ fn launch_case(case: &Case, device: Device) -> Vec<Vec<u8>> {
 
 #[test]
 fn random_kernels_give_on_each_device_what_the_interpreter_gives() {
-    let few = |seed| Case::new(seed, &Options::structured());
+    let few = |seed| Case::new(seed, &Options { transcendental: true, ..Options::structured() });
     let many = |seed| Case::new(seed, &Options { width: Some(40_000), ..Options::structured() });
     for case in (0..40).map(few).chain((100..110).map(many)) {
         let expected = case.run(&interpreter::prepare(case.kernel.clone()), None);

@@ -84,7 +84,7 @@ fn with_module<T>(
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let packets = interleave::choose(kernel, target);
         let analysis = Analysis::new(kernel, packets * target.lanes);
-        generate(&context, &module, kernel, &analysis, target, options, packets);
+        generate(&context, &module, kernel, &analysis, target, options, packets, optimise);
         if cfg!(debug_assertions) {
             module.verify().map_err(|error| failed(&format!("{error}\n{}", module.print_to_string())))?;
         }

@@ -7,13 +7,19 @@
 //! Always holds: every [`Raw`] that is passed in was made by the same emitter, whose context is alive; nothing is built
 //! while the insertion point is unset. All `unsafe` blocks of this file rest on that.
 
+use std::cell::RefCell;
 use std::ffi::CString;
 
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::{
     LLVMBasicBlockRef, LLVMBuilderRef, LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef,
 };
-use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate};
+use inkwell::llvm_sys::{
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMLinkage, LLVMOpcode, LLVMRealPredicate,
+};
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::ir::Type;
 
@@ -32,6 +38,16 @@ pub(super) struct Emitter {
     function: Raw,
     invariant_load: u32,
     nontemporal: u32,
+    table: RefCell<ConstantTable>,
+    intrinsics: RefCell<FxHashMap<(&'static str, SmallVec<[RawType; 2]>), (RawType, Raw)>>,
+}
+
+/// Constants that code reads from memory, and the global variable that stands for them until all are known.
+#[derive(Default)]
+struct ConstantTable {
+    offsets: FxHashMap<(Type, u64), usize>,
+    bytes: Vec<u8>,
+    placeholder: Option<Raw>,
 }
 
 impl Drop for Emitter {
@@ -109,6 +125,8 @@ impl Emitter {
             function,
             invariant_load: kind("invariant.load"),
             nontemporal: kind("nontemporal"),
+            table: RefCell::default(),
+            intrinsics: RefCell::default(),
         }
     }
 
@@ -204,6 +222,44 @@ impl Emitter {
         unsafe { LLVMConstVector(elements.as_ptr().cast_mut(), elements.len() as u32) }
     }
 
+    /// A float constant in all lanes, read from memory. The fast code generator spends far more time on a vector of
+    /// constants than on a load that is repeated into all lanes.
+    pub(super) fn constant_from_memory(&self, ty: Type, lanes: u32, bits: u64) -> Raw {
+        let mut table = self.table.borrow_mut();
+        let table = &mut *table;
+        let size = ty.size_bytes();
+        let bytes = &mut table.bytes;
+        let offset = *table.offsets.entry((ty, bits)).or_insert_with(|| {
+            bytes.resize(bytes.len().next_multiple_of(size), 0);
+            bytes.extend_from_slice(&bits.to_le_bytes()[..size]);
+            bytes.len() - size
+        });
+        // SAFETY: see the head of the file.
+        let global =
+            *table.placeholder.get_or_insert_with(|| unsafe { LLVMAddGlobal(self.module, self.int(8), c"".as_ptr()) });
+        let address = self.address(self.int(8), global, self.i64(offset as u64));
+        let load = self.load(self.register_type(ty), address, size);
+        self.mark_invariant(load);
+        self.splat(load, lanes)
+    }
+
+    /// Gives the constants that are read from memory their place in the module.
+    pub(super) fn finish_constants(&self) {
+        let table = self.table.borrow();
+        let Some(placeholder) = table.placeholder else { return };
+        // SAFETY: see the head of the file; the length is that of the bytes.
+        unsafe {
+            let data = LLVMConstStringInContext2(self.context, table.bytes.as_ptr().cast(), table.bytes.len(), 1);
+            let global = LLVMAddGlobal(self.module, LLVMTypeOf(data), c"".as_ptr());
+            LLVMSetInitializer(global, data);
+            LLVMSetLinkage(global, LLVMLinkage::LLVMPrivateLinkage);
+            LLVMSetGlobalConstant(global, 1);
+            LLVMSetAlignment(global, 8);
+            LLVMReplaceAllUsesWith(placeholder, global);
+            LLVMDeleteGlobal(placeholder);
+        }
+    }
+
     /// `first, first + 1, …` as integers of a width.
     pub(super) fn iota(&self, bits: u32, lanes: u32, first: u64) -> Raw {
         let elements: Vec<Raw> = (0..u64::from(lanes)).map(|lane| self.int_const(bits, first + lane)).collect();
@@ -265,16 +321,23 @@ impl Emitter {
     }
 
     /// A call of an LLVM intrinsic; `overloads` are the types that complete its name.
-    pub(super) fn intrinsic(&self, name: &str, overloads: &[RawType], arguments: &[Raw]) -> Raw {
+    pub(super) fn intrinsic(&self, name: &'static str, overloads: &[RawType], arguments: &[Raw]) -> Raw {
+        let key = (name, SmallVec::from_slice(overloads));
+        let mut known = self.intrinsics.borrow_mut();
+        let (ty, function) = *known.entry(key).or_insert_with(|| self.declare_intrinsic(name, overloads));
+        let (values, count) = (arguments.as_ptr().cast_mut(), arguments.len() as u32);
+        // SAFETY: see the head of the file.
+        unsafe { LLVMBuildCall2(self.builder, ty, function, values, count, c"".as_ptr()) }
+    }
+
+    fn declare_intrinsic(&self, name: &str, overloads: &[RawType]) -> (RawType, Raw) {
         let (types, count) = (overloads.as_ptr().cast_mut(), overloads.len());
         // SAFETY: see the head of the file; names and overloads are fixed by the callers, and tests emit each of them.
         unsafe {
             let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
             debug_assert_ne!(id, 0, "{name}");
             let function = LLVMGetIntrinsicDeclaration(self.module, id, types, count);
-            let ty = LLVMIntrinsicGetType(self.context, id, types, count);
-            let (values, count) = (arguments.as_ptr().cast_mut(), arguments.len() as u32);
-            LLVMBuildCall2(self.builder, ty, function, values, count, c"".as_ptr())
+            (LLVMIntrinsicGetType(self.context, id, types, count), function)
         }
     }
 
@@ -307,6 +370,13 @@ impl Emitter {
             let poison = LLVMGetPoison(self.type_of(vector));
             LLVMBuildShuffleVector(self.builder, vector, poison, self.const_vector(&mask), c"".as_ptr())
         }
+    }
+
+    /// Two vectors become one of `lanes` lanes.
+    pub(super) fn concatenate(&self, lower: Raw, upper: Raw, lanes: u32) -> Raw {
+        let mask = self.iota(32, lanes, 0);
+        // SAFETY: see the head of the file.
+        unsafe { LLVMBuildShuffleVector(self.builder, lower, upper, mask, c"".as_ptr()) }
     }
 
     // --- memory

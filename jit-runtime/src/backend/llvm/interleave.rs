@@ -4,7 +4,7 @@
 //! independent packets fill it. The limit is the register file: more packets than fit would spill in every iteration.
 //! The estimate counts, for each innermost loop, the vectors that are alive at its fullest point.
 
-use super::analysis::{Analysis, for_each_nested_operand, regions_of};
+use super::analysis::{Analysis, Shape, for_each_nested_operand, regions_of};
 use super::target::Target;
 use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
 
@@ -49,7 +49,9 @@ struct Estimate<'k> {
 impl Estimate<'_> {
     fn region(&mut self, region: RegionId) {
         for inst in &self.kernel.region(region).insts {
-            self.limit = self.limit.min(self.limit_of(inst));
+            if region != TOP {
+                self.limit = self.limit.min(self.limit_of(inst));
+            }
             regions_of(&inst.op).into_iter().flatten().for_each(|nested| self.region(nested));
             match &inst.op {
                 Op::Loop { condition, body, .. } => self.body(&[*condition, *body], 1),
@@ -61,11 +63,18 @@ impl Estimate<'_> {
 
     /// Operations that are limited by something else than latency gain little from more packets.
     fn limit_of(&self, inst: &Inst) -> usize {
+        if inst.values().all(|value| self.analysis.shape(value) != Shape::Varying) && inst.results > 0 {
+            return MAX_PACKETS;
+        }
         match inst.op {
-            Op::Gather { .. } if !self.analysis.shape(inst.first).is_scalar() => 2,
+            Op::Gather { index, .. } if self.analysis.shape(index) == Shape::Varying => 2,
             Op::Scatter { .. } => 2,
             Op::Binary(BinaryOp::Rem, a, _) if self.kernel.ty(a).is_float() => 1,
-            Op::Binary(BinaryOp::Div | BinaryOp::Rem, a, _) if self.kernel.ty(a).is_integer() => 2,
+            Op::Binary(BinaryOp::Div | BinaryOp::Rem, a, b)
+                if self.kernel.ty(a).is_integer() && self.analysis.constant(b).is_none() =>
+            {
+                2
+            }
             _ => MAX_PACKETS,
         }
     }
@@ -98,15 +107,16 @@ impl Estimate<'_> {
         }
         let mut expiring = vec![(0, 0); insts.len() + 1];
         for (position, inst) in insts.iter().enumerate() {
+            // A result may take the place of an operand that is not used again.
+            (vectors, masks) = (vectors - expiring[position].0, masks - expiring[position].1);
             for value in inst.values() {
+                let Some(last) = last_use[value.index()] else { continue };
                 let (v, m) = self.weight(value);
                 (vectors, masks) = (vectors + v, masks + m);
-                let last = last_use[value.index()].unwrap_or(position);
                 expiring[last] = (expiring[last].0 + v, expiring[last].1 + m);
             }
             self.vectors = self.vectors.max(vectors);
             self.masks = self.masks.max(masks);
-            (vectors, masks) = (vectors - expiring[position].0, masks - expiring[position].1);
         }
     }
 

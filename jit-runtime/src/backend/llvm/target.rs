@@ -35,6 +35,9 @@ pub struct Target {
     pub lanes: usize,
     /// Packets that loop bodies work on at once, instead of the estimated best number.
     pub interleave: Option<usize>,
+    /// There are mask registers, so that masked arithmetic of every type costs nothing extra.
+    has_masks: bool,
+    has_f16c: bool,
 }
 
 impl Target {
@@ -57,17 +60,19 @@ impl Target {
     /// A processor given by name and features.
     #[must_use]
     pub fn new(architecture: Architecture, cpu: String, features: String) -> Target {
-        let mut target = Target { architecture, cpu, features, lanes: 0, interleave: None };
-        target.lanes = if target.has_masks() {
+        let has = |feature: &str| features.split(',').any(|entry| entry.strip_prefix('+') == Some(feature));
+        let has_masks = ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"].into_iter().all(has);
+        let lanes = if has_masks {
             16
-        } else if target.has("avx2") {
+        } else if has("avx2") {
             8
-        } else if architecture == Architecture::Aarch64 || target.has("sse4.2") {
+        } else if architecture == Architecture::Aarch64 || has("sse4.2") {
             4
         } else {
             0
         };
-        target
+        let has_f16c = has("f16c");
+        Target { architecture, cpu, features, lanes, interleave: None, has_masks, has_f16c }
     }
 
     /// The same with a fixed number of packets per loop body.
@@ -77,31 +82,19 @@ impl Target {
         self
     }
 
-    /// Whether the feature string switches a feature on.
-    #[must_use]
-    pub fn has(&self, feature: &str) -> bool {
-        self.features.split(',').any(|entry| entry.strip_prefix('+') == Some(feature))
-    }
-
-    /// Whether there are mask registers, so that masked loads, stores and arithmetic of every type cost nothing extra.
-    #[must_use]
-    pub fn has_masks(&self) -> bool {
-        ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"].iter().all(|feature| self.has(feature))
-    }
-
-    /// Whether masked loads and stores of elements of this size are single instructions.
-    pub(super) fn masks_memory(&self, size_bytes: usize) -> bool {
-        self.has_masks() || (self.has("avx2") && size_bytes >= 4)
+    /// Whether there are mask registers, so that masked arithmetic of every type costs nothing extra.
+    pub(super) fn has_masks(&self) -> bool {
+        self.has_masks
     }
 
     /// Whether there are instructions that convert between `f16` and `f32`.
     pub(super) fn converts_f16(&self) -> bool {
-        self.architecture == Architecture::Aarch64 || self.has("f16c")
+        self.architecture == Architecture::Aarch64 || self.has_f16c
     }
 
     /// Vector registers.
     pub(super) fn registers(&self) -> usize {
-        if self.has_masks() || self.architecture == Architecture::Aarch64 { 32 } else { 16 }
+        if self.has_masks || self.architecture == Architecture::Aarch64 { 32 } else { 16 }
     }
 
     fn triple(&self) -> TargetTriple {

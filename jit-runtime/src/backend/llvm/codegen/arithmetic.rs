@@ -9,7 +9,7 @@ use crate::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 
 impl Codegen<'_> {
     /// A call of an intrinsic that maps values of a type to that type.
-    pub(super) fn same_type(&self, name: &str, ty: Type, arguments: &[Raw], lanes: u32) -> Raw {
+    pub(super) fn same_type(&self, name: &'static str, ty: Type, arguments: &[Raw], lanes: u32) -> Raw {
         let ty = self.emit.vector(self.emit.register_type(ty), lanes);
         self.emit.intrinsic(name, &[ty], arguments)
     }
@@ -80,13 +80,40 @@ impl Codegen<'_> {
             BinaryOp::Mul => self.emit.fmul(a, b),
             BinaryOp::Div => self.emit.fdiv(a, b),
             BinaryOp::Rem => self.emit.frem(a, b),
-            BinaryOp::Min => self.same_type("llvm.minimum", wide, &[a, b], lanes),
-            BinaryOp::Max => self.same_type("llvm.maximum", wide, &[a, b], lanes),
+            BinaryOp::Min | BinaryOp::Max => self.minimum_or_maximum(op == BinaryOp::Max, wide, a, b, lanes),
             BinaryOp::FMin => self.same_type("llvm.minimumnum", wide, &[a, b], lanes),
             BinaryOp::FMax => self.same_type("llvm.maximumnum", wide, &[a, b], lanes),
             _ => unreachable!("{op:?} of {ty} is refused by the verifier"),
         };
         self.narrow(ty, result, lanes)
+    }
+
+    /// IEEE 754-2019 `minimum` or `maximum`. AVX-512 has an instruction that orders zeros but prefers numbers to NaNs;
+    /// where an operand is NaN, the sum is.
+    fn minimum_or_maximum(&self, maximum: bool, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
+        let e = &self.emit;
+        if !self.target.has_masks() || lanes != self.lanes {
+            return self.same_type(if maximum { "llvm.maximum" } else { "llvm.minimum" }, ty, &[a, b], lanes);
+        }
+        let (name, register_lanes) = match ty {
+            Type::F32 => ("llvm.x86.avx512.mask.range.ps.512", 16),
+            _ => ("llvm.x86.avx512.mask.range.pd.512", 8),
+        };
+        // Which of the two, with the sign of what is chosen; no change of rounding.
+        let (choice, rounding) = (e.int_const(32, 4 | u64::from(maximum)), e.int_const(32, 4));
+        let all = e.all_ones(e.int(register_lanes));
+        let zero = e.zero(e.vector(e.register_type(ty), register_lanes));
+        let range = |a, b| e.intrinsic(name, &[], &[a, b, choice, zero, all, rounding]);
+        let number = if register_lanes == lanes {
+            range(a, b)
+        } else {
+            let [lower, upper] = [0, 8].map(|first| {
+                let half: Vec<u64> = (first..first + 8).collect();
+                range(e.shuffle(a, &half), e.shuffle(b, &half))
+            });
+            e.concatenate(lower, upper, lanes)
+        };
+        e.select(e.fcmp(LLVMRealUNO, a, b), e.fadd(a, b), number)
     }
 
     fn copy_sign(&self, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {

@@ -5,7 +5,7 @@
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 
-use super::{Codegen, Packets};
+use super::{Codegen, Frame, Packets, PendingStore, READABLE_PADDING, is_only_written};
 use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Conversion, Raw, RawType};
 use crate::ir::{Access, Param, ParamId, ReduceOp, Type, Value};
@@ -53,8 +53,9 @@ impl Codegen<'_> {
         let ty = self.element(buffer);
         let first = self.group_start.expect("loads run for each group");
         let addresses = self.packet_addresses(buffer, first);
-        // Buffers may be read for a packet past their end, where masked loads would be costly.
-        let unmasked = self.mask.is_none() || (self.packets == 1 && !self.target.masks_memory(ty.size_bytes()));
+        // Buffers may be read a little past their end.
+        let bytes = self.packets * self.lanes as usize * ty.size_bytes();
+        let unmasked = self.mask.is_none() || bytes <= READABLE_PADDING;
         let loads = (0..self.packets).map(|packet| {
             let mask = self.mask.as_ref().filter(|_| !unmasked).map(|mask| mask[packet]);
             self.vector_load(ty, addresses[packet], mask)
@@ -78,13 +79,22 @@ impl Codegen<'_> {
     }
 
     pub(super) fn store(&mut self, buffer: ParamId, value: Value) {
-        let ty = self.element(buffer);
+        if self.frame != Frame::TwoBodies && is_only_written(self.kernel.param(buffer)) {
+            return self.pending_stores.push(PendingStore { buffer, value });
+        }
         let values = self.vectors(value);
+        let mask = self.mask.clone();
+        self.store_vectors(buffer, &values, mask.as_ref());
+    }
+
+    /// Writes the group's elements of a buffer.
+    pub(super) fn store_vectors(&self, buffer: ParamId, values: &Packets, mask: Option<&Packets>) {
+        let ty = self.element(buffer);
         let first = self.group_start.expect("stores run for each group");
         let addresses = self.packet_addresses(buffer, first);
         for packet in 0..self.packets {
-            let mask = self.mask.as_ref().map(|mask| mask[packet]);
             let bytes = self.lanes as usize * ty.size_bytes();
+            let mask = mask.map(|mask| mask[packet]);
             let store = self.vector_store(ty, addresses[packet], values[packet], mask, bytes.min(BUFFER_ALIGNMENT));
             if let Some(store) = store.filter(|_| self.options.streaming_stores && bytes >= 16) {
                 self.emit.mark_nontemporal(store);

@@ -28,13 +28,60 @@ use super::emit::{Block, Conversion, Emitter, Raw};
 use super::object::ENTRY;
 use super::target::Target;
 use crate::backend::{CodeOptions, RawArgument};
-use crate::ir::{Inst, Kernel, Op, Param, ParamId, RegionId, TOP, Type, Value};
+use crate::ir::{Access, Inst, Kernel, Op, Param, ParamId, RegionId, TOP, Type, Value};
 
 /// One LLVM value for each packet of a group.
 type Packets = SmallVec<[Raw; 4]>;
 
 /// Instructions (times packets) up to which the body is emitted twice, without and with masks.
 const TWO_BODIES_LIMIT: usize = 256;
+
+/// The same for bodies of which only the stores need masks.
+const TWO_PLAIN_BODIES_LIMIT: usize = 24;
+
+/// How far loads may reach past the end of a buffer.
+const READABLE_PADDING: usize = 64;
+
+/// How groups that the range covers only in part are dealt with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Frame {
+    /// One body without masks for whole groups, one with masks for the others.
+    TwoBodies,
+    /// One body whose operations all have masks.
+    Masked,
+    /// One body without masks, but for its stores: nothing in it can go wrong on lanes outside of the range.
+    Plain,
+}
+
+impl Frame {
+    fn of(kernel: &Kernel, analysis: &Analysis, target: &Target, packets: usize) -> Frame {
+        let insts = kernel.region(TOP).insts.iter().zip(&analysis.hoisted);
+        let is_plain = insts.filter(|(_, hoisted)| !**hoisted).all(|(inst, _)| match &inst.op {
+            Op::Load(buffer) => packets * target.lanes * kernel.param(*buffer).ty().size_bytes() <= READABLE_PADDING,
+            Op::Store { buffer, .. } => is_only_written(kernel.param(*buffer)),
+            Op::Gather { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Loop { .. } | Op::If { .. } => false,
+            _ => true,
+        });
+        let limit = if is_plain { TWO_PLAIN_BODIES_LIMIT } else { TWO_BODIES_LIMIT };
+        if kernel.op_count() * packets <= limit {
+            Frame::TwoBodies
+        } else if is_plain {
+            Frame::Plain
+        } else {
+            Frame::Masked
+        }
+    }
+}
+
+fn is_only_written(param: Param) -> bool {
+    matches!(param, Param::Buffer { access: Access::Write, .. })
+}
+
+/// A store that is emitted after the rest of the body.
+struct PendingStore {
+    buffer: ParamId,
+    value: Value,
+}
 
 /// What code is generated for a value.
 #[derive(Clone, Default)]
@@ -69,7 +116,11 @@ struct Codegen<'a> {
     /// The running result of each reduction, in the order of the top region.
     accumulators: Vec<Packets>,
     in_prologue: bool,
-    two_bodies: bool,
+    frame: Frame,
+    /// Stores that wait for the end of the body: address of each packet, value, and alignment.
+    pending_stores: Vec<PendingStore>,
+    /// Float constants are read from memory, which the fast code generator prefers.
+    constants_in_memory: bool,
     /// Stack memory that is read instead of an element that no lane wants.
     scratch: Option<Raw>,
 }
@@ -83,7 +134,9 @@ pub(super) fn generate<'ctx>(
     target: &Target,
     options: CodeOptions,
     packets: usize,
+    optimised: bool,
 ) {
+    let frame = Frame::of(kernel, analysis, target, packets);
     let (word, pointer) = (context.i64_type(), context.ptr_type(inkwell::AddressSpace::default()));
     let signature = context.void_type().fn_type(&[word.into(), word.into(), pointer.into()], false);
     let function = module.add_function(&format!("{ENTRY}{}", packets * target.lanes), signature, None);
@@ -107,7 +160,9 @@ pub(super) fn generate<'ctx>(
         group_start: None,
         accumulators: Vec::new(),
         in_prologue: true,
-        two_bodies: kernel.op_count() * packets <= TWO_BODIES_LIMIT,
+        frame,
+        pending_stores: Vec::new(),
+        constants_in_memory: !optimised,
         scratch: None,
     };
     codegen.function();
@@ -139,13 +194,14 @@ impl Codegen<'_> {
         self.prologue();
         self.start_accumulators();
         let first = self.emit.and(start, self.emit.i64(!(self.step() - 1)));
-        if self.two_bodies {
+        if self.frame == Frame::TwoBodies {
             self.loop_with_two_bodies(first)
         } else {
             self.loop_with_one_body(first)
         }
         self.store_accumulators(start);
         self.emit.ret();
+        self.emit.finish_constants();
     }
 
     fn load_pointers(&mut self) {
@@ -195,16 +251,15 @@ impl Codegen<'_> {
     fn loop_with_two_bodies(&mut self, first: Raw) {
         let [dispatch, full, check, partial, exit] =
             ["dispatch", "full", "check", "partial", "exit"].map(|name| self.emit.new_block(name));
-        let (start, end, step) = (self.emit.parameter(0), self.emit.parameter(1), self.emit.i64(self.step()));
+        let (end, step) = (self.emit.parameter(1), self.emit.i64(self.step()));
         let before = self.emit.block();
         self.emit.br(dispatch);
 
         self.emit.position_at_end(dispatch);
         let lane = self.group_phi(first, before);
         let reductions = self.accumulator_phis(before);
-        let covers_start = self.emit.icmp(LLVMIntULE, start, lane);
-        let covers_end = self.emit.icmp(LLVMIntULE, self.emit.add(lane, step), end);
-        self.emit.cond_br(self.emit.and(covers_start, covers_end), full, check);
+        let is_whole = self.is_whole(lane);
+        self.emit.cond_br(is_whole, full, check);
 
         self.emit.position_at_end(full);
         let full_lane = self.group_phi(lane, dispatch);
@@ -240,14 +295,41 @@ impl Codegen<'_> {
         self.emit.position_at_end(repeat);
         let lane = self.group_phi(first, before);
         let reductions = self.accumulator_phis(before);
-        let mask = self.range_mask(lane);
-        self.body(lane, Some(mask));
+        let mask = (self.frame == Frame::Masked).then(|| self.range_mask(lane));
+        self.body(lane, mask.clone());
+        self.finish_stores(lane, mask);
         let next = self.emit.add(lane, step);
         let latch = self.emit.block();
         self.emit.add_incoming(lane, next, latch);
         self.add_accumulators(&reductions, latch);
         self.emit.cond_br(self.emit.icmp(LLVMIntULT, next, end), repeat, exit);
         self.emit.position_at_end(exit);
+    }
+
+    /// Emits the stores of a body that serves whole and partial groups: without masks for the former.
+    fn finish_stores(&mut self, lane: Raw, mask: Option<Packets>) {
+        let pending = std::mem::take(&mut self.pending_stores);
+        let values: Vec<Packets> = pending.iter().map(|store| self.vectors(store.value)).collect();
+        let [full, partial, join] = ["full", "partial", "join"].map(|name| self.emit.new_block(name));
+        let is_whole = self.is_whole(lane);
+        self.emit.cond_br(is_whole, full, partial);
+        for (block, is_partial) in [(full, false), (partial, true)] {
+            self.emit.position_at_end(block);
+            let mask = is_partial.then(|| mask.clone().unwrap_or_else(|| self.range_mask(lane)));
+            for (store, values) in pending.iter().zip(&values) {
+                self.store_vectors(store.buffer, values, mask.as_ref());
+            }
+            self.emit.br(join);
+        }
+        self.emit.position_at_end(join);
+    }
+
+    /// Whether the range covers the group that begins at a lane.
+    fn is_whole(&self, lane: Raw) -> Raw {
+        let (start, end, step) = (self.emit.parameter(0), self.emit.parameter(1), self.emit.i64(self.step()));
+        let covers_start = self.emit.icmp(LLVMIntULE, start, lane);
+        let covers_end = self.emit.icmp(LLVMIntULE, self.emit.add(lane, step), end);
+        self.emit.and(covers_start, covers_end)
     }
 
     fn group_phi(&self, first: Raw, from: Block) -> Raw {
@@ -390,7 +472,14 @@ impl Codegen<'_> {
     fn operation(&mut self, op: &Op, packet: Option<usize>) -> Raw {
         let lanes = if packet.is_some() { self.lanes } else { 1 };
         let mut get = |value: Value| match packet {
-            Some(packet) => self.vectors(value)[packet],
+            Some(packet) => match self.analysis.constant(value) {
+                Some(bits)
+                    if self.constants_in_memory && bits != 0 && matches!(self.ty(value), Type::F32 | Type::F64) =>
+                {
+                    self.emit.constant_from_memory(self.ty(value), self.lanes, bits)
+                }
+                _ => self.vectors(value)[packet],
+            },
             None => self.scalar(value),
         };
         match *op {

@@ -21,7 +21,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 
 use super::analysis::Analysis;
-use super::codegen::generate;
+use super::codegen::{Job, generate};
 use super::interleave;
 use super::target::Target;
 use crate::backend::CodeOptions;
@@ -84,7 +84,8 @@ fn with_module<T>(
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let packets = interleave::choose(kernel, target);
         let analysis = Analysis::new(kernel, packets * target.lanes);
-        generate(&context, &module, kernel, &analysis, target, options, packets, optimise);
+        let job = Job { kernel, analysis: &analysis, target, options, packets, optimised: optimise };
+        generate(&context, &module, &job);
         if cfg!(debug_assertions) {
             module.verify().map_err(|error| failed(&format!("{error}\n{}", module.print_to_string())))?;
         }

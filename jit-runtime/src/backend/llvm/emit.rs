@@ -30,6 +30,9 @@ pub(super) type Block = LLVMBasicBlockRef;
 /// An LLVM type.
 pub(super) type RawType = LLVMTypeRef;
 
+/// An intrinsic: its name and the types that complete it.
+type IntrinsicKey = (&'static str, SmallVec<[RawType; 2]>);
+
 /// Builds instructions of one function.
 pub(super) struct Emitter {
     context: LLVMContextRef,
@@ -39,7 +42,7 @@ pub(super) struct Emitter {
     invariant_load: u32,
     nontemporal: u32,
     table: RefCell<ConstantTable>,
-    intrinsics: RefCell<FxHashMap<(&'static str, SmallVec<[RawType; 2]>), (RawType, Raw)>>,
+    intrinsics: RefCell<FxHashMap<IntrinsicKey, (RawType, Raw)>>,
 }
 
 /// Constants that code reads from memory, and the global variable that stands for them until all are known.

@@ -125,17 +125,25 @@ struct Codegen<'a> {
     scratch: Option<Raw>,
 }
 
+/// What to generate code from, and how.
+pub(super) struct Job<'a> {
+    /// The kernel.
+    pub(super) kernel: &'a Kernel,
+    /// What is known about its values.
+    pub(super) analysis: &'a Analysis,
+    /// For which processor.
+    pub(super) target: &'a Target,
+    /// What the kernel does not say.
+    pub(super) options: CodeOptions,
+    /// Packets in a group.
+    pub(super) packets: usize,
+    /// The optimising code generator follows, not the fast one.
+    pub(super) optimised: bool,
+}
+
 /// Adds the function of a kernel to a module.
-pub(super) fn generate<'ctx>(
-    context: &'ctx Context,
-    module: &Module<'ctx>,
-    kernel: &Kernel,
-    analysis: &Analysis,
-    target: &Target,
-    options: CodeOptions,
-    packets: usize,
-    optimised: bool,
-) {
+pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job: &Job<'_>) {
+    let Job { kernel, analysis, target, options, packets, optimised } = *job;
     let frame = Frame::of(kernel, analysis, target, packets);
     let (word, pointer) = (context.i64_type(), context.ptr_type(inkwell::AddressSpace::default()));
     let signature = context.void_type().fn_type(&[word.into(), word.into(), pointer.into()], false);

@@ -107,7 +107,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_DEBUG",
         takes: "`on` or `off`",
         default: "off",
-        doc: "bounds checks and source lines",
+        doc: "indices of gathers and scatters are checked; kernels that have some are interpreted",
         apply: |config, text| {
             config.is_debug_on = switch(text)?;
             Ok(())
@@ -178,7 +178,7 @@ pub(crate) fn get() -> &'static Config {
     &LOADED.0
 }
 
-/// Whether `JIT_DEBUG` asks for bounds checks and source lines.
+/// Whether `JIT_DEBUG` asks for indices to be checked.
 #[must_use]
 pub fn is_debug_on() -> bool {
     get().is_debug_on

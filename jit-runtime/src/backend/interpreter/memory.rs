@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use crate::backend::RawArgument;
+use crate::config;
 use crate::ir::Type;
 use crate::ir::scalar::BinaryFn;
 
@@ -53,14 +54,16 @@ impl Elements {
         Elements { address: argument.word, length: argument.length, ty }
     }
 
-    /// In debug builds, panics unless the index is in range.
+    /// In debug builds, and with `JIT_DEBUG`, panics unless the index is in range.
     pub(super) fn check(self, what: &str, index: i128) {
-        debug_assert!(
-            (0..i128::from(self.length)).contains(&index),
-            "{what}: index {index} is out of range of a buffer of {} {} elements",
-            self.length,
-            self.ty
-        );
+        if cfg!(debug_assertions) || config::is_debug_on() {
+            assert!(
+                (0..i128::from(self.length)).contains(&index),
+                "{what}: index {index} is out of range of a buffer of {} {} elements",
+                self.length,
+                self.ty
+            );
+        }
     }
 
     /// The carrier of an element.

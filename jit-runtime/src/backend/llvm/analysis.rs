@@ -8,6 +8,7 @@
 //! Inside a loop that lanes leave at different times, the *active* lanes have all run the same number of iterations. So a
 //! counter is uniform inside of it, although its final value is not.
 
+use super::hints::{self, Hint};
 use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
 
 /// How the lanes of a packet relate, for one value.
@@ -58,6 +59,8 @@ pub(super) struct Analysis {
     pub(super) used: Vec<bool>,
     /// Whether the instructions of the top region at these positions run once per launch instead of once per packet.
     pub(super) hoisted: Vec<bool>,
+    /// What varying values probably are.
+    pub(super) hints: Vec<Option<Hint>>,
 }
 
 impl Analysis {
@@ -71,12 +74,21 @@ impl Analysis {
         };
         solver.region(TOP);
         let hoisted = solver.hoisted();
-        Analysis { used: used(kernel), hoisted, shapes: solver.shapes, constants: solver.constants }
+        let (used, hints) = (used(kernel), Vec::new());
+        let mut analysis = Analysis { used, hoisted, hints, shapes: solver.shapes, constants: solver.constants };
+        analysis.hints = hints::hints(kernel, &analysis);
+        analysis
     }
 
     /// The shape of a value.
     pub(super) fn shape(&self, value: Value) -> Shape {
         self.shapes[value.index()]
+    }
+
+    /// What a varying index probably is, where it can be checked at run time.
+    pub(super) fn index_hint(&self, kernel: &Kernel, index: Value) -> Option<Hint> {
+        let is_checkable = self.shape(index) == Shape::Varying && kernel.ty(index).bits() >= 32;
+        if is_checkable { self.hints[index.index()] } else { None }
     }
 
     /// The bits of a value, if it is constant.

@@ -26,7 +26,7 @@ use super::interleave;
 use super::target::Target;
 use crate::backend::CodeOptions;
 use crate::error::{Error, ErrorKind};
-use crate::ir::{Inst, Kernel, Op, TOP, UnaryOp};
+use crate::ir::{Inst, Kernel, Op, UnaryOp};
 
 /// Passes for kernels with loops.
 const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
@@ -69,7 +69,9 @@ fn with_module<T>(
     if let Some(op) = kernel.regions.iter().flat_map(|region| &region.insts).find_map(transcendental) {
         return Err(failed(&format!("{op:?} was not expanded before")));
     }
-    let optimise = repeats(kernel);
+    let packets = interleave::choose(kernel, target);
+    let analysis = Analysis::new(kernel, packets * target.lanes);
+    let optimise = has_branches(kernel, &analysis);
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
     with_machine(target, level, |machine| {
         let diagnostics = RefCell::new(Vec::new());
@@ -82,8 +84,6 @@ fn with_module<T>(
         let module = context.create_module("kernel");
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
-        let packets = interleave::choose(kernel, target);
-        let analysis = Analysis::new(kernel, packets * target.lanes);
         let job = Job { kernel, analysis: &analysis, target, options, packets, optimised: optimise };
         generate(&context, &module, &job);
         if cfg!(debug_assertions) {
@@ -108,9 +108,14 @@ fn transcendental(inst: &Inst) -> Option<UnaryOp> {
     }
 }
 
-/// Whether a kernel contains loops of its own, or reduces and so has a tight loop over the packets.
-fn repeats(kernel: &Kernel) -> bool {
-    kernel.has_loop() || kernel.region(TOP).insts.iter().any(|inst| matches!(inst.op, Op::Reduce { .. }))
+/// Whether the code of a kernel is more than one straight list: it has loops or branches of its own, reduces and so has a
+/// tight loop over the packets, or checks indices at run time.
+fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
+    kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| match inst.op {
+        Op::Loop { .. } | Op::If { .. } | Op::Reduce { .. } => true,
+        Op::Gather { index, .. } => analysis.index_hint(kernel, index).is_some(),
+        _ => false,
+    })
 }
 
 /// Keeps errors that LLVM would otherwise print before it ends the process.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | find and load libLLVM | [`library`], [`symbols`] |
 //! | what the processor can do | [`target`] |
-//! | which values are uniform or consecutive | [`analysis`] |
+//! | which values are uniform or consecutive | [`analysis`], [`hints`] |
 //! | how many packets a body works on | [`interleave`] |
 //! | kernel IR → LLVM IR | [`codegen`], by [`emit`] |
 //! | LLVM IR → object file | [`compiler`] |
@@ -17,6 +17,7 @@ mod analysis;
 mod codegen;
 mod compiler;
 mod emit;
+mod hints;
 mod interleave;
 mod library;
 mod object;

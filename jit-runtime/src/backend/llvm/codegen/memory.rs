@@ -8,6 +8,7 @@ use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 use super::{Codegen, Frame, Packets, PendingStore, READABLE_PADDING, is_only_written};
 use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Conversion, Raw, RawType};
+use crate::backend::llvm::hints::Hint;
 use crate::ir::{Access, Param, ParamId, ReduceOp, Type, Value};
 
 /// Alignment of buffers in bytes.
@@ -147,9 +148,15 @@ impl Codegen<'_> {
             Shape::Varying => {
                 let lanes = self.lanes_of(mask);
                 let indices = self.vectors(index);
+                // Only a vector can be read under a mask that may be empty for one packet.
+                let hint = self.analysis.index_hint(self.kernel, index);
+                let hint = hint.filter(|hint| lanes.is_none() || *hint == Hint::Consecutive);
                 let gather = |packet: usize| {
                     let lanes = lanes.as_ref().map(|lanes| lanes[packet]);
-                    self.gather_packet(buffer, self.ty(index), indices[packet], lanes)
+                    match hint {
+                        Some(hint) => self.gather_checked(hint, buffer, self.ty(index), indices[packet], lanes),
+                        None => self.gather_packet(buffer, self.ty(index), indices[packet], lanes),
+                    }
                 };
                 let gathers = (0..self.packets).map(gather).collect();
                 self.set_vectors(result, gathers);
@@ -207,14 +214,59 @@ impl Codegen<'_> {
     fn linear_addresses(&self, buffer: ParamId, index: Value) -> Packets {
         let (ty, first) = (self.ty(index), self.scalar(index));
         let aligned = self.analysis.shape(index) == Shape::Linear { aligned: true };
-        if ty != Type::U32 || aligned {
-            return self.packet_addresses(buffer, self.wide_index(ty, first));
+        let first = if aligned { self.wide_index(ty, first) } else { self.consecutive_start(ty, first) };
+        self.packet_addresses(buffer, first)
+    }
+
+    /// The first of consecutive indices, as 64 bits.
+    ///
+    /// 32-bit indices may pass 2^32 inside of a group: those before are below zero in effect, and belong to lanes that do
+    /// not access memory, as no buffer is that long. Moved up by a group's size, such a start is small and positive.
+    fn consecutive_start(&self, ty: Type, first: Raw) -> Raw {
+        if ty != Type::U32 {
+            return self.wide_index(ty, first);
         }
-        // Indices may pass 2^32 inside of a group: those before are below zero in effect, and belong to lanes that do not
-        // access memory, as no buffer is that long. Moved up by a group's size, such a start is small and positive.
         let step = self.emit.int_const(32, self.step());
         let moved = self.emit.convert(Conversion::ZExt, self.emit.add(first, step), self.emit.int(64));
-        self.packet_addresses(buffer, self.emit.sub(moved, self.emit.i64(self.step())))
+        self.emit.sub(moved, self.emit.i64(self.step()))
+    }
+
+    /// A gather whose indices are compared with what they are hoped to be.
+    fn gather_checked(&self, hint: Hint, buffer: ParamId, index_type: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
+        let e = &self.emit;
+        let first = e.extract_element(indices, e.i64(0));
+        let expected = match hint {
+            Hint::Shared => e.splat(first, self.lanes),
+            Hint::Consecutive => e.add(e.splat(first, self.lanes), e.iota(index_type.bits(), self.lanes, 0)),
+        };
+        let mut differs = e.icmp(LLVMIntNE, indices, expected);
+        if let Some(lanes) = lanes {
+            differs = e.and(differs, lanes);
+        }
+        let any = self.any(&Packets::from_elem(differs, 1));
+        let [each, together, join] = ["each", "together", "gathered"].map(|name| e.new_block(name));
+        e.cond_br(any, each, together);
+        e.position_at_end(each);
+        let one_by_one = self.gather_packet(buffer, index_type, indices, lanes);
+        let each_end = e.block();
+        e.br(join);
+        e.position_at_end(together);
+        let ty = self.element(buffer);
+        let at_once = match hint {
+            Hint::Shared => {
+                let address = self.element_address(buffer, self.wide_index(index_type, first));
+                let load = e.load(e.memory_type(ty), address, ty.size_bytes());
+                self.splat_with(e, self.loaded_value(ty, load, 1))
+            }
+            Hint::Consecutive => {
+                let address = self.element_address(buffer, self.consecutive_start(index_type, first));
+                self.vector_load(ty, address, lanes)
+            }
+        };
+        let together_end = e.block();
+        e.br(join);
+        e.position_at_end(join);
+        e.merge(&[(one_by_one, each_end), (at_once, together_end)])
     }
 
     /// A vector of addresses, one for each lane.

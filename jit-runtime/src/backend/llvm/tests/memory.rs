@@ -82,6 +82,31 @@ fn rows_and_columns() {
 }
 
 #[test]
+fn neighbours_with_wrap_around() {
+    for columns in [64u64, 50] {
+        for step in [1, columns - 1] {
+            for masked in [false, true] {
+                gathers(WIDTH, |b| {
+                    let lane = b.lane_index();
+                    let (columns, step) = (b.constant(Type::U32, columns), b.constant(Type::U32, step));
+                    let (row, column) =
+                        (b.binary(BinaryOp::Div, lane, columns), b.binary(BinaryOp::Rem, lane, columns));
+                    let column = b.binary(BinaryOp::Add, column, step);
+                    let column = b.binary(BinaryOp::Rem, column, columns);
+                    let index = b.fma(row, columns, column);
+                    // Of lanes that are off, some hold an index that is out of range.
+                    let limit = b.constant(Type::U32, WIDTH as u64);
+                    let in_range = b.compare(CompareOp::Lt, index, limit);
+                    let zero = b.constant(Type::U32, 0);
+                    let index = if masked { index } else { b.select(in_range, index, zero) };
+                    (index, masked.then_some(in_range))
+                });
+            }
+        }
+    }
+}
+
+#[test]
 fn an_index_that_all_lanes_share() {
     gathers(10, |b| (b.constant(Type::U8, 7), None));
     gathers(10, |b| {

@@ -39,7 +39,7 @@ fn check(case: &Case, target: &Target, options: CodeOptions) -> Result<(), Strin
     let expected = case.run(&crate::backend::interpreter::prepare(case.kernel.clone()), None);
     let mut kernel = case.kernel.clone();
     // Half of the cases keep what the passes would take out.
-    if case.seed % 2 == 0 {
+    if case.seed.is_multiple_of(2) {
         passes::expand_math::run(&mut kernel);
     } else {
         passes::optimise(&mut kernel);

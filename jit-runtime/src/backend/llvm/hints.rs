@@ -1,0 +1,72 @@
+//! Indices that are probably shared or consecutive in most packets, though not provably in all.
+//!
+//! Rows and columns of an image whose width is no multiple of the packet size, or neighbours with wrap-around, are of
+//! this kind: `(lane + 1) % width` is consecutive but for one packet in each row. Gathers at such an index look at run
+//! time, and take the cheap way where it is open. A wrong hint costs a comparison and a branch.
+
+use super::analysis::{Analysis, Shape};
+use crate::ir::{BinaryOp, Kernel, Op, Value};
+
+/// What the lanes of most packets have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Hint {
+    /// The same value.
+    Shared,
+    /// Consecutive values.
+    Consecutive,
+}
+
+/// A hint for each value whose shape is [`Shape::Varying`] and of which something can be hoped.
+pub(super) fn hints(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Hint>> {
+    let mut hints = vec![None; kernel.types.len()];
+    // A region comes after the one that it is nested in; where passes have made that untrue a hint is missed.
+    for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+        if inst.results == 1 && kernel.ty(inst.first).is_integer() {
+            hints[inst.first.index()] = hint(kernel, analysis, &hints, &inst.op);
+        }
+    }
+    hints
+}
+
+fn hint(kernel: &Kernel, analysis: &Analysis, hints: &[Option<Hint>], op: &Op) -> Option<Hint> {
+    // What a value is known or hoped to be.
+    let of = |value: Value| match analysis.shape(value) {
+        Shape::Uniform | Shape::Packet => Some(Hint::Shared),
+        Shape::Linear { .. } => Some(Hint::Consecutive),
+        Shape::Varying => hints[value.index()],
+    };
+    match *op {
+        Op::Binary(op, a, b) => binary(op, of(a)?, of(b)?),
+        Op::Fma(a, b, c) => match (of(a)?, of(b)?) {
+            (Hint::Shared, Hint::Shared) => of(c),
+            _ => None,
+        },
+        Op::Select(_, a, b) if of(a)? == of(b)? => of(a),
+        Op::Cast(_, a) if kernel.ty(a).is_integer() => of(a),
+        Op::Bitcast(_, a) if kernel.ty(a).is_integer() => of(a),
+        _ => None,
+    }
+}
+
+fn binary(op: BinaryOp, a: Hint, b: Hint) -> Option<Hint> {
+    use Hint::{Consecutive, Shared};
+    match (op, a, b) {
+        (_, Shared, Shared) => Some(Shared),
+        (BinaryOp::Add | BinaryOp::And | BinaryOp::Min | BinaryOp::Max | BinaryOp::Or, Shared, Consecutive) => {
+            Some(Consecutive)
+        }
+        (BinaryOp::Div | BinaryOp::Shr, Consecutive, Shared) => Some(Shared),
+        (
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::And
+            | BinaryOp::Rem
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Or,
+            Consecutive,
+            Shared,
+        ) => Some(Consecutive),
+        _ => None,
+    }
+}

@@ -79,6 +79,7 @@ pub(super) struct Graph<'e> {
 struct Frame<'e> {
     var: &'e Var,
     next_child: u32,
+    operands: [u32; 3],
 }
 
 struct Walk<'e> {
@@ -128,42 +129,47 @@ pub(super) fn only_inside(var: &Var) -> Error {
 impl<'e> Walk<'e> {
     /// Visits what is behind a node; gives its entry.
     fn run(&mut self, var: &'e Var) -> u32 {
-        self.visit(var);
+        let mut number = self.visit(var);
         while let Some(frame) = self.stack.last_mut() {
+            // What was visited last, on its way to the node that it is an operand of.
+            if number != NONE && (1..=3).contains(&frame.next_child) {
+                frame.operands[frame.next_child as usize - 1] = number;
+            }
             let (var, child) = (frame.var, frame.next_child);
             frame.next_child += 1;
-            match self.child(var, child) {
+            number = match self.child(var, child) {
                 Child::Node(child) => self.visit(child),
-                Child::None => {}
+                Child::None => NONE,
                 Child::End => {
-                    self.stack.pop();
-                    self.finish(var);
+                    let operands = frame_operands(self.stack.pop());
+                    self.finish(var, operands)
                 }
-            }
+            };
         }
-        self.number(var)
+        number
     }
 
     fn number(&self, var: &Var) -> u32 {
         self.numbers.get(var.address()).unwrap_or(NONE)
     }
 
-    /// Finishes a leaf at once, and puts any other node that is new on the stack.
+    /// Gives the entry of a node that was visited before, or of a leaf; any other node is put on the stack.
     #[inline]
-    fn visit(&mut self, var: &'e Var) {
-        if self.numbers.get(var.address()).is_some() {
-            return;
+    fn visit(&mut self, var: &'e Var) -> u32 {
+        if let Some(number) = self.numbers.get(var.address()) {
+            return number;
         }
         let op = var.op();
         if var.is_evaluated() {
-            self.push(var, true, [NONE; 3], 0, RegionId::NONE, NONE);
+            self.push(var, true, [NONE; 3], 0, RegionId::NONE, NONE)
         } else if op == Op::LaneIndex {
-            self.push(var, false, [NONE; 3], 0, RegionId::NONE, NONE);
+            self.push(var, false, [NONE; 3], 0, RegionId::NONE, NONE)
         } else if matches!(op, Op::Placeholder | Op::Data) {
             self.placeholder.get_or_insert(var);
-            self.push(var, false, [NONE; 3], 0, RegionId::NONE, NONE);
+            self.push(var, false, [NONE; 3], 0, RegionId::NONE, NONE)
         } else {
-            self.stack.push(Frame { var, next_child: 0 });
+            self.stack.push(Frame { var, next_child: 0, operands: [NONE; 3] });
+            NONE
         }
     }
 
@@ -216,23 +222,23 @@ impl<'e> Walk<'e> {
     }
 
     /// Makes the entry of a node whose operands have theirs.
-    fn finish(&mut self, var: &'e Var) {
+    fn finish(&mut self, var: &'e Var, operands: [u32; 3]) -> u32 {
         match var.op() {
             Op::Loop | Op::Branch => self.finish_control(var),
             Op::Param => self.finish_param(var),
-            op => self.finish_plain(var, op),
+            op => self.finish_plain(var, op, operands),
         }
     }
 
     #[inline]
-    fn finish_plain(&mut self, var: &'e Var, op: Op) {
-        let mut operands = [NONE; 3];
+    fn finish_plain(&mut self, var: &'e Var, op: Op, operands: [u32; 3]) -> u32 {
         let mut stage = 0;
         let mut region = if var.is_pinned() { var.region() } else { RegionId::NONE };
-        for (slot, number) in operands.iter_mut().enumerate().take(op.slots()) {
-            let Some(operand) = self.edges.operand(var, slot) else { continue };
-            *number = self.number(operand);
-            let entry = &mut self.graph.entries[*number as usize];
+        for (slot, number) in operands.into_iter().enumerate().take(op.slots()) {
+            if number == NONE {
+                continue;
+            }
+            let entry = &mut self.graph.entries[number as usize];
             let is_source = op == Op::Gather && slot == 0 && !entry.is_evaluated;
             entry.is_root |= is_source;
             let is_later = is_source || (matches!(entry.op, Op::Reduce(_)) && !entry.is_evaluated);
@@ -241,18 +247,17 @@ impl<'e> Walk<'e> {
         }
         let number = self.push(var, false, operands, stage, region, NONE);
         self.graph.entries[number as usize].is_root = matches!(op, Op::Reduce(_));
+        number
     }
 
-    fn finish_param(&mut self, var: &'e Var) {
+    fn finish_param(&mut self, var: &'e Var) -> u32 {
         match self.unchanged_state(var) {
             Some(init) => {
                 let number = self.number(init);
                 let Entry { stage, region, .. } = self.graph.entries[number as usize];
-                self.push(var, false, [number, NONE, NONE], stage + self.is_later(number), region, NONE);
+                self.push(var, false, [number, NONE, NONE], stage + self.is_later(number), region, NONE)
             }
-            None => {
-                self.push(var, false, [NONE; 3], 0, var.region(), NONE);
-            }
+            None => self.push(var, false, [NONE; 3], 0, var.region(), NONE),
         }
     }
 
@@ -262,8 +267,8 @@ impl<'e> Walk<'e> {
         u32::from(matches!(entry.op, Op::Reduce(_)) && !entry.is_evaluated)
     }
 
-    fn finish_control(&mut self, var: &'e Var) {
-        let Some(extra) = var.extra() else { return };
+    fn finish_control(&mut self, var: &'e Var) -> u32 {
+        let Some(extra) = var.extra() else { return NONE };
         let (condition, parts) = self.parts_of(var, extra);
         let used = parts.iter().flat_map(|part| [part.first, part.second]).chain([condition]);
         let mut stage = 0;
@@ -279,7 +284,7 @@ impl<'e> Walk<'e> {
         }
         let control = self.graph.controls.len() as u32;
         self.graph.controls.push(Control { extra, condition, parts });
-        self.push(var, false, [NONE; 3], stage, region, control);
+        self.push(var, false, [NONE; 3], stage, region, control)
     }
 
     fn parts_of(&self, var: &Var, extra: &Extra) -> (u32, Vec<Part>) {
@@ -322,6 +327,10 @@ impl<'e> Walk<'e> {
         self.graph.entries.push(Entry { var, op, operands, stage, control, region, is_evaluated, is_root: false });
         number
     }
+}
+
+fn frame_operands(frame: Option<Frame<'_>>) -> [u32; 3] {
+    frame.map_or([NONE; 3], |frame| frame.operands)
 }
 
 enum Child<'e> {

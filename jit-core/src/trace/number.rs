@@ -18,14 +18,20 @@ struct Numbered {
     node: NonNull<Node>,
 }
 
+/// Room in a table at first.
+const SMALLEST: usize = 3500;
+
 struct Table {
-    entries: HashTable<Numbered>,
+    /// The nodes, in the order in which they were first made: a program that is traced again finds them one after another.
+    entries: Vec<Numbered>,
+    /// Positions among the entries. They are small, so that the table stays in the cache longer than the entries would.
+    positions: HashTable<u32>,
     /// Weights of all that this thread has recorded, to tell small branches from large ones.
     work: u32,
 }
 
 thread_local! {
-    static TABLE: RefCell<Table> = const { RefCell::new(Table { entries: HashTable::new(), work: 0 }) };
+    static TABLE: RefCell<Table> = const { RefCell::new(Table { entries: Vec::new(), positions: HashTable::new(), work: 0 }) };
 }
 
 /// Multiplies to 128 bits and folds: one step of the hash (the construction of wyhash and foldhash).
@@ -85,23 +91,27 @@ impl Table {
     #[inline]
     fn number(&mut self, draft: Draft<'_>) -> Var {
         let hash = draft.hash();
-        if self.entries.len() == self.entries.capacity() {
+        if self.positions.len() == self.positions.capacity() {
             self.make_room();
         }
-        match self.entries.entry(hash, |entry| entry.hash == hash, |entry| entry.hash) {
-            Entry::Occupied(mut entry) => {
-                let alive = Node::revive(entry.get().node).filter(|var| draft.describes(var));
-                alive.unwrap_or_else(|| {
-                    self.work = self.work.wrapping_add(draft.op.weight());
-                    let var = Var::new(draft);
-                    entry.get_mut().node = var.address();
-                    var
-                })
-            }
-            Entry::Vacant(entry) => {
-                self.work = self.work.wrapping_add(draft.op.weight());
+        let entries = &self.entries;
+        let is_equal = |&position: &u32| entries[position as usize].hash == hash;
+        match self.positions.entry(hash, is_equal, |&position| entries[position as usize].hash) {
+            Entry::Occupied(found) => {
+                let entry = &mut self.entries[*found.get() as usize];
+                if let Some(var) = Node::revive(entry.node).filter(|var| draft.describes(var)) {
+                    return var;
+                }
                 let var = Var::new(draft);
-                entry.insert(Numbered { hash, node: var.address() });
+                entry.node = var.address();
+                self.work = self.work.wrapping_add(draft.op.weight());
+                var
+            }
+            Entry::Vacant(vacant) => {
+                let var = Var::new(draft);
+                vacant.insert(self.entries.len() as u32);
+                self.entries.push(Numbered { hash, node: var.address() });
+                self.work = self.work.wrapping_add(draft.op.weight());
                 var
             }
         }
@@ -112,11 +122,17 @@ impl Table {
     #[inline(never)]
     fn make_room(&mut self) {
         self.entries.retain(|entry| Node::is_alive(entry.node));
-        let (live, capacity) = (self.entries.len(), self.entries.capacity());
-        if live > capacity / 2 {
-            self.entries.reserve(capacity.max(1000), |entry| entry.hash);
-        } else if live < capacity / 16 {
-            self.entries.shrink_to((live * 4).max(1000), |entry| entry.hash);
+        let (live, capacity) = (self.entries.len(), self.positions.capacity());
+        let wanted = if live > capacity / 2 { (2 * capacity).max(SMALLEST) } else { capacity.min(16 * live).max(SMALLEST) };
+        if wanted == capacity {
+            self.positions.clear();
+        } else {
+            self.positions = HashTable::with_capacity(wanted);
+            self.entries.shrink_to(wanted);
+        }
+        for (position, entry) in self.entries.iter().enumerate() {
+            let hash = |&position: &u32| self.entries[position as usize].hash;
+            self.positions.insert_unique(entry.hash, position as u32, hash);
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
         group,
         outputs,
         placement: has_control.then(|| place(graph, group)),
-        builder: Builder::new(),
+        builder: Builder::with_capacity(group.order.len() + group.roots.len()),
         arguments: Vec::with_capacity(8),
         values: vec![None; count],
         inputs: vec![None; count],

@@ -19,7 +19,7 @@ struct Numbered {
 }
 
 /// Room in a table at first.
-const SMALLEST: usize = 3500;
+const SMALLEST: usize = 3584;
 
 struct Table {
     /// The nodes, in the order in which they were first made: a program that is traced again finds them one after another.
@@ -123,7 +123,8 @@ impl Table {
     fn make_room(&mut self) {
         self.entries.retain(|entry| Node::is_alive(entry.node));
         let (live, capacity) = (self.entries.len(), self.positions.capacity());
-        let wanted = if live > capacity / 2 { (2 * capacity).max(SMALLEST) } else { capacity.min(16 * live).max(SMALLEST) };
+        let wanted =
+            if live > capacity / 2 { (2 * capacity).max(SMALLEST) } else { capacity.min(16 * live).max(SMALLEST) };
         if wanted == capacity {
             self.positions.clear();
         } else {

@@ -28,6 +28,15 @@ impl Builder {
         Builder { kernel, open: vec![TOP] }
     }
 
+    /// An empty kernel with room for a number of instructions in its top region.
+    #[must_use]
+    pub fn with_capacity(instructions: usize) -> Self {
+        let mut builder = Builder::new();
+        builder.kernel.types.reserve(instructions);
+        builder.kernel.regions[TOP.index()].insts.reserve(instructions);
+        builder
+    }
+
     /// The finished kernel.
     #[must_use]
     pub fn finish(self) -> Kernel {

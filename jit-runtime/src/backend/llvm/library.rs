@@ -4,10 +4,16 @@
 //! toolchain, which contains one. It is loaded once for the process, privately (no other library sees its symbols), and
 //! stays loaded. A library of another major version is refused: the C interface changes between them.
 
-use std::path::{Path, PathBuf};
+#[cfg(not(feature = "llvm-static"))]
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
+#[cfg(not(feature = "llvm-static"))]
+use super::discover;
+#[cfg(not(feature = "llvm-static"))]
 use crate::config;
+
 use crate::error::{Error, ErrorKind};
 
 /// The major version whose interface the code generator is written for.
@@ -48,7 +54,7 @@ fn search() -> Result<Library, String> {
 #[cfg(not(feature = "llvm-static"))]
 fn search() -> Result<Library, String> {
     let mut tried = Vec::new();
-    for stage in [explicit_candidates, system_candidates, toolchain_candidates, sysroot_candidates] {
+    for stage in discover::STAGES {
         for path in stage() {
             match open(&path) {
                 Ok(library) => return Ok(library),
@@ -56,6 +62,7 @@ fn search() -> Result<Library, String> {
             }
         }
         if config::llvm_path().is_some() {
+            // Who names a library wants no other.
             break;
         }
     }
@@ -109,74 +116,9 @@ fn linked_version() -> (u32, u32, u32) {
     version
 }
 
-fn explicit_candidates() -> Vec<PathBuf> {
-    match config::llvm_path() {
-        Some(path) if path.is_dir() => {
-            let files = libraries_in(path);
-            if files.is_empty() { vec![path.to_owned()] } else { files }
-        }
-        Some(path) => vec![path.to_owned()],
-        None => Vec::new(),
-    }
-}
-
-fn system_candidates() -> Vec<PathBuf> {
-    const NAMES: [&str; 2] = ["libLLVM.so.22.1", "libLLVM-22.so"];
-    const DIRECTORIES: [&str; 5] = [
-        "/usr/lib/llvm-22/lib",
-        "/usr/lib64/llvm22/lib64",
-        "/usr/lib64/llvm22/lib",
-        "/usr/lib/llvm22/lib",
-        "/usr/local/lib",
-    ];
-    let by_name = NAMES.iter().map(PathBuf::from);
-    by_name.chain(DIRECTORIES.iter().flat_map(|directory| libraries_in(Path::new(directory)))).collect()
-}
-
-/// The toolchains that rustup has installed, found without starting a process.
-fn toolchain_candidates() -> Vec<PathBuf> {
-    let home = std::env::var_os("RUSTUP_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".rustup")));
-    let Some(Ok(entries)) = home.map(|home| std::fs::read_dir(home.join("toolchains"))) else { return Vec::new() };
-    let mut toolchains: Vec<PathBuf> = entries.flatten().map(|entry| entry.path().join("lib")).collect();
-    toolchains.sort();
-    toolchains.iter().flat_map(|directory| libraries_in(directory)).collect()
-}
-
-/// The toolchain that the `rustc` on the path belongs to.
-fn sysroot_candidates() -> Vec<PathBuf> {
-    let Ok(output) = std::process::Command::new("rustc").args(["--print", "sysroot"]).output() else {
-        return Vec::new();
-    };
-    let sysroot = String::from_utf8_lossy(&output.stdout);
-    libraries_in(&Path::new(sysroot.trim()).join("lib"))
-}
-
-/// Files in a directory whose name says that they are a libLLVM of the right major version, in order of name.
-fn libraries_in(directory: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let is_library = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        name.starts_with(&format!("libLLVM.so.{MAJOR}"))
-            || (name.starts_with(&format!("libLLVM-{MAJOR}")) && name.ends_with(".so"))
-    };
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_library).collect();
-    // A name with a dot after `libLLVM` is the library itself; one with a dash may be a linker script.
-    files.sort_by_key(|path| {
-        (path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libLLVM-")), path.clone())
-    });
-    files
-}
-
-#[cfg(test)]
+#[cfg(all(test, not(feature = "llvm-static")))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_directory_without_the_library_offers_nothing() {
-        assert!(libraries_in(Path::new("/proc/self")).is_empty());
-    }
 
     #[test]
     fn a_file_that_is_no_library_is_refused_with_the_reason() {

@@ -2,7 +2,7 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | find and load libLLVM | [`library`], [`symbols`] |
+//! | find and load libLLVM | [`discover`], [`library`], [`symbols`] |
 //! | what the processor can do | [`target`] |
 //! | which values are uniform or consecutive | [`analysis`], [`hints`] |
 //! | how many packets a body works on | [`interleave`] |
@@ -16,6 +16,8 @@
 mod analysis;
 mod codegen;
 mod compiler;
+#[cfg(not(feature = "llvm-static"))]
+mod discover;
 mod emit;
 mod hints;
 mod interleave;

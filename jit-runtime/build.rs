@@ -1,0 +1,57 @@
+//! Links LLVM into the program if the feature `llvm-static` asks for it. Without the feature nothing is done: libLLVM is
+//! loaded at run time.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The directory where LLVM is installed, for those that are not found by themselves.
+const PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
+
+const MAJOR: &str = "22";
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed={PREFIX_VARIABLE}");
+    if env::var_os("CARGO_FEATURE_LLVM_STATIC").is_none() {
+        return;
+    }
+    let Some(config) = llvm_config() else {
+        println!(
+            "cargo:warning=no llvm-config of version {MAJOR} was found, linking will fail: install llvm-{MAJOR}-dev or set {PREFIX_VARIABLE}"
+        );
+        return;
+    };
+    link(&config);
+}
+
+/// The first llvm-config that has the right version.
+fn llvm_config() -> Option<PathBuf> {
+    let prefix = env::var_os(PREFIX_VARIABLE).map(|prefix| Path::new(&prefix).join("bin/llvm-config"));
+    let names =
+        [format!("llvm-config-{MAJOR}"), "llvm-config".into(), format!("/usr/lib/llvm-{MAJOR}/bin/llvm-config")];
+    let mut candidates = prefix.into_iter().chain(names.into_iter().map(PathBuf::from));
+    candidates
+        .find(|config| ask(config, &["--version"]).is_some_and(|version| version.starts_with(&format!("{MAJOR}."))))
+}
+
+/// What llvm-config answers.
+fn ask(config: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(config).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn link(config: &Path) {
+    if let Some(directory) = ask(config, &["--libdir"]) {
+        println!("cargo:rustc-link-search=native={directory}");
+    }
+    let answer = |arguments: &[&str]| ask(config, arguments).unwrap_or_default();
+    for library in answer(&["--link-static", "--libnames", "x86", "aarch64", "passes"]).split_whitespace() {
+        let name = library.trim_start_matches("lib").trim_end_matches(".a");
+        println!("cargo:rustc-link-lib=static={name}");
+    }
+    for library in answer(&["--link-static", "--system-libs"]).split_whitespace() {
+        println!("cargo:rustc-link-lib=dylib={}", library.trim_start_matches("-l"));
+    }
+    println!("cargo:rustc-link-lib=dylib=stdc++");
+}

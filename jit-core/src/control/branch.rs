@@ -1,0 +1,250 @@
+//! `if`: the guard between its arms.
+
+use super::state::{Leaves, Named, refuse};
+use super::world::{Carries, Host, IfCondition, Traced, World};
+use crate::array::Array;
+use crate::trace::{BranchRecorder, Var};
+use crate::traverse::Traverse;
+use std::panic::Location;
+
+/// The guard of an `if`.
+#[derive(Debug)]
+pub struct Branch<W: World>(pub(super) W::Branch);
+
+/// Opens an `if`.
+#[track_caller]
+#[inline]
+pub fn branch<C: IfCondition + ?Sized>(condition: &C) -> Branch<C::World> {
+    Branch(C::World::branch(condition.condition(), Location::caller()))
+}
+
+impl<W: World> Branch<W> {
+    /// Notes a place that the arms change.
+    #[inline(always)]
+    pub fn save<X: ?Sized>(&mut self, name: &'static str, value: &X)
+    where
+        W: Carries<X>,
+    {
+        W::save(&mut self.0, name, value);
+    }
+
+    /// Whether to run the first arm.
+    #[inline(always)]
+    pub fn then(&mut self) -> bool {
+        W::then(&mut self.0)
+    }
+
+    /// Takes a place's value after the first arm and puts the one from before it back.
+    #[inline(always)]
+    pub fn swap<X: ?Sized>(&mut self, value: &mut X)
+    where
+        W: Carries<X>,
+    {
+        W::swap(&mut self.0, value);
+    }
+
+    /// Whether to run the second arm.
+    #[inline(always)]
+    pub fn otherwise(&mut self) -> bool {
+        W::otherwise(&mut self.0)
+    }
+
+    /// Takes a place's value after the second arm.
+    #[inline(always)]
+    pub fn collect<X: ?Sized>(&mut self, value: &X)
+    where
+        W: Carries<X>,
+    {
+        W::collect(&mut self.0, value);
+    }
+
+    /// Closes the `if`.
+    #[inline(always)]
+    pub fn merge(&mut self) {
+        W::merge(&mut self.0);
+    }
+
+    /// Closes the `if`; gives its value.
+    #[inline(always)]
+    pub fn merge_with<T>(&mut self, slot: Slot<T>) -> T
+    where
+        W: Merges<T>,
+    {
+        W::merge_with(&mut self.0, slot)
+    }
+
+    /// Writes a place's value after the `if`.
+    #[inline(always)]
+    pub fn restore<X: ?Sized>(&mut self, value: &mut X)
+    where
+        W: Carries<X>,
+    {
+        W::restore(&mut self.0, value);
+    }
+}
+
+/// The values of the arms.
+#[derive(Debug)]
+pub struct Slot<T> {
+    then: Option<T>,
+    otherwise: Option<T>,
+}
+
+impl<T> Slot<T> {
+    /// Without values.
+    #[must_use]
+    #[inline(always)]
+    #[expect(clippy::new_without_default, reason = "generated code names the type's function")]
+    pub fn new() -> Self {
+        Slot { then: None, otherwise: None }
+    }
+
+    /// The value of the first arm.
+    #[inline(always)]
+    pub fn put_then(&mut self, value: T) {
+        self.then = Some(value);
+    }
+
+    /// The value of the second arm.
+    #[inline(always)]
+    pub fn put_otherwise(&mut self, value: T) {
+        self.otherwise = Some(value);
+    }
+
+    #[inline(always)]
+    fn only(self) -> T {
+        self.then.or(self.otherwise).expect("an arm that was run and has not left gave its value")
+    }
+}
+
+/// Types that can be the value of an `if` in a world.
+#[diagnostic::on_unimplemented(
+    message = "`if` with a traced condition yields `{T}`",
+    label = "both arms of this `if` must yield a traced value",
+    note = "arrays and what consists of arrays can be merged lane by lane; for a number write `Float::from(1.0)`"
+)]
+pub trait Merges<T>: World {
+    /// Closes the branch; gives its value.
+    fn merge_with(branch: &mut Self::Branch, slot: Slot<T>) -> T;
+}
+
+impl<T> Merges<T> for Host {
+    #[inline(always)]
+    fn merge_with(_: &mut bool, slot: Slot<T>) -> T {
+        slot.only()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Traverse> Merges<T> for Traced {
+    fn merge_with(branch: &mut TracedBranch, mut slot: Slot<T>) -> T {
+        let (Some(then), Some(otherwise)) = (&slot.then, &slot.otherwise) else {
+            branch.merge(&Leaves::default(), &Leaves::default());
+            return slot.only();
+        };
+        let merged = branch.merge(&Leaves::of(then), &Leaves::of(otherwise));
+        let mut value = slot.then.take().expect("the first arm gave a value");
+        merged.write(&mut value);
+        value
+    }
+}
+
+/// Stands for the value of an `if` both arms of which leave.
+pub fn both_arms_leave() -> ! {
+    unreachable!("one arm of an `if` runs, and both leave")
+}
+
+/// What the guard of a traced `if` keeps.
+#[derive(Debug)]
+pub struct TracedBranch {
+    condition: Array<bool>,
+    /// A condition that is the same constant on all lanes is decided at once.
+    constant: Option<bool>,
+    recorder: Option<BranchRecorder>,
+    state: Vec<Named>,
+    then: Vec<Leaves>,
+    otherwise: Vec<Leaves>,
+    merged: std::vec::IntoIter<Leaves>,
+    site: &'static Location<'static>,
+}
+
+impl TracedBranch {
+    pub(super) fn new(condition: Array<bool>, site: &'static Location<'static>) -> Self {
+        let constant = condition.var().literal().map(|bits| bits != 0);
+        TracedBranch {
+            condition,
+            constant,
+            recorder: None,
+            state: Vec::new(),
+            then: Vec::new(),
+            otherwise: Vec::new(),
+            merged: Vec::new().into_iter(),
+            site,
+        }
+    }
+
+    pub(super) fn save(&mut self, name: &'static str, leaves: Leaves) {
+        if self.constant.is_none() {
+            self.state.push(Named { name, leaves });
+        }
+    }
+
+    pub(super) fn then(&mut self) -> bool {
+        if self.constant.is_none() {
+            self.recorder = Some(BranchRecorder::begin(self.condition.var(), self.site));
+        }
+        self.constant != Some(false)
+    }
+
+    pub(super) fn swap(&mut self, leaves: impl FnOnce() -> Leaves) -> Option<&Leaves> {
+        if self.constant.is_some() {
+            return None;
+        }
+        let before = &self.state[self.then.len()];
+        let after = leaves();
+        before.check_host_values(&after, "an `if`", self.site);
+        self.then.push(after);
+        Some(&before.leaves)
+    }
+
+    pub(super) fn otherwise(&mut self) -> bool {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.otherwise();
+        }
+        self.constant != Some(true)
+    }
+
+    pub(super) fn collect(&mut self, leaves: impl FnOnce() -> Leaves) {
+        if self.constant.is_none() {
+            let after = leaves();
+            self.state[self.otherwise.len()].check_host_values(&after, "an `if`", self.site);
+            self.otherwise.push(after);
+        }
+    }
+
+    /// Merges the values of the arms, and the state.
+    pub(super) fn merge(&mut self, then: &Leaves, otherwise: &Leaves) -> Leaves {
+        let Some(recorder) = self.recorder.take() else {
+            return if self.constant == Some(false) { otherwise.clone() } else { then.clone() };
+        };
+        if then.differs_in_host_values(otherwise) {
+            refuse(
+                format!("the arms of a traced `if` give different host values, {} and {}", then.describe(), otherwise.describe()),
+                "give traced values: write `Float::from(1.0)` for `1.0`",
+                self.site,
+            );
+        }
+        let concat = |value: &Leaves, state: &[Leaves]| -> Vec<Var> {
+            std::iter::once(value).chain(state).flat_map(|leaves| leaves.arrays.iter().cloned()).collect()
+        };
+        let merged = recorder.finish(concat(then, &self.then), concat(otherwise, &self.otherwise));
+        let mut merged = merged.into_iter();
+        let value = then.with_arrays(&mut merged);
+        self.merged = self.then.iter().map(|leaves| leaves.with_arrays(&mut merged)).collect::<Vec<_>>().into_iter();
+        value
+    }
+
+    pub(super) fn restore(&mut self) -> Option<Leaves> {
+        self.merged.next()
+    }
+}

@@ -1,0 +1,214 @@
+//! `&&` and `||` between values of both worlds.
+
+use super::branch::Branch;
+use super::world::{Host, Traced, World};
+use crate::array::Array;
+use std::panic::Location;
+
+/// What may stand on a side of `&&` and `||`.
+#[diagnostic::on_unimplemented(
+    message = "`&&` and `||` take `bool` or `Mask`, not `{Self}`",
+    label = "expected `bool` or `Mask`, found `{Self}`",
+    note = "`&` and `|` work on the bits of integers"
+)]
+pub trait Logical {
+    /// The world that the value belongs to.
+    type World: World;
+    /// The value.
+    fn logical(&self) -> <Self::World as World>::Condition;
+}
+
+impl Logical for bool {
+    type World = Host;
+    #[inline(always)]
+    fn logical(&self) -> bool {
+        *self
+    }
+}
+
+impl Logical for Array<bool> {
+    type World = Traced;
+    fn logical(&self) -> Array<bool> {
+        self.clone()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Logical for &Array<bool> {
+    type World = Traced;
+    fn logical(&self) -> Array<bool> {
+        (*self).clone()
+    }
+}
+
+/// The world of a value that two others decide.
+pub trait Joins<R: World>: World {
+    /// `bool` if both are of the host, else a mask.
+    type Output: From<bool>;
+    /// The right side, as a value of that type.
+    fn lift(right: R::Condition) -> Self::Output;
+    /// The result of `left && right`, where it is open.
+    fn and(left: &Self::Condition, right: R::Condition) -> Self::Output;
+    /// The result of `left || right`, where it is open.
+    fn or(left: &Self::Condition, right: R::Condition) -> Self::Output;
+}
+
+impl Joins<Host> for Host {
+    type Output = bool;
+    #[inline(always)]
+    fn lift(right: bool) -> bool {
+        right
+    }
+    #[inline(always)]
+    fn and(_: &bool, right: bool) -> bool {
+        right
+    }
+    #[inline(always)]
+    fn or(_: &bool, right: bool) -> bool {
+        right
+    }
+}
+
+impl Joins<Traced> for Host {
+    type Output = Array<bool>;
+    fn lift(right: Array<bool>) -> Array<bool> {
+        right
+    }
+    fn and(_: &bool, right: Array<bool>) -> Array<bool> {
+        right
+    }
+    fn or(_: &bool, right: Array<bool>) -> Array<bool> {
+        right
+    }
+}
+
+impl Joins<Host> for Traced {
+    type Output = Array<bool>;
+    fn lift(right: bool) -> Array<bool> {
+        Array::from(right)
+    }
+    fn and(left: &Array<bool>, right: bool) -> Array<bool> {
+        left & Array::from(right)
+    }
+    fn or(left: &Array<bool>, right: bool) -> Array<bool> {
+        left | Array::from(right)
+    }
+}
+
+impl Joins<Traced> for Traced {
+    type Output = Array<bool>;
+    fn lift(right: Array<bool>) -> Array<bool> {
+        right
+    }
+    fn and(left: &Array<bool>, right: Array<bool>) -> Array<bool> {
+        left & right
+    }
+    fn or(left: &Array<bool>, right: Array<bool>) -> Array<bool> {
+        left | right
+    }
+}
+
+/// The left side of `&&` or `||`, when the right one is plain.
+#[derive(Debug)]
+pub struct Side<W: World> {
+    left: W::Condition,
+    /// What a host value on the left decides the result to be; `None` while it is open.
+    decided: Option<bool>,
+    is_and: bool,
+}
+
+/// The left side of `&&`.
+#[inline(always)]
+pub fn left_of_and<L: Logical + ?Sized>(left: &L) -> Side<L::World>
+where
+    L::World: Decides,
+{
+    let left = left.logical();
+    let decided = L::World::known(&left).filter(|value| !value);
+    Side { left, decided, is_and: true }
+}
+
+/// The left side of `||`.
+#[inline(always)]
+pub fn left_of_or<L: Logical + ?Sized>(left: &L) -> Side<L::World>
+where
+    L::World: Decides,
+{
+    let left = left.logical();
+    let decided = L::World::known(&left).filter(|value| *value);
+    Side { left, decided, is_and: false }
+}
+
+/// What is known of a condition while tracing.
+pub trait Decides: World {
+    /// The value, where it is the host's.
+    fn known(condition: &Self::Condition) -> Option<bool>;
+}
+
+impl Decides for Host {
+    #[inline(always)]
+    fn known(condition: &bool) -> Option<bool> {
+        Some(*condition)
+    }
+}
+
+impl Decides for Traced {
+    #[inline(always)]
+    fn known(_: &Array<bool>) -> Option<bool> {
+        None
+    }
+}
+
+impl<W: World> Side<W> {
+    /// Whether the right side is needed.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.decided.is_none()
+    }
+
+    /// The result, with the right side.
+    #[inline(always)]
+    pub fn join<R: Logical + ?Sized>(&self, right: &R) -> <W as Joins<R::World>>::Output
+    where
+        W: Joins<R::World>,
+    {
+        if self.is_and { W::and(&self.left, right.logical()) } else { W::or(&self.left, right.logical()) }
+    }
+
+    /// The result, where the left side decides it.
+    #[inline(always)]
+    pub fn decided<T: From<bool>>(&self) -> T {
+        T::from(self.decided == Some(true))
+    }
+}
+
+/// A constant result.
+#[inline(always)]
+pub fn logical<T: From<bool>>(value: bool) -> T {
+    T::from(value)
+}
+
+/// Opens the branch in which the right side of `&&` is evaluated.
+#[track_caller]
+#[inline]
+pub fn branch_and<L: Logical + ?Sized>(left: &L) -> Branch<L::World> {
+    Branch(L::World::branch(left.logical(), Location::caller()))
+}
+
+/// Opens the branch in which the right side of `||` is evaluated.
+#[track_caller]
+#[inline]
+pub fn branch_or<L: Logical + ?Sized>(left: &L) -> Branch<L::World> {
+    Branch(L::World::branch(L::World::not(left.logical()), Location::caller()))
+}
+
+impl<W: World> Branch<W> {
+    /// The right side, as a value of the result's type.
+    #[inline(always)]
+    pub fn lift<R: Logical + ?Sized>(&self, right: &R) -> <W as Joins<R::World>>::Output
+    where
+        W: Joins<R::World>,
+    {
+        W::lift(right.logical())
+    }
+}

@@ -1,0 +1,31 @@
+//! What rewritten `#[jit]` functions call: the run-time support of traced control flow.
+//!
+//! The macro brackets the user's own blocks by calls on a guard ([`Branch`], [`Repeat`]). Whether a guard does something is
+//! decided by the *type* of the condition: a `bool` belongs to the [`Host`] world, where Rust runs the blocks as ever
+//! and any type may change in them; a mask belongs to the [`Traced`] world, where each block is recorded once and what
+//! changes must be [`Traverse`](crate::Traverse). Wrong programs are found by traits where types tell, with messages
+//! in terms of the user's program, and by panics that name the variable and the line where only values do.
+//!
+//! All of it is reached through `jit::__private` by generated code alone, and is no public interface.
+
+mod branch;
+mod compare;
+mod function;
+mod leave;
+mod logic;
+mod operand;
+mod repeat;
+mod state;
+mod world;
+
+pub use branch::{Branch, Merges, Slot, both_arms_leave, branch};
+pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
+pub use function::{FunctionScope, LabelScope, current_label, enter, label};
+pub use leave::{
+    BreakInIf, BreakInWhile, ContinueInIf, ContinueInWhile, ReturnInIf, ReturnInWhile, TryInIf, TryInWhile, break_in_if,
+    break_in_while, continue_in_if, continue_in_while, return_in_if, return_in_while, try_in_if, try_in_while,
+};
+pub use logic::{Joins, Logical, Side, branch_and, branch_or, left_of_and, left_of_or, logical};
+pub use operand::{Constexpr, HostIterator, Operand, Share, constexpr, iterate, operand, share};
+pub use repeat::{Repeat, WhileCondition, repeat};
+pub use world::{Carries, Host, IfCondition, Traced, World};

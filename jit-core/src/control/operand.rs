@@ -1,0 +1,97 @@
+//! Values that generated code uses more often than Rust's moves allow, and values that must belong to the host.
+
+/// A value that operators of a `#[jit]` function take without moving it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the operand of an operator in a `#[jit]` function",
+    label = "this operand has type `{Self}`, which is not `Clone`",
+    note = "operands are cloned so that they can be used again; mark the statement with `#[host]` or take a reference with `&`"
+)]
+pub trait Operand: Sized {
+    /// The value, once more.
+    #[must_use]
+    fn again(&self) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Operand for T {
+    #[inline(always)]
+    fn again(&self) -> T {
+        self.clone()
+    }
+}
+
+/// The operand of an operator.
+#[inline(always)]
+pub fn operand<T: Operand>(value: &T) -> T {
+    value.again()
+}
+
+/// A value that is moved in one arm of an `if` and mentioned in another.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is moved in more than one arm of an `if`",
+    label = "moved here, and mentioned in a later arm",
+    note = "under a traced condition both arms are recorded, so the value must be `Clone`; if the condition is a `bool`, \
+            mark the `if` with `#[host]`"
+)]
+pub trait Share: Sized {
+    /// The value, once more.
+    #[must_use]
+    fn shared(&self) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Share for T {
+    #[inline(always)]
+    fn shared(&self) -> T {
+        self.clone()
+    }
+}
+
+/// A value for the first of several arms that use it.
+#[inline(always)]
+pub fn share<T: Share>(value: &T) -> T {
+    value.shared()
+}
+
+/// What a `for` runs over while tracing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an iterator of the host",
+    label = "`for` runs while tracing, and cannot iterate over `{Self}`",
+    note = "operations on arrays apply to all lanes without a loop; a number of iterations that differs by lane is a `while`"
+)]
+pub trait HostIterator: Sized {
+    /// The iterator.
+    type Iterator: Iterator;
+    /// Makes the iterator.
+    fn iterate(self) -> Self::Iterator;
+}
+
+#[diagnostic::do_not_recommend]
+impl<I: IntoIterator> HostIterator for I {
+    type Iterator = I::IntoIter;
+    #[inline(always)]
+    fn iterate(self) -> I::IntoIter {
+        self.into_iter()
+    }
+}
+
+/// The iterator of a `for`.
+#[inline(always)]
+pub fn iterate<I: HostIterator>(iterable: I) -> I::Iterator {
+    iterable.iterate()
+}
+
+/// A value that a trace can be made for: of the host, and comparable.
+#[diagnostic::on_unimplemented(
+    message = "a `#[constexpr]` parameter must be known while tracing; `{Self}` is not",
+    label = "`{Self}` cannot be the key of a trace",
+    note = "it takes host values that are `Eq + Hash`; pass a float as its bits, and an array without `#[constexpr]`"
+)]
+pub trait Constexpr {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Eq + std::hash::Hash + ?Sized> Constexpr for T {}
+
+/// Checks the type of a `#[constexpr]` parameter.
+#[inline(always)]
+pub fn constexpr<T: Constexpr + ?Sized>(_: &T) {}

@@ -1,0 +1,128 @@
+//! `while`: the guard of its turns.
+
+use super::state::{Leaves, Named};
+use super::world::{Carries, Host, Traced, World, condition};
+use crate::array::Array;
+use crate::trace::{LoopRecorder, Var};
+use std::panic::Location;
+
+condition!(
+    WhileCondition,
+    "`{Self}` is not a condition: `while` takes a `bool` or a `Mask`",
+    "expected `bool` or `Mask`, found `{Self}`"
+);
+
+/// The guard of a `while`. Its world is that of the condition, which [`Repeat::test`] sees.
+#[derive(Debug)]
+pub struct Repeat<W: World>(W::Repeat);
+
+/// Opens a `while`.
+#[must_use]
+#[track_caller]
+#[inline(always)]
+pub fn repeat<W: World>() -> Repeat<W> {
+    Repeat(W::repeat(Location::caller()))
+}
+
+impl<W: World> Repeat<W> {
+    /// A place that the loop changes, at the begin of a turn.
+    #[inline(always)]
+    pub fn collect<X: ?Sized>(&mut self, name: &'static str, value: &X)
+    where
+        W: Carries<X>,
+    {
+        W::turn_collect(&mut self.0, name, value);
+    }
+
+    /// Begins a turn.
+    #[inline(always)]
+    pub fn turn(&mut self) {
+        W::turn(&mut self.0);
+    }
+
+    /// Writes the value of a place that the turn works on.
+    #[inline(always)]
+    pub fn replace<X: ?Sized>(&mut self, value: &mut X)
+    where
+        W: Carries<X>,
+    {
+        W::turn_replace(&mut self.0, value);
+    }
+
+    /// Whether all turns were made.
+    #[inline(always)]
+    pub fn is_done(&self) -> bool {
+        W::is_done(&self.0)
+    }
+
+    /// Whether to run the body.
+    #[inline(always)]
+    pub fn test<C: WhileCondition<World = W> + ?Sized>(&mut self, condition: &C) -> bool {
+        W::test(&mut self.0, condition.condition())
+    }
+}
+
+/// What the guard of a traced `while` keeps.
+#[derive(Debug)]
+pub struct TracedRepeat {
+    recorder: Option<LoopRecorder>,
+    /// The state before the loop.
+    before: Vec<Named>,
+    /// The state after the body.
+    after: Vec<Leaves>,
+    /// What replaces the state next.
+    replacements: std::vec::IntoIter<Leaves>,
+    turns: u32,
+    site: &'static Location<'static>,
+}
+
+impl TracedRepeat {
+    pub(super) fn new(site: &'static Location<'static>) -> Self {
+        TracedRepeat {
+            recorder: None,
+            before: Vec::new(),
+            after: Vec::new(),
+            replacements: Vec::new().into_iter(),
+            turns: 0,
+            site,
+        }
+    }
+
+    pub(super) fn collect(&mut self, name: &'static str, leaves: Leaves) {
+        if self.turns == 0 {
+            self.before.push(Named { name, leaves });
+        } else {
+            self.before[self.after.len()].check_host_values(&leaves, "a `while`", self.site);
+            self.after.push(leaves);
+        }
+    }
+
+    pub(super) fn turn(&mut self) {
+        let arrays = match self.recorder.take() {
+            None => {
+                let inits: Vec<Var> = self.before.iter().flat_map(|named| named.leaves.arrays.clone()).collect();
+                let (recorder, parameters) = LoopRecorder::begin(&inits, self.site);
+                self.recorder = Some(recorder);
+                parameters
+            }
+            Some(recorder) => recorder.finish(self.after.iter().flat_map(|leaves| leaves.arrays.clone()).collect()),
+        };
+        self.turns += 1;
+        let mut arrays = arrays.into_iter();
+        let replaced: Vec<Leaves> = self.before.iter().map(|named| named.leaves.with_arrays(&mut arrays)).collect();
+        self.replacements = replaced.into_iter();
+    }
+
+    pub(super) fn replacement(&mut self) -> Leaves {
+        self.replacements.next().expect("each place that was collected is replaced")
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.turns == 2
+    }
+
+    pub(super) fn test(&mut self, condition: &Array<bool>) -> bool {
+        self.recorder.as_mut().expect("the loop was opened before its condition").condition(condition.var());
+        true
+    }
+}

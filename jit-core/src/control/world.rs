@@ -1,0 +1,228 @@
+//! The two worlds that a condition can belong to.
+
+use super::branch::TracedBranch;
+use super::repeat::TracedRepeat;
+use super::state::Leaves;
+use crate::array::Array;
+use crate::traverse::Traverse;
+use std::panic::Location;
+
+/// Conditions that are `bool`: Rust decides while tracing.
+#[derive(Debug)]
+pub struct Host;
+
+/// Conditions that are masks: lanes decide when the kernel runs.
+#[derive(Debug)]
+pub struct Traced;
+
+/// What a guard keeps in a world.
+pub trait World: Sized {
+    /// A condition.
+    type Condition;
+    /// What the guard of an `if` keeps.
+    type Branch;
+    /// What the guard of a `while` keeps.
+    type Repeat;
+
+    /// Opens a branch.
+    fn branch(condition: Self::Condition, site: &'static Location<'static>) -> Self::Branch;
+    /// Whether to run the first arm.
+    fn then(branch: &mut Self::Branch) -> bool;
+    /// Whether to run the second arm.
+    fn otherwise(branch: &mut Self::Branch) -> bool;
+    /// Closes a branch without a value.
+    fn merge(branch: &mut Self::Branch);
+    /// A loop before its first turn.
+    fn repeat(site: &'static Location<'static>) -> Self::Repeat;
+    /// Begins a turn of a loop.
+    fn turn(repeat: &mut Self::Repeat);
+    /// Whether all turns were made.
+    fn is_done(repeat: &Self::Repeat) -> bool;
+    /// Whether to run the body.
+    fn test(repeat: &mut Self::Repeat, condition: Self::Condition) -> bool;
+    /// The opposite condition.
+    fn not(condition: Self::Condition) -> Self::Condition;
+}
+
+/// Types that may change in a region of a world.
+#[diagnostic::on_unimplemented(
+    message = "`{X}` cannot be the state of a traced `if` or `while`",
+    label = "this changes, or may change, under a traced condition",
+    note = "what changes there must be `Traverse`, as arrays, tuples and vectors of them are; implement it, move the change out, \
+            or mark the statement with `#[host]` if its condition is a `bool`"
+)]
+pub trait Carries<X: ?Sized>: World {
+    /// The state before the arms.
+    fn save(branch: &mut Self::Branch, name: &'static str, value: &X);
+    /// Takes the state after the first arm and puts the one from before it back.
+    fn swap(branch: &mut Self::Branch, value: &mut X);
+    /// The state after the second arm.
+    fn collect(branch: &mut Self::Branch, value: &X);
+    /// Writes the merged state.
+    fn restore(branch: &mut Self::Branch, value: &mut X);
+    /// The state at the begin of a turn.
+    fn turn_collect(repeat: &mut Self::Repeat, name: &'static str, value: &X);
+    /// Writes the state that the turn works on.
+    fn turn_replace(repeat: &mut Self::Repeat, value: &mut X);
+}
+
+impl World for Host {
+    type Condition = bool;
+    type Branch = bool;
+    type Repeat = ();
+
+    #[inline(always)]
+    fn branch(condition: bool, _: &'static Location<'static>) -> bool {
+        condition
+    }
+    #[inline(always)]
+    fn then(branch: &mut bool) -> bool {
+        *branch
+    }
+    #[inline(always)]
+    fn otherwise(branch: &mut bool) -> bool {
+        !*branch
+    }
+    #[inline(always)]
+    fn merge(_: &mut bool) {}
+    #[inline(always)]
+    fn repeat(_: &'static Location<'static>) {}
+    #[inline(always)]
+    fn turn(_: &mut ()) {}
+    #[inline(always)]
+    fn is_done(_: &()) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn test(_: &mut (), condition: bool) -> bool {
+        condition
+    }
+    #[inline(always)]
+    fn not(condition: bool) -> bool {
+        !condition
+    }
+}
+
+impl<X: ?Sized> Carries<X> for Host {
+    #[inline(always)]
+    fn save(_: &mut bool, _: &'static str, _: &X) {}
+    #[inline(always)]
+    fn swap(_: &mut bool, _: &mut X) {}
+    #[inline(always)]
+    fn collect(_: &mut bool, _: &X) {}
+    #[inline(always)]
+    fn restore(_: &mut bool, _: &mut X) {}
+    #[inline(always)]
+    fn turn_collect(_: &mut (), _: &'static str, _: &X) {}
+    #[inline(always)]
+    fn turn_replace(_: &mut (), _: &mut X) {}
+}
+
+impl World for Traced {
+    type Condition = Array<bool>;
+    type Branch = TracedBranch;
+    type Repeat = TracedRepeat;
+
+    fn branch(condition: Array<bool>, site: &'static Location<'static>) -> TracedBranch {
+        TracedBranch::new(condition, site)
+    }
+    fn then(branch: &mut TracedBranch) -> bool {
+        branch.then()
+    }
+    fn otherwise(branch: &mut TracedBranch) -> bool {
+        branch.otherwise()
+    }
+    fn merge(branch: &mut TracedBranch) {
+        branch.merge(&Leaves::default(), &Leaves::default());
+    }
+    fn repeat(site: &'static Location<'static>) -> TracedRepeat {
+        TracedRepeat::new(site)
+    }
+    fn turn(repeat: &mut TracedRepeat) {
+        repeat.turn();
+    }
+    fn is_done(repeat: &TracedRepeat) -> bool {
+        repeat.is_done()
+    }
+    fn test(repeat: &mut TracedRepeat, condition: Array<bool>) -> bool {
+        repeat.test(&condition)
+    }
+    fn not(condition: Array<bool>) -> Array<bool> {
+        !condition
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<X: Traverse + ?Sized> Carries<X> for Traced {
+    fn save(branch: &mut TracedBranch, name: &'static str, value: &X) {
+        branch.save(name, Leaves::of(value));
+    }
+    fn swap(branch: &mut TracedBranch, value: &mut X) {
+        if let Some(before) = branch.swap(|| Leaves::of(value)) {
+            before.write(value);
+        }
+    }
+    fn collect(branch: &mut TracedBranch, value: &X) {
+        branch.collect(|| Leaves::of(value));
+    }
+    fn restore(branch: &mut TracedBranch, value: &mut X) {
+        if let Some(merged) = branch.restore() {
+            merged.write(value);
+        }
+    }
+    fn turn_collect(repeat: &mut TracedRepeat, name: &'static str, value: &X) {
+        repeat.collect(name, Leaves::of(value));
+    }
+    fn turn_replace(repeat: &mut TracedRepeat, value: &mut X) {
+        repeat.replacement().write(value);
+    }
+}
+
+macro_rules! condition {
+    ($name:ident, $message:literal, $label:literal) => {
+        #[doc = "What may stand as the condition: a `bool` or a mask."]
+        #[diagnostic::on_unimplemented(
+            message = $message,
+            label = $label,
+            note = "compare it, as in `n != 0`"
+        )]
+        pub trait $name {
+            /// The world that decides.
+            type World: World;
+            /// The condition's value.
+            fn condition(&self) -> <Self::World as World>::Condition;
+        }
+
+        impl $name for bool {
+            type World = Host;
+            #[inline(always)]
+            fn condition(&self) -> bool {
+                *self
+            }
+        }
+
+        impl $name for Array<bool> {
+            type World = Traced;
+            #[inline]
+            fn condition(&self) -> Array<bool> {
+                self.clone()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl $name for &Array<bool> {
+            type World = Traced;
+            #[inline]
+            fn condition(&self) -> Array<bool> {
+                (*self).clone()
+            }
+        }
+    };
+}
+pub(crate) use condition;
+
+condition!(
+    IfCondition,
+    "`{Self}` is not a condition: `if` takes a `bool` or a `Mask`",
+    "expected `bool` or `Mask`, found `{Self}`"
+);

@@ -1,0 +1,385 @@
+//! `if`.
+//!
+//! ```text
+//! if c { A } else { B }   →   { let mut g = branch(&c);     g.save("x", &x);
+//!                               if g.then() { A }           g.swap(&mut x);
+//!                               if g.otherwise() { B }      g.collect(&x);
+//!                               g.merge();                  g.restore(&mut x); }
+//! ```
+//! with one line for each place `x` that an arm changes. For a `bool` exactly one arm runs and the other calls do nothing. For
+//! a mask both run under a recorder: `swap` puts the value from before the branch back, `restore` writes the merged one.
+//! Values of the arms, and variables that get their first value in them, go through a slot.
+
+use super::macros;
+use super::operators::borrowed;
+use super::place::Place;
+use super::rewrite::{Control, Rewriter, state_tokens};
+use super::scope::{Binding, identifiers};
+use super::state::{assigns, state_of};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use std::collections::{HashSet, VecDeque};
+use syn::spanned::Spanned;
+use syn::{Block, Expr, ExprIf, ExprLet, Stmt};
+
+/// Whether the value of an `if` is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Want {
+    Value,
+    Nothing,
+}
+
+/// A guard and the state that it carries: the calls between the arms.
+pub(crate) struct Guarded<'a> {
+    pub(crate) guard: &'a Ident,
+    pub(crate) state: Vec<(String, TokenStream, Span)>,
+}
+
+impl Guarded<'_> {
+    pub(crate) fn save(&self) -> TokenStream {
+        self.each(|guard, name, place, span| quote_spanned!(span=> #guard.save(#name, &#place);))
+    }
+
+    pub(crate) fn swap(&self) -> TokenStream {
+        self.each(|guard, _, place, span| quote_spanned!(span=> #guard.swap(&mut #place);))
+    }
+
+    pub(crate) fn collect(&self) -> TokenStream {
+        self.each(|guard, _, place, span| quote_spanned!(span=> #guard.collect(&#place);))
+    }
+
+    pub(crate) fn restore(&self) -> TokenStream {
+        self.each(|guard, _, place, span| quote_spanned!(span=> #guard.restore(&mut #place);))
+    }
+
+    fn each(&self, call: impl Fn(&Ident, &str, &TokenStream, Span) -> TokenStream) -> TokenStream {
+        let calls = self.state.iter().map(|(name, place, span)| {
+            let guard = Ident::new(&self.guard.to_string(), *span);
+            call(&guard, name, place, *span)
+        });
+        calls.collect()
+    }
+}
+
+/// Rewrites an `if`. `tail` says that its value is the function's.
+pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprIf, want: Want, tail: bool) -> Expr {
+    let directives = super::directives::take(&mut node.attrs, rewriter.sink);
+    if directives.host || has_pattern(&node.cond) || rewriter.is_host(&node.cond) {
+        return native(rewriter, node, tail);
+    }
+    Traced::new(rewriter, &node, want, tail).rewrite(node)
+}
+
+/// An `if` whose condition is the host's stays Rust's; its arms are rewritten.
+fn native(rewriter: &mut Rewriter<'_>, mut node: ExprIf, tail: bool) -> Expr {
+    let expected = rewriter.expected.clone();
+    rewriter.scopes.push();
+    rewriter.expected = None;
+    rewriter.host_condition(&mut node.cond);
+    rewriter.expected.clone_from(&expected);
+    rewriter.block(&mut node.then_branch, tail);
+    rewriter.scopes.pop();
+    if let Some((_, otherwise)) = &mut node.else_branch {
+        rewriter.expected = expected;
+        match &mut **otherwise {
+            Expr::If(chained) => {
+                let want = if chained.else_branch.is_some() { Want::Value } else { Want::Nothing };
+                let rewritten = rewrite(rewriter, chained.clone(), want, tail);
+                **otherwise = rewritten;
+            }
+            Expr::Block(block) => rewriter.block(&mut block.block, tail),
+            _ => {}
+        }
+    }
+    Expr::If(node)
+}
+
+
+fn has_pattern(condition: &Expr) -> bool {
+    struct Patterns(bool);
+    impl syn::visit::Visit<'_> for Patterns {
+        fn visit_expr_let(&mut self, _: &ExprLet) {
+            self.0 = true;
+        }
+        fn visit_expr_closure(&mut self, _: &syn::ExprClosure) {}
+        fn visit_expr_block(&mut self, _: &syn::ExprBlock) {}
+        fn visit_expr_if(&mut self, _: &ExprIf) {}
+        fn visit_expr_match(&mut self, _: &syn::ExprMatch) {}
+    }
+    let mut patterns = Patterns(false);
+    syn::visit::Visit::visit_expr(&mut patterns, condition);
+    patterns.0
+}
+
+/// An `if` whose condition may be traced, being rewritten.
+struct Traced<'r, 'a> {
+    rewriter: &'r mut Rewriter<'a>,
+    span: Span,
+    guard: Ident,
+    slot: Ident,
+    want: Want,
+    tail: bool,
+    /// Places that the arms change.
+    state: Vec<Place>,
+    /// Variables that get their first value in the arms.
+    deferred: Vec<Binding>,
+    /// Whether the first values are needed after the `if`.
+    hands_out: bool,
+    /// Whether an arm ends with a value, rather than leaving.
+    has_value: bool,
+}
+
+impl<'r, 'a> Traced<'r, 'a> {
+    fn new(rewriter: &'r mut Rewriter<'a>, node: &ExprIf, want: Want, tail: bool) -> Self {
+        let span = rewriter.at(node.if_token.span);
+        let (guard, slot) = (rewriter.helper("if", span), rewriter.helper("slot", span));
+        let otherwise = else_block(node);
+        let (deferred, state) = split_deferred(rewriter, state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes));
+        let hands_out = !tail && !deferred.is_empty();
+        Traced { rewriter, span, guard, slot, want, tail, state, deferred, hands_out, has_value: false }
+    }
+
+    fn rewrite(mut self, mut node: ExprIf) -> Expr {
+        let expected = self.rewriter.expected.take();
+        let mut otherwise = else_block(&node);
+        self.check_deferred(&node, &otherwise);
+        let condition_span = self.rewriter.at(node.cond.span());
+        let condition = borrowed(self.rewriter, &mut node.cond);
+        let private = self.rewriter.private(condition_span);
+        let open = quote_spanned!(condition_span=> #private::branch(#condition));
+        self.rewriter.controls.push(Control::Branch(self.guard.clone()));
+        let mentioned = (self.rewriter.scopes.mark(), names_in(&otherwise));
+        self.rewriter.mentioned_later.push(mentioned);
+        let then_arm = self.arm(&mut node.then_branch, "put_then", expected.clone());
+        self.rewriter.mentioned_later.pop();
+        let else_arm = self.arm(&mut otherwise, "put_otherwise", expected.clone());
+        self.rewriter.controls.pop();
+        for binding in &self.deferred {
+            self.rewriter.scopes.initialise(&binding.name);
+        }
+        Expr::Verbatim(self.emit(&open, &then_arm, &else_arm, expected.as_ref()))
+    }
+
+    fn emit(&mut self, open: &TokenStream, then: &TokenStream, otherwise: &TokenStream, ty: Option<&syn::Type>) -> TokenStream {
+        let (span, guard, slot) = (self.span, &self.guard, &self.slot);
+        let guarded = Guarded { guard, state: state_tokens(self.rewriter, &self.state) };
+        let (save, swap, collect, restore) = (guarded.save(), guarded.swap(), guarded.collect(), guarded.restore());
+        let private = self.rewriter.private(span);
+        let uses_slot = self.uses_slot();
+        let ty = ty.filter(|_| !self.hands_out && self.want == Want::Value).map(|ty| quote_spanned!(span=> ::<#ty>));
+        let make_slot = uses_slot.then(|| quote_spanned!(span=> let mut #slot = #private::Slot #ty::new();));
+        let value = self.rewriter.helper("value", span);
+        let merge = match (uses_slot, self.want) {
+            (true, _) => quote_spanned!(span=> let #value = #guard.merge_with(#slot);),
+            (false, _) => quote_spanned!(span=> #guard.merge();),
+        };
+        let hand_out = self.hand_out(&value);
+        let result = match self.want {
+            Want::Value if !self.has_value => Some(quote_spanned!(span=> #private::both_arms_leave())),
+            Want::Value if self.hands_out => Some(quote_spanned!(span=> #value.0)),
+            Want::Value => Some(quote_spanned!(span=> #value)),
+            Want::Nothing => None,
+        };
+        quote_spanned! {span=> {
+            let mut #guard = #open;
+            #save
+            #make_slot
+            if #guard.then() { #then }
+            #swap
+            if #guard.otherwise() { #otherwise }
+            #collect
+            #merge
+            #restore
+            #hand_out
+            #result
+        }}
+    }
+
+    fn uses_slot(&self) -> bool {
+        self.has_value && (self.want == Want::Value || self.hands_out)
+    }
+
+    /// Gives the deferred variables their merged values.
+    fn hand_out(&self, value: &Ident) -> Option<TokenStream> {
+        if !self.uses_slot() || !self.hands_out {
+            return None;
+        }
+        let mut path = quote!(#value.1);
+        let mut assignments = TokenStream::new();
+        for binding in &self.deferred {
+            let name = &binding.name;
+            assignments.extend(quote!(#name = #path.0;));
+            path = quote!(#path.1);
+        }
+        Some(assignments)
+    }
+
+    /// Rewrites an arm; what it gives goes to the slot.
+    fn arm(&mut self, block: &mut Block, put: &str, expected: Option<syn::Type>) -> TokenStream {
+        if self.tail {
+            unwrap_final_return(block);
+        }
+        self.rewriter.scopes.push();
+        let mut declarations = TokenStream::new();
+        for binding in self.deferred.iter().filter(|binding| assigns(&binding.name, block)) {
+            let (name, ty) = (&binding.name, binding.ty.iter());
+            let mutable = binding.mutable.then(|| quote!(mut));
+            declarations.extend(quote!(let #mutable #name #(: #ty)*;));
+            self.rewriter.scopes.redeclare(Binding { deferred: true, ..binding.clone() });
+        }
+        self.rewriter.expected = if self.want == Want::Value { expected } else { None };
+        let leaves = leaves(block);
+        self.rewriter.block(block, self.tail);
+        self.rewriter.scopes.pop();
+        let gives = (self.want == Want::Value || self.hands_out) && !leaves;
+        self.has_value |= gives;
+        let statements = if gives { self.put(block, put) } else { block.stmts.iter().map(ToTokens::to_token_stream).collect() };
+        quote!(#declarations #statements)
+    }
+
+    /// The statements of an arm, the last of which hands its value to the slot.
+    fn put(&self, block: &mut Block, put: &str) -> TokenStream {
+        let tail = match block.stmts.last() {
+            Some(Stmt::Expr(_, None)) => block.stmts.pop(),
+            Some(Stmt::Macro(call)) if call.semi_token.is_none() => block.stmts.pop(),
+            _ => None,
+        };
+        let statements = &block.stmts;
+        let span = tail.as_ref().map_or(self.span, |tail| self.rewriter.at(tail.span()));
+        let (slot, put) = (Ident::new(&self.slot.to_string(), span), Ident::new(put, span));
+        let value = match &tail {
+            Some(tail) => tail.to_token_stream(),
+            None => quote_spanned!(span=> ()),
+        };
+        let value = match self.want {
+            Want::Nothing if tail.is_some() => quote_spanned!(span=> { #value }),
+            _ => value,
+        };
+        if !self.hands_out {
+            return quote_spanned!(span=> #(#statements)* #slot.#put(#value););
+        }
+        let first_values = self.deferred.iter().rev().fold(quote!(()), |rest, binding| {
+            let name = &binding.name;
+            quote!((#name, #rest))
+        });
+        quote_spanned!(span=> #(#statements)* #slot.#put((#value, #first_values));)
+    }
+
+    /// Each variable without a value must get one in both arms, or in an arm that is all that is left of the function.
+    fn check_deferred(&self, node: &ExprIf, otherwise: &Block) {
+        if self.tail {
+            return;
+        }
+        for binding in &self.deferred {
+            let name = &binding.name;
+            let missing = [&node.then_branch, otherwise].into_iter().any(|arm| !leaves(arm) && !assigns(name, arm));
+            if missing {
+                let message = format!(
+                    "`{name}` must have a value before a traced `if` assigns it in one arm only; give it one in `let`, or \
+                     mark the `if` with `#[host]` if its condition is a `bool`"
+                );
+                self.rewriter.sink.error(self.span, message);
+            }
+        }
+    }
+}
+
+/// Parts the state into variables that have no value yet, and the rest.
+fn split_deferred(rewriter: &Rewriter<'_>, state: Vec<Place>) -> (Vec<Binding>, Vec<Place>) {
+    let mut deferred = Vec::new();
+    let mut kept = Vec::new();
+    for place in state {
+        match rewriter.scopes.find(&place.base) {
+            Some((_, binding)) if binding.deferred => deferred.push(binding.clone()),
+            _ => kept.push(place),
+        }
+    }
+    (deferred, kept)
+}
+
+/// The `else` part as a block; empty without one.
+fn else_block(node: &ExprIf) -> Block {
+    match &node.else_branch {
+        Some((_, otherwise)) => match &**otherwise {
+            Expr::Block(block) if block.label.is_none() => block.block.clone(),
+            other => block_of(vec![Stmt::Expr(other.clone(), None)]),
+        },
+        None => block_of(Vec::new()),
+    }
+}
+
+fn block_of(stmts: Vec<Stmt>) -> Block {
+    Block { brace_token: syn::token::Brace::default(), stmts }
+}
+
+fn names_in(block: &Block) -> HashSet<String> {
+    let mut names = Vec::new();
+    identifiers(block.to_token_stream(), &mut names);
+    names.into_iter().map(|name| name.to_string()).collect()
+}
+
+/// Whether a block surely does not reach its end.
+fn leaves(block: &Block) -> bool {
+    match block.stmts.last() {
+        Some(Stmt::Expr(expr, _)) => expr_leaves(expr),
+        Some(Stmt::Macro(call)) => macros::diverges(&call.mac),
+        _ => false,
+    }
+}
+
+fn expr_leaves(expr: &Expr) -> bool {
+    match expr {
+        Expr::Return(_) | Expr::Break(_) | Expr::Continue(_) => true,
+        Expr::Macro(call) => macros::diverges(&call.mac),
+        Expr::If(node) => node.else_branch.is_some() && leaves(&node.then_branch) && leaves(&else_block(node)),
+        Expr::Block(node) => node.label.is_none() && leaves(&node.block),
+        _ => false,
+    }
+}
+
+/// At the end of the function, `return e` is `e`.
+fn unwrap_final_return(block: &mut Block) {
+    let Some(Stmt::Expr(Expr::Return(node), _)) = block.stmts.last() else { return };
+    let value = node.expr.as_ref().map(|value| (**value).clone());
+    block.stmts.pop();
+    block.stmts.extend(value.map(|value| Stmt::Expr(value, None)));
+}
+
+/// `if c { return a; } REST` at the level of the function is `if c { a } else { REST }`, which also holds lane by lane.
+pub(crate) fn absorb_rest(rewriter: &Rewriter<'_>, statement: Stmt, rest: &mut VecDeque<Stmt>) -> Stmt {
+    let Stmt::Expr(Expr::If(mut node), semicolon) = statement else { return statement };
+    let host = node.attrs.iter().any(|attribute| attribute.path().is_ident("host"));
+    if host || has_pattern(&node.cond) || rewriter.is_host(&node.cond) || !returns_in_all_arms(&node) {
+        return Stmt::Expr(Expr::If(node), semicolon);
+    }
+    let rest = block_of(rest.drain(..).collect());
+    let span = node.if_token.span;
+    append_else(&mut node, rest, span);
+    Stmt::Expr(Expr::If(node), None)
+}
+
+/// A chain of `if`s without a last `else`, each arm of which ends in `return`.
+fn returns_in_all_arms(node: &ExprIf) -> bool {
+    let returns = matches!(node.then_branch.stmts.last(), Some(Stmt::Expr(Expr::Return(_), _)));
+    returns
+        && match &node.else_branch {
+            None => true,
+            Some((_, otherwise)) => {
+                matches!(&**otherwise, Expr::If(chained) if !has_pattern(&chained.cond) && returns_in_all_arms(chained))
+            }
+        }
+}
+
+fn append_else(node: &mut ExprIf, rest: Block, span: Span) {
+    match &mut node.else_branch {
+        Some((_, otherwise)) => {
+            if let Expr::If(chained) = &mut **otherwise {
+                append_else(chained, rest, span);
+            }
+        }
+        None => {
+            let block = syn::ExprBlock { attrs: Vec::new(), label: None, block: rest };
+            node.else_branch = Some((syn::Token![else](span), Box::new(Expr::Block(block))));
+        }
+    }
+}

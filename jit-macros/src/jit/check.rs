@@ -1,0 +1,140 @@
+//! What can be refused by looking at the syntax alone. All of it is reported at once, at the user's tokens.
+
+use crate::sink::Sink;
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Block, Expr, FnArg, Pat, ReturnType, Signature, Type};
+
+/// The attribute stands on something that cannot be traced.
+pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
+    let keyword = item.clone().into_iter().find(|token| {
+        let text = token.to_string();
+        ["struct", "enum", "union", "trait", "mod", "static", "const", "type", "use", "macro_rules", "fn"].contains(&text.as_str())
+    });
+    let Some(token) = keyword.or_else(|| item.clone().into_iter().next()) else {
+        sink.error(proc_macro2::Span::call_site(), "`#[jit]` goes on a function");
+        return;
+    };
+    let message = match token.to_string().as_str() {
+        "struct" | "enum" => "`#[jit]` goes on a function; for state that is a type of yours implement `Traverse`".to_owned(),
+        "fn" => {
+            if let Err(error) = syn::parse2::<syn::TraitItemFn>(item.clone()) {
+                return sink.push(error);
+            }
+            "a `#[jit]` function needs a body".to_owned()
+        }
+        "trait" => "`#[jit]` goes on a function; on a trait it is not supported yet, annotate the methods".to_owned(),
+        _ => "`#[jit]` goes on a function or on an `impl` block".to_owned(),
+    };
+    let span = match &token {
+        TokenTree::Ident(ident) => ident.span(),
+        other => other.span(),
+    };
+    sink.error(span, message);
+}
+
+/// Attributes beside `#[jit]` that do not go with it.
+pub(crate) fn attributes(attributes: &[Attribute], sink: &Sink) {
+    for attribute in attributes {
+        if attribute.path().segments.last().is_some_and(|last| last.ident == "jit") {
+            sink.error(attribute.span(), "`#[jit]` is given twice");
+        }
+    }
+}
+
+/// Functions whose kind cannot be traced.
+pub(crate) fn signature(signature: &Signature, sink: &Sink) {
+    let refuse = |span, keyword: &str| {
+        sink.error(span, format!("`#[jit]` functions cannot be `{keyword}`: tracing runs their code on the host, once"));
+    };
+    if let Some(token) = &signature.asyncness {
+        refuse(token.span, "async");
+    }
+    if let Some(token) = &signature.constness {
+        refuse(token.span, "const");
+    }
+    if let Some(abi) = &signature.abi {
+        refuse(abi.extern_token.span, "extern");
+    }
+    if let Some(variadic) = &signature.variadic {
+        sink.error(variadic.span(), "`#[jit]` functions cannot be variadic");
+    }
+    let mut names = ReservedNames(sink);
+    for input in &signature.inputs {
+        if let FnArg::Typed(typed) = input {
+            names.visit_pat(&typed.pat);
+        }
+    }
+    if let ReturnType::Type(_, ty) = &signature.output {
+        if matches!(**ty, Type::Verbatim(_)) {
+            sink.error(ty.span(), "this return type is not understood");
+        }
+    }
+}
+
+/// Code in the body that has no meaning in a trace.
+pub(crate) fn body(body: &Block, sink: &Sink) {
+    ReservedNames(sink).visit_block(body);
+    Refused(sink).visit_block(body);
+}
+
+/// Names that begin as our helpers do.
+struct ReservedNames<'a>(&'a Sink);
+
+impl ReservedNames<'_> {
+    fn name(&self, name: &Ident) {
+        if name.to_string().starts_with("__jit_") {
+            self.0.error(name.span(), "names that begin with `__jit_` are reserved");
+        }
+    }
+}
+
+impl Visit<'_> for ReservedNames<'_> {
+    fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
+        self.name(&pattern.ident);
+        visit::visit_pat_ident(self, pattern);
+    }
+    fn visit_expr_path(&mut self, path: &syn::ExprPath) {
+        if let Some(name) = path.path.get_ident() {
+            self.name(name);
+        }
+    }
+    fn visit_item(&mut self, _: &syn::Item) {}
+}
+
+/// Constructs that suspend, which tracing cannot.
+struct Refused<'a>(&'a Sink);
+
+impl Visit<'_> for Refused<'_> {
+    fn visit_expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Await(node) => {
+                self.0.error(node.await_token.span, "`.await` cannot appear in a `#[jit]` function: tracing cannot suspend");
+            }
+            Expr::Async(node) => {
+                self.0.error(node.async_token.span, "`async` blocks cannot appear in a `#[jit]` function: tracing cannot suspend");
+            }
+            Expr::Yield(node) => {
+                self.0.error(node.yield_token.span, "`yield` cannot appear in a `#[jit]` function: tracing cannot suspend");
+            }
+            _ => visit::visit_expr(self, expr),
+        }
+    }
+    fn visit_local(&mut self, local: &syn::Local) {
+        if let (Pat::Ident(_), Some(init)) = (&local.pat, &local.init) {
+            value_of_one_arm(&init.expr, self.0);
+        }
+        visit::visit_local(self, local);
+    }
+    fn visit_item(&mut self, _: &syn::Item) {}
+}
+
+/// `let y = if c { a };` has a value in one arm only.
+fn value_of_one_arm(value: &Expr, sink: &Sink) {
+    let Expr::If(node) = value else { return };
+    let gives_value = matches!(node.then_branch.stmts.last(), Some(syn::Stmt::Expr(_, None)));
+    if node.else_branch.is_none() && gives_value {
+        sink.error(node.if_token.span, "this `if` gives a value in one arm only; add an `else`");
+    }
+}

@@ -1,0 +1,112 @@
+//! `&&` and `||`.
+//!
+//! The right side is evaluated only where the left one leaves it open. On the host that is Rust's short circuit. On
+//! masks, a right side that is plain arithmetic is evaluated on all lanes, as it can do no harm; any other is recorded
+//! under the left side as a branch, so that `i < n && xs.gather(&i) > 0.0` reads nothing out of range.
+
+use super::operators::borrowed;
+use super::rewrite::{Control, Rewriter, state_tokens};
+use super::state::state_of;
+use proc_macro2::{Ident, Span};
+use quote::quote_spanned;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{BinOp, Expr, ExprBinary};
+
+/// Rewrites `a && b` or `a || b`.
+pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
+    let Expr::Binary(node) = &mut *expr else { return };
+    let has_pattern = contains_pattern(&node.left) || contains_pattern(&node.right);
+    if has_pattern || (rewriter.is_host(&node.left) && rewriter.is_host(&node.right)) {
+        return rewriter.host_condition_of(node);
+    }
+    let span = rewriter.at(node.op.span());
+    let is_and = matches!(node.op, BinOp::And(_));
+    *expr = if is_plain(&node.right) { eager(rewriter, node, is_and, span) } else { masked(rewriter, node, is_and, span) };
+}
+
+impl Rewriter<'_> {
+    fn host_condition_of(&mut self, node: &mut ExprBinary) {
+        self.host_condition(&mut node.left);
+        self.host_condition(&mut node.right);
+    }
+}
+
+fn contains_pattern(expr: &Expr) -> bool {
+    match expr {
+        Expr::Let(_) => true,
+        Expr::Binary(binary) if matches!(binary.op, BinOp::And(_)) => {
+            contains_pattern(&binary.left) || contains_pattern(&binary.right)
+        }
+        _ => false,
+    }
+}
+
+fn eager(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span: Span) -> Expr {
+    let guard = rewriter.helper("side", span);
+    let (private, function) = (rewriter.private(span), Ident::new(if is_and { "left_of_and" } else { "left_of_or" }, span));
+    let left = borrowed(rewriter, &mut node.left);
+    let right = borrowed(rewriter, &mut node.right);
+    let (left_span, right_span) = (rewriter.at(node.left.span()), rewriter.at(node.right.span()));
+    let open = quote_spanned!(left_span=> #private::#function(#left));
+    let join = quote_spanned!(right_span=> #guard.join(#right));
+    Expr::Verbatim(quote_spanned!(span=> { let #guard = #open; if #guard.is_open() { #join } else { #guard.decided() } }))
+}
+
+fn masked(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span: Span) -> Expr {
+    let guard = rewriter.helper("side", span);
+    let slot = rewriter.helper("slot", span);
+    let state = state_of(&[&node.right], &[], &rewriter.scopes);
+    let (private, function) = (rewriter.private(span), Ident::new(if is_and { "branch_and" } else { "branch_or" }, span));
+    let left = borrowed(rewriter, &mut node.left);
+    rewriter.controls.push(Control::Branch(guard.clone()));
+    let right = borrowed(rewriter, &mut node.right);
+    rewriter.controls.pop();
+    let left_span = rewriter.at(node.left.span());
+    let right_span = rewriter.at(node.right.span());
+    let lifted = quote_spanned!(right_span=> #guard.lift(#right));
+    let open = quote_spanned!(left_span=> #private::#function(#left));
+    let constant = !is_and;
+    let guarded = super::branch::Guarded { guard: &guard, state: state_tokens(rewriter, &state) };
+    let (save, swap, collect, restore) = (guarded.save(), guarded.swap(), guarded.collect(), guarded.restore());
+    let value = rewriter.helper("value", span);
+    Expr::Verbatim(quote_spanned!(span=> {
+        let mut #guard = #open;
+        #save
+        let mut #slot = #private::Slot::new();
+        if #guard.then() { let #value = #lifted; #slot.put_then(#value); }
+        #swap
+        if #guard.otherwise() { #slot.put_otherwise(#private::logical(#constant)); }
+        #collect
+        let #value = #guard.merge_with(#slot);
+        #restore
+        #value
+    }))
+}
+
+/// Whether evaluating an expression where it is not needed neither costs much nor does harm.
+fn is_plain(expr: &Expr) -> bool {
+    struct Plain(bool);
+    impl Visit<'_> for Plain {
+        fn visit_expr(&mut self, expr: &Expr) {
+            match expr {
+                Expr::Lit(_) | Expr::Path(_) | Expr::Field(_) | Expr::Paren(_) | Expr::Group(_) | Expr::Cast(_) => {
+                    visit::visit_expr(self, expr);
+                }
+                Expr::Unary(_) | Expr::Reference(_) | Expr::Binary(_) => visit::visit_expr(self, expr),
+                Expr::MethodCall(call) if PLAIN_METHODS.contains(&call.method.to_string().as_str()) => {
+                    visit::visit_expr(self, expr);
+                }
+                _ => self.0 = false,
+            }
+        }
+    }
+    let mut plain = Plain(true);
+    plain.visit_expr(expr);
+    plain.0
+}
+
+const PLAIN_METHODS: [&str; 16] = [
+    "abs", "all", "any", "cast", "ceil", "clone", "floor", "is_empty", "is_none", "is_some", "len", "max", "min", "round", "sqrt",
+    "trunc",
+];

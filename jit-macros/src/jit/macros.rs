@@ -1,0 +1,58 @@
+//! Macros inside of a traced function: the arguments of Rust's own are expressions and are rewritten, all others are left.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::{Expr, Macro, Token};
+
+/// Macros whose arguments are a list of expressions.
+const WITH_EXPRESSIONS: [&str; 17] = [
+    "assert", "assert_eq", "assert_ne", "dbg", "debug_assert", "debug_assert_eq", "debug_assert_ne", "eprint", "eprintln", "format",
+    "panic", "print", "println", "todo", "unreachable", "write", "writeln",
+];
+
+/// Macros that never return.
+const DIVERGING: [&str; 4] = ["panic", "todo", "unimplemented", "unreachable"];
+
+fn name(call: &Macro) -> Option<String> {
+    call.path.segments.last().map(|segment| segment.ident.to_string())
+}
+
+/// Whether a call of the macro never returns.
+pub(crate) fn diverges(call: &Macro) -> bool {
+    name(call).is_some_and(|name| DIVERGING.contains(&name.as_str()))
+}
+
+/// The arguments of a macro that takes expressions; `None` for other macros.
+pub(crate) fn arguments(call: &Macro) -> Option<Vec<Expr>> {
+    let name = name(call)?;
+    if name == "vec" {
+        let repeat = |input: syn::parse::ParseStream| -> syn::Result<Vec<Expr>> {
+            let value: Expr = input.parse()?;
+            input.parse::<Token![;]>()?;
+            Ok(vec![value, input.parse()?])
+        };
+        if let Ok(parts) = repeat.parse2(call.tokens.clone()) {
+            return Some(parts);
+        }
+    } else if !WITH_EXPRESSIONS.contains(&name.as_str()) {
+        return None;
+    }
+    let list = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(call.tokens.clone()).ok()?;
+    Some(list.into_iter().collect())
+}
+
+/// Writes the arguments back; `rewritten` are those that [`arguments`] gave.
+pub(crate) fn replace_arguments(call: &mut Macro, rewritten: &[Expr]) {
+    let is_repeat = name(call).is_some_and(|name| name == "vec") && has_semicolon(&call.tokens);
+    let arguments: Vec<TokenStream> = rewritten.iter().map(ToTokens::to_token_stream).collect();
+    call.tokens = if is_repeat { quote!(#(#arguments);*) } else { quote!(#(#arguments),*) };
+}
+
+fn has_semicolon(tokens: &TokenStream) -> bool {
+    tokens
+        .clone()
+        .into_iter()
+        .any(|token| matches!(token, proc_macro2::TokenTree::Punct(punct) if punct.as_char() == ';'))
+}

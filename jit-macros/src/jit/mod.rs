@@ -1,0 +1,107 @@
+//! `#[jit]`: parse → check → rewrite.
+//!
+//! The rewritten function stands in the place of the user's one and holds each of the user's expressions once. Regions
+//! are ordinary blocks between calls of the run-time support (`jit_core::control`), so that Rust's own control flow
+//! works where conditions are host values; the *type* of a condition decides which world it belongs to.
+
+mod branch;
+mod check;
+mod directives;
+mod logic;
+mod macros;
+mod operators;
+mod place;
+mod repeat;
+mod rewrite;
+mod scope;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use crate::options::JitOptions;
+use crate::sink::Sink;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Attribute, Block, FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, Signature};
+
+/// Expands the attribute on an item.
+pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
+    let sink = Sink::default();
+    let options = JitOptions::parse(options, &sink);
+    let expanded = if let Ok(function) = syn::parse2::<ItemFn>(item.clone()) {
+        expand_function(&options, function, &sink)
+    } else if let Ok(block) = syn::parse2::<ItemImpl>(item.clone()) {
+        expand_impl(&options, block, &sink)
+    } else {
+        check::not_a_function(&item, &sink);
+        item
+    };
+    let errors = sink.finish();
+    quote!(#errors #expanded)
+}
+
+fn expand_function(options: &JitOptions, mut function: ItemFn, sink: &Sink) -> TokenStream {
+    check::attributes(&function.attrs, sink);
+    rewrite_function(options, &mut function.sig, &mut function.block, &mut function.attrs, sink);
+    function.into_token_stream()
+}
+
+fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenStream {
+    check::attributes(&block.attrs, sink);
+    for item in &mut block.items {
+        if let ImplItem::Fn(ImplItemFn { sig, block, attrs, .. }) = item {
+            rewrite_function(options, sig, block, attrs, sink);
+        }
+    }
+    block.into_token_stream()
+}
+
+/// Rewrites one function in place. If it is refused, only its signature is kept, so that its name still resolves.
+fn rewrite_function(
+    options: &JitOptions,
+    signature: &mut Signature,
+    body: &mut Block,
+    attributes: &mut Vec<Attribute>,
+    sink: &Sink,
+) {
+    let function_sink = Sink::default();
+    check::signature(signature, &function_sink);
+    check::body(body, &function_sink);
+    let constexpr = take_constexpr(signature, &function_sink);
+    let original = body.clone();
+    rewrite::Rewriter::new(options, signature, &constexpr, &function_sink).function(options, signature, &constexpr, body);
+    if let Some(errors) = function_sink.take() {
+        sink.push(errors);
+        *body = refused_body(signature, original);
+        attributes.push(syn::parse_quote!(#[allow(unused_variables, unused_mut, clippy::needless_pass_by_value)]));
+    }
+}
+
+/// A body that agrees with every return type that can be written without naming its value.
+fn refused_body(signature: &Signature, original: Block) -> Block {
+    if signature.output.to_token_stream().to_string().contains("impl ") {
+        return original;
+    }
+    let span = signature.ident.span();
+    syn::parse2(quote_spanned!(span=> { ::core::unreachable!() })).unwrap_or(original)
+}
+
+/// Takes the `#[constexpr]` marks from the parameters; tells for each parameter whether it had one.
+fn take_constexpr(signature: &mut Signature, sink: &Sink) -> Vec<bool> {
+    let mut marks = Vec::new();
+    for argument in &mut signature.inputs {
+        let attributes = match argument {
+            FnArg::Receiver(receiver) => &mut receiver.attrs,
+            FnArg::Typed(typed) => &mut typed.attrs,
+        };
+        let before = attributes.len();
+        attributes.retain(|attribute| !attribute.path().is_ident("constexpr"));
+        let marked = attributes.len() < before;
+        if marked && !matches!(argument, FnArg::Typed(typed) if matches!(&*typed.pat, syn::Pat::Ident(_))) {
+            sink.error(argument.span(), "a `#[constexpr]` parameter needs a name");
+        }
+        marks.push(marked);
+    }
+    marks
+}

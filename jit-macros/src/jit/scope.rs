@@ -1,0 +1,228 @@
+//! The local variables that are visible at a point of the function, and which of them surely hold host values.
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use syn::{BinOp, Expr, FnArg, Pat, ReceiverKind, Type, UnOp};
+
+/// What is known about a local variable from its declaration.
+#[derive(Clone, Debug)]
+pub(crate) struct Binding {
+    pub(crate) name: Ident,
+    /// Declared `mut`.
+    pub(crate) mutable: bool,
+    /// Surely a `&mut` reference.
+    pub(crate) by_mut_ref: bool,
+    /// Surely a value of the host, which is decided while tracing.
+    pub(crate) host: bool,
+    /// Declared by a `let` without a value, and not given one yet.
+    pub(crate) deferred: bool,
+    /// The type that the `let` without a value names.
+    pub(crate) ty: Option<Type>,
+}
+
+impl Binding {
+    fn new(name: &Ident) -> Self {
+        Binding { name: name.clone(), mutable: false, by_mut_ref: false, host: false, deferred: false, ty: None }
+    }
+}
+
+/// A stack of scopes.
+#[derive(Default, Debug)]
+pub(crate) struct Scopes {
+    bindings: Vec<Binding>,
+    starts: Vec<usize>,
+}
+
+impl Scopes {
+    pub(crate) fn push(&mut self) {
+        self.starts.push(self.bindings.len());
+    }
+
+    pub(crate) fn pop(&mut self) {
+        let start = self.starts.pop().expect("each pop follows a push");
+        self.bindings.truncate(start);
+    }
+
+    /// Number of bindings, which tells later whether one of them is older.
+    pub(crate) fn mark(&self) -> usize {
+        self.bindings.len()
+    }
+
+    /// The variable that a name means here, and its age.
+    pub(crate) fn find(&self, name: &Ident) -> Option<(usize, &Binding)> {
+        self.bindings.iter().enumerate().rev().find(|(_, binding)| binding.name == *name)
+    }
+
+    fn find_mut(&mut self, name: &Ident) -> Option<&mut Binding> {
+        self.bindings.iter_mut().rev().find(|binding| binding.name == *name)
+    }
+
+    /// Notes that a variable has a value from here on.
+    pub(crate) fn initialise(&mut self, name: &Ident) {
+        if let Some(binding) = self.find_mut(name) {
+            binding.deferred = false;
+        }
+    }
+
+    /// Declares a variable again in the innermost scope, without a value.
+    pub(crate) fn redeclare(&mut self, binding: Binding) {
+        self.bindings.push(binding);
+    }
+
+    /// Declares a function's parameter.
+    pub(crate) fn declare_argument(&mut self, argument: &FnArg, constexpr: bool) {
+        match argument {
+            FnArg::Receiver(receiver) => {
+                let mut binding = Binding::new(&Ident::new("self", receiver.self_token.span));
+                match &receiver.kind {
+                    ReceiverKind::Reference(_, _, mutable) => binding.by_mut_ref = mutable.is_some(),
+                    ReceiverKind::Typed(_, ty) => binding.by_mut_ref = is_mut_reference(ty),
+                    _ => binding.mutable = receiver.mutability.is_some(),
+                }
+                self.bindings.push(binding);
+            }
+            FnArg::Typed(typed) => self.declare(&typed.pat, Some(&typed.ty), constexpr || is_host_type(&typed.ty), false),
+        }
+    }
+
+    /// Declares the variables of a pattern.
+    pub(crate) fn declare(&mut self, pattern: &Pat, ty: Option<&Type>, host: bool, by_mut_ref: bool) {
+        match pattern {
+            Pat::Type(typed) => self.declare(&typed.pat, Some(&typed.ty), host || is_host_type(&typed.ty), by_mut_ref),
+            Pat::Ident(ident) => {
+                let mut binding = Binding::new(&ident.ident);
+                binding.mutable = ident.mutability.is_some();
+                binding.by_mut_ref = by_mut_ref || ty.is_some_and(is_mut_reference);
+                binding.host = host;
+                binding.ty = ty.cloned();
+                self.bindings.push(binding);
+                if let Some((_, inner)) = &ident.subpat {
+                    self.declare(inner, None, host, false);
+                }
+            }
+            other => {
+                for (name, mutable, by_mut_ref) in pattern_names(other) {
+                    self.bindings.push(Binding { mutable, by_mut_ref, host, ..Binding::new(&name) });
+                }
+            }
+        }
+    }
+
+    /// Marks the variables of a `let` without a value.
+    pub(crate) fn defer(&mut self, from: usize) {
+        for binding in &mut self.bindings[from..] {
+            binding.deferred = true;
+        }
+    }
+
+    /// Whether an expression surely is a host value. `false` means that it may be either.
+    pub(crate) fn is_host(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Lit(_) | Expr::Cast(_) => true,
+            Expr::Paren(inner) => self.is_host(&inner.expr),
+            Expr::Group(inner) => self.is_host(&inner.expr),
+            Expr::Reference(inner) => self.is_host(&inner.expr),
+            Expr::Index(index) => self.is_host(&index.expr),
+            Expr::Field(field) => matches!(&*field.base, Expr::Path(_)) && self.is_host(&field.base),
+            Expr::Tuple(tuple) => tuple.elems.iter().all(|element| self.is_host(element)),
+            Expr::Range(range) => range.start.iter().chain(&range.end).all(|end| self.is_host(end)),
+            Expr::Unary(unary) => matches!(unary.op, UnOp::Not(_) | UnOp::Neg(_) | UnOp::Deref(_)) && self.is_host(&unary.expr),
+            Expr::Binary(binary) => self.is_host(&binary.left) && self.is_host(&binary.right),
+            Expr::Path(path) => match path.path.get_ident().and_then(|name| self.find(name)) {
+                Some((_, binding)) => binding.host,
+                None => path.path.segments.last().is_some_and(|segment| is_constant_name(&segment.ident)),
+            },
+            Expr::MethodCall(call) => {
+                let name = call.method.to_string();
+                HOST_RESULTS.contains(&name.as_str())
+                    || (self.is_host(&call.receiver) && call.args.iter().all(|argument| self.is_host(argument)))
+            }
+            Expr::Macro(call) => call.mac.path.is_ident("matches") || call.mac.path.is_ident("cfg"),
+            _ => false,
+        }
+    }
+}
+
+/// Methods whose result is a host value, whatever they are called on.
+const HOST_RESULTS: [&str; 11] = [
+    "len", "is_empty", "is_some", "is_none", "is_ok", "is_err", "contains_key", "starts_with", "ends_with", "eq_ignore_ascii_case",
+    "is_some_and",
+];
+
+fn is_constant_name(name: &Ident) -> bool {
+    let name = name.to_string();
+    name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// Whether a type is made of Rust's own host types only.
+pub(crate) fn is_host_type(ty: &Type) -> bool {
+    match ty {
+        Type::Path(path) if path.qself.is_none() => {
+            let Some(last) = path.path.segments.last() else { return false };
+            let name = last.ident.to_string();
+            match &last.arguments {
+                syn::PathArguments::None => PRIMITIVES.contains(&name.as_str()),
+                syn::PathArguments::AngleBracketed(arguments) if CONTAINERS.contains(&name.as_str()) => arguments
+                    .args
+                    .iter()
+                    .all(|argument| matches!(argument, syn::GenericArgument::Type(ty) if is_host_type(ty))),
+                _ => false,
+            }
+        }
+        Type::Reference(inner) => is_host_type(&inner.elem),
+        Type::Paren(inner) => is_host_type(&inner.elem),
+        Type::Group(inner) => is_host_type(&inner.elem),
+        Type::Slice(slice) => is_host_type(&slice.elem),
+        Type::Array(array) => is_host_type(&array.elem),
+        Type::Tuple(tuple) => tuple.elems.iter().all(is_host_type),
+        _ => false,
+    }
+}
+
+const PRIMITIVES: [&str; 17] = [
+    "bool", "char", "str", "String", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "isize", "f32", "f64",
+];
+const CONTAINERS: [&str; 2] = ["Vec", "Option"];
+
+fn is_mut_reference(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(reference) => reference.mutability.is_some(),
+        Type::Paren(inner) => is_mut_reference(&inner.elem),
+        Type::Group(inner) => is_mut_reference(&inner.elem),
+        _ => false,
+    }
+}
+
+/// The names that a pattern binds, whether each is `mut`, and whether it is `ref mut`.
+pub(crate) fn pattern_names(pattern: &Pat) -> Vec<(Ident, bool, bool)> {
+    struct Names(Vec<(Ident, bool, bool)>);
+    impl syn::visit::Visit<'_> for Names {
+        fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
+            let by_ref = pattern.by_ref.is_some();
+            let mutable = pattern.mutability.is_some();
+            self.0.push((pattern.ident.clone(), mutable && !by_ref, mutable && by_ref));
+            if let Some((_, inner)) = &pattern.subpat {
+                self.visit_pat(inner);
+            }
+        }
+        fn visit_expr(&mut self, _: &Expr) {}
+    }
+    let mut names = Names(Vec::new());
+    syn::visit::Visit::visit_pat(&mut names, pattern);
+    names.0
+}
+
+/// Every identifier in a stream of tokens.
+pub(crate) fn identifiers(tokens: TokenStream, found: &mut Vec<Ident>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => found.push(ident),
+            TokenTree::Group(group) => identifiers(group.stream(), found),
+            _ => {}
+        }
+    }
+}
+
+/// Whether an operator compares.
+pub(crate) fn is_comparison(op: &BinOp) -> bool {
+    matches!(op, BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_))
+}

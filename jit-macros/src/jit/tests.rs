@@ -1,0 +1,1 @@
+//! Tests of the rewriting on tokens.

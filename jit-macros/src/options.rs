@@ -1,0 +1,52 @@
+//! The options between the parentheses of the attributes.
+
+use crate::sink::Sink;
+use darling::FromMeta;
+use darling::ast::NestedMeta;
+use proc_macro2::TokenStream;
+
+/// What `#[jit(…)]` takes.
+#[derive(Default, FromMeta)]
+pub(crate) struct JitOptions {
+    /// The name of the function's kernels; the function's own name without it.
+    #[darling(default)]
+    pub(crate) label: Option<String>,
+    /// Where the `jit` crate is; `::jit` without it.
+    #[darling(default, rename = "crate")]
+    pub(crate) krate: Option<syn::Path>,
+}
+
+impl JitOptions {
+    /// Reads the options; what is wrong with them goes to the sink.
+    pub(crate) fn parse(tokens: TokenStream, sink: &Sink) -> Self {
+        let parsed = NestedMeta::parse_meta_list(tokens).map_err(darling::Error::from);
+        match parsed.and_then(|list| Self::from_list(&list)) {
+            Ok(options) => options,
+            Err(error) => {
+                push_all(error, sink);
+                Self::default()
+            }
+        }
+    }
+}
+
+/// Turns an error of `darling`, which may hold several, into ours, in our words where they are about unknown names.
+fn push_all(error: darling::Error, sink: &Sink) {
+    for one in error.flatten() {
+        let span = one.span();
+        let message = one.to_string();
+        let message = match message.strip_prefix("Unknown field: ") {
+            Some(rest) => unknown_option(rest),
+            None => message,
+        };
+        sink.error(span, message);
+    }
+}
+
+fn unknown_option(rest: &str) -> String {
+    let name = rest.trim_start_matches('`').split(['`', '.']).next().unwrap_or(rest);
+    match rest.split_once("Did you mean `").and_then(|(_, tail)| tail.split_once('`')) {
+        Some((suggestion, _)) => format!("unknown `jit` option `{name}`; did you mean `{suggestion}`?"),
+        None => format!("unknown `jit` option `{name}`; expected `label` or `crate`"),
+    }
+}

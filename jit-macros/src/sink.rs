@@ -1,0 +1,37 @@
+//! Collects errors, so that one run reports all of them.
+
+use proc_macro2::{Span, TokenStream};
+use std::cell::RefCell;
+use std::fmt::Display;
+
+/// A list of errors.
+#[derive(Default)]
+pub(crate) struct Sink {
+    errors: RefCell<Option<syn::Error>>,
+}
+
+impl Sink {
+    /// Adds an error at a token.
+    pub(crate) fn error(&self, span: Span, message: impl Display) {
+        self.push(syn::Error::new(span, message));
+    }
+
+    /// Adds an error.
+    pub(crate) fn push(&self, error: syn::Error) {
+        let mut errors = self.errors.borrow_mut();
+        match errors.as_mut() {
+            Some(first) => first.combine(error),
+            None => *errors = Some(error),
+        }
+    }
+
+    /// The errors, combined.
+    pub(crate) fn take(&self) -> Option<syn::Error> {
+        self.errors.borrow_mut().take()
+    }
+
+    /// The errors as `compile_error!` calls; `None` if there were none.
+    pub(crate) fn finish(&self) -> Option<TokenStream> {
+        self.take().map(|errors| errors.to_compile_error())
+    }
+}

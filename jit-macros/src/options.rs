@@ -35,9 +35,14 @@ fn push_all(error: darling::Error, sink: &Sink) {
     for one in error.flatten() {
         let span = one.span();
         let message = one.to_string();
-        let message = match message.strip_prefix("Unknown field: ") {
-            Some(rest) => unknown_option(rest),
-            None => message,
+        let message = if let Some(rest) = message.strip_prefix("Unknown field: ") {
+            unknown_option(rest)
+        } else if let Some(rest) = message.strip_prefix("Duplicate field ") {
+            format!("the `jit` option {rest} is given twice")
+        } else if let Some((_, option)) = message.split_once("` at ") {
+            format!("the `jit` option `{option}` takes {}", expected_value(option))
+        } else {
+            message
         };
         sink.error(span, message);
     }
@@ -49,4 +54,8 @@ fn unknown_option(rest: &str) -> String {
         Some((suggestion, _)) => format!("unknown `jit` option `{name}`; did you mean `{suggestion}`?"),
         None => format!("unknown `jit` option `{name}`; expected `label` or `crate`"),
     }
+}
+
+fn expected_value(option: &str) -> &'static str {
+    if option == "label" { "a string" } else { "a path" }
 }

@@ -8,7 +8,6 @@ use crate::traverse::Traverse;
 use std::panic::Location;
 
 /// The guard of an `if`.
-#[derive(Debug)]
 pub struct Branch<W: World>(pub(super) W::Branch);
 
 /// Opens an `if`.
@@ -155,7 +154,6 @@ pub fn both_arms_leave() -> ! {
 }
 
 /// What the guard of a traced `if` keeps.
-#[derive(Debug)]
 pub struct TracedBranch {
     condition: Array<bool>,
     /// A condition that is the same constant on all lanes is decided at once.
@@ -229,7 +227,11 @@ impl TracedBranch {
         };
         if then.differs_in_host_values(otherwise) {
             refuse(
-                format!("the arms of a traced `if` give different host values, {} and {}", then.describe(), otherwise.describe()),
+                format!(
+                    "the arms of a traced `if` give different host values, {} and {}",
+                    then.describe(),
+                    otherwise.describe()
+                ),
                 "give traced values: write `Float::from(1.0)` for `1.0`",
                 self.site,
             );

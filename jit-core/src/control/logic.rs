@@ -109,7 +109,6 @@ impl Joins<Traced> for Traced {
 }
 
 /// The left side of `&&` or `||`, when the right one is plain.
-#[derive(Debug)]
 pub struct Side<W: World> {
     left: W::Condition,
     /// What a host value on the left decides the result to be; `None` while it is open.

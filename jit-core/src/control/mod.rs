@@ -22,10 +22,11 @@ pub use branch::{Branch, Merges, Slot, both_arms_leave, branch};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
 pub use function::{FunctionScope, LabelScope, current_label, enter, label};
 pub use leave::{
-    BreakInIf, BreakInWhile, ContinueInIf, ContinueInWhile, ReturnInIf, ReturnInWhile, TryInIf, TryInWhile, break_in_if,
-    break_in_while, continue_in_if, continue_in_while, return_in_if, return_in_while, try_in_if, try_in_while,
+    BreakInIf, BreakInWhile, ContinueInIf, ContinueInWhile, ReturnInIf, ReturnInWhile, SharedInIf, SharedInWhile,
+    TryInIf, TryInWhile, break_in_if, break_in_while, continue_in_if, continue_in_while, return_in_if, return_in_while,
+    shared_in_if, shared_in_while, try_in_if, try_in_while,
 };
 pub use logic::{Joins, Logical, Side, branch_and, branch_or, left_of_and, left_of_or, logical};
-pub use operand::{Constexpr, HostIterator, Operand, Share, constexpr, iterate, operand, share};
+pub use operand::{Constexpr, Operand, Share, constexpr, operand, share};
 pub use repeat::{Repeat, WhileCondition, repeat};
 pub use world::{Carries, Host, IfCondition, Traced, World};

@@ -28,10 +28,9 @@ pub fn operand<T: Operand>(value: &T) -> T {
 
 /// A value that is moved in one arm of an `if` and mentioned in another.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is moved in more than one arm of an `if`",
+    message = "`{Self}` is moved in more than one arm of an `if`: it must be `Clone`, or the `if` marked `#[host]`",
     label = "moved here, and mentioned in a later arm",
-    note = "under a traced condition both arms are recorded, so the value must be `Clone`; if the condition is a `bool`, \
-            mark the `if` with `#[host]`"
+    note = "under a traced condition both arms are recorded"
 )]
 pub trait Share: Sized {
     /// The value, once more.
@@ -51,34 +50,6 @@ impl<T: Clone> Share for T {
 #[inline(always)]
 pub fn share<T: Share>(value: &T) -> T {
     value.shared()
-}
-
-/// What a `for` runs over while tracing.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an iterator of the host",
-    label = "`for` runs while tracing, and cannot iterate over `{Self}`",
-    note = "operations on arrays apply to all lanes without a loop; a number of iterations that differs by lane is a `while`"
-)]
-pub trait HostIterator: Sized {
-    /// The iterator.
-    type Iterator: Iterator;
-    /// Makes the iterator.
-    fn iterate(self) -> Self::Iterator;
-}
-
-#[diagnostic::do_not_recommend]
-impl<I: IntoIterator> HostIterator for I {
-    type Iterator = I::IntoIter;
-    #[inline(always)]
-    fn iterate(self) -> I::IntoIter {
-        self.into_iter()
-    }
-}
-
-/// The iterator of a `for`.
-#[inline(always)]
-pub fn iterate<I: HostIterator>(iterable: I) -> I::Iterator {
-    iterable.iterate()
 }
 
 /// A value that a trace can be made for: of the host, and comparable.

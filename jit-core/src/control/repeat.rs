@@ -1,19 +1,49 @@
 //! `while`: the guard of its turns.
 
 use super::state::{Leaves, Named};
-use super::world::{Carries, Host, Traced, World, condition};
+use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
 use crate::trace::{LoopRecorder, Var};
 use std::panic::Location;
 
-condition!(
-    WhileCondition,
-    "`{Self}` is not a condition: `while` takes a `bool` or a `Mask`",
-    "expected `bool` or `Mask`, found `{Self}`"
-);
+/// What may stand as the condition of a `while`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a condition: `while` takes a `bool` or a `Mask`",
+    label = "expected `bool` or `Mask`, found `{Self}`",
+    note = "compare it, as in `n != 0`"
+)]
+pub trait WhileCondition {
+    /// The world that decides.
+    type World: World;
+    /// The condition's value.
+    fn condition(&self) -> <Self::World as World>::Condition;
+}
+
+impl WhileCondition for bool {
+    type World = Host;
+    #[inline(always)]
+    fn condition(&self) -> bool {
+        *self
+    }
+}
+
+impl WhileCondition for Array<bool> {
+    type World = Traced;
+    #[inline]
+    fn condition(&self) -> Array<bool> {
+        self.clone()
+    }
+}
+
+impl WhileCondition for &Array<bool> {
+    type World = Traced;
+    #[inline]
+    fn condition(&self) -> Array<bool> {
+        (*self).clone()
+    }
+}
 
 /// The guard of a `while`. Its world is that of the condition, which [`Repeat::test`] sees.
-#[derive(Debug)]
 pub struct Repeat<W: World>(W::Repeat);
 
 /// Opens a `while`.
@@ -63,7 +93,6 @@ impl<W: World> Repeat<W> {
 }
 
 /// What the guard of a traced `while` keeps.
-#[derive(Debug)]
 pub struct TracedRepeat {
     recorder: Option<LoopRecorder>,
     /// The state before the loop.

@@ -178,51 +178,39 @@ impl<X: Traverse + ?Sized> Carries<X> for Traced {
     }
 }
 
-macro_rules! condition {
-    ($name:ident, $message:literal, $label:literal) => {
-        #[doc = "What may stand as the condition: a `bool` or a mask."]
-        #[diagnostic::on_unimplemented(
-            message = $message,
-            label = $label,
-            note = "compare it, as in `n != 0`"
-        )]
-        pub trait $name {
-            /// The world that decides.
-            type World: World;
-            /// The condition's value.
-            fn condition(&self) -> <Self::World as World>::Condition;
-        }
-
-        impl $name for bool {
-            type World = Host;
-            #[inline(always)]
-            fn condition(&self) -> bool {
-                *self
-            }
-        }
-
-        impl $name for Array<bool> {
-            type World = Traced;
-            #[inline]
-            fn condition(&self) -> Array<bool> {
-                self.clone()
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl $name for &Array<bool> {
-            type World = Traced;
-            #[inline]
-            fn condition(&self) -> Array<bool> {
-                (*self).clone()
-            }
-        }
-    };
+/// What may stand as the condition of an `if`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a condition: `if` takes a `bool` or a `Mask`",
+    label = "expected `bool` or `Mask`, found `{Self}`",
+    note = "compare it, as in `n != 0`"
+)]
+pub trait IfCondition {
+    /// The world that decides.
+    type World: World;
+    /// The condition's value.
+    fn condition(&self) -> <Self::World as World>::Condition;
 }
-pub(crate) use condition;
 
-condition!(
-    IfCondition,
-    "`{Self}` is not a condition: `if` takes a `bool` or a `Mask`",
-    "expected `bool` or `Mask`, found `{Self}`"
-);
+impl IfCondition for bool {
+    type World = Host;
+    #[inline(always)]
+    fn condition(&self) -> bool {
+        *self
+    }
+}
+
+impl IfCondition for Array<bool> {
+    type World = Traced;
+    #[inline]
+    fn condition(&self) -> Array<bool> {
+        self.clone()
+    }
+}
+
+impl IfCondition for &Array<bool> {
+    type World = Traced;
+    #[inline]
+    fn condition(&self) -> Array<bool> {
+        (*self).clone()
+    }
+}

@@ -94,7 +94,6 @@ fn native(rewriter: &mut Rewriter<'_>, mut node: ExprIf, tail: bool) -> Expr {
     Expr::If(node)
 }
 
-
 fn has_pattern(condition: &Expr) -> bool {
     struct Patterns(bool);
     impl syn::visit::Visit<'_> for Patterns {
@@ -134,7 +133,8 @@ impl<'r, 'a> Traced<'r, 'a> {
         let span = rewriter.at(node.if_token.span);
         let (guard, slot) = (rewriter.helper("if", span), rewriter.helper("slot", span));
         let otherwise = else_block(node);
-        let (deferred, state) = split_deferred(rewriter, state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes));
+        let (deferred, state) =
+            split_deferred(rewriter, state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes));
         let hands_out = !tail && !deferred.is_empty();
         Traced { rewriter, span, guard, slot, want, tail, state, deferred, hands_out, has_value: false }
     }
@@ -160,7 +160,13 @@ impl<'r, 'a> Traced<'r, 'a> {
         Expr::Verbatim(self.emit(&open, &then_arm, &else_arm, expected.as_ref()))
     }
 
-    fn emit(&mut self, open: &TokenStream, then: &TokenStream, otherwise: &TokenStream, ty: Option<&syn::Type>) -> TokenStream {
+    fn emit(
+        &mut self,
+        open: &TokenStream,
+        then: &TokenStream,
+        otherwise: &TokenStream,
+        ty: Option<&syn::Type>,
+    ) -> TokenStream {
         let (span, guard, slot) = (self.span, &self.guard, &self.slot);
         let guarded = Guarded { guard, state: state_tokens(self.rewriter, &self.state) };
         let (save, swap, collect, restore) = (guarded.save(), guarded.swap(), guarded.collect(), guarded.restore());
@@ -233,7 +239,8 @@ impl<'r, 'a> Traced<'r, 'a> {
         self.rewriter.scopes.pop();
         let gives = (self.want == Want::Value || self.hands_out) && !leaves;
         self.has_value |= gives;
-        let statements = if gives { self.put(block, put) } else { block.stmts.iter().map(ToTokens::to_token_stream).collect() };
+        let statements =
+            if gives { self.put(block, put) } else { block.stmts.iter().map(ToTokens::to_token_stream).collect() };
         quote!(#declarations #statements)
     }
 

@@ -10,14 +10,17 @@ use syn::{Attribute, Block, Expr, FnArg, Pat, ReturnType, Signature, Type};
 pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
     let keyword = item.clone().into_iter().find(|token| {
         let text = token.to_string();
-        ["struct", "enum", "union", "trait", "mod", "static", "const", "type", "use", "macro_rules", "fn"].contains(&text.as_str())
+        ["struct", "enum", "union", "trait", "mod", "static", "const", "type", "use", "macro_rules", "fn"]
+            .contains(&text.as_str())
     });
     let Some(token) = keyword.or_else(|| item.clone().into_iter().next()) else {
         sink.error(proc_macro2::Span::call_site(), "`#[jit]` goes on a function");
         return;
     };
     let message = match token.to_string().as_str() {
-        "struct" | "enum" => "`#[jit]` goes on a function; for state that is a type of yours implement `Traverse`".to_owned(),
+        "struct" | "enum" => {
+            "`#[jit]` goes on a function; for state that is a type of yours implement `Traverse`".to_owned()
+        }
         "fn" => {
             if let Err(error) = syn::parse2::<syn::TraitItemFn>(item.clone()) {
                 return sink.push(error);
@@ -34,19 +37,24 @@ pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
     sink.error(span, message);
 }
 
-/// Attributes beside `#[jit]` that do not go with it.
-pub(crate) fn attributes(attributes: &[Attribute], sink: &Sink) {
-    for attribute in attributes {
-        if attribute.path().segments.last().is_some_and(|last| last.ident == "jit") {
-            sink.error(attribute.span(), "`#[jit]` is given twice");
+/// Takes a second `#[jit]` away.
+pub(crate) fn attributes(attributes: &mut Vec<Attribute>, sink: &Sink) {
+    attributes.retain(|attribute| {
+        let again = attribute.path().segments.last().is_some_and(|last| last.ident == "jit");
+        if again {
+            sink.error(attribute.path().span(), "`#[jit]` is given twice");
         }
-    }
+        !again
+    });
 }
 
 /// Functions whose kind cannot be traced.
 pub(crate) fn signature(signature: &Signature, sink: &Sink) {
     let refuse = |span, keyword: &str| {
-        sink.error(span, format!("`#[jit]` functions cannot be `{keyword}`: tracing runs their code on the host, once"));
+        sink.error(
+            span,
+            format!("`#[jit]` functions cannot be `{keyword}`: tracing runs their code on the host, once"),
+        );
     };
     if let Some(token) = &signature.asyncness {
         refuse(token.span, "async");
@@ -110,13 +118,22 @@ impl Visit<'_> for Refused<'_> {
     fn visit_expr(&mut self, expr: &Expr) {
         match expr {
             Expr::Await(node) => {
-                self.0.error(node.await_token.span, "`.await` cannot appear in a `#[jit]` function: tracing cannot suspend");
+                self.0.error(
+                    node.await_token.span,
+                    "`.await` cannot appear in a `#[jit]` function: tracing cannot suspend",
+                );
             }
             Expr::Async(node) => {
-                self.0.error(node.async_token.span, "`async` blocks cannot appear in a `#[jit]` function: tracing cannot suspend");
+                self.0.error(
+                    node.async_token.span,
+                    "`async` blocks cannot appear in a `#[jit]` function: tracing cannot suspend",
+                );
             }
             Expr::Yield(node) => {
-                self.0.error(node.yield_token.span, "`yield` cannot appear in a `#[jit]` function: tracing cannot suspend");
+                self.0.error(
+                    node.yield_token.span,
+                    "`yield` cannot appear in a `#[jit]` function: tracing cannot suspend",
+                );
             }
             _ => visit::visit_expr(self, expr),
         }

@@ -14,7 +14,8 @@ pub(crate) struct Directives {
 }
 
 /// Directives that are planned; until then they must not be taken for something that had an effect.
-const NOT_YET: [&str; 8] = ["symbolic", "evaluated", "compress", "unroll", "max_iterations", "untracked", "traced", "constexpr"];
+const NOT_YET: [&str; 8] =
+    ["symbolic", "evaluated", "compress", "unroll", "max_iterations", "untracked", "traced", "constexpr"];
 
 /// Takes our attributes from a list and leaves the others, which are Rust's.
 pub(crate) fn take(attributes: &mut Vec<Attribute>, sink: &Sink) -> Directives {

@@ -22,7 +22,8 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     }
     let span = rewriter.at(node.op.span());
     let is_and = matches!(node.op, BinOp::And(_));
-    *expr = if is_plain(&node.right) { eager(rewriter, node, is_and, span) } else { masked(rewriter, node, is_and, span) };
+    *expr =
+        if is_plain(&node.right) { eager(rewriter, node, is_and, span) } else { masked(rewriter, node, is_and, span) };
 }
 
 impl Rewriter<'_> {
@@ -44,20 +45,24 @@ fn contains_pattern(expr: &Expr) -> bool {
 
 fn eager(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span: Span) -> Expr {
     let guard = rewriter.helper("side", span);
-    let (private, function) = (rewriter.private(span), Ident::new(if is_and { "left_of_and" } else { "left_of_or" }, span));
+    let (private, function) =
+        (rewriter.private(span), Ident::new(if is_and { "left_of_and" } else { "left_of_or" }, span));
     let left = borrowed(rewriter, &mut node.left);
     let right = borrowed(rewriter, &mut node.right);
     let (left_span, right_span) = (rewriter.at(node.left.span()), rewriter.at(node.right.span()));
     let open = quote_spanned!(left_span=> #private::#function(#left));
     let join = quote_spanned!(right_span=> #guard.join(#right));
-    Expr::Verbatim(quote_spanned!(span=> { let #guard = #open; if #guard.is_open() { #join } else { #guard.decided() } }))
+    Expr::Verbatim(
+        quote_spanned!(span=> { let #guard = #open; if #guard.is_open() { #join } else { #guard.decided() } }),
+    )
 }
 
 fn masked(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span: Span) -> Expr {
     let guard = rewriter.helper("side", span);
     let slot = rewriter.helper("slot", span);
     let state = state_of(&[&node.right], &[], &rewriter.scopes);
-    let (private, function) = (rewriter.private(span), Ident::new(if is_and { "branch_and" } else { "branch_or" }, span));
+    let (private, function) =
+        (rewriter.private(span), Ident::new(if is_and { "branch_and" } else { "branch_or" }, span));
     let left = borrowed(rewriter, &mut node.left);
     rewriter.controls.push(Control::Branch(guard.clone()));
     let right = borrowed(rewriter, &mut node.right);
@@ -107,6 +112,6 @@ fn is_plain(expr: &Expr) -> bool {
 }
 
 const PLAIN_METHODS: [&str; 16] = [
-    "abs", "all", "any", "cast", "ceil", "clone", "floor", "is_empty", "is_none", "is_some", "len", "max", "min", "round", "sqrt",
-    "trunc",
+    "abs", "all", "any", "cast", "ceil", "clone", "floor", "is_empty", "is_none", "is_some", "len", "max", "min",
+    "round", "sqrt", "trunc",
 ];

@@ -8,8 +8,23 @@ use syn::{Expr, Macro, Token};
 
 /// Macros whose arguments are a list of expressions.
 const WITH_EXPRESSIONS: [&str; 17] = [
-    "assert", "assert_eq", "assert_ne", "dbg", "debug_assert", "debug_assert_eq", "debug_assert_ne", "eprint", "eprintln", "format",
-    "panic", "print", "println", "todo", "unreachable", "write", "writeln",
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "dbg",
+    "debug_assert",
+    "debug_assert_eq",
+    "debug_assert_ne",
+    "eprint",
+    "eprintln",
+    "format",
+    "panic",
+    "print",
+    "println",
+    "todo",
+    "unreachable",
+    "write",
+    "writeln",
 ];
 
 /// Macros that never return.

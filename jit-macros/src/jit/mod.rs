@@ -42,13 +42,13 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 fn expand_function(options: &JitOptions, mut function: ItemFn, sink: &Sink) -> TokenStream {
-    check::attributes(&function.attrs, sink);
+    check::attributes(&mut function.attrs, sink);
     rewrite_function(options, &mut function.sig, &mut function.block, &mut function.attrs, sink);
     function.into_token_stream()
 }
 
 fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenStream {
-    check::attributes(&block.attrs, sink);
+    check::attributes(&mut block.attrs, sink);
     for item in &mut block.items {
         if let ImplItem::Fn(ImplItemFn { sig, block, attrs, .. }) = item {
             rewrite_function(options, sig, block, attrs, sink);
@@ -70,7 +70,8 @@ fn rewrite_function(
     check::body(body, &function_sink);
     let constexpr = take_constexpr(signature, &function_sink);
     let original = body.clone();
-    rewrite::Rewriter::new(options, signature, &constexpr, &function_sink).function(options, signature, &constexpr, body);
+    rewrite::Rewriter::new(options, signature, &constexpr, &function_sink)
+        .function(options, signature, &constexpr, body);
     if let Some(errors) = function_sink.take() {
         sink.push(errors);
         *body = refused_body(signature, original);

@@ -57,14 +57,10 @@ pub(crate) fn operand(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     if clones {
         let span = rewriter.at(expr.span());
         let private = rewriter.private(span);
-        let place = without_parentheses(expr);
+        let place = unparenthesised(expr).to_token_stream();
         let place = if borrowed { quote_spanned!(span=> *#place) } else { place };
         *expr = Expr::Verbatim(quote_spanned!(span=> #private::operand(&#place)));
     }
-}
-
-fn without_parentheses(expr: &Expr) -> proc_macro2::TokenStream {
-    unparenthesised(expr).to_token_stream()
 }
 
 /// `UPPER_CASE` names that are no local variables.
@@ -99,8 +95,19 @@ fn side(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> proc_macro2::TokenStrea
     let borrowed = is_mut_reference(rewriter, expr);
     let span = rewriter.at(expr.span());
     rewriter.operand_in_place(expr);
-    let inner = without_parentheses(expr);
-    if borrowed { quote_spanned!(span=> &*#inner) } else { quote_spanned!(span=> &#inner) }
+    let inner = if borrowed {
+        let star = UnOp::Deref(Token![*](span));
+        Expr::Unary(syn::ExprUnary { attrs: Vec::new(), op: star, expr: Box::new(expr.clone()) })
+    } else {
+        unparenthesised(expr).clone()
+    };
+    reference_to(inner, span)
+}
+
+/// `&expr`, with parentheses where they are needed.
+fn reference_to(expr: Expr, span: proc_macro2::Span) -> proc_macro2::TokenStream {
+    let and_token = Token![&](span);
+    syn::ExprReference { attrs: Vec::new(), and_token, mutability: None, expr: Box::new(expr) }.to_token_stream()
 }
 
 /// The names that an expression mentions more than once.
@@ -133,8 +140,7 @@ pub(crate) fn clone_repeated(
 pub(crate) fn borrowed(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> proc_macro2::TokenStream {
     rewriter.visit_borrowed(expr);
     let span = rewriter.at(expr.span());
-    let inner = without_parentheses(expr);
-    quote_spanned!(span=> &#inner)
+    reference_to(unparenthesised(expr).clone(), span)
 }
 
 impl Rewriter<'_> {

@@ -74,7 +74,13 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Rewrites a whole function.
-    pub(crate) fn function(&mut self, options: &JitOptions, signature: &Signature, constexpr: &[bool], body: &mut Block) {
+    pub(crate) fn function(
+        &mut self,
+        options: &JitOptions,
+        signature: &Signature,
+        constexpr: &[bool],
+        body: &mut Block,
+    ) {
         self.expected = match &signature.output {
             ReturnType::Type(_, ty) => expected_type(ty),
             ReturnType::Default => None,
@@ -83,14 +89,15 @@ impl<'a> Rewriter<'a> {
         let name = options.label.clone().unwrap_or_else(|| signature.ident.to_string());
         let span = signature.ident.span();
         let private = self.private(span);
-        let checks = signature.inputs.iter().zip(constexpr).filter(|(_, marked)| **marked).filter_map(|(argument, _)| {
-            let FnArg::Typed(typed) = argument else { return None };
-            let Pat::Ident(pattern) = &*typed.pat else { return None };
-            let (name, ty) = (&pattern.ident, &typed.ty);
-            let span = syn::spanned::Spanned::span(ty);
-            let private = self.private(span);
-            Some(quote_spanned!(span=> #private::constexpr::<#ty>(&#name);))
-        });
+        let checks =
+            signature.inputs.iter().zip(constexpr).filter(|(_, marked)| **marked).filter_map(|(argument, _)| {
+                let FnArg::Typed(typed) = argument else { return None };
+                let Pat::Ident(pattern) = &*typed.pat else { return None };
+                let (name, ty) = (&pattern.ident, &typed.ty);
+                let span = syn::spanned::Spanned::span(ty);
+                let private = self.private(span);
+                Some(quote_spanned!(span=> #private::constexpr::<#ty>(&#name);))
+            });
         let prologue = quote_spanned!(span=> let __jit_function = #private::enter(#name); #(#checks)*);
         body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(prologue), None));
     }
@@ -205,9 +212,10 @@ impl<'a> Rewriter<'a> {
                 self.host_condition(&mut binary.right);
             }
             Expr::Let(node) => {
+                let source = (*node.expr).clone();
                 self.operand_in_place(&mut node.expr);
                 self.visit_pat_mut(&mut node.pat);
-                self.scopes.declare(&node.pat, None, false, false);
+                self.scopes.declare_lent(&node.pat, &source, false);
             }
             other => self.visit_expr_mut(other),
         }
@@ -302,11 +310,19 @@ impl<'a> Rewriter<'a> {
     fn try_operator(&mut self, node: &mut syn::ExprTry) {
         self.visit_expr_mut(&mut node.expr);
         let span = self.at(node.question_token.span);
-        for (kind, guard) in self.regions_until(|control| matches!(control, Control::Closure)).iter().rev() {
-            let function = Ident::new(&format!("try_in_{kind}"), span);
+        let regions = self.regions_until(|control| matches!(control, Control::Closure));
+        self.pass_through(&mut node.expr, "try", &regions, span);
+    }
+
+    /// Wraps an expression in calls that give it back, and that compile only if all of the regions are the host's.
+    fn pass_through(&self, expr: &mut Expr, what: &str, regions: &[(&'static str, Ident)], span: Span) {
+        let span = self.at(span);
+        for (kind, guard) in regions.iter().rev() {
+            let function = Ident::new(&format!("{what}_in_{kind}"), span);
             let guard = Ident::new(&guard.to_string(), span);
-            let (private, operand) = (self.private(span), &node.expr);
-            *node.expr = Expr::Verbatim(quote_spanned!(span=> #private::#function(&#guard, #operand)));
+            let private = self.private(span);
+            let reference = (what == "shared").then(|| quote_spanned!(span=> &));
+            *expr = Expr::Verbatim(quote_spanned!(span=> #private::#function(&#guard, #reference #expr)));
         }
     }
 
@@ -319,15 +335,20 @@ impl<'a> Rewriter<'a> {
 
     fn for_loop(&mut self, node: &mut syn::ExprForLoop) {
         let host = self.scopes.is_host(&node.expr) && matches!(unparenthesised(&node.expr), Expr::Range(_));
+        let source = (*node.expr).clone();
         self.visit_expr_mut(&mut node.expr);
-        let span = self.at(node.for_token.span);
-        let (private, iterated) = (self.private(span), &node.expr);
-        if !host && !self.host_only {
-            *node.expr = Expr::Verbatim(quote_spanned!(span=> #private::iterate(#iterated)));
-        }
         self.scopes.push();
-        self.scopes.declare(&node.pat, None, host, false);
+        self.scopes.declare_lent(&node.pat, &source, host);
         self.native_loop(node.label.as_ref().map(|label| label.name.clone()), &mut node.body);
+        self.scopes.pop();
+    }
+
+    fn arm(&mut self, arm: &mut syn::Arm, source: &Expr) {
+        self.scopes.push();
+        let pattern = if let Pat::Guard(guarded) = &arm.pat { &guarded.pat } else { &arm.pat };
+        self.scopes.declare_lent(pattern, source, false);
+        self.visit_pat_mut(&mut arm.pat);
+        self.visit_expr_mut(&mut arm.body);
         self.scopes.pop();
     }
 
@@ -381,16 +402,23 @@ impl VisitMut for Rewriter<'_> {
             Expr::RawAddr(node) => self.operand_in_place(&mut node.expr),
             Expr::Field(_) | Expr::Index(_) => self.operand_in_place(expr),
             Expr::MethodCall(node) => {
+                let span = node.method.span();
+                let shared = node.args.is_empty() && (node.method == "borrow_mut" || node.method == "lock");
                 self.operand_in_place(&mut node.receiver);
                 node.args.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
+                if shared {
+                    let regions = self.regions_until(|_| false);
+                    self.pass_through(&mut node.receiver, "shared", &regions, span);
+                }
             }
             Expr::Call(node) => {
                 self.operand_in_place(&mut node.func);
                 node.args.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
             }
             Expr::Match(node) => {
+                let source = (*node.expr).clone();
                 self.operand_in_place(&mut node.expr);
-                node.arms.iter_mut().for_each(|arm| self.visit_arm_mut(arm));
+                node.arms.iter_mut().for_each(|arm| self.arm(arm, &source));
             }
             Expr::Paren(node) => {
                 self.expected = expected;
@@ -405,6 +433,7 @@ impl VisitMut for Rewriter<'_> {
     }
 
     fn visit_local_mut(&mut self, local: &mut Local) {
+        let source = local.init.as_ref().map(|init| (*init.expr).clone());
         let host = match &mut local.init {
             Some(init) => {
                 let host = self.scopes.is_host(&init.expr);
@@ -417,24 +446,14 @@ impl VisitMut for Rewriter<'_> {
             }
             None => false,
         };
-        let borrows = local
-            .init
-            .as_ref()
-            .is_some_and(|init| matches!(&*init.expr, Expr::Reference(reference) if reference.mutability.is_some()));
         let before = self.scopes.mark();
-        self.scopes.declare(&local.pat, None, host, borrows);
-        if local.init.is_none() {
-            self.scopes.defer(before);
+        match &source {
+            Some(source) => self.scopes.declare_lent(&local.pat, source, host),
+            None => {
+                self.scopes.declare(&local.pat, None, false, false);
+                self.scopes.defer(before);
+            }
         }
-    }
-
-    fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
-        self.scopes.push();
-        let pattern = if let Pat::Guard(guarded) = &arm.pat { &guarded.pat } else { &arm.pat };
-        self.scopes.declare(pattern, None, false, false);
-        self.visit_pat_mut(&mut arm.pat);
-        self.visit_expr_mut(&mut arm.body);
-        self.scopes.pop();
     }
 
     fn visit_pat_mut(&mut self, pattern: &mut Pat) {

@@ -80,7 +80,9 @@ impl Scopes {
                 }
                 self.bindings.push(binding);
             }
-            FnArg::Typed(typed) => self.declare(&typed.pat, Some(&typed.ty), constexpr || is_host_type(&typed.ty), false),
+            FnArg::Typed(typed) => {
+                self.declare(&typed.pat, Some(&typed.ty), constexpr || is_host_type(&typed.ty), false)
+            }
         }
     }
 
@@ -107,6 +109,25 @@ impl Scopes {
         }
     }
 
+    /// Declares the variables of a pattern whose value comes from an expression that surely lends by `&mut`, as
+    /// `xs.iter_mut()` does.
+    pub(crate) fn declare_lent(&mut self, pattern: &Pat, source: &Expr, host: bool) {
+        let before = self.bindings.len();
+        self.declare(pattern, None, host, false);
+        if !lends_mutably(source) {
+            return;
+        }
+        let counted = matches!(source, Expr::MethodCall(call) if call.method == "enumerate");
+        let skipped = match pattern {
+            Pat::Tuple(tuple) if counted => tuple.elems.first().map_or(0, |first| pattern_names(first).len()),
+            Pat::Tuple(_) => return,
+            _ => 0,
+        };
+        for binding in &mut self.bindings[before + skipped..] {
+            binding.by_mut_ref = !binding.mutable;
+        }
+    }
+
     /// Marks the variables of a `let` without a value.
     pub(crate) fn defer(&mut self, from: usize) {
         for binding in &mut self.bindings[from..] {
@@ -125,7 +146,9 @@ impl Scopes {
             Expr::Field(field) => matches!(&*field.base, Expr::Path(_)) && self.is_host(&field.base),
             Expr::Tuple(tuple) => tuple.elems.iter().all(|element| self.is_host(element)),
             Expr::Range(range) => range.start.iter().chain(&range.end).all(|end| self.is_host(end)),
-            Expr::Unary(unary) => matches!(unary.op, UnOp::Not(_) | UnOp::Neg(_) | UnOp::Deref(_)) && self.is_host(&unary.expr),
+            Expr::Unary(unary) => {
+                matches!(unary.op, UnOp::Not(_) | UnOp::Neg(_) | UnOp::Deref(_)) && self.is_host(&unary.expr)
+            }
             Expr::Binary(binary) => self.is_host(&binary.left) && self.is_host(&binary.right),
             Expr::Path(path) => match path.path.get_ident().and_then(|name| self.find(name)) {
                 Some((_, binding)) => binding.host,
@@ -142,9 +165,29 @@ impl Scopes {
     }
 }
 
+/// Whether an expression gives `&mut` references: by its form, or by the name of a method in its chain.
+fn lends_mutably(expr: &Expr) -> bool {
+    match expr {
+        Expr::Reference(reference) => reference.mutability.is_some(),
+        Expr::Paren(inner) => lends_mutably(&inner.expr),
+        Expr::Try(inner) => lends_mutably(&inner.expr),
+        Expr::MethodCall(call) => call.method.to_string().ends_with("_mut") || lends_mutably(&call.receiver),
+        _ => false,
+    }
+}
+
 /// Methods whose result is a host value, whatever they are called on.
 const HOST_RESULTS: [&str; 11] = [
-    "len", "is_empty", "is_some", "is_none", "is_ok", "is_err", "contains_key", "starts_with", "ends_with", "eq_ignore_ascii_case",
+    "len",
+    "is_empty",
+    "is_some",
+    "is_none",
+    "is_ok",
+    "is_err",
+    "contains_key",
+    "starts_with",
+    "ends_with",
+    "eq_ignore_ascii_case",
     "is_some_and",
 ];
 
@@ -179,7 +222,8 @@ pub(crate) fn is_host_type(ty: &Type) -> bool {
 }
 
 const PRIMITIVES: [&str; 17] = [
-    "bool", "char", "str", "String", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "isize", "f32", "f64",
+    "bool", "char", "str", "String", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "isize",
+    "f32", "f64",
 ];
 const CONTAINERS: [&str; 2] = ["Vec", "Option"];
 

@@ -1,1 +1,207 @@
-//! Tests of the rewriting on tokens.
+//! Tests of the rewriting on tokens: what is replaced, what is left, what is refused.
+
+use super::expand;
+use proc_macro2::TokenStream;
+use quote::quote;
+
+fn expanded(item: TokenStream) -> String {
+    expand(TokenStream::new(), item).to_string()
+}
+
+/// The rewritten body without the prologue.
+fn body(item: TokenStream) -> String {
+    let text = expanded(item);
+    let (_, after) = text.split_once("__jit_function").expect("a prologue");
+    let (_, after) = after.split_once(';').expect("the end of the prologue");
+    after.trim().trim_end_matches('}').trim().to_owned()
+}
+
+fn tokens(item: TokenStream) -> String {
+    item.to_string()
+}
+
+#[test]
+fn operands_that_are_places_are_cloned_and_others_are_not() {
+    let got = body(quote! { fn f(x: Float) -> Float { x * x.sin() + self.a[0] - 2.0 } });
+    let operand = |place: TokenStream| quote!(::jit::__private::operand(&#place));
+    let (x, a) = (operand(quote!(x)), operand(quote!(self.a[0])));
+    assert_eq!(got, tokens(quote! { #x * x.sin() + #a - 2.0 }));
+}
+
+#[test]
+fn operands_that_surely_are_host_values_are_left() {
+    let item = quote! { fn f(n: usize, v: &[f32]) -> bool { let k = n * 2 + v.len(); k < n && v[k] > LIMIT } };
+    assert_eq!(body(item), tokens(quote! { let k = n * 2 + v.len(); k < n && v[k] > LIMIT }));
+}
+
+#[test]
+fn comparisons_borrow_whole_operands() {
+    let got = body(quote! { fn f(x: Float, y: Float) -> Mask { x * y < y } });
+    let operand = |place: TokenStream| quote!(::jit::__private::operand(&#place));
+    let (x, y) = (operand(quote!(x)), operand(quote!(y)));
+    assert_eq!(got, tokens(quote! { ::jit::__private::lt(&(#x * #y), &y) }));
+}
+
+#[test]
+fn assignments_keep_their_places() {
+    let got = body(quote! { fn f(mut x: Float, y: Float) { x += y; x = y; } });
+    assert_eq!(got, tokens(quote! { x += ::jit::__private::operand(&y); x = y; }));
+}
+
+#[test]
+fn parallel_assignments_clone_what_is_used_again() {
+    let got = body(quote! { fn f(mut a: Float, mut b: Float, c: Float) { (a, b) = (b, a); (a, b) = (c, c); } });
+    let c = quote!(::jit::__private::operand(&c));
+    assert_eq!(got, tokens(quote! { (a, b) = (b, a); (a, b) = (#c, #c); }));
+}
+
+#[test]
+fn a_loop_carries_what_it_changes_and_nothing_else() {
+    let got = body(quote! {
+        fn f(x: Float, limit: Float) -> Float {
+            let mut y = x;
+            let mut other = limit;
+            while y < limit { let mut z = other; z += 1.0; y += z; }
+            y
+        }
+    });
+    assert!(got.contains("collect (\"y\" , & y)"), "{got}");
+    assert_eq!(got.matches("collect (").count(), 1, "{got}");
+    assert!(got.contains("__jit_while1 . test (& :: jit :: __private :: lt (& y , & limit))"), "{got}");
+}
+
+#[test]
+fn state_is_found_at_fields_and_through_references() {
+    let got = body(quote! {
+        fn f(&mut self, rng: &mut Pcg32, m: Mask) {
+            if m { self.sum += rng.next(); step(rng); *self.count = 1; }
+        }
+    });
+    for call in [
+        "save (\"self.sum\" , & self . sum)",
+        "save (\"rng\" , & (* rng))",
+        "save (\"self.count\" , & (* self . count))",
+    ] {
+        assert!(got.contains(call), "{call} in {got}");
+    }
+    assert_eq!(got.matches("save (").count(), 3, "{got}");
+}
+
+#[test]
+fn receivers_are_state_only_if_they_can_change() {
+    let got = body(quote! {
+        fn f(m: Mask, a: Thing, mut b: Thing, mut c: Float) -> Float {
+            if m { a.advance() + b.advance() + c.sin() } else { c.cos() }
+        }
+    });
+    assert_eq!(got.matches("save (").count(), 1, "{got}");
+    assert!(got.contains("save (\"b\" , & b)"), "{got}");
+}
+
+#[test]
+fn what_a_mutable_iterator_lends_is_state() {
+    let got = body(quote! {
+        fn f(m: Mask, things: &mut [Thing]) {
+            for (i, thing) in things.iter_mut().enumerate() { if m { thing.advance(i); } }
+        }
+    });
+    assert!(got.contains("save (\"thing\" , & (* thing))"), "{got}");
+    assert!(!got.contains("save (\"i\""), "{got}");
+}
+
+#[test]
+fn an_early_return_takes_the_rest_as_its_other_arm() {
+    let got = body(quote! { fn f(x: Float) -> Float { if x < 0.0 { return -x; } let y = x * 2.0; y } });
+    assert!(!got.contains("return"), "{got}");
+    assert!(got.contains("Slot :: < Float > :: new ()"), "{got}");
+    assert!(got.contains(". put_otherwise (y)"), "{got}");
+}
+
+#[test]
+fn a_host_condition_keeps_rusts_if() {
+    let item = quote! { fn f(x: Float, n: usize) -> Float { if n > 3 { return x; } x + 1.0 } };
+    let x = quote!(::jit::__private::operand(&x));
+    assert_eq!(body(item), tokens(quote! { if n > 3 { return x; } #x + 1.0 }));
+}
+
+#[test]
+fn host_statements_are_left() {
+    let got = body(quote! { fn f(a: T, b: T) { #[host] if a < b { g(a) } } });
+    assert_eq!(got, tokens(quote! { if a < b { g(a) } }));
+}
+
+#[test]
+fn the_right_side_of_a_short_circuit_is_masked_only_where_it_could_do_harm() {
+    let plain = body(quote! { fn f(i: UInt, n: UInt) -> Mask { i < n && i > 3 } });
+    assert!(plain.contains("left_of_and") && plain.contains("is_open"), "{plain}");
+    let guarded = body(quote! { fn f(i: UInt, xs: &Float) -> Mask { i < 3 && xs.gather(&i) > 0.0 } });
+    assert!(guarded.contains("branch_and") && guarded.contains("lift"), "{guarded}");
+}
+
+#[test]
+fn leaving_is_checked_at_each_region_that_is_left() {
+    let got = body(quote! {
+        fn f(a: C, b: C, xs: I) -> R {
+            for x in xs { if a { if b { break; } let y = x?; return y; } }
+        }
+    });
+    assert_eq!(got.matches("break_in_if").count(), 2, "{got}");
+    assert_eq!(got.matches("try_in_if").count(), 1, "{got}");
+    assert_eq!(got.matches("return_in_if").count(), 1, "{got}");
+}
+
+#[test]
+fn closures_and_nested_functions_end_what_return_leaves() {
+    let got = body(quote! { fn f(a: C, g: G) { if a { g(|x| { return x; }); fn h(x: f32) -> f32 { return x * x } } } });
+    assert!(!got.contains("return_in_if"), "{got}");
+    assert!(got.contains("return x * x"), "{got}");
+}
+
+#[test]
+fn variables_without_a_value_get_it_from_both_arms() {
+    let got = body(quote! { fn f(m: Mask, a: Float) -> Float { let x; if m { x = a; } else { x = g(); } x } });
+    assert!(got.contains("put_then (() , (x , ()))") || got.contains("put_then ((() , (x , ())))"), "{got}");
+    assert!(got.contains("x = __jit_value3 . 1 . 0"), "{got}");
+}
+
+#[test]
+fn what_two_arms_move_is_cloned_in_the_first() {
+    let got = body(quote! { fn f(m: Mask, a: Float) -> Float { if m { g(a) } else { h(a) } } });
+    assert!(got.contains("g (:: jit :: __private :: share (& a))") && got.contains("h (a)"), "{got}");
+}
+
+#[test]
+fn arguments_of_rusts_macros_are_rewritten() {
+    let got = body(quote! { fn f(x: Float) { println!("{}", x < y); other!(x < y); } });
+    assert!(got.contains("println ! (\"{}\" , :: jit :: __private :: lt (& x , & y))"), "{got}");
+    assert!(got.contains("other ! (x < y)"), "{got}");
+}
+
+#[test]
+fn errors_are_reported_together_and_the_name_still_resolves() {
+    let got =
+        expand(quote!(labl = "a"), quote! { const fn f(x: Float) -> Float { let __jit_a = 1; x.await } }).to_string();
+    assert_eq!(got.matches("compile_error").count(), 4, "{got}");
+    assert!(got.contains("fn f (x : Float) -> Float { :: core :: unreachable ! () }"), "{got}");
+}
+
+#[test]
+fn the_path_of_the_crate_and_the_label_can_be_given() {
+    let got = expand(quote!(label = "name", crate = my::jit), quote! { fn f(x: Float) { x + x; } }).to_string();
+    assert!(got.contains("my :: jit :: __private :: enter (\"name\")"), "{got}");
+    assert!(got.contains("my :: jit :: __private :: operand (& x)"), "{got}");
+}
+
+#[test]
+fn each_user_expression_stands_once() {
+    let got = expanded(quote! {
+        fn f(m: Mask) -> Float {
+            let mut s = first();
+            while second(&s) && third() { if fourth() < 1.0 { s = fifth(); } else { s += sixth(); } }
+            if seventh() { eighth() } else { ninth() }
+        }
+    });
+    for name in ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"] {
+        assert_eq!(got.matches(&format!("{name} (")).count(), 1, "{name} in {got}");
+    }
+}

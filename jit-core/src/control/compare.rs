@@ -1,0 +1,246 @@
+//! Comparisons: Rust's own between host values, lane by lane where an array takes part.
+//!
+//! Rust's comparison operators give a `bool`, so `#[jit]` turns them into these calls. Host types have one implementation
+//! for all that Rust compares with its like, and a list of the pairs of different types in Rust's library.
+
+use crate::array::{Array, Element, FloatElement, Mask};
+
+/// Types that `==` and `!=` compare in a `#[jit]` function.
+#[diagnostic::on_unimplemented(
+    message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
+    label = "no comparison `{Self}` == `{B}`",
+    note = "arrays are compared with arrays and numbers of the same element type (cast with `.cast::<T>()`, write `1.0` for `1`); \
+            host types with their like, or in a statement marked `#[host]`"
+)]
+pub trait Equal<B: ?Sized> {
+    /// `bool` or a mask.
+    type Output;
+    /// `self == other`
+    fn eq(&self, other: &B) -> Self::Output;
+    /// `self != other`
+    fn ne(&self, other: &B) -> Self::Output;
+}
+
+/// Types that `<`, `<=`, `>` and `>=` compare in a `#[jit]` function.
+#[diagnostic::on_unimplemented(
+    message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
+    label = "no order between `{Self}` and `{B}`",
+    note = "arrays are compared with arrays and numbers of the same element type (cast with `.cast::<T>()`, write `1.0` for `1`); \
+            host types with their like, or in a statement marked `#[host]`"
+)]
+pub trait Order<B: ?Sized> {
+    /// `bool` or a mask.
+    type Output;
+    /// `self < other`
+    fn lt(&self, other: &B) -> Self::Output;
+    /// `self <= other`
+    fn le(&self, other: &B) -> Self::Output;
+    /// `self > other`
+    fn gt(&self, other: &B) -> Self::Output;
+    /// `self >= other`
+    fn ge(&self, other: &B) -> Self::Output;
+}
+
+/// `a == b`
+#[inline(always)]
+#[track_caller]
+pub fn eq<A: Equal<B, Output = R> + ?Sized, B: ?Sized, R>(a: &A, b: &B) -> R {
+    a.eq(b)
+}
+
+/// `a != b`
+#[inline(always)]
+#[track_caller]
+pub fn ne<A: Equal<B, Output = R> + ?Sized, B: ?Sized, R>(a: &A, b: &B) -> R {
+    a.ne(b)
+}
+
+/// `a < b`
+#[inline(always)]
+#[track_caller]
+pub fn lt<A: Order<B, Output = R> + ?Sized, B: ?Sized, R>(a: &A, b: &B) -> R {
+    a.lt(b)
+}
+
+/// `a <= b`
+#[inline(always)]
+#[track_caller]
+pub fn le<A: Order<B, Output = R> + ?Sized, B: ?Sized, R>(a: &A, b: &B) -> R {
+    a.le(b)
+}
+
+/// `a > b`
+#[inline(always)]
+#[track_caller]
+pub fn gt<A: Order<B, Output = R> + ?Sized, B: ?Sized, R>(a: &A, b: &B) -> R {
+    a.gt(b)
+}
+
+/// `a >= b`
+#[inline(always)]
+#[track_caller]
+pub fn ge<A: Order<B, Output = R> + ?Sized, B: ?Sized, R>(a: &A, b: &B) -> R {
+    a.ge(b)
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: PartialEq + ?Sized> Equal<T> for T {
+    type Output = bool;
+    #[inline(always)]
+    fn eq(&self, other: &T) -> bool {
+        *self == *other
+    }
+    #[inline(always)]
+    fn ne(&self, other: &T) -> bool {
+        *self != *other
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: PartialOrd + ?Sized> Order<T> for T {
+    type Output = bool;
+    #[inline(always)]
+    fn lt(&self, other: &T) -> bool {
+        *self < *other
+    }
+    #[inline(always)]
+    fn le(&self, other: &T) -> bool {
+        *self <= *other
+    }
+    #[inline(always)]
+    fn gt(&self, other: &T) -> bool {
+        *self > *other
+    }
+    #[inline(always)]
+    fn ge(&self, other: &T) -> bool {
+        *self >= *other
+    }
+}
+
+/// Pairs of different types that Rust's library compares.
+macro_rules! host_pairs {
+    ($([$($generics:tt)*] $a:ty, $b:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> Equal<$b> for $a {
+            type Output = bool;
+            #[inline(always)]
+            fn eq(&self, other: &$b) -> bool {
+                *self == *other
+            }
+            #[inline(always)]
+            fn ne(&self, other: &$b) -> bool {
+                *self != *other
+            }
+        }
+    )*};
+}
+
+host_pairs! {
+    [] String, str;
+    [] String, &str;
+    [] str, String;
+    [] &str, String;
+    ['a] std::borrow::Cow<'a, str>, str;
+    ['a, 'b] std::borrow::Cow<'a, str>, &'b str;
+    [T: PartialEq<U>, U, const N: usize] Vec<T>, [U; N];
+    [T: PartialEq<U>, U, const N: usize] Vec<T>, &[U; N];
+    [T: PartialEq<U>, U] Vec<T>, [U];
+    [T: PartialEq<U>, U] Vec<T>, &[U];
+    [T: PartialEq<U>, U] [T], Vec<U>;
+    [T: PartialEq<U>, U] &[T], Vec<U>;
+    [T: PartialEq<U>, U, const N: usize] [T], [U; N];
+    [T: PartialEq<U>, U, const N: usize] &[T], [U; N];
+    [T: PartialEq<U>, U, const N: usize] [T; N], [U];
+}
+
+/// Comparisons of an array with an array or a number, by value or by reference.
+macro_rules! array_pairs {
+    ($([$($generics:tt)*] $a:ty, $b:ty;)*) => {$(
+        impl<$($generics)*> Equal<$b> for $a {
+            type Output = Mask;
+            #[track_caller]
+            fn eq(&self, other: &$b) -> Mask {
+                Array::eq(self, other.clone())
+            }
+            #[track_caller]
+            fn ne(&self, other: &$b) -> Mask {
+                Array::ne(self, other.clone())
+            }
+        }
+
+        impl<$($generics)*> Order<$b> for $a {
+            type Output = Mask;
+            #[track_caller]
+            fn lt(&self, other: &$b) -> Mask {
+                Array::lt(self, other.clone())
+            }
+            #[track_caller]
+            fn le(&self, other: &$b) -> Mask {
+                Array::le(self, other.clone())
+            }
+            #[track_caller]
+            fn gt(&self, other: &$b) -> Mask {
+                Array::gt(self, other.clone())
+            }
+            #[track_caller]
+            fn ge(&self, other: &$b) -> Mask {
+                Array::ge(self, other.clone())
+            }
+        }
+    )*};
+}
+
+array_pairs! {
+    [T: Element] Array<T>, Array<T>;
+    [T: Element] Array<T>, &Array<T>;
+    [T: Element] &Array<T>, Array<T>;
+    [T: Element] &Array<T>, &Array<T>;
+    [T: Element] Array<T>, T;
+    [T: Element] &Array<T>, T;
+    [T: FloatElement] Array<T>, i32;
+    [T: FloatElement] &Array<T>, i32;
+}
+
+/// Comparisons of a number with an array: the opposite of those above.
+macro_rules! number_pairs {
+    ($([$($generics:tt)*] $a:ty, $b:ty;)*) => {$(
+        impl<$($generics)*> Equal<$b> for $a {
+            type Output = Mask;
+            #[track_caller]
+            fn eq(&self, other: &$b) -> Mask {
+                Array::eq(other, *self)
+            }
+            #[track_caller]
+            fn ne(&self, other: &$b) -> Mask {
+                Array::ne(other, *self)
+            }
+        }
+
+        impl<$($generics)*> Order<$b> for $a {
+            type Output = Mask;
+            #[track_caller]
+            fn lt(&self, other: &$b) -> Mask {
+                Array::gt(other, *self)
+            }
+            #[track_caller]
+            fn le(&self, other: &$b) -> Mask {
+                Array::ge(other, *self)
+            }
+            #[track_caller]
+            fn gt(&self, other: &$b) -> Mask {
+                Array::lt(other, *self)
+            }
+            #[track_caller]
+            fn ge(&self, other: &$b) -> Mask {
+                Array::le(other, *self)
+            }
+        }
+    )*};
+}
+
+number_pairs! {
+    [T: Element] T, Array<T>;
+    [T: Element] T, &Array<T>;
+    [T: FloatElement] i32, Array<T>;
+    [T: FloatElement] i32, &Array<T>;
+}

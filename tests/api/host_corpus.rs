@@ -1,0 +1,263 @@
+//! Programs over host values alone: with `#[jit]` they do exactly what they do without it.
+
+use std::collections::BTreeMap;
+
+/// Defines a function twice, without and with the attribute.
+macro_rules! corpus {
+    ($name:ident: $($function:tt)*) => {
+        mod $name {
+            pub(super) mod plain {
+                #[allow(unused_imports)]
+                use super::super::*;
+                $($function)*
+            }
+            pub(super) mod annotated {
+                #[allow(unused_imports)]
+                use super::super::*;
+                #[jit::jit]
+                $($function)*
+            }
+        }
+    };
+}
+
+/// Calls both with the same arguments and compares.
+macro_rules! same {
+    ($name:ident($($argument:expr),*)) => {
+        assert_eq!($name::plain::$name($($argument),*), $name::annotated::$name($($argument),*))
+    };
+}
+
+corpus! { collatz:
+pub(crate) fn collatz(start: u64) -> (u32, u64) {
+    let mut n = start;
+    let mut steps = 0;
+    let mut highest = n;
+    while n != 1 {
+        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+        highest = highest.max(n);
+        steps += 1;
+    }
+    (steps, highest)
+}}
+
+corpus! { tokens:
+pub(crate) fn tokens(text: &str) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    let mut word = String::new();
+    let mut depth = 0i32;
+    for (position, c) in text.chars().enumerate() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Err(format!("`)` at {position}, depth {}", depth - 1)),
+            ')' => depth -= 1,
+            c if c.is_whitespace() => {
+                if !word.is_empty() {
+                    found.push(word);
+                    word = String::new();
+                }
+                continue;
+            }
+            c => word = word + &c.to_string(),
+        }
+    }
+    if depth != 0 {
+        return Err("open".to_owned());
+    }
+    if !word.is_empty() { found.push(word); }
+    Ok(found)
+}}
+
+corpus! { sum_of_numbers:
+pub(crate) fn sum_of_numbers(lines: &[&str]) -> Result<i64, std::num::ParseIntError> {
+    let mut sum = 0;
+    'lines: for line in lines {
+        for part in line.split(',') {
+            let part = part.trim();
+            let Some(first) = part.chars().next() else { continue 'lines };
+            if first == '#' { continue 'lines; }
+            if part == "stop" { break 'lines; }
+            sum += part.parse::<i64>()?;
+        }
+    }
+    Ok(sum)
+}}
+
+corpus! { move_in_both_arms:
+pub(crate) fn move_in_both_arms(items: Vec<String>, join: bool) -> String {
+    if join { items.join("-") } else { items.into_iter().rev().collect() }
+}}
+
+corpus! { deferred:
+pub(crate) fn deferred(n: i32) -> &'static str {
+    let kind;
+    let mut size = 0;
+    if n < 0 { kind = "negative"; size -= n; } else if n == 0 { kind = "zero"; } else { kind = "positive"; size += n }
+    if size > 9 { return "large"; }
+    kind
+}}
+
+corpus! { generic:
+pub(crate) fn generic<T: Clone + PartialOrd + std::ops::Mul<Output = T> + std::ops::Sub<Output = T>>(a: T, b: T) -> T {
+    let low = if a < b { a.clone() } else { b.clone() };
+    let high = if a < b { b } else { a };
+    high.clone() * high - low.clone() * low
+}}
+
+corpus! { closures:
+pub(crate) fn closures(values: &[i32], limit: i32) -> Vec<i32> {
+    let mut seen = BTreeMap::new();
+    let mut count = |v: i32| { *seen.entry(v % 3).or_insert(0) += 1; v > limit };
+    let mut kept: Vec<i32> = values.iter().copied().filter(|v| *v != 0 && count(*v)).map(|v| v * v + 1).collect();
+    kept.sort_by(|a, b| b.cmp(a));
+    kept.extend(seen.values());
+    kept.retain(|v| !(*v > 50 && v % 2 == 0) || *v == 82);
+    kept
+}}
+
+corpus! { worklist:
+pub(crate) fn worklist(start: Vec<u32>) -> (Vec<u32>, u32) {
+    let mut stack = start;
+    let mut done = vec![];
+    let mut total = 0;
+    while let Some(top) = stack.pop() {
+        if top > 1 && done.len() < 20 {
+            stack.push(top / 2);
+            if top % 2 == 1 { stack.push(top - 1); }
+        }
+        total += top;
+        done.push(top);
+    }
+    (done, total)
+}}
+
+corpus! { options:
+pub(crate) fn options(a: Option<i32>, text: &str) -> Option<i32> {
+    let b: i32 = text.parse().ok()?;
+    let c = if let Some(a) = a && a > 2 { a * b } else if b > 5 { b } else { return None };
+    let mut best = None;
+    for k in (0..c).rev().step_by(3) {
+        if best.is_none() || best < Some(k % 7) { best = Some(k % 7); }
+    }
+    best.map(|best| best + c)
+}}
+
+corpus! { strings:
+pub(crate) fn strings(name: String, other: &str) -> String {
+    let both = name.clone() + other;
+    if name == other || other == name { return both + "!"; }
+    let text: &str = if both.len() > 6 { &both } else { "short" };
+    let owned = text.to_owned();
+    if owned == "short" && name != "x" { format!("{owned}:{}", name + "?") } else { owned }
+}}
+
+corpus! { references:
+pub(crate) fn references(values: &mut [i32], total: &mut i32) -> bool {
+    let mut changed = false;
+    for value in values.iter_mut() {
+        if *value < 0 {
+            *value = -*value;
+            changed = true;
+        }
+        *total += *value;
+    }
+    if let Some(last) = values.last_mut() { if *last > 3 { *last -= 1; } }
+    changed && *total > 5
+}}
+
+corpus! { labelled_block:
+pub(crate) fn labelled_block(n: u32) -> u32 {
+    let found = 'search: {
+        let mut k = 2;
+        while k * k <= n {
+            if n % k == 0 { break 'search k; }
+            k += 1;
+        }
+        n
+    };
+    let rest = loop { if found > 10 { break found - 10; } else { break found; } };
+    found * 100 + rest
+}}
+
+corpus! { slices:
+pub(crate) fn slices(values: &[f64]) -> (f64, bool) {
+    let mean = match values { [] => 0.0, [one] => *one, many => many.iter().sum::<f64>() / many.len() as f64 };
+    let spread: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+    let sorted = values.windows(2).all(|pair| pair[0] <= pair[1]);
+    (spread, sorted && values != [1.0, 2.0])
+}}
+
+corpus! { short_circuit:
+pub(crate) fn short_circuit(values: &[i32], at: usize, divisor: i32) -> (bool, bool) {
+    let in_range = at < values.len() && values[at] > 0;
+    let divides = divisor == 0 || 12 / divisor > 3;
+    (in_range, divides)
+}}
+
+#[test]
+fn host_programs_are_unchanged() {
+    for n in 1..40 {
+        same!(collatz(n));
+        same!(labelled_block(n as u32));
+        same!(deferred(n as i32 - 20));
+    }
+    for text in ["a (b c) d", "a) b", "((", "", "x  y"] {
+        same!(tokens(text));
+    }
+    same!(sum_of_numbers(&["1,2", "#3,4", "5,,6", "stop,9", "10"]));
+    same!(sum_of_numbers(&["1,2", "x"]));
+    same!(move_in_both_arms(vec!["a".into(), "b".into()], true));
+    same!(move_in_both_arms(vec!["a".into(), "b".into()], false));
+    same!(generic(2, 5));
+    same!(generic(2.5, 0.5));
+    same!(closures(&[3, 9, 0, -4, 12, 7], 2));
+    same!(worklist(vec![9, 4, 13]));
+    for (a, text) in [(Some(4), "3"), (Some(1), "9"), (None, "2"), (Some(4), "x")] {
+        same!(options(a, text));
+    }
+    for (name, other) in [("abc", "abc"), ("abc", "d"), ("abcdef", "gh"), ("x", "y")] {
+        same!(strings(name.to_owned(), other));
+    }
+    let run = |function: fn(&mut [i32], &mut i32) -> bool| {
+        let (mut values, mut total) = ([3, -4, 5], 1);
+        (function(&mut values, &mut total), values, total)
+    };
+    assert_eq!(run(references::plain::references), run(references::annotated::references));
+    same!(slices(&[1.0, 2.0]));
+    same!(slices(&[3.0, 2.0, 8.0]));
+    same!(short_circuit(&[1, -2], 1, 0));
+    same!(short_circuit(&[1, -2], 7, 2));
+}
+
+/// Methods, in an annotated `impl` block.
+#[derive(Clone, Debug, PartialEq)]
+struct Counter {
+    count: u32,
+    log: Vec<String>,
+}
+
+#[jit::jit]
+impl Counter {
+    const STEP: u32 = 2;
+
+    fn advance(&mut self, by: Option<u32>) -> &mut Self {
+        let by = by.unwrap_or(Self::STEP);
+        if by > 3 && self.count != 0 {
+            self.log.push(format!("{} + {}", self.count, by));
+        }
+        self.count += by * Self::STEP;
+        self
+    }
+
+    fn into_log(self) -> Vec<String> {
+        if self.log.is_empty() { vec!["nothing".to_owned()] } else { self.log }
+    }
+}
+
+#[test]
+fn methods_of_an_annotated_block_work() {
+    let mut counter = Counter { count: 0, log: Vec::new() };
+    assert_eq!(counter.clone().into_log(), ["nothing"]);
+    assert_eq!(counter.advance(None).advance(Some(5)).advance(Some(1)).count, 16);
+    assert_eq!(counter.into_log(), ["4 + 5"]);
+}

@@ -1,0 +1,9 @@
+// wanted: `#[jit]` functions cannot be `async`
+use jit::prelude::*;
+
+#[jit]
+async fn later(x: Float) -> Float {
+    x
+}
+
+fn main() {}

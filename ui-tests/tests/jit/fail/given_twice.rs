@@ -1,0 +1,10 @@
+// wanted: `#[jit]` is given twice
+use jit::prelude::*;
+
+#[jit]
+#[jit]
+fn double(x: Float) -> Float {
+    x * 2.0
+}
+
+fn main() {}

@@ -1,0 +1,57 @@
+//! Compiles programs that use `jit` rightly and wrongly, and compares what the compiler says.
+//!
+//! A case stands in `tests/<topic>/fail/` or `tests/<topic>/pass/`. A failing one says in its first line which message is
+//! wanted; the `.stderr` beside it holds all that the pinned compiler says, and is written anew by `TRYBUILD=overwrite`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn messages() {
+    let cases = trybuild::TestCases::new();
+    cases.compile_fail("tests/*/fail/*.rs");
+    cases.pass("tests/*/pass/*.rs");
+}
+
+/// The failing cases and what the compiler says about each.
+fn failing() -> Vec<(PathBuf, String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let topics =
+        fs::read_dir(root).expect("the folder of the tests").map(|entry| entry.expect("an entry").path().join("fail"));
+    let cases =
+        topics.filter_map(|topic| fs::read_dir(topic).ok()).flatten().map(|entry| entry.expect("an entry").path());
+    let sources = cases.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    sources
+        .map(|path| {
+            let source = fs::read_to_string(&path).expect("a case");
+            let stderr = fs::read_to_string(path.with_extension("stderr"))
+                .unwrap_or_else(|_| panic!("{} has no .stderr", path.display()));
+            (path, source, stderr)
+        })
+        .collect()
+}
+
+#[test]
+fn each_case_gets_the_message_that_it_wants() {
+    let cases = failing();
+    assert!(cases.len() >= 20, "only {} cases were found", cases.len());
+    for (path, source, stderr) in cases {
+        let first = source.lines().next().unwrap_or_default();
+        let wanted = first.strip_prefix("// wanted: ").unwrap_or_else(|| panic!("{} wants nothing", path.display()));
+        assert!(stderr.contains(wanted), "{}: “{wanted}” is not said:\n{stderr}", path.display());
+    }
+}
+
+#[test]
+fn messages_point_at_the_users_tokens() {
+    for (path, _, stderr) in failing() {
+        assert!(!stderr.contains("originates in the attribute macro"), "{}:\n{stderr}", path.display());
+        assert!(!stderr.contains("__jit_"), "{} shows a helper:\n{stderr}", path.display());
+        let lines: Vec<&str> = stderr.lines().collect();
+        for pair in lines.windows(2) {
+            let marked_code = pair[0].split_once('|').map_or("", |(_, code)| code.trim());
+            let is_blamed = pair[1].split_once('|').is_some_and(|(_, marks)| marks.trim_start().starts_with('^'));
+            assert!(!(marked_code == "#[jit]" && is_blamed), "{} blames the attribute:\n{stderr}", path.display());
+        }
+    }
+}

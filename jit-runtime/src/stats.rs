@@ -17,6 +17,7 @@ use crate::device::Device;
 /// Launches that are remembered; older ones are forgotten.
 const MAX_RECORDS: usize = 4096;
 
+static TRACES: AtomicU64 = AtomicU64::new(0);
 static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 static LANES: AtomicU64 = AtomicU64::new(0);
 static HITS: AtomicU64 = AtomicU64::new(0);
@@ -31,6 +32,8 @@ static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
+    /// Calls of traced functions.
+    pub traces: u64,
     /// Kernels that were launched.
     pub launches: u64,
     /// Lanes of all launches.
@@ -49,6 +52,7 @@ pub struct Stats {
 #[must_use]
 pub fn stats() -> Stats {
     Stats {
+        traces: TRACES.load(Ordering::Relaxed),
         launches: LAUNCHES.load(Ordering::Relaxed),
         lanes: LANES.load(Ordering::Relaxed),
         cache_hits: HITS.load(Ordering::Relaxed),
@@ -58,9 +62,14 @@ pub fn stats() -> Stats {
     }
 }
 
+/// Counts a call of a traced function.
+pub fn count_trace() {
+    TRACES.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Sets all counters to zero.
 pub fn reset_stats() {
-    for counter in [&LAUNCHES, &LANES, &HITS, &COMPILES, &COMPILE_NS, &BUSY_NS] {
+    for counter in [&TRACES, &LAUNCHES, &LANES, &HITS, &COMPILES, &COMPILE_NS, &BUSY_NS] {
         counter.store(0, Ordering::Relaxed);
     }
 }

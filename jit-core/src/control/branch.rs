@@ -226,12 +226,9 @@ impl TracedBranch {
             return if self.constant == Some(false) { otherwise.clone() } else { then.clone() };
         };
         if then.differs_in_host_values(otherwise) {
+            let values = then.first_difference(otherwise).map(|(a, b)| format!(", {a} and {b}")).unwrap_or_default();
             refuse(
-                format!(
-                    "the arms of a traced `if` give different host values, {} and {}",
-                    then.describe(),
-                    otherwise.describe()
-                ),
+                format!("the arms of a traced `if` give different host values{values}"),
                 "give traced values: write `Float::from(1.0)` for `1.0`",
                 self.site,
             );

@@ -2,29 +2,38 @@
 
 use crate::trace::Var;
 use crate::trace::misuse::Misuse;
-use crate::traverse::Traverse;
+use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+use jit_runtime::ir::{Type, scalar};
 use std::panic::Location;
 
 /// The arrays of a value, in the order of its traversal, and what else it consists of.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub struct Leaves {
     /// The arrays.
     pub(super) arrays: Vec<Var>,
-    /// What the host decides, as text: lengths, variants and numbers.
-    host: Vec<String>,
+    /// What the host decides: lengths, variants and numbers.
+    host: Vec<HostValue>,
 }
 
 impl Leaves {
     /// The leaves of a value.
     pub(super) fn of<X: Traverse + ?Sized>(value: &X) -> Self {
         let mut leaves = Leaves::default();
-        crate::traverse::stub_leaves(value, &mut leaves.arrays, &mut leaves.host);
+        value.traverse(&mut Visitor::new(&mut |_, leaf| match leaf {
+            Leaf::Array(var) => leaves.arrays.push(var.clone()),
+            Leaf::Host(value) => leaves.host.push(value),
+        }));
         leaves
     }
 
     /// Replaces the arrays of a value that consists of the same parts.
     pub(super) fn write<X: Traverse + ?Sized>(&self, value: &mut X) {
-        crate::traverse::stub_replace(value, &self.arrays);
+        let mut arrays = self.arrays.iter();
+        value.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
+            if let Some(array) = arrays.next() {
+                var.clone_from(array);
+            }
+        }));
     }
 
     /// The same parts with other arrays, as many of them as belong to this value.
@@ -37,23 +46,27 @@ impl Leaves {
         self.host != other.host || self.arrays.len() != other.arrays.len()
     }
 
-    /// The host values, for a message.
-    pub(super) fn describe(&self) -> String {
-        match self.host.as_slice() {
-            [one] => format!("`{one}`"),
-            many => format!("`{}`", many.join(", ")),
-        }
+    /// The first host value that differs, in both.
+    pub(super) fn first_difference(&self, other: &Leaves) -> Option<(String, String)> {
+        let differing = self.host.iter().zip(&other.host).find(|(a, b)| a != b);
+        differing.map(|(a, b)| (describe(a), describe(b)))
     }
+}
 
-    /// The first host value that is another one in `after`, before and after.
-    fn first_change<'a>(&'a self, after: &'a Leaves) -> Option<(&'a str, &'a str)> {
-        let changed = self.host.iter().zip(&after.host).find(|(a, b)| a != b);
-        changed.map(|(a, b)| (a.as_str(), b.as_str()))
+/// A host value, as a program would write it.
+fn describe(value: &HostValue) -> String {
+    match value {
+        HostValue::Number(Type::Bool, bits) => (*bits != 0).to_string(),
+        HostValue::Number(Type::F32, bits) => format!("{:?}", f32::from_bits(*bits as u32)),
+        HostValue::Number(ty, bits) if ty.is_float() => format!("{:?}", f64::from_bits(scalar::cast(*ty, Type::F64, *bits))),
+        HostValue::Number(ty, bits) if ty.is_signed_integer() => (scalar::cast(*ty, Type::I64, *bits) as i64).to_string(),
+        HostValue::Number(_, bits) => bits.to_string(),
+        HostValue::Shape(count) => format!("{count} elements"),
+        HostValue::Text(text) => text.clone(),
     }
 }
 
 /// A place's name in the program, and its leaves before a region.
-#[derive(Debug)]
 pub struct Named {
     pub(super) name: &'static str,
     pub(super) leaves: Leaves,
@@ -66,7 +79,7 @@ impl Named {
             return;
         }
         let name = self.name;
-        let change = match self.leaves.first_change(after) {
+        let change = match self.leaves.first_difference(after) {
             Some((before, after)) => format!("changes from {before} to {after}"),
             None => format!("changes from {} arrays to {}", self.leaves.arrays.len(), after.arrays.len()),
         };

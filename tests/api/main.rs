@@ -1,0 +1,4 @@
+//! Tests through the public interface of `jit`.
+
+mod control_flow;
+mod host_corpus;

@@ -1,8 +1,104 @@
 //! A tracing just-in-time compiler for functions over arrays.
+//!
+//! A program is ordinary Rust over arrays. Running it computes nothing: it records what to compute. When a value is
+//! needed, what was recorded becomes a few fused kernels, which are compiled for this machine, kept for the next time,
+//! and run on all cores.
+//!
+//! # Two minutes
+//!
+//! **Arrays** hold elements of one type. Operators work element by element, with numbers on either side, and give arrays.
+//! Nothing is computed until the elements are asked for.
+//!
+//! ```
+//! use jit::prelude::*;
+//!
+//! let x = Float::linspace(0.0, 1.0, 5);
+//! let y = &x * &x + 1.0; //                                        recorded
+//! assert_eq!(y.to_vec()?, [1.0, 1.0625, 1.25, 1.5625, 2.0]); //    compiled, run, copied
+//! assert_eq!(y.sum().item()?, 6.875);
+//! # Ok::<(), jit::Error>(())
+//! ```
+//!
+//! **[`#[jit]`](macro@jit)** makes Rust's own control flow work on arrays. Here each lane takes as many iterations as it
+//! needs, `limit` is an ordinary number, and operators take arrays without `&`.
+//!
+//! ```
+//! use jit::prelude::*;
+//!
+//! #[jit]
+//! fn escape_time(cx: Float, cy: Float, #[constexpr] limit: u32) -> UInt {
+//!     let (mut x, mut y, mut n) = (cx.zeros_like(), cx.zeros_like(), UInt::from(0));
+//!     while x * x + y * y < 4.0 && n < limit {
+//!         (x, y) = (x * x - y * y + cx, 2.0 * x * y + cy);
+//!         n += 1;
+//!     }
+//!     n
+//! }
+//!
+//! let n = escape_time(Float::from([0.0, 1.0, -1.0]), Float::from(0.5), 100);
+//! assert_eq!(n.to_vec()?, [100, 2, 4]);
+//! # Ok::<(), jit::Error>(())
+//! ```
+//!
+//! **Conditions belong to one of two worlds**, by their type. A `bool` is decided while recording, by Rust: `return`,
+//! `?`, `break`, `for` and `match` are what they always are. A [`Mask`] differs by lane: both arms of an `if`, or the
+//! body of a `while`, are recorded once, and the variables that change there are merged lane by lane.
+//!
+//! ```
+//! use jit::prelude::*;
+//!
+//! #[jit]
+//! fn soft_limit(x: &Float, steps: usize) -> Float {
+//!     let mut y = x.clone();
+//!     for _ in 0..steps { //          a number: unrolled while recording
+//!         if y > 1.0 { //             a mask: recorded
+//!             y = y * 0.5 + 0.5;
+//!         }
+//!     }
+//!     y
+//! }
+//!
+//! assert_eq!(soft_limit(&Float::from([0.5, 3.0]), 2).to_vec()?, [0.5, 1.5]);
+//! # Ok::<(), jit::Error>(())
+//! ```
+//!
+//! **Devices.** [`Device::Cpu`] compiles with LLVM, whose shared library is loaded when it is first needed; a program
+//! runs without one too, on [`Device::Interpreter`]. [`with_device`] chooses for a piece of the program.
+//!
+//! **Looking inside.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
+//! times, [`whos`] lists the arrays, [`graphviz`] draws what was recorded.
+
+// What the macro writes names the crate from outside; this makes it work inside, too.
 extern crate self as jit;
+
+pub use jit_core::{
+    Array, BFloat, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer, LeafInfo, Logic,
+    Mask, Number, Operand, Signed, Size, Traverse, UInt, UInt8, UInt16, UInt64, Visitor, VisitorMut, eval, graphviz,
+    leaves, schedule, select, sync, whos,
+};
 pub use jit_macros::jit;
-pub use jit_core::*;
-pub use jit_runtime::{Error, device::*, stats::*};
-pub mod prelude { pub use crate::*; }
+pub use jit_runtime::cache;
+pub use jit_runtime::device::{Device, DeviceInfo, devices, set_device, with_device};
+pub use jit_runtime::ir::ReduceOp;
+pub use jit_runtime::launch::{set_threads, threads};
+pub use jit_runtime::log::{Level, log_level, set_log_level};
+pub use jit_runtime::memory::{MemoryStats, memory, trim_memory};
+pub use jit_runtime::stats::{KernelRecord, Stats, kernel_history, reset_stats, set_kernel_history, stats};
+pub use jit_runtime::{Error, ErrorKind};
+
+/// A result whose error is [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What nearly every program uses: `use jit::prelude::*;`.
+pub mod prelude {
+    pub use crate::{
+        Array, BFloat, Device, Float, Float64, Half, Int, Int8, Int16, Int64, Mask, ReduceOp, Size, Traverse, UInt,
+        UInt8, UInt16, UInt64, jit,
+    };
+}
+
+/// What generated code calls; no public interface.
 #[doc(hidden)]
-pub mod __private { pub use jit_core::control::*; }
+pub mod __private {
+    pub use jit_core::control::*;
+}

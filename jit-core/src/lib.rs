@@ -9,6 +9,7 @@
 //! Kernels are compiled and run by [`jit_runtime`], beneath this crate.
 
 pub mod array;
+pub mod control;
 mod schedule;
 pub mod trace;
 pub mod traverse;

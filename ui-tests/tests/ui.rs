@@ -38,20 +38,25 @@ fn each_case_gets_the_message_that_it_wants() {
     for (path, source, stderr) in cases {
         let first = source.lines().next().unwrap_or_default();
         let wanted = first.strip_prefix("// wanted: ").unwrap_or_else(|| panic!("{} wants nothing", path.display()));
-        assert!(stderr.contains(wanted), "{}: “{wanted}” is not said:\n{stderr}", path.display());
+        // The compiler writes the path of a type whose name is not the only one of its kind.
+        let said = stderr.replace("jit::Array", "Array");
+        assert!(said.contains(wanted), "{}: “{wanted}” is not said:\n{stderr}", path.display());
     }
 }
 
 #[test]
 fn messages_point_at_the_users_tokens() {
-    for (path, _, stderr) in failing() {
+    for (path, source, stderr) in failing() {
         assert!(!stderr.contains("originates in the attribute macro"), "{}:\n{stderr}", path.display());
-        assert!(!stderr.contains("__jit_"), "{} shows a helper:\n{stderr}", path.display());
+        let shows_helper = stderr.contains("__jit_") && !source.contains("__jit_");
+        assert!(!shows_helper, "{} shows a helper:\n{stderr}", path.display());
         let lines: Vec<&str> = stderr.lines().collect();
         for pair in lines.windows(2) {
             let marked_code = pair[0].split_once('|').map_or("", |(_, code)| code.trim());
             let is_blamed = pair[1].split_once('|').is_some_and(|(_, marks)| marks.trim_start().starts_with('^'));
-            assert!(!(marked_code == "#[jit]" && is_blamed), "{} blames the attribute:\n{stderr}", path.display());
+            let is_about_the_attribute = path.ends_with("given_twice.rs");
+            let blames = marked_code == "#[jit]" && is_blamed && !is_about_the_attribute;
+            assert!(!blames, "{} blames the attribute:\n{stderr}", path.display());
         }
     }
 }

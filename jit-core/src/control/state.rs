@@ -8,7 +8,7 @@ use std::panic::Location;
 
 /// The arrays of a value, in the order of its traversal, and what else it consists of.
 #[derive(Clone, Default)]
-pub struct Leaves {
+pub(crate) struct Leaves {
     /// The arrays.
     pub(super) arrays: Vec<Var>,
     /// What the host decides: lengths, variants and numbers.
@@ -58,8 +58,12 @@ fn describe(value: &HostValue) -> String {
     match value {
         HostValue::Number(Type::Bool, bits) => (*bits != 0).to_string(),
         HostValue::Number(Type::F32, bits) => format!("{:?}", f32::from_bits(*bits as u32)),
-        HostValue::Number(ty, bits) if ty.is_float() => format!("{:?}", f64::from_bits(scalar::cast(*ty, Type::F64, *bits))),
-        HostValue::Number(ty, bits) if ty.is_signed_integer() => (scalar::cast(*ty, Type::I64, *bits) as i64).to_string(),
+        HostValue::Number(ty, bits) if ty.is_float() => {
+            format!("{:?}", f64::from_bits(scalar::cast(*ty, Type::F64, *bits)))
+        }
+        HostValue::Number(ty, bits) if ty.is_signed_integer() => {
+            (scalar::cast(*ty, Type::I64, *bits) as i64).to_string()
+        }
         HostValue::Number(_, bits) => bits.to_string(),
         HostValue::Shape(count) => format!("{count} elements"),
         HostValue::Text(text) => text.clone(),
@@ -67,7 +71,7 @@ fn describe(value: &HostValue) -> String {
 }
 
 /// A place's name in the program, and its leaves before a region.
-pub struct Named {
+pub(crate) struct Named {
     pub(super) name: &'static str,
     pub(super) leaves: Leaves,
 }

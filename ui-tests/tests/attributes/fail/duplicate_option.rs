@@ -1,4 +1,4 @@
-// wanted: Duplicate field `label`
+// wanted: the `jit` option `label` is given twice
 use jit::prelude::*;
 
 #[jit(label = "f", label = "g")]

@@ -1,4 +1,4 @@
-// wanted: Unexpected literal type
+// wanted: the `jit` option `label` takes a string
 use jit::prelude::*;
 
 #[jit(label = 3)]

@@ -1,4 +1,4 @@
-// wanted: `Array<f32>` is not an iterator of the host
+// wanted: `Array<f32>` is not an iterator
 use jit::prelude::*;
 
 #[jit]

@@ -36,7 +36,7 @@
 //! }
 //!
 //! let n = escape_time(Float::from([0.0, 1.0, -1.0]), Float::from(0.5), 100);
-//! assert_eq!(n.to_vec()?, [100, 2, 4]);
+//! assert_eq!(n.to_vec()?, [100, 2, 5]);
 //! # Ok::<(), jit::Error>(())
 //! ```
 //!

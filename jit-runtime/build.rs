@@ -46,12 +46,15 @@ fn link(config: &Path) {
         println!("cargo:rustc-link-search=native={directory}");
     }
     let answer = |arguments: &[&str]| ask(config, arguments).unwrap_or_default();
-    for library in answer(&["--link-static", "--libnames", "x86", "aarch64", "passes"]).split_whitespace() {
+    for library in answer(&["--link-static", "--libnames", "x86", "aarch64", "passes", "mcjit"]).split_whitespace() {
         let name = library.trim_start_matches("lib").trim_end_matches(".a");
         println!("cargo:rustc-link-lib=static={name}");
     }
     for library in answer(&["--link-static", "--system-libs"]).split_whitespace() {
-        println!("cargo:rustc-link-lib=dylib={}", library.trim_start_matches("-l"));
+        // `-lz`, or the path of a library.
+        let name = Path::new(library.trim_start_matches("-l")).file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_suffix(".so").and_then(|name| name.strip_prefix("lib")).unwrap_or(&name);
+        println!("cargo:rustc-link-lib=dylib={name}");
     }
     println!("cargo:rustc-link-lib=dylib=stdc++");
 }

@@ -56,7 +56,7 @@
 //!
 //! # Parts
 //!
-//! [`Builder`] makes kernels, [`verify`] checks them, [`print`] and [`parse`] convert to and from text, [`encode`]
+//! [`Builder`] makes kernels, [`verify`](mod@verify) checks them, [`mod@print`] and [`parse`](mod@parse) convert to and from text, [`encode`]
 //! gives the canonical bytes and their hash, [`passes`] improve them.
 
 pub mod builder;

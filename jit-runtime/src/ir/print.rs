@@ -1,4 +1,4 @@
-//! The text form of kernels, made only when someone asks for it. [`parse`](super::parse) reads it back.
+//! The text form of kernels, made only when someone asks for it. [`parse`](mod@super::parse) reads it back.
 //!
 //! ```text
 //! kernel(p0: read f32, p1: write f32, p2: scalar u32) {

@@ -1,7 +1,7 @@
 //! The transcendental functions, written once as expansions into other operations.
 //!
-//! The expansions are generic over [`Arithmetic`]: the pass [`expand_math`](super::passes) runs them on the builder of a kernel, and
-//! [`evaluate`] runs them on carriers. Both do the same operations in the same order, so a constant that was folded has
+//! The expansions are generic over what does the operations: the pass [`expand_math`](super::passes::expand_math) runs
+//! them on the builder of a kernel, and [`evaluate`](fn@evaluate) runs them on carriers. Both do the same operations in the same order, so a constant that was folded has
 //! the bits that a kernel would have computed. Halves are computed in `f32`.
 //!
 //! What always holds: results are right for zeros of both signs, infinities, NaN, subnormal arguments and results and on

@@ -1,2 +1,86 @@
-//! Benchmark rows.
-fn main() {}
+//! The benchmark rows: `cargo bench --bench rows -- [--smoke] [ROW…]`.
+//!
+//! Prints one JSON object a line, `{"workload", "metric", "value", "unit", "checksum"}`, so that the rows can be set
+//! beside those of other systems. A time runs from "inputs resident, kernel compiled" to "result resident, all threads
+//! idle", tracing and launch included. Each row computes its checksum from what the kernels wrote; one that is off ends
+//! the program with an error. `--smoke` takes a single sample a row, which checks results and measures nothing.
+//!
+//! | file | what |
+//! |---|---|
+//! | `rows/inputs.rs` | the inputs, made by a hash of the index, and the checksum of a result |
+//! | `rows/measure.rs` | sampling, and how a row is printed |
+//! | `rows/program.rs` | the random straight-line programs of the latency rows |
+//! | `rows/throughput.rs` | rows `W…`: large arrays |
+//! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching |
+#![allow(clippy::print_stdout, reason = "the rows are what this program prints")]
+
+#[path = "rows/inputs.rs"]
+mod inputs;
+#[path = "rows/latency.rs"]
+mod latency;
+#[path = "rows/measure.rs"]
+mod measure;
+#[path = "rows/program.rs"]
+mod program;
+#[path = "rows/throughput.rs"]
+mod throughput;
+
+use std::process::ExitCode;
+
+use measure::{Bench, RowError};
+
+/// A row: its name and the function that measures it.
+type Row = (&'static str, fn(&Bench) -> Result<(), RowError>);
+
+/// Every row there is, in the order in which they run.
+const ROWS: &[Row] = &[
+    ("W01", throughput::saxpy),
+    ("W02", throughput::black_scholes),
+    ("W03", throughput::mandelbrot),
+    ("W04", throughput::n_body),
+    ("W06", throughput::monte_carlo_pi),
+    ("W09a", throughput::sum),
+    ("W09b", throughput::max),
+    ("L01", latency::tracing_rate),
+    ("L02a", latency::compile_50),
+    ("L02b", latency::compile_500),
+    ("L02c", latency::compile_5000),
+    ("L03", latency::cached_launch),
+];
+
+fn main() -> ExitCode {
+    // Cargo passes `--bench` to every benchmark.
+    let mut arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let smoke = arguments.iter().any(|argument| argument == "--smoke");
+    arguments.retain(|argument| argument != "--smoke");
+    match selected(&arguments).and_then(|rows| run(&rows, &Bench { smoke })) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The rows whose names begin with one of the arguments; all of them without an argument.
+fn selected(arguments: &[String]) -> Result<Vec<Row>, String> {
+    for argument in arguments {
+        if !ROWS.iter().any(|(name, _)| name.starts_with(argument.as_str())) {
+            let names: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
+            return Err(format!("there is no row `{argument}`; the rows are {}", names.join(" ")));
+        }
+    }
+    let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| name.starts_with(a.as_str()));
+    Ok(ROWS.iter().filter(|(name, _)| wanted(name)).copied().collect())
+}
+
+/// Runs all rows, also after one has failed.
+fn run(rows: &[Row], bench: &Bench) -> Result<(), String> {
+    let mut failures = Vec::new();
+    for (name, row) in rows {
+        if let Err(error) = row(bench) {
+            failures.push(format!("row {name}: {error}"));
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}

@@ -1,0 +1,35 @@
+//! Arrays as text.
+
+use jit::prelude::*;
+
+use crate::devices::on_each_device;
+
+#[test]
+fn display_shows_the_elements() {
+    on_each_device(|| {
+        assert_eq!((Float::from([0.5, 1.0]) * 2.0).to_string(), "[1, 2]");
+        assert_eq!(Mask::from([true, false]).to_string(), "[true, false]");
+        assert_eq!(Int::from(-3).to_string(), "[-3]");
+        assert_eq!(UInt::from(Vec::new()).to_string(), "[]");
+    });
+}
+
+#[test]
+fn long_arrays_show_their_ends() {
+    on_each_device(|| {
+        let text = UInt::arange(1_000_000).to_string();
+        assert!(text.starts_with("[0, 1, 2, …") && text.ends_with("999999]"), "{text}");
+    });
+}
+
+#[test]
+fn debug_says_what_it_is_and_evaluates_nothing() {
+    on_each_device(|| {
+        let x = (Float::from([1.0, 2.0]) * 3.0).with_label("product");
+        let (line, text) = (line!() - 1, format!("{x:?}"));
+        for part in ["f32", "2", "product", &format!("printing.rs:{line}")] {
+            assert!(text.contains(part), "`{part}` is not in: {text}");
+        }
+        assert!(!x.is_evaluated());
+    });
+}

@@ -1,0 +1,162 @@
+//! How many kernels programs become, and when they are compiled: counted by `jit::stats()`.
+//!
+//! The counters belong to the process, so these tests have a program of their own and run one after the other.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jit::prelude::*;
+
+/// Held by the test that counts.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static COUNTING: Mutex<()> = Mutex::new(());
+    COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What `program` caused.
+#[derive(Debug, PartialEq)]
+struct Counts {
+    launches: u64,
+    compiles: u64,
+    hits: u64,
+}
+
+fn count(program: impl FnOnce()) -> Counts {
+    let before = jit::stats();
+    program();
+    let after = jit::stats();
+    Counts {
+        launches: after.launches - before.launches,
+        compiles: after.compiles - before.compiles,
+        hits: after.cache_hits - before.cache_hits,
+    }
+}
+
+fn on_each_device(test: impl Fn()) {
+    let _counting = one_at_a_time();
+    for device in [Device::Interpreter, Device::Cpu] {
+        jit::with_device(device, &test);
+    }
+}
+
+/// An evaluated array.
+fn resident(values: &[f32]) -> Float {
+    let x = Float::from(values);
+    jit::eval(&x).expect("the array is evaluated");
+    x
+}
+
+#[jit]
+fn polynomial(x: &Float, k: f32) -> Float {
+    let y = x * x + k;
+    if y > 3.0 { y * x } else { y - 1.25 }
+}
+
+#[test]
+fn tracing_alone_launches_nothing() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0]);
+        let counts = count(|| drop(polynomial(&x, 0.5)));
+        assert_eq!(counts, Counts { launches: 0, compiles: 0, hits: 0 });
+    });
+}
+
+#[test]
+fn the_second_call_finds_its_kernel() {
+    on_each_device(|| {
+        let (x, y) = (resident(&[1.0, 2.0, 3.0]), resident(&[4.0; 1000]));
+        let first = count(|| assert_eq!(polynomial(&x, 0.625).to_vec().unwrap(), [0.375, 9.25, 28.875]));
+        assert_eq!(first.launches, 1);
+        let second = count(|| assert_eq!(polynomial(&x, 0.625).to_vec().unwrap(), [0.375, 9.25, 28.875]));
+        assert_eq!(second, Counts { launches: 1, compiles: 0, hits: 1 });
+        let other_width = count(|| assert_eq!(polynomial(&y, 0.625).to_vec().unwrap(), [66.5; 1000]));
+        assert_eq!(other_width, Counts { launches: 1, compiles: 0, hits: 1 });
+    });
+}
+
+#[test]
+fn literals_are_code_and_opaque_values_are_not() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0]);
+        assert_eq!(count(|| assert_eq!((&x * 3.5).to_vec().unwrap(), [3.5, 7.0])).launches, 1);
+        let literal = count(|| assert_eq!((&x * 4.5).to_vec().unwrap(), [4.5, 9.0]));
+        assert_eq!((literal.compiles, literal.hits), (1, 0));
+        assert_eq!((&x - Float::opaque(0.5)).to_vec().unwrap(), [0.5, 1.5]);
+        let opaque = count(|| assert_eq!((&x - Float::opaque(0.25)).to_vec().unwrap(), [0.75, 1.75]));
+        assert_eq!((opaque.compiles, opaque.hits), (0, 1));
+    });
+}
+
+#[test]
+fn a_chain_and_all_its_results_are_one_kernel() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0, 3.0]);
+        let counts = count(|| {
+            let squares = &x * &x;
+            let roots = (&squares + 7.0).sqrt();
+            jit::eval(&(&squares, &roots)).unwrap();
+            assert_eq!(squares.to_vec().unwrap(), [1.0, 4.0, 9.0]);
+            assert_eq!(roots.to_vec().unwrap(), [8.0_f32.sqrt(), 11.0_f32.sqrt(), 4.0]);
+        });
+        assert_eq!(counts.launches, 1);
+    });
+}
+
+#[test]
+fn what_is_evaluated_is_not_computed_again() {
+    on_each_device(|| {
+        let y = resident(&[1.0, 2.0]) * 5.0;
+        assert_eq!(count(|| jit::eval(&y).unwrap()).launches, 1);
+        let counts = count(|| {
+            jit::eval(&y).unwrap();
+            assert_eq!(y.to_vec().unwrap(), [5.0, 10.0]);
+            assert_eq!(y.get(1).unwrap(), 10.0);
+        });
+        assert_eq!(counts.launches, 0);
+    });
+}
+
+#[test]
+fn a_reduction_is_part_of_its_producers_kernel() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0, 3.0]);
+        let counts = count(|| assert_eq!((&x * &x + 1.0).sum().item().unwrap(), 17.0));
+        assert_eq!(counts.launches, 1);
+    });
+}
+
+#[test]
+fn the_result_of_a_reduction_is_used_by_a_second_kernel() {
+    on_each_device(|| {
+        let x = resident(&[1.0, 2.0, 5.0]);
+        let counts = count(|| assert_eq!((&x / x.sum()).to_vec().unwrap(), [0.125, 0.25, 0.625]));
+        assert_eq!(counts.launches, 2);
+    });
+}
+
+#[test]
+fn equal_expressions_are_computed_once() {
+    on_each_device(|| {
+        let x = resident(&[2.0]);
+        // The same kernel, although the second program writes its expression twice.
+        assert_eq!((&x * 11.0 + &x).to_vec().unwrap(), [24.0]);
+        assert_eq!((&x * 11.0).to_vec().unwrap(), [22.0]);
+        let once = count(|| {
+            let y = &x * 11.0;
+            assert_eq!((&y * &y).to_vec().unwrap(), [484.0]);
+        });
+        let twice = count(|| assert_eq!(((&x * 11.0) * (&x * 11.0)).to_vec().unwrap(), [484.0]));
+        assert_eq!(once.launches, 1);
+        assert_eq!(twice, Counts { launches: 1, compiles: 0, hits: 1 });
+    });
+}
+
+#[test]
+fn resetting_starts_from_zero() {
+    on_each_device(|| {
+        jit::eval(&(resident(&[1.0]) + 2.0)).unwrap();
+        jit::reset_stats();
+        assert_eq!(jit::stats().launches, 0);
+        jit::eval(&(resident(&[1.0]) + 2.0)).unwrap();
+        assert_eq!(jit::stats().launches, 1);
+    });
+}

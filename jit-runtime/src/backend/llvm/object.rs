@@ -89,6 +89,12 @@ fn runtime_function(name: &str) -> Option<usize> {
     })
 }
 
+/// Whether generated code may call a function.
+#[cfg(test)]
+pub(super) fn is_known_function(name: &str) -> bool {
+    runtime_function(name).is_some()
+}
+
 type File<'a> = ElfFile64<'a, object::Endianness>;
 
 /// Where each section and each stub goes in the mapping.

@@ -50,6 +50,37 @@ fn many() {
     run(6000..7000, &Options { operations: 120, ..Options::structured() });
 }
 
+/// Code for the other architecture cannot run here, but it has to be generated, and to be of the kind that is loaded.
+#[test]
+fn arm_objects_need_only_what_the_loader_does() {
+    use ::object::{Object, ObjectSection, ObjectSymbol, RelocationFlags};
+    if targets().is_empty() {
+        return;
+    }
+    let target = Target::new(Architecture::Aarch64, "generic".into(), "+neon".into());
+    assert_eq!(target.lanes, 4);
+    for seed in 500..520 {
+        let mut kernel = Case::new(seed, &Options::structured()).kernel;
+        crate::ir::passes::optimise(&mut kernel);
+        let bytes = compiler::object_file(&kernel, CodeOptions::default(), &target).unwrap();
+        let file = ::object::File::parse(&*bytes).unwrap();
+        let names =
+            file.symbols().filter(|symbol| symbol.is_undefined()).map(|symbol| symbol.name().unwrap().to_owned());
+        let unknown: Vec<String> =
+            names.filter(|name| !name.is_empty() && !super::object::is_known_function(name)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+        for section in file.sections().filter(|section| section.name() != Ok(".eh_frame")) {
+            for (_, relocation) in section.relocations() {
+                let RelocationFlags::Elf { r_type, .. } = relocation.flags() else { panic!("not ELF") };
+                relocate::aarch64::apply(r_type.0, 0, 0, 0)
+                    .map_err(|reason| format!("{seed}: {reason}"))
+                    .map(drop)
+                    .unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn every_width_around_a_packet() {
     for target in variants() {

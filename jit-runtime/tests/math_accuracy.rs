@@ -1,7 +1,7 @@
 //! The error of the transcendental functions over every `f32`, as it stands in the documentation of `ir::math`.
 //!
-//! Run by `cargo test --release -p jit-runtime --test math_accuracy -- --ignored`; with LLVM it takes minutes. What it measures is
-//! compiled code; that it has the bits of the scalar evaluation is tested elsewhere.
+//! Run by `cargo test --release -p jit-runtime --test math_accuracy -- --ignored`; with LLVM it takes minutes. What it
+//! measures is compiled code; that it has the bits of the scalar evaluation is tested elsewhere.
 
 use jit_runtime::backend::{CodeOptions, Executable, RawArgument, interpreter};
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, Type, UnaryOp, passes};

@@ -34,15 +34,15 @@ pub struct RawArgument {
 pub trait Executable: Send + Sync {
     /// Runs the lanes of a range.
     ///
-    /// A kernel with reductions is run on ranges that do not cross a multiple of [`crate::ir::REDUCE_CHUNK`]; its `Reduce`
-    /// arguments point to one partial result per chunk, and the run that covers chunk `c` (wholly, or as far as the launch is wide)
-    /// overwrites entry `c`.
+    /// A kernel with reductions is run on ranges that do not cross a multiple of [`crate::ir::REDUCE_CHUNK`]; its
+    /// `Reduce` arguments point to one partial result per chunk, and the run that covers chunk `c` (wholly, or as far
+    /// as the launch is wide) overwrites entry `c`.
     ///
     /// # Safety
     ///
-    /// The arguments match the kernel's parameters; buffers that are loaded or stored reach to the end of the range, gather and scatter indices of
-    /// the lanes are in range; nobody writes what the kernel reads, or accesses what it writes, during the run, but for
-    /// runs of the same launch on other ranges.
+    /// The arguments match the kernel's parameters; buffers that are loaded or stored reach to the end of the range,
+    /// gather and scatter indices of the lanes are in range; nobody writes what the kernel reads, or accesses what it
+    /// writes, during the run, but for runs of the same launch on other ranges.
     unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]);
 
     /// Lanes that are computed together; ranges that start at a multiple of it run fastest.

@@ -5,59 +5,61 @@
 //!
 //! # Values
 //!
-//! Each [`Value`] is defined once, by an instruction or as a parameter of a region, and has one element [`Type`]. It may
-//! be used by later instructions of the same region and by regions nested in them. A loop's body also sees the
+//! Each [`Value`] is defined once, by an instruction or as a parameter of a region, and has one element [`Type`]. It
+//! may be used by later instructions of the same region and by regions nested in them. A loop's body also sees the
 //! parameters and values of the loop's condition, which runs before it in each iteration.
 //!
 //! # Arithmetic
 //!
-//! *Integers* are two's complement and wrap. Nothing traps: `x / 0` is all ones (`-1` for signed types), `x % 0` is `x`,
-//! `MIN / -1` is `MIN`, `MIN % -1` is 0. Shift counts have the type of the shifted value and are read as unsigned; a count
-//! at or beyond the width shifts out every bit (0, or the sign for an arithmetic right shift).
+//! *Integers* are two's complement and wrap. Nothing traps: `x / 0` is all ones (`-1` for signed types), `x % 0` is
+//! `x`, `MIN / -1` is `MIN`, `MIN % -1` is 0. Shift counts have the type of the shifted value and are read as
+//! unsigned; a count at or beyond the width shifts out every bit (0, or the sign for an arithmetic right shift).
 //!
 //! *Floats* follow IEEE 754, round to nearest even, subnormals kept. No operation is contracted, reassociated or
-//! approximated. Operations on `f16` and `bf16` are computed in `f32`, each result rounded to the half; so is their fused
-//! multiply-add. Conversions between a half and `f64` or a 32- or 64-bit integer pass through `f32`. The payload and
-//! sign of a NaN result are unspecified.
-//! [`BinaryOp::Rem`] of floats is Rust's `%` (the exact C `fmod`). [`UnaryOp::Round`] rounds halfway cases to even.
+//! approximated. Operations on `f16` and `bf16` are computed in `f32`, each result rounded to the half; so is their
+//! fused multiply-add. Conversions between a half and `f64` or a 32- or 64-bit integer pass through `f32`. The payload
+//! and sign of a NaN result are unspecified. [`BinaryOp::Rem`] of floats is Rust's `%` (the exact C `fmod`).
+//! [`UnaryOp::Round`] rounds halfway cases to even.
 //!
 //! *Comparisons* with NaN are false, but for `Ne`, which is true. For `bool`, false is below true.
 //!
 //! *`bool`* supports `Not`, `And`, `Or`, `Xor`, comparisons and selection.
 //!
-//! *Casts* are Rust's `as`: float to integer truncates and saturates, NaN gives 0; integers wrap; to `bool` means `!= 0`
-//! (NaN is true); `bool` gives 0 or 1; between floats and from integers rounds to nearest even.
+//! *Casts* are Rust's `as`: float to integer truncates and saturates, NaN gives 0; integers wrap; to `bool` means
+//! `!= 0` (NaN is true); `bool` gives 0 or 1; between floats and from integers rounds to nearest even.
 //!
 //! *Transcendental functions* ([`UnaryOp::Exp`] to [`UnaryOp::Cos`]) are defined by their expansion into the other
-//! operations in [`passes::expand_math`], which runs before any backend sees a kernel. So all backends agree bit for bit.
+//! operations in [`passes::expand_math`], which runs before any backend sees a kernel. So all backends agree bit for
+//! bit.
 //!
 //! # Memory
 //!
-//! A buffer parameter points to elements of one type. Distinct buffers of a launch do not overlap, except that one read-only
-//! buffer may be bound to several parameters. [`Op::Load`] and
-//! [`Op::Store`] use the lane's own index. [`Op::Gather`] and [`Op::Scatter`] use any integer index, read by value (a
-//! negative one is out of range); the program promises that lanes which are active and not masked off are in range.
-//! Masked-off lanes touch no memory; a masked-off gather gives zero.
+//! A buffer parameter points to elements of one type. Distinct buffers of a launch do not overlap, except that one
+//! read-only buffer may be bound to several parameters. [`Op::Load`] and [`Op::Store`] use the lane's own index.
+//! [`Op::Gather`] and [`Op::Scatter`] use any integer index, read by value (a negative one is out of range); the
+//! program promises that lanes which are active and not masked off are in range. Masked-off lanes touch no memory; a
+//! masked-off gather gives zero.
 //!
 //! Several lanes may scatter to one element: a plain write keeps one of the values, a reducing scatter combines all of
 //! them in some order. A kernel does not gather from a buffer that it writes.
 //!
-//! [`Op::Reduce`] combines a value over all lanes. Lanes are cut into chunks of [`REDUCE_CHUNK`] lanes, and the partial
-//! results of the chunks are combined in ascending order, so that the result does not depend on the number of threads. Within a chunk the order is the
-//! backend's. Each chunk starts from the identity of the operation, which is +0 for sums of floats; a launch of width 0 gives it.
+//! [`Op::Reduce`] combines a value over all lanes. Lanes are cut into chunks of [`REDUCE_CHUNK`] lanes, and the
+//! partial results of the chunks are combined in ascending order, so that the result does not depend on the number of
+//! threads. Within a chunk the order is the backend's. Each chunk starts from the identity of the operation, which is
+//! +0 for sums of floats; a launch of width 0 gives it.
 //!
 //! # Control flow
 //!
-//! A lane executes [`Op::Loop`] as `state = inits; loop { if !condition(state) { break }; state = body() }`: the condition
-//! region takes the state as parameters and yields one `bool`; the body yields the next state. Lanes leave independently; a lane that has
-//! left keeps its state and is not *active* in further iterations. [`Op::If`] runs the region that the lane's condition
-//! chooses; the lane is not active in the other one. Inactive lanes touch no memory. [`Op::Store`] and [`Op::Reduce`]
-//! stand in the top region only.
+//! A lane executes [`Op::Loop`] as `state = inits; loop { if !condition(state) { break }; state = body() }`: the
+//! condition region takes the state as parameters and yields one `bool`; the body yields the next state. Lanes leave
+//! independently; a lane that has left keeps its state and is not *active* in further iterations. [`Op::If`] runs the
+//! region that the lane's condition chooses; the lane is not active in the other one. Inactive lanes touch no memory.
+//! [`Op::Store`] and [`Op::Reduce`] stand in the top region only.
 //!
 //! # Parts
 //!
-//! [`Builder`] makes kernels, [`verify`](mod@verify) checks them, [`mod@print`] and [`parse`](mod@parse) convert to and from text, [`encode`]
-//! gives the canonical bytes and their hash, [`passes`] improve them.
+//! [`Builder`] makes kernels, [`verify`](mod@verify) checks them, [`mod@print`] and [`parse`](mod@parse) convert to
+//! and from text, [`encode`] gives the canonical bytes and their hash, [`passes`] improve them.
 
 pub mod builder;
 pub mod encode;

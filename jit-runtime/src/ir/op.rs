@@ -226,8 +226,15 @@ macro_rules! names {
     };
 }
 
-names!(UnaryOp: Neg "neg", Not "not", Abs "abs", Sqrt "sqrt", Floor "floor", Ceil "ceil", Round "round", Trunc "trunc", CountOnes "count_ones", LeadingZeros "leading_zeros", TrailingZeros "trailing_zeros", ReverseBits "reverse_bits", Exp "exp", Exp2 "exp2", Ln "ln", Log2 "log2", Sin "sin", Cos "cos");
-names!(BinaryOp: Add "add", Sub "sub", Mul "mul", Div "div", Rem "rem", Min "min", Max "max", FMin "fmin", FMax "fmax", CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr");
+names!(UnaryOp:
+    Neg "neg", Not "not", Abs "abs", Sqrt "sqrt", Floor "floor", Ceil "ceil", Round "round", Trunc "trunc",
+    CountOnes "count_ones", LeadingZeros "leading_zeros", TrailingZeros "trailing_zeros",
+    ReverseBits "reverse_bits", Exp "exp", Exp2 "exp2", Ln "ln", Log2 "log2", Sin "sin", Cos "cos"
+);
+names!(BinaryOp:
+    Add "add", Sub "sub", Mul "mul", Div "div", Rem "rem", Min "min", Max "max", FMin "fmin", FMax "fmax",
+    CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr"
+);
 names!(CompareOp: Eq "eq", Ne "ne", Lt "lt", Le "le", Gt "gt", Ge "ge");
 names!(ReduceOp: Add "add", Mul "mul", Min "min", Max "max", And "and", Or "or");
 

@@ -18,7 +18,8 @@
 //! }
 //! ```
 //!
-//! Floats are printed as the shortest decimal that reads back as the same bits; NaNs that are not the usual one as hex bits.
+//! Floats are printed as the shortest decimal that reads back as the same bits; NaNs that are not the usual one as hex
+//! bits.
 
 use std::fmt;
 

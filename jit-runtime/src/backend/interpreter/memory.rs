@@ -1,7 +1,7 @@
 //! Single elements in buffers.
 //!
-//! All accesses are relaxed atomics of the element's size: they cost what plain ones do, and lanes of one launch that run
-//! on several threads may scatter to the same element.
+//! All accesses are relaxed atomics of the element's size: they cost what plain ones do, and lanes of one launch that
+//! run on several threads may scatter to the same element.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};

@@ -1,9 +1,10 @@
 //! The executable specification: runs kernels as they are written down, with no code generation.
 //!
 //! Every other backend is tested against this one, and it is what programs run on where there is no compiler. It takes
-//! any valid kernel, before or after the passes. Lanes are worked on in blocks: each value is a column of carriers, one
-//! for each lane of the block, and each operation is one pass over columns by a function of [`scalar`](crate::ir::scalar). Lanes that
-//! are not active still compute, which no one sees, but touch no memory and keep their loop state.
+//! any valid kernel, before or after the passes. Lanes are worked on in blocks: each value is a column of carriers,
+//! one for each lane of the block, and each operation is one pass over columns by a function of
+//! [`scalar`](crate::ir::scalar). Lanes that are not active still compute, which no one sees, but touch no memory and
+//! keep their loop state.
 
 mod frame;
 mod memory;

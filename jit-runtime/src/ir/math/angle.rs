@@ -1,9 +1,9 @@
 //! Reduction of an angle to [-π/4, π/4] and a quadrant.
 //!
-//! Moderate angles: π/2 in three parts, whose multiples are taken off by fused steps (W. J. Cody and W. Waite, "Software Manual
-//! for the Elementary Functions", 1980). Huge angles: as many digits of 2/π as the exponent asks for, multiplied in fixed
-//! point (M. Payne and R. Hanek, "Radian Reduction for Trigonometric Functions", SIGNUM Newsletter 18, 1983). The
-//! constants of the first in `f32`, and the shape of the second, are Norbert Juffa's.
+//! Moderate angles: π/2 in three parts, whose multiples are taken off by fused steps (W. J. Cody and W. Waite,
+//! "Software Manual for the Elementary Functions", 1980). Huge angles: as many digits of 2/π as the exponent asks for,
+//! multiplied in fixed point (M. Payne and R. Hanek, "Radian Reduction for Trigonometric Functions", SIGNUM Newsletter
+//! 18, 1983). The constants of the first in `f32`, and the shape of the second, are Norbert Juffa's.
 
 use super::Arithmetic;
 use crate::ir::op::{BinaryOp, CompareOp, UnaryOp};
@@ -207,7 +207,8 @@ fn absolute<A: Arithmetic>(m: &mut A, high: A::Value, low: A::Value) -> (A::Valu
 
 /// π/2 times a positive two-word number with 126 bits behind the point, as a float and what rounding left over.
 fn fixed_to_radians<A: Arithmetic>(m: &mut A, high: A::Value, low: A::Value) -> (A::Value, A::Value) {
-    // No f64 is so near a multiple of π/2 that the high word is zero, so its highest 64 bits from the first one on are enough.
+    // No f64 is so near a multiple of π/2 that the high word is zero, so its highest 64 bits from the first one on are
+    // enough.
     let zeros = m.unary(UnaryOp::LeadingZeros, high);
     let [word, _, _] = shift_words(m, [high, low, low, low], zeros);
     let leading = m.with(BinaryOp::And, word, !0x7ff);

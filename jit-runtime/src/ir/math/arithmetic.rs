@@ -21,7 +21,8 @@ pub(crate) trait Arithmetic: Sized {
     fn cast(&mut self, ty: Type, a: Self::Value) -> Self::Value;
     fn bitcast(&mut self, ty: Type, a: Self::Value) -> Self::Value;
 
-    /// What `rare` computes where the mask is true, else the given values. A branch that costs nothing where no lane takes it.
+    /// What `rare` computes where the mask is true, else the given values. A branch that costs nothing where no lane
+    /// takes it.
     fn rarely<const N: usize>(
         &mut self,
         mask: Self::Value,

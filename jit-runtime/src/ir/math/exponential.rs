@@ -1,9 +1,9 @@
 //! `exp` and `exp2`.
 //!
-//! The argument is n·ln 2 + r (or n + r) with a whole n and a small r, and the result e^r·2^n. Adding a large number rounds to the
-//! whole n and leaves n in the low bits of the sum. 2^n is multiplied in two halves: each is a normal number, their
-//! product may overflow or become subnormal with a single rounding. Polynomials are near-minimax fits of this
-//! project but for that of `exp` in `f32`, which is Norbert Juffa's (max 0.866 ulp).
+//! The argument is n·ln 2 + r (or n + r) with a whole n and a small r, and the result e^r·2^n. Adding a large number
+//! rounds to the whole n and leaves n in the low bits of the sum. 2^n is multiplied in two halves: each is a normal
+//! number, their product may overflow or become subnormal with a single rounding. Polynomials are near-minimax fits of
+//! this project but for that of `exp` in `f32`, which is Norbert Juffa's (max 0.866 ulp).
 
 use super::Arithmetic;
 use crate::ir::op::{BinaryOp, CompareOp};
@@ -13,8 +13,8 @@ use crate::ir::types::Type;
 struct Format {
     bits: Type,
     mantissa_bits: u64,
-    /// Its last place is 1, and 1.5 times a power of two keeps it so for negative n; twice the bias of the exponent stands
-    /// in the low bits already.
+    /// Its last place is 1, and 1.5 times a power of two keeps it so for negative n; twice the bias of the exponent
+    /// stands in the low bits already.
     rounder: f64,
 }
 

@@ -1,8 +1,9 @@
 //! `ln` and `log2`.
 //!
-//! The argument is m·2^k with m near 1, and the logarithm k·log 2 + log m. In `f32` the polynomial of `ln` is Norbert Juffa's (max
-//! 0.851 ulp), that of `log2` a near-minimax fit of this project whose leading terms are carried in two parts. In `f64`
-//! the method and coefficients are those of FreeBSD's msun `e_log.c` and `e_log2.c` (Sun Microsystems, 1993).
+//! The argument is m·2^k with m near 1, and the logarithm k·log 2 + log m. In `f32` the polynomial of `ln` is Norbert
+//! Juffa's (max 0.851 ulp), that of `log2` a near-minimax fit of this project whose leading terms are carried in two
+//! parts. In `f64` the method and coefficients are those of FreeBSD's msun `e_log.c` and `e_log2.c` (Sun Microsystems,
+//! 1993).
 
 use super::Arithmetic;
 use crate::ir::op::{BinaryOp, CompareOp};

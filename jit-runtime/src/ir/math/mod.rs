@@ -1,12 +1,13 @@
 //! The transcendental functions, written once as expansions into other operations.
 //!
 //! The expansions are generic over what does the operations: the pass [`expand_math`](super::passes::expand_math) runs
-//! them on the builder of a kernel, and [`evaluate`](fn@evaluate) runs them on carriers. Both do the same operations in the same order, so a constant that was folded has
-//! the bits that a kernel would have computed. Halves are computed in `f32`.
+//! them on the builder of a kernel, and [`evaluate`](fn@evaluate) runs them on carriers. Both do the same operations
+//! in the same order, so a constant that was folded has the bits that a kernel would have computed. Halves are
+//! computed in `f32`.
 //!
-//! What always holds: results are right for zeros of both signs, infinities, NaN, subnormal arguments and results and on
-//! both sides of overflow, and expansions are straight lines of operations, but for arguments of `sin` and `cos` so huge that
-//! they need more digits of π, which stand in a branch that is skipped where no lane takes it.
+//! What always holds: results are right for zeros of both signs, infinities, NaN, subnormal arguments and results and
+//! on both sides of overflow, and expansions are straight lines of operations, but for arguments of `sin` and `cos` so
+//! huge that they need more digits of π, which stand in a branch that is skipped where no lane takes it.
 //!
 //! Largest errors, in units in the last place of the exact result:
 //!

@@ -1,7 +1,7 @@
 //! `sin` and `cos` of a reduced angle: one of two polynomials on [-π/4, π/4] by the quadrant, and a sign.
 //!
-//! The polynomials for `f32` are Norbert Juffa's (max 0.64 and 0.87 ulp), those for `f64` those of FreeBSD's msun `k_sin.c` and
-//! `k_cos.c` (Sun Microsystems, 1993), which also use what the reduction rounded off.
+//! The polynomials for `f32` are Norbert Juffa's (max 0.64 and 0.87 ulp), those for `f64` those of FreeBSD's msun
+//! `k_sin.c` and `k_cos.c` (Sun Microsystems, 1993), which also use what the reduction rounded off.
 
 use super::{Angle, Arithmetic};
 use crate::ir::op::{BinaryOp, CompareOp};

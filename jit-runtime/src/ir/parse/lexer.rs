@@ -24,7 +24,8 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || character == '.'
 }
 
-/// Splits text into tokens; the last one is [`Kind::End`]. White space and comments (`//` to the end of the line) only separate.
+/// Splits text into tokens; the last one is [`Kind::End`]. White space and comments (`//` to the end of the line) only
+/// separate.
 pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     for (line, content) in text.lines().enumerate() {

@@ -1,7 +1,7 @@
 //! Reads the text form of kernels back, see [`print`](mod@super::print).
 //!
-//! What is printed of a valid kernel reads back as an equal one, if its regions are numbered in the order of the text, as the builder
-//! and the passes do. Reading checks only the form; [`verify`](mod@super::verify) checks the kernel.
+//! What is printed of a valid kernel reads back as an equal one, if its regions are numbered in the order of the text,
+//! as the builder and the passes do. Reading checks only the form; [`verify`](mod@super::verify) checks the kernel.
 
 mod lexer;
 mod literal;

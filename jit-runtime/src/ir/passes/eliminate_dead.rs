@@ -15,8 +15,8 @@ pub fn run(kernel: &mut Kernel) {
     }
 }
 
-/// Where a value comes from: the region and the instruction in it, and which of its results; the instruction that owns the region, for
-/// a parameter of a region.
+/// Where a value comes from: the region and the instruction in it, and which of its results; the instruction that owns
+/// the region, for a parameter of a region.
 #[derive(Clone, Copy)]
 struct Definition {
     region: RegionId,

@@ -1,8 +1,8 @@
 //! The passes: kernel IR → kernel IR, before any backend sees it.
 //!
-//! [`PASSES`] is the whole pipeline, in order. Each pass is one file. A pass that changes something writes the kernel anew
-//! (`rewrite`), so values and regions stay numbered in the order of the text. In debug builds the verifier runs after
-//! each one.
+//! [`PASSES`] is the whole pipeline, in order. Each pass is one file. A pass that changes something writes the kernel
+//! anew (`rewrite`), so values and regions stay numbered in the order of the text. In debug builds the verifier runs
+//! after each one.
 
 pub mod deduplicate;
 pub mod eliminate_dead;

@@ -13,7 +13,8 @@ pub(super) trait Rewrite {
     /// A nested region starts.
     fn enter(&mut self) {}
 
-    /// What was written since the last [`Rewrite::enter`] is visible no more. For a loop, condition and body end together.
+    /// What was written since the last [`Rewrite::enter`] is visible no more. For a loop, condition and body end
+    /// together.
     fn leave(&mut self) {}
 }
 

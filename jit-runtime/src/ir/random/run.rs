@@ -125,7 +125,8 @@ impl Case {
                 let (expected, actual) = (carrier(expected), carrier(actual));
                 if expected != actual && !(is_nan(ty, expected) && is_nan(ty, actual)) {
                     return Err(format!(
-                        "seed {}, width {}: element {index} of p{param} ({ty}) is {actual:#x}, expected {expected:#x}, in\n{}",
+                        "seed {}, width {}: element {index} of p{param} ({ty}) is {actual:#x}, \
+                         expected {expected:#x}, in\n{}",
                         self.seed, self.width, self.kernel
                     ));
                 }

@@ -2,9 +2,9 @@
 //!
 //! | step | from → to | module |
 //! |---|---|---|
-//! | trace | calls → nodes of the trace graph | [`array`], [`trace`] |
-//! | schedule | graph and wanted values → kernels and what they are launched on | [`schedule`](mod@schedule) |
-//! | look | at all arrays of a value, or of the program | [`traverse`], [`whos`](mod@whos) |
+//! | trace | calls → nodes of the trace graph | [`mod@array`], [`trace`] |
+//! | schedule | graph and wanted values → kernels and what they are launched on | `schedule` |
+//! | look | at all arrays of a value, or of the program | [`traverse`], `whos` |
 //!
 //! Kernels are compiled and run by [`jit_runtime`], beneath this crate.
 

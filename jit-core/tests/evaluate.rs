@@ -84,8 +84,8 @@ fn reductions_reduce() {
         assert!(mean.sum().item().unwrap().abs() < 1e4);
         assert_eq!(UInt::arange(5).product().item().unwrap(), 0);
         assert_eq!((UInt::arange(5) + 1).product().item().unwrap(), 120);
-        assert_eq!(x.gt(3.0).any().item().unwrap(), true);
-        assert_eq!(x.gt(3.0).all().item().unwrap(), false);
+        assert!(x.gt(3.0).any().item().unwrap());
+        assert!(!x.gt(3.0).all().item().unwrap());
         assert_eq!(Float::from([1.0, 2.0]).dot(Float::from([3.0, 4.0])).item().unwrap(), 11.0);
     });
 }

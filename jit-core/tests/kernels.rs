@@ -6,10 +6,10 @@ use jit_runtime::stats::{reset_stats, stats};
 
 /// Launches and cache misses of a piece of work.
 fn count(work: impl FnOnce()) -> (u64, u64) {
-    sync().unwrap();
+    sync().expect("launches succeed");
     reset_stats();
     work();
-    sync().unwrap();
+    sync().expect("launches succeed");
     (stats().launches, stats().launches - stats().cache_hits)
 }
 

@@ -13,7 +13,6 @@ macro_rules! comparisons {
                 #[inline]
                 #[must_use]
                 #[track_caller]
-                #[expect(clippy::should_implement_trait, reason = "comparisons of arrays give masks")]
                 pub fn $name(&self, other: impl Operand<T>) -> Mask {
                     self.compare(CompareOp::$op, &other.into_array())
                 }

@@ -10,7 +10,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that arrays hold: `bool`, the integers of 8 to 64 bits, [`f16`], [`bf16`], `f32` and `f64`.
+/// A type that arrays hold: `bool`, the integers of 8 to 64 bits, [`struct@f16`], [`struct@bf16`], `f32` and `f64`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no element type of arrays",
     label = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`"
@@ -45,7 +45,7 @@ pub trait Number: Element {
 #[diagnostic::on_unimplemented(message = "`{Self}` has no sign")]
 pub trait Signed: Number {}
 
-/// A floating-point element: [`f16`], [`bf16`], `f32` or `f64`.
+/// A floating-point element: [`struct@f16`], [`struct@bf16`], `f32` or `f64`.
 #[diagnostic::on_unimplemented(
     message = "this operation is for arrays of floats, and `{Self}` is none",
     note = "convert with `.cast::<f32>()`"

@@ -2,14 +2,14 @@
 //!
 //! | part | what |
 //! |---|---|
-//! | [`node`], [`op`] | the graph: nodes of one cache line each, counted handles |
-//! | [`pool`] | their memory |
-//! | [`number`] | equal expressions become one node |
-//! | [`record`], [`fold`] | making nodes: checks, folding, numbering |
-//! | [`region`], [`loops`], [`branch`] | recording of traced control flow |
-//! | [`gather`], [`reduce`] | values that look at other lanes |
-//! | [`detach`] | taking edges out of the graph while others walk it |
-//! | [`label`], [`misuse`] | names; messages for wrong programs |
+//! | `node`, `op` | the graph: nodes of one cache line each, counted handles |
+//! | `pool` | their memory |
+//! | `number` | equal expressions become one node |
+//! | `record`, `fold` | making nodes: checks, folding, numbering |
+//! | `region`, `loops`, `branch` | recording of traced control flow |
+//! | `gather`, `reduce` | values that look at other lanes |
+//! | `detach` | taking edges out of the graph while others walk it |
+//! | `label`, `misuse` | names; messages for wrong programs |
 //!
 //! Recording computes nothing, takes no lock, and may go on in any number of threads; handles may be passed between them.
 

@@ -229,7 +229,7 @@ fn free_word(node: NonNull<Node>, pending: &mut Pending) {
     }
     if op.holds_extra() {
         // SAFETY: the word of such a node is a leaked box, and the node is freed once.
-        let extra = unsafe { Box::from_raw(ptr::with_exposed_provenance_mut::<Extra>(word as usize)) };
+        let extra = *unsafe { Box::from_raw(ptr::with_exposed_provenance_mut::<Extra>(word as usize)) };
         extra.take_apart(|var| {
             let operand = ManuallyDrop::new(var).0;
             if release(operand) {
@@ -509,8 +509,8 @@ impl Weak {
 
 impl Extra {
     /// Gives every node that the extra holds to a function.
-    fn take_apart(self: Box<Self>, drop_var: impl FnMut(Var)) {
-        match *self {
+    fn take_apart(self, drop_var: impl FnMut(Var)) {
+        match self {
             Extra::Loop(extra) => extra.into_vars().into_iter().for_each(drop_var),
             Extra::Branch(extra) => extra.into_vars().into_iter().for_each(drop_var),
         }

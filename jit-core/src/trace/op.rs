@@ -5,7 +5,7 @@
 
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, UnaryOp};
 
-/// The operation of a node. Operands are written in the order in which [`super::node::Node`] keeps them.
+/// The operation of a node. Operands are written in the order in which the node keeps them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     /// A constant, the same in every lane, that becomes part of the code. The word holds its bits.

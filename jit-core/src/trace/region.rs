@@ -108,7 +108,7 @@ fn take_id(stack: &Stack) -> RegionId {
     const BLOCK: u32 = 1024;
     static NEXT_BLOCK: AtomicU32 = AtomicU32::new(0);
     let mut id = stack.next_id.get();
-    if id % BLOCK == 0 {
+    if id.is_multiple_of(BLOCK) {
         id = NEXT_BLOCK.fetch_add(1, Ordering::Relaxed).wrapping_mul(BLOCK) + 1;
     }
     stack.next_id.set(id + 1);

@@ -160,7 +160,7 @@ fn unchanged_state_is_no_state() {
 #[test]
 fn values_of_a_loop_stay_inside() {
     let x = input();
-    let (mut recorder, params) = LoopRecorder::begin(&[x.clone()], here());
+    let (mut recorder, params) = LoopRecorder::begin(std::slice::from_ref(&x), here());
     recorder.condition(&compare(CompareOp::Lt, &params[0], &float(4.0)));
     let inside = binary(BinaryOp::Add, &params[0], &float(1.0));
     let results = recorder.finish(vec![inside.clone()]);
@@ -172,7 +172,7 @@ fn values_of_a_loop_stay_inside() {
 #[test]
 fn an_abandoned_loop_leaves_the_trace_as_it_was() {
     let x = input();
-    let (mut recorder, params) = LoopRecorder::begin(&[x.clone()], here());
+    let (mut recorder, params) = LoopRecorder::begin(std::slice::from_ref(&x), here());
     recorder.condition(&compare(CompareOp::Lt, &params[0], &float(4.0)));
     let mask = compare(CompareOp::Lt, &params[0], &x);
     let branch = BranchRecorder::begin(&mask, here());

@@ -1,5 +1,10 @@
 //! `#[jit]` over arrays: each test compares with plain Rust over numbers, on each device.
 
+#![allow(
+    clippy::assign_op_pattern,
+    reason = "these programs are written as users write them, not as they would best be"
+)]
+
 use jit::Device;
 use jit::prelude::*;
 
@@ -156,7 +161,10 @@ twins! {
     }
     fn host_loop_around(x) {
         let mut y = x * 1.0;
-        for k in 1..5 { if k % 2 == 0 { continue; } if y < 3.0 { y += 1.5; } }
+        for k in 1..5 {
+            if k % 2 == 0 { continue; }
+            if y < 3.0 { y += 1.5; }
+        }
         y
     }
     fn shadowing(x) {
@@ -403,4 +411,30 @@ fn calls_are_counted_as_traces() {
     let z = labelled(&y);
     assert!(jit::stats().traces >= before + 2);
     assert_eq!(z.to_vec().unwrap(), [9.0]);
+}
+
+#[jit]
+fn two_stages(x: &Float) -> Float {
+    let y = x * 2.0;
+    #[label("the second stage")]
+    if y > 1.0 { y - 1.0 } else { y.exp() }
+}
+
+#[test]
+fn kernels_bear_the_name_of_their_function() {
+    // Reading the history empties it, and other tests read it, too: what they take is launched again.
+    let is_launched_as = |label: &str, function: fn(&Float) -> Float| {
+        (0..100).any(|_| {
+            function(&Float::linspace(0.0, 1.0, 1000)).to_vec().unwrap();
+            jit::kernel_history().iter().any(|record| record.label == label)
+        })
+    };
+    assert!(is_launched_as("named_by_label", labelled));
+    assert!(is_launched_as("the second stage", two_stages));
+    assert!(is_launched_as("soft", |x| soft(x).sum()));
+}
+
+#[jit]
+fn soft(x: &Float) -> Float {
+    x / (x + 1.0)
 }

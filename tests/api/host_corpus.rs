@@ -1,5 +1,15 @@
 //! Programs over host values alone: with `#[jit]` they do exactly what they do without it.
 
+#![allow(
+    clippy::assign_op_pattern,
+    clippy::collapsible_if,
+    clippy::eq_op,
+    clippy::manual_is_multiple_of,
+    clippy::never_loop,
+    clippy::nonminimal_bool,
+    reason = "these programs are written as users write them, not as they would best be"
+)]
+
 use std::collections::BTreeMap;
 
 /// Defines a function twice, without and with the attribute.

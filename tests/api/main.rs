@@ -1,9 +1,11 @@
 //! Tests through the public interface of `jit`.
+#![allow(clippy::unwrap_used, reason = "helpers of tests, too, stop at what is wrong")]
 
 mod arrays;
 mod control_flow;
 mod devices;
 mod errors;
+mod floors;
 mod host_corpus;
 mod printing;
 mod threads;

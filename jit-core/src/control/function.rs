@@ -1,13 +1,73 @@
-//! The functions that are being traced on this thread: their names label kernels, and their calls are counted.
+//! The functions that are being traced: their names label kernels, and their calls are counted.
+//!
+//! A kernel is launched when values are asked for, mostly after the function that recorded them has returned. Each
+//! function and labelled statement therefore registers the lines of the program that it covers, and the label of a kernel
+//! is found from the line of what it computes.
 
+use parking_lot::RwLock;
+use rustc_hash::FxBuildHasher;
 use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
     /// Labels of the functions and statements that are open, innermost last.
     static LABELS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The label of the innermost traced function or labelled statement of this thread.
+/// What was registered, by file.
+static LABELLED: RwLock<hashbrown::HashMap<&'static str, Vec<&'static Labelled>, FxBuildHasher>> =
+    RwLock::new(hashbrown::HashMap::with_hasher(FxBuildHasher));
+
+/// A piece of a program with a label: a function or a statement.
+#[derive(Debug)]
+pub struct Labelled {
+    label: &'static str,
+    file: &'static str,
+    first_line: u32,
+    last_line: u32,
+    is_registered: AtomicBool,
+}
+
+impl Labelled {
+    /// The lines of a file, with a label.
+    #[must_use]
+    pub const fn new(label: &'static str, file: &'static str, first_line: u32, last_line: u32) -> Self {
+        Labelled { label, file, first_line, last_line, is_registered: AtomicBool::new(false) }
+    }
+
+    #[inline]
+    fn register(&'static self) {
+        if !self.is_registered.load(Ordering::Relaxed) {
+            self.register_first();
+        }
+    }
+
+    #[cold]
+    fn register_first(&'static self) {
+        if !self.is_registered.swap(true, Ordering::Relaxed) {
+            LABELLED.write().entry(self.file).or_default().push(self);
+        }
+    }
+
+    fn lines(&self) -> u32 {
+        self.last_line.saturating_sub(self.first_line)
+    }
+
+    fn covers(&self, line: u32) -> bool {
+        (self.first_line..=self.last_line).contains(&line)
+    }
+}
+
+/// The label of the smallest piece of the program that covers a place, among those that were traced.
+#[must_use]
+pub fn label_at(site: &Location<'_>) -> Option<&'static str> {
+    let labelled = LABELLED.read();
+    let here = labelled.get(site.file())?.iter().filter(|piece| piece.covers(site.line()));
+    here.min_by_key(|piece| piece.lines()).map(|piece| piece.label)
+}
+
+/// The label of the innermost traced function or labelled statement that this thread is in.
 #[must_use]
 pub fn current_label() -> Option<&'static str> {
     LABELS.with_borrow(|labels| labels.last().copied())
@@ -19,8 +79,9 @@ pub struct LabelScope(());
 
 /// Labels what is traced until the result is dropped.
 #[must_use]
-pub fn label(label: &'static str) -> LabelScope {
-    LABELS.with_borrow_mut(|labels| labels.push(label));
+pub fn label(piece: &'static Labelled) -> LabelScope {
+    piece.register();
+    LABELS.with_borrow_mut(|labels| labels.push(piece.label));
     LabelScope(())
 }
 
@@ -39,10 +100,10 @@ pub struct FunctionScope {
 
 /// Begins the trace of a function.
 #[must_use]
-pub fn enter(name: &'static str) -> FunctionScope {
+pub fn enter(function: &'static Labelled) -> FunctionScope {
     jit_runtime::stats::count_trace();
-    let span = tracing::debug_span!(target: "jit", "trace", function = name).entered();
-    FunctionScope { _label: label(name), _span: span }
+    let span = tracing::debug_span!(target: "jit", "trace", function = function.label).entered();
+    FunctionScope { _label: label(function), _span: span }
 }
 
 #[cfg(test)]
@@ -51,14 +112,31 @@ mod tests {
 
     #[test]
     fn labels_nest() {
+        static OUTER: Labelled = Labelled::new("outer", "labels_nest.rs", 1, 9);
+        static INNER: Labelled = Labelled::new("inner", "labels_nest.rs", 3, 4);
         assert_eq!(current_label(), None);
-        let outer = enter("outer");
+        let outer = enter(&OUTER);
         {
-            let _inner = enter("inner");
+            let _inner = enter(&INNER);
             assert_eq!(current_label(), Some("inner"));
         }
         assert_eq!(current_label(), Some("outer"));
         drop(outer);
         assert_eq!(current_label(), None);
+    }
+
+    #[test]
+    fn the_smallest_piece_of_the_program_gives_the_label() {
+        let site = Location::caller();
+        let piece = |label, first: u32, last: u32| -> &'static Labelled {
+            Box::leak(Box::new(Labelled::new(label, site.file(), first, last)))
+        };
+        assert_eq!(label_at(site), None);
+        for piece in
+            [piece("file", 0, 10_000), piece("line", site.line(), site.line()), piece("before", 0, site.line() - 1)]
+        {
+            drop(label(piece));
+        }
+        assert_eq!(label_at(site), Some("line"));
     }
 }

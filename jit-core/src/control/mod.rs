@@ -20,7 +20,7 @@ mod world;
 
 pub use branch::{Branch, Merges, Slot, both_arms_leave, branch};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
-pub use function::{FunctionScope, LabelScope, current_label, enter, label};
+pub use function::{FunctionScope, LabelScope, Labelled, current_label, enter, label, label_at};
 pub use leave::{
     BreakInIf, BreakInWhile, ContinueInIf, ContinueInWhile, ReturnInIf, ReturnInWhile, SharedInIf, SharedInWhile,
     TryInIf, TryInWhile, break_in_if, break_in_while, continue_in_if, continue_in_while, return_in_if, return_in_while,

@@ -23,6 +23,7 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, launch as machine};
 use smallvec::SmallVec;
 
+use crate::control;
 use crate::trace::node::Weak;
 use crate::trace::region::RegionId;
 use crate::trace::{Op, Var, detach};
@@ -46,6 +47,7 @@ struct Plan {
 struct Planned {
     emitted: emit::Emitted,
     lanes: usize,
+    label: &'static str,
 }
 
 thread_local! {
@@ -88,7 +90,7 @@ fn plan(wanted: &[&Var]) -> Result<Plan, Error> {
     let mut kernels = SmallVec::new();
     for group in &groups {
         let emitted = emit::emit(&graph, group, &mut outputs)?;
-        kernels.push(Planned { emitted, lanes: group.lanes });
+        kernels.push(Planned { emitted, lanes: group.lanes, label: label(&graph, group) });
     }
     let mut results: SmallVec<[(Var, Arc<Buffer>); 2]> =
         outputs.into_iter().map(|(number, buffer)| (graph.entries[number as usize].var.clone(), buffer)).collect();
@@ -98,12 +100,26 @@ fn plan(wanted: &[&Var]) -> Result<Plan, Error> {
     Ok(Plan { kernels, results })
 }
 
+/// How many of a kernel's operations are asked for their function, before it stays without a name.
+const LABEL_SEARCH: usize = 32;
+
+/// The name of the function that recorded what a kernel computes: of its results, or else of the last operations before them.
+fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
+    let operations = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
+    let mut sites = operations.map(|&number| graph.entries[number as usize].var.site());
+    let mut last = None;
+    sites
+        .find_map(|site| if last.replace(site) == Some(site) { None } else { control::label_at(site) })
+        .or_else(control::current_label)
+        .unwrap_or("trace")
+}
+
 /// Launches the kernels and gives the nodes their memory.
 fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
     let device = current_device();
-    for Planned { emitted, lanes } in plan.kernels {
+    for Planned { emitted, lanes, label } in plan.kernels {
         let emit::Emitted { kernel, arguments } = emitted;
-        launch(Launch { device, kernel, width: lanes, arguments, label: "trace", site: Some(site) })?;
+        launch(Launch { device, kernel, width: lanes, arguments, label, site: Some(site) })?;
     }
     let vars: SmallVec<[Var; 2]> = plan
         .results

@@ -4,7 +4,7 @@ use crate::sink::Sink;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Block, Expr, FnArg, Pat, ReturnType, Signature, Type};
+use syn::{Attribute, Block, Expr, FnArg, Pat, Signature};
 
 /// The attribute stands on something that cannot be traced.
 pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
@@ -72,11 +72,6 @@ pub(crate) fn signature(signature: &Signature, sink: &Sink) {
     for input in &signature.inputs {
         if let FnArg::Typed(typed) = input {
             names.visit_pat(&typed.pat);
-        }
-    }
-    if let ReturnType::Type(_, ty) = &signature.output {
-        if matches!(**ty, Type::Verbatim(_)) {
-            sink.error(ty.span(), "this return type is not understood");
         }
     }
 }

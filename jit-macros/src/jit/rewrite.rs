@@ -16,7 +16,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 use std::collections::{HashSet, VecDeque};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, FnArg, Lifetime, Local, Pat, ReturnType, Signature, Stmt, Type};
+use syn::{Block, Expr, FnArg, Lifetime, LitStr, Local, Pat, ReturnType, Signature, Stmt, Type};
 
 /// What encloses the code at hand, outermost first.
 pub(crate) enum Control {
@@ -98,8 +98,20 @@ impl<'a> Rewriter<'a> {
                 let private = self.private(span);
                 Some(quote_spanned!(span=> #private::constexpr::<#ty>(&#name);))
             });
-        let prologue = quote_spanned!(span=> let __jit_function = #private::enter(#name); #(#checks)*);
+        let end = self.at(body.brace_token.span.close());
+        let labelled = self.labelled(&LitStr::new(&name, span), span, end);
+        let prologue = quote_spanned!(span=> let __jit_function = #private::enter(#labelled); #(#checks)*);
         body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(prologue), None));
+    }
+
+    /// A piece of the program with a label, between two tokens, as a reference that lives for ever.
+    fn labelled(&self, label: &LitStr, start: Span, end: Span) -> TokenStream {
+        let private = self.private(start);
+        let (first, last) = (quote_spanned!(start=> ::core::line!()), quote_spanned!(end=> ::core::line!()));
+        quote_spanned! {start=> {
+            static LABELLED: #private::Labelled = #private::Labelled::new(#label, ::core::file!(), #first, #last);
+            &LABELLED
+        }}
     }
 
     /// The path of the run-time support, standing at a span.
@@ -153,6 +165,7 @@ impl<'a> Rewriter<'a> {
             },
             _ => Directives::default(),
         };
+        let end = statement.to_token_stream().into_iter().last().map_or(self.home, |token| token.span());
         let outer = self.host_only;
         self.host_only |= directives.host;
         match &mut *statement {
@@ -169,7 +182,8 @@ impl<'a> Rewriter<'a> {
         if let (Some(label), Stmt::Expr(expr, _)) = (directives.label, statement) {
             let span = self.at(label.span());
             let (private, helper) = (self.private(span), self.helper("label", span));
-            *expr = Expr::Verbatim(quote_spanned!(span=> { let #helper = #private::label(#label); #expr }));
+            let labelled = self.labelled(&label, span, self.at(end));
+            *expr = Expr::Verbatim(quote_spanned!(span=> { let #helper = #private::label(#labelled); #expr }));
         }
     }
 

@@ -147,19 +147,19 @@ impl Visit<'_> for Finder<'_> {
     }
 
     fn visit_expr_binary(&mut self, binary: &syn::ExprBinary) {
-        if is_assigning(&binary.op) {
-            if let Some(place) = Place::of(&binary.left).map(Place::finish) {
-                self.changes(place);
-            }
+        if is_assigning(&binary.op)
+            && let Some(place) = Place::of(&binary.left).map(Place::finish)
+        {
+            self.changes(place);
         }
         visit::visit_expr_binary(self, binary);
     }
 
     fn visit_expr_reference(&mut self, reference: &syn::ExprReference) {
-        if reference.mutability.is_some() {
-            if let Some(place) = Place::of(&reference.expr).map(Place::finish) {
-                self.changes(place);
-            }
+        if reference.mutability.is_some()
+            && let Some(place) = Place::of(&reference.expr).map(Place::finish)
+        {
+            self.changes(place);
         }
         self.read(&reference.expr);
     }

@@ -12,7 +12,7 @@ fn expanded(item: TokenStream) -> String {
 fn body(item: TokenStream) -> String {
     let text = expanded(item);
     let (_, after) = text.split_once("__jit_function").expect("a prologue");
-    let (_, after) = after.split_once(';').expect("the end of the prologue");
+    let (_, after) = after.split_once("& LABELLED }) ;").expect("the end of the prologue");
     after.trim().trim_end_matches('}').trim().to_owned()
 }
 
@@ -188,7 +188,7 @@ fn errors_are_reported_together_and_the_name_still_resolves() {
 #[test]
 fn the_path_of_the_crate_and_the_label_can_be_given() {
     let got = expand(quote!(label = "name", crate = my::jit), quote! { fn f(x: Float) { x + x; } }).to_string();
-    assert!(got.contains("my :: jit :: __private :: enter (\"name\")"), "{got}");
+    assert!(got.contains("my :: jit :: __private :: Labelled :: new (\"name\""), "{got}");
     assert!(got.contains("my :: jit :: __private :: operand (& x)"), "{got}");
 }
 

@@ -1,7 +1,7 @@
 //! LLVM IR → object file, with as few of LLVM's passes as the kernel profits from.
 //!
 //! Straight-line kernels come from a tracer that has already folded and shared what can be: they get no IR passes and the
-//! fast code generator, which within one block is as good as the optimising one. Kernels with loops get a short list of
+//! fast code generator, whose code is about a tenth slower, unless their launches are long. Kernels with loops get a short list of
 //! passes, mainly for moving out of loops what does not change in them, and the optimising code generator.
 //!
 //! A target machine belongs to the thread that made it, and is kept for its next kernels.
@@ -30,6 +30,9 @@ use crate::ir::{Inst, Kernel, Op, UnaryOp};
 
 /// Passes for kernels with loops.
 const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
+
+/// Instructions of straight-line kernels up to which better code is worth its compile time in long launches.
+const LONG_LAUNCH_LIMIT: usize = 1000;
 
 /// The object file of a kernel.
 pub(super) fn object_file(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<Box<[u8]>, Error> {
@@ -71,7 +74,9 @@ fn with_module<T>(
     }
     let packets = interleave::choose(kernel, target);
     let analysis = Analysis::new(kernel, packets * target.lanes);
-    let optimise = has_branches(kernel, &analysis);
+    // Arrays that exceed the cache make a launch long enough for better code to pay.
+    let is_long_launch = options.streaming_stores && kernel.op_count() <= LONG_LAUNCH_LIMIT;
+    let optimise = has_branches(kernel, &analysis) || is_long_launch;
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
     with_machine(target, level, |machine| {
         let diagnostics = RefCell::new(Vec::new());

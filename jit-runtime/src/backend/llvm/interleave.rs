@@ -90,17 +90,28 @@ impl Estimate<'_> {
         for &region in regions {
             self.kernel.region(region).yields.iter().for_each(|value| last_use[value.index()] = Some(end));
         }
-        let defined: Vec<Value> = insts.iter().flat_map(|inst| inst.values()).collect();
         let params = regions.iter().flat_map(|&region| &self.kernel.region(region).params);
         params.for_each(|param| last_use[param.index()] = Some(end));
-        self.sweep(&insts, &defined, &last_use, active_masks);
+        let mut is_inner = vec![false; self.kernel.types.len()];
+        insts.iter().for_each(|inst| self.mark_defined(inst, &mut is_inner));
+        self.sweep(&insts, &is_inner, &last_use, active_masks);
     }
 
-    fn sweep(&mut self, insts: &[&Inst], defined: &[Value], last_use: &[Option<usize>], active_masks: usize) {
+    /// Marks what an instruction and its nested regions define.
+    fn mark_defined(&self, inst: &Inst, is_inner: &mut [bool]) {
+        inst.values().for_each(|value| is_inner[value.index()] = true);
+        for region in regions_of(&inst.op).into_iter().flatten() {
+            let region = self.kernel.region(region);
+            region.params.iter().for_each(|param| is_inner[param.index()] = true);
+            region.insts.iter().for_each(|inst| self.mark_defined(inst, is_inner));
+        }
+    }
+
+    fn sweep(&mut self, insts: &[&Inst], is_inner: &[bool], last_use: &[Option<usize>], active_masks: usize) {
         // What is used but not defined inside is alive throughout.
         let (mut vectors, mut masks) = (0, active_masks);
         for value in (0..last_use.len() as u32).map(Value) {
-            if last_use[value.index()].is_some() && !defined.contains(&value) {
+            if last_use[value.index()].is_some() && !is_inner[value.index()] {
                 let (v, m) = self.weight(value);
                 (vectors, masks) = (vectors + v, masks + m);
             }

@@ -5,7 +5,8 @@
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 
-use super::{Codegen, Frame, Packets, PendingStore, READABLE_PADDING, is_only_written};
+use super::frame::{Frame, READABLE_PADDING, is_only_written};
+use super::{Codegen, Packets, PendingStore};
 use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Conversion, Raw, RawType};
 use crate::backend::llvm::hints::Hint;

@@ -75,10 +75,10 @@ fn search() -> Result<Library, String> {
 /// Loads one file and points the trampolines at it, if it is the right version.
 #[cfg(not(feature = "llvm-static"))]
 fn open(path: &Path) -> Result<Library, String> {
-    use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
+    use libloading::os::unix::{Library as Handle, RTLD_LAZY, RTLD_LOCAL};
     // SAFETY: loading runs the initialisers of a libLLVM, which have no preconditions.
     let handle =
-        unsafe { Handle::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| short(&error.to_string()))?;
+        unsafe { Handle::open(Some(path), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| short(&error.to_string()))?;
     type GetVersion = unsafe extern "C" fn(*mut u32, *mut u32, *mut u32);
     let mut version = (0, 0, 0);
     // SAFETY: the type is that of `LLVMGetVersion` in every version that has it.

@@ -6,15 +6,16 @@ use std::time::Instant;
 
 use jit_core::{Array, Float, eval, sync};
 
-/// Prints the median of a measurement, and the best, which a busy machine disturbs least.
-fn report(what: &str, [median, best]: [f64; 2], unit: &str) {
-    let _ = writeln!(std::io::stdout(), "{what:44} {median:9.2} {unit}, at best {best:9.2}");
-}
-
-fn repeat(repeats: usize, mut measure: impl FnMut() -> f64) -> [f64; 2] {
-    let mut values: Vec<f64> = (0..repeats).map(|_| measure()).collect();
+/// Repeats a measurement and prints the median, and the best, which a busy machine disturbs least. Words on the command line choose the
+/// measurements whose names contain one of them.
+fn report(what: &str, unit: &str, mut measure: impl FnMut() -> f64) {
+    let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--")).peekable();
+    if words.peek().is_some() && !words.any(|word| what.contains(&word)) {
+        return;
+    }
+    let mut values: Vec<f64> = (0..41).map(|_| measure()).collect();
     values.sort_by(f64::total_cmp);
-    [values[repeats / 2], values[0]]
+    let _ = writeln!(std::io::stdout(), "{what:44} {:9.2} {unit}, at best {:9.2}", values[values.len() / 2], values[0]);
 }
 
 const STEPS: usize = 100_000;
@@ -48,62 +49,40 @@ fn program(x: &Float) -> Float {
     r.into_iter().reduce(|sum, next| sum + next).unwrap_or_default()
 }
 
+const CALLS: usize = 200;
+
+/// Microseconds that one of many calls takes.
+fn time_calls(mut call: impl FnMut()) -> f64 {
+    let begin = Instant::now();
+    (0..CALLS).for_each(|_| call());
+    let _ = sync();
+    begin.elapsed().as_nanos() as f64 / CALLS as f64 / 1000.0
+}
+
 fn main() {
     let x = Float::from(vec![1.0; 1024]);
-    report("record a = a + x", repeat(41, || chain(&x).1), "ns/op");
-    let free = repeat(41, || {
+    report("record a = a + x", "ns/op", || chain(&x).1);
+    report("free that graph", "ns/op", || {
         let (a, _) = chain(&x);
         let begin = Instant::now();
         drop(black_box(a));
         begin.elapsed().as_nanos() as f64 / STEPS as f64
     });
-    report("free that graph", free, "ns/op");
-    let hit = repeat(41, || {
-        let kept = &x + &x;
+    report("record what is there already, drop", "ns/op", || {
+        let _kept = &x + &x;
         let begin = Instant::now();
-        for _ in 0..STEPS {
-            black_box(&x + &x);
-        }
-        let time = begin.elapsed().as_nanos() as f64 / STEPS as f64;
-        drop(kept);
-        time
+        (0..STEPS).for_each(|_| drop(black_box(&x + &x)));
+        begin.elapsed().as_nanos() as f64 / STEPS as f64
     });
-    report("record what is there already, drop", hit, "ns/op");
-
-    const CALLS: usize = 200;
-    let trace = repeat(41, || {
-        let begin = Instant::now();
-        (0..CALLS).for_each(|_| drop(black_box(program(&x))));
-        begin.elapsed().as_nanos() as f64 / CALLS as f64 / 1000.0
-    });
-    report("trace and drop 50 operations", trace, "us");
-    let both = repeat(41, || {
-        let begin = Instant::now();
-        for _ in 0..CALLS {
-            let y = program(&x);
-            if eval(&y).is_ok() {
-                let _ = black_box(sync());
-            }
-        }
-        begin.elapsed().as_nanos() as f64 / CALLS as f64 / 1000.0
-    });
-    report("trace, schedule, launch, wait: width 1024", both, "us");
-    let asynchronous = repeat(41, || {
-        let begin = Instant::now();
-        for _ in 0..CALLS {
+    report("trace and drop 50 operations", "us", || time_calls(|| drop(black_box(program(&x)))));
+    report("trace, schedule, launch, wait: width 1024", "us", || {
+        time_calls(|| {
             let _ = eval(&program(&x));
-        }
-        let _ = sync();
-        begin.elapsed().as_nanos() as f64 / CALLS as f64 / 1000.0
+            let _ = sync();
+        })
     });
-    report("the same, waiting once for 200", asynchronous, "us");
-    let small = Array::<f32>::from([1.0; 4]);
-    let launch = repeat(41, || {
-        let begin = Instant::now();
-        for _ in 0..CALLS {
-            let _ = eval(&(&small + 1.0));
-        }
-        begin.elapsed().as_nanos() as f64 / CALLS as f64 / 1000.0
-    });
-    report("x + 1 at width 4", launch, "us");
+    report("the same, waiting once", "us", || time_calls(|| drop(eval(&program(&x)))));
+    let narrow = Array::<f32>::from([1.0; 4]);
+    report("the same, of width 4", "us", || time_calls(|| drop(eval(&program(&narrow)))));
+    report("x + 1 of width 4", "us", || time_calls(|| drop(eval(&(&narrow + 1.0)))));
 }

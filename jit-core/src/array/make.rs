@@ -1,9 +1,12 @@
 //! Making arrays.
 
+use std::panic::Location;
+
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 
 use super::{Array, Element, FloatElement, Number, Operand, Size};
+use crate::schedule;
 use crate::trace::{Op, misuse, record};
 
 impl<T: Element> From<T> for Array<T> {
@@ -96,14 +99,22 @@ impl<T: Element> Array<T> {
         Array::from_var(record::scalar(T::TYPE, value.to_bits(), 1))
     }
 
-    /// The same values, never part of the code: constants are made values that kernels are given when they run. Evaluates nothing.
+    /// The same values, never part of the code: a constant becomes a value that kernels are given when they run, and an
+    /// expression is evaluated, so that what is computed from it depends on its result alone.
+    ///
+    /// # Panics
+    ///
+    /// When the evaluation fails: see [`Array::to_vec`].
     #[must_use]
     #[track_caller]
     pub fn make_opaque(&self) -> Self {
-        match self.var.literal() {
-            Some(bits) => Array::from_var(record::scalar(T::TYPE, bits, self.len())),
-            None => self.clone(),
+        if let Some(bits) = self.var.literal() {
+            return Array::from_var(record::scalar(T::TYPE, bits, self.len()));
         }
+        if let Err(error) = schedule::evaluate(&[&self.var], Location::caller()) {
+            misuse::panic_with(error);
+        }
+        self.clone()
     }
 
     /// A type and a width, to trace and compile with. It has no value: reading what depends on it is an error.

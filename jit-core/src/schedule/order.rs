@@ -141,8 +141,9 @@ impl<'e> Walk<'e> {
                 Child::Node(child) => self.visit(child),
                 Child::None => NONE,
                 Child::End => {
-                    let operands = frame_operands(self.stack.pop());
-                    self.finish(var, operands)
+                    let number = self.finish(var);
+                    self.stack.pop();
+                    number
                 }
             };
         }
@@ -222,19 +223,23 @@ impl<'e> Walk<'e> {
     }
 
     /// Makes the entry of a node whose operands have theirs.
-    fn finish(&mut self, var: &'e Var, operands: [u32; 3]) -> u32 {
+    fn finish(&mut self, var: &'e Var) -> u32 {
         match var.op() {
             Op::Loop | Op::Branch => self.finish_control(var),
             Op::Param => self.finish_param(var),
-            op => self.finish_plain(var, op, operands),
+            op => self.finish_plain(var, op),
         }
     }
 
+    /// Reads the operands one by one from where they were written one by one: to copy all of them at once, just after that, would
+    /// stall the processor.
     #[inline]
-    fn finish_plain(&mut self, var: &'e Var, op: Op, operands: [u32; 3]) -> u32 {
+    fn finish_plain(&mut self, var: &'e Var, op: Op) -> u32 {
+        let frame = self.stack.last().expect("a node that is finished is on the stack");
         let mut stage = 0;
         let mut region = if var.is_pinned() { var.region() } else { RegionId::NONE };
-        for (slot, number) in operands.into_iter().enumerate().take(op.slots()) {
+        for slot in 0..op.slots() {
+            let number = frame.operands[slot];
             if number == NONE {
                 continue;
             }
@@ -245,8 +250,13 @@ impl<'e> Walk<'e> {
             stage = stage.max(entry.stage + u32::from(is_later));
             region = region.max(entry.region);
         }
-        let number = self.push(var, false, operands, stage, region, NONE);
-        self.graph.entries[number as usize].is_root = matches!(op, Op::Reduce(_));
+        let number = self.push(var, false, [NONE; 3], stage, region, NONE);
+        let frame = self.stack.last().expect("a node that is finished is on the stack");
+        let entry = &mut self.graph.entries[number as usize];
+        for slot in 0..op.slots() {
+            entry.operands[slot] = frame.operands[slot];
+        }
+        entry.is_root = matches!(op, Op::Reduce(_));
         number
     }
 
@@ -327,10 +337,6 @@ impl<'e> Walk<'e> {
         self.graph.entries.push(Entry { var, op, operands, stage, control, region, is_evaluated, is_root: false });
         number
     }
-}
-
-fn frame_operands(frame: Option<Frame<'_>>) -> [u32; 3] {
-    frame.map_or([NONE; 3], |frame| frame.operands)
 }
 
 enum Child<'e> {

@@ -65,7 +65,8 @@ impl Draft<'_> {
             && var.width() == self.width as usize
             && var.region() == self.region
             && self.has_operands_of(var)
-            && (!self.op.holds_bits() || var.word() == self.word)
+            // A node that has got its elements is no expression any more: a program that is traced again is scheduled as before.
+            && (if self.op.holds_bits() { var.word() == self.word } else { !var.has_data() })
     }
 
     /// Operands of a commutative operation are equal in either order. The node keeps the order of its first recording: an

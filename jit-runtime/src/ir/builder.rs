@@ -60,6 +60,7 @@ impl Builder {
         self.param(Param::Scalar { ty })
     }
 
+    #[inline]
     fn param(&mut self, param: Param) -> ParamId {
         self.kernel.params.push(param);
         ParamId(self.kernel.params.len() as u32 - 1)
@@ -80,6 +81,7 @@ impl Builder {
         self.kernel.regions[region.index()].yields = yields;
     }
 
+    #[inline]
     fn value(&mut self, ty: Type) -> Value {
         self.kernel.types.push(ty);
         Value(self.kernel.types.len() as u32 - 1)
@@ -97,12 +99,14 @@ impl Builder {
         (first.0..self.kernel.types.len() as u32).map(Value).collect()
     }
 
+    #[inline]
     fn push(&mut self, inst: Inst) {
         let region = *self.open.last().expect("the top region is always open");
         self.kernel.regions[region.index()].insts.push(inst);
     }
 
     /// Appends an operation with one result of the given type.
+    #[inline]
     pub fn append_one(&mut self, op: Op, ty: Type) -> Value {
         let first = self.value(ty);
         self.push(Inst { op, first, results: 1 });
@@ -114,69 +118,82 @@ impl Builder {
     }
 
     /// A constant, from the low bits of a carrier.
+    #[inline]
     pub fn constant(&mut self, ty: Type, bits: u64) -> Value {
         self.append_one(Op::Const(ty, bits & ty.bit_mask()), ty)
     }
 
     /// The lane's index.
+    #[inline]
     pub fn lane_index(&mut self) -> Value {
         self.append_one(Op::LaneIndex, Type::U32)
     }
 
     /// The value of a scalar parameter.
+    #[inline]
     pub fn scalar(&mut self, param: ParamId) -> Value {
         let ty = self.kernel.param(param).ty();
         self.append_one(Op::Scalar(param), ty)
     }
 
     /// An operation on one value.
+    #[inline]
     pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
         self.append_one(Op::Unary(op, a), self.kernel.ty(a))
     }
 
     /// An operation on two values of one type.
+    #[inline]
     pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
         self.append_one(Op::Binary(op, a, b), self.kernel.ty(a))
     }
 
     /// `a * b + c`.
+    #[inline]
     pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
         self.append_one(Op::Fma(a, b, c), self.kernel.ty(a))
     }
 
     /// A comparison.
+    #[inline]
     pub fn compare(&mut self, op: CompareOp, a: Value, b: Value) -> Value {
         self.append_one(Op::Compare(op, a, b), Type::Bool)
     }
 
     /// `a` where the mask is true, else `b`.
+    #[inline]
     pub fn select(&mut self, mask: Value, a: Value, b: Value) -> Value {
         self.append_one(Op::Select(mask, a, b), self.kernel.ty(a))
     }
 
     /// Conversion by value.
+    #[inline]
     pub fn cast(&mut self, ty: Type, a: Value) -> Value {
         self.append_one(Op::Cast(ty, a), ty)
     }
 
     /// The same bits as another type.
+    #[inline]
     pub fn bitcast(&mut self, ty: Type, a: Value) -> Value {
         self.append_one(Op::Bitcast(ty, a), ty)
     }
 
     /// The element at the lane's index.
+    #[inline]
     pub fn load(&mut self, buffer: ParamId) -> Value {
         let ty = self.kernel.param(buffer).ty();
         self.append_one(Op::Load(buffer), ty)
     }
 
     /// The element at an index.
+    #[inline]
     pub fn gather(&mut self, buffer: ParamId, index: Value, mask: Option<Value>) -> Value {
         let ty = self.kernel.param(buffer).ty();
         self.append_one(Op::Gather { buffer, index, mask }, ty)
     }
 
     /// Writes the element at the lane's index.
+    #[inline]
     pub fn store(&mut self, buffer: ParamId, value: Value) {
         self.append_none(Op::Store { buffer, value });
     }

@@ -37,37 +37,3 @@ fn every_module_that_the_design_names_is_there() {
         assert!(root.join(path).exists(), "{path} is named in docs/design.md but is not there");
     }
 }
-
-/// The crates of this workspace that a manifest lists in a table, such as `dependencies`.
-fn siblings_in(manifest: &str, table: &str) -> BTreeSet<String> {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest).join("Cargo.toml");
-    let text = std::fs::read_to_string(&path).expect("each crate has a manifest");
-    let header = format!("[{table}]");
-    let lines = text.lines().skip_while(|line| line.trim() != header).skip(1).take_while(|line| !line.starts_with('['));
-    let name = |line: &str| line.split(['=', '.', ' ']).next().unwrap_or_default().to_owned();
-    lines.map(name).filter(|name| name == "jit" || name.starts_with("jit-")).collect()
-}
-
-#[test]
-fn no_crate_depends_upwards() {
-    let floors: [(&str, &[&str]); 4] = [
-        ("jit-runtime", &[]),
-        ("jit-macros", &[]),
-        ("jit-core", &["jit-runtime"]),
-        (".", &["jit-core", "jit-macros", "jit-runtime"]),
-    ];
-    for (manifest, below) in floors {
-        for table in ["dependencies", "build-dependencies"] {
-            let upwards: Vec<String> =
-                siblings_in(manifest, table).into_iter().filter(|name| !below.contains(&name.as_str())).collect();
-            assert!(upwards.is_empty(), "{manifest} depends on {upwards:?}, which is not below it");
-        }
-    }
-    assert!(siblings_in("jit-core", "dependencies").contains("jit-runtime"), "manifests are read");
-    for crate_of_the_machine in ["jit-runtime", "jit-macros"] {
-        assert!(
-            siblings_in(crate_of_the_machine, "dev-dependencies").is_empty(),
-            "{crate_of_the_machine} stands alone"
-        );
-    }
-}

@@ -15,9 +15,30 @@ use proc_macro::TokenStream;
 /// A condition that is a `bool` is decided while tracing, by Rust itself. A condition that is a mask is recorded: both
 /// arms of an `if`, or the body of a `while` once, and the variables that change there become its state.
 ///
-/// Options: `#[jit(label = "name")]` names the function's kernels, `#[jit(crate = path)]` says where the `jit` crate is.
+/// # What is rewritten
+///
+/// | Rust | becomes |
+/// |---|---|
+/// | operators on variables, fields and elements | the same, on clones: `x * x + y` moves nothing |
+/// | comparisons | a `bool` or a mask, by the types |
+/// | `&&`, `\|\|` | short circuits; on masks the right side counts, and reads memory, only on lanes where it is needed |
+/// | `if`, `else if`, `else`, with or without a value | Rust's, or recorded |
+/// | `let x; if c { x = a; } else { x = b; }` | the same, merged |
+/// | `if c { return a; }` at the level of the function | the rest of the function is the other arm |
+/// | `while` | Rust's, or recorded |
+/// | `for`, `loop`, `match`, `if let`, `let else`, `?`, `return`, `break`, `continue` | Rust's |
+/// | closures; the arguments of `println!`, `assert!`, `vec!` and their like | rewritten inside |
+/// | functions inside of the function, types, constants, other macros | left alone |
+///
+/// What a recorded `if` or `while` changes must be `Traverse`: arrays, and tuples, lists and structures of them. It is found
+/// by what is assigned, borrowed by `&mut`, or the receiver of a method and declared `mut`. A number of the host that changes
+/// there is an error that names it. `return`, `?`, `break` and `continue` out of a recorded `if` or `while` do not compile.
+///
+/// # Options
+///
+/// `#[jit(label = "name")]` names the function's kernels, `#[jit(crate = path)]` says where the `jit` crate is.
 /// On a parameter, `#[constexpr]` says that it is a host value which the trace is made for. On a statement, `#[host]`
-/// leaves an `if` or `while` to Rust and `#[label("name")]` names what is traced in it.
+/// leaves conditions and comparisons to Rust and `#[label("name")]` names what is traced in it.
 ///
 /// On an `impl` block the attribute applies to each method.
 #[proc_macro_attribute]

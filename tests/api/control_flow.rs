@@ -278,6 +278,28 @@ fn arguments_by_mutable_reference_are_state() {
 }
 
 #[jit]
+fn raise(lists: &mut [Float], pair: &mut (Float, Float), mask: Mask) {
+    if mask {
+        lists[1] += 1.0;
+        pair.0 = lists[0] * 2.0;
+    } else {
+        let (first, second) = (&mut pair.0, &mut pair.1);
+        *second = *first - 1.0;
+    }
+}
+
+#[test]
+fn elements_and_fields_behind_references_are_state() {
+    on_each_device(|| {
+        let mut lists = [floats(&[1.0, 2.0]), floats(&[3.0, 4.0])];
+        let mut pair = (floats(&[5.0, 6.0]), floats(&[7.0, 8.0]));
+        raise(&mut lists, &mut pair, Mask::from([true, false]));
+        let got = [&lists[0], &lists[1], &pair.0, &pair.1].map(|array| array.to_vec().unwrap());
+        assert_eq!(got, [[1.0, 2.0], [4.0, 4.0], [2.0, 6.0], [7.0, 5.0]]);
+    });
+}
+
+#[jit]
 fn power(x: &Float, #[constexpr] n: u32) -> Float {
     let mut product = Float::from(1.0);
     for _ in 0..n {

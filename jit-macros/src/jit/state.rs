@@ -85,10 +85,13 @@ impl Finder<'_> {
     }
 
     /// A place that surely changes.
-    fn changes(&mut self, place: Place) {
-        if self.outer(&place).is_some() {
-            self.found.push(place);
+    fn changes(&mut self, mut place: Place) {
+        let Some(binding) = self.outer(&place) else { return };
+        // What is changed through a reference that cannot change itself is what it refers to: `xs[0] = x`.
+        if binding.by_mut_ref && !binding.mutable && place.steps.is_empty() {
+            place.steps.push(super::place::Step::Deref);
         }
+        self.found.push(place);
     }
 
     /// A place that changes if its declaration lets it.

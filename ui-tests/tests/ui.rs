@@ -3,6 +3,8 @@
 //! A case stands in `tests/<topic>/fail/` or `tests/<topic>/pass/`. A failing one says in its first line which message is
 //! wanted; the `.stderr` beside it holds all that the pinned compiler says, and is written anew by `TRYBUILD=overwrite`.
 
+#![allow(clippy::panic, reason = "a test that fails panics, in its helpers, too")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

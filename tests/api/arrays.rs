@@ -92,10 +92,10 @@ fn bits_can_be_counted_and_moved() {
         assert_eq!(x.leading_zeros().to_vec().unwrap(), values.map(u32::leading_zeros));
         assert_eq!(x.trailing_zeros().to_vec().unwrap(), values.map(u32::trailing_zeros));
         assert_eq!(x.reverse_bits().to_vec().unwrap(), values.map(u32::reverse_bits));
-        assert_eq!(x.rotate_right(&UInt::opaque(5)).to_vec().unwrap(), values.map(|v| v.rotate_right(5)));
-        assert_eq!(x.rotate_left(&UInt::opaque(0)).to_vec().unwrap(), values);
+        assert_eq!(x.rotate_right(UInt::opaque(5)).to_vec().unwrap(), values.map(|v| v.rotate_right(5)));
+        assert_eq!(x.rotate_left(UInt::opaque(0)).to_vec().unwrap(), values);
         let product = |v: u32| ((u64::from(v) * 0xdead_beef) >> 32) as u32;
-        assert_eq!(x.mul_hi(&UInt::opaque(0xdead_beef)).to_vec().unwrap(), values.map(product));
+        assert_eq!(x.mul_hi(UInt::opaque(0xdead_beef)).to_vec().unwrap(), values.map(product));
     });
 }
 

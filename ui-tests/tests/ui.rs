@@ -26,8 +26,7 @@ fn failing() -> Vec<(PathBuf, String, String)> {
     sources
         .map(|path| {
             let source = fs::read_to_string(&path).expect("a case");
-            let stderr = fs::read_to_string(path.with_extension("stderr"))
-                .unwrap_or_else(|_| panic!("{} has no .stderr", path.display()));
+            let stderr = fs::read_to_string(path.with_extension("stderr")).expect("each case has its .stderr");
             (path, source, stderr)
         })
         .collect()

@@ -19,6 +19,9 @@ thread_local! {
 static LABELLED: RwLock<hashbrown::HashMap<&'static str, Vec<&'static Labelled>, FxBuildHasher>> =
     RwLock::new(hashbrown::HashMap::with_hasher(FxBuildHasher));
 
+/// Whether anything has a label: most kernels of programs that use none are launched without a look at the table.
+static HAS_LABELS: AtomicBool = AtomicBool::new(false);
+
 /// A piece of a program with a label: a function or a statement.
 #[derive(Debug)]
 pub struct Labelled {
@@ -47,6 +50,7 @@ impl Labelled {
     fn register_first(&'static self) {
         if !self.is_registered.swap(true, Ordering::Relaxed) {
             LABELLED.write().entry(self.file).or_default().push(self);
+            HAS_LABELS.store(true, Ordering::Relaxed);
         }
     }
 
@@ -62,6 +66,9 @@ impl Labelled {
 /// The label of the smallest piece of the program that covers a place, among those that were traced.
 #[must_use]
 pub fn label_at(site: &Location<'_>) -> Option<&'static str> {
+    if !HAS_LABELS.load(Ordering::Relaxed) {
+        return None;
+    }
     let labelled = LABELLED.read();
     let here = labelled.get(site.file())?.iter().filter(|piece| piece.covers(site.line()));
     here.min_by_key(|piece| piece.lines()).map(|piece| piece.label)

@@ -101,15 +101,18 @@ fn plan(wanted: &[&Var]) -> Result<Plan, Error> {
 }
 
 /// How many of a kernel's operations are asked for their function, before it stays without a name.
-const LABEL_SEARCH: usize = 32;
+const LABEL_SEARCH: usize = 16;
 
 /// The name of the function that recorded what a kernel computes: of its results, or else of the last operations before them.
 fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
     let operations = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
     let mut sites = operations.map(|&number| graph.entries[number as usize].var.site());
-    let mut last = None;
+    let mut last = std::ptr::null();
     sites
-        .find_map(|site| if last.replace(site) == Some(site) { None } else { control::label_at(site) })
+        .find_map(|site| {
+            let is_new = !std::ptr::eq(std::mem::replace(&mut last, site), site);
+            if is_new { control::label_at(site) } else { None }
+        })
         .or_else(control::current_label)
         .unwrap_or("trace")
 }

@@ -129,53 +129,84 @@ pub(super) fn only_inside(var: &Var) -> Error {
 impl<'e> Walk<'e> {
     /// Visits what is behind a node; gives its entry.
     fn run(&mut self, var: &'e Var) -> u32 {
-        let mut number = self.visit(var);
-        while let Some(frame) = self.stack.last_mut() {
-            // What was visited last, on its way to the node that it is an operand of.
-            if number != NONE && (1..=3).contains(&frame.next_child) {
-                frame.operands[frame.next_child as usize - 1] = number;
-            }
-            let (var, child) = (frame.var, frame.next_child);
-            frame.next_child += 1;
-            number = match self.child(var, child) {
-                Child::Node(child) => self.visit(child),
-                Child::None => NONE,
-                Child::End => {
-                    let number = self.finish(var);
-                    self.stack.pop();
-                    number
-                }
-            };
+        if let Some(number) = self.known(var) {
+            return number;
         }
-        number
+        self.push_frame(var);
+        while let Some(frame) = self.stack.last() {
+            let var = frame.var;
+            let missing = match var.op() {
+                Op::Loop | Op::Branch | Op::Param => self.missing_child(var),
+                op => self.missing_operand(var, op),
+            };
+            match missing {
+                Some(child) => self.push_frame(child),
+                None => {
+                    self.finish(var);
+                    self.stack.pop();
+                }
+            }
+        }
+        self.number(var)
+    }
+
+    fn push_frame(&mut self, var: &'e Var) {
+        self.stack.push(Frame { var, next_child: 0, operands: [NONE; 3] });
     }
 
     fn number(&self, var: &Var) -> u32 {
         self.numbers.get(var.address()).unwrap_or(NONE)
     }
 
-    /// Gives the entry of a node that was visited before, or of a leaf; any other node is put on the stack.
+    /// The entry of a node that was finished before, or of a leaf.
     #[inline]
-    fn visit(&mut self, var: &'e Var) -> u32 {
+    fn known(&mut self, var: &'e Var) -> Option<u32> {
         if let Some(number) = self.numbers.get(var.address()) {
-            return number;
+            return Some(number);
         }
-        let op = var.op();
-        if var.is_evaluated() {
-            self.push(var, true, [NONE; 3], 0, RegionId::NONE, NONE)
-        } else if op == Op::LaneIndex {
-            self.push(var, false, [NONE; 3], 0, RegionId::NONE, NONE)
-        } else if matches!(op, Op::Placeholder | Op::Data) {
+        let is_evaluated = var.is_evaluated();
+        let is_leaf = is_evaluated || matches!(var.op(), Op::LaneIndex | Op::Placeholder | Op::Data);
+        if !is_leaf {
+            return None;
+        }
+        if !is_evaluated && var.op() != Op::LaneIndex {
             self.placeholder.get_or_insert(var);
-            self.push(var, false, [NONE; 3], 0, RegionId::NONE, NONE)
-        } else {
-            self.stack.push(Frame { var, next_child: 0, operands: [NONE; 3] });
-            NONE
+        }
+        Some(self.push(var, is_evaluated, [NONE; 3], 0, RegionId::NONE, NONE))
+    }
+
+    /// The next operand that has no entry yet, of the node on top of the stack.
+    #[inline]
+    fn missing_operand(&mut self, var: &'e Var, op: Op) -> Option<&'e Var> {
+        let top = self.stack.len() - 1;
+        for slot in self.stack[top].next_child as usize..op.slots() {
+            let Some(operand) = self.edges.operand(var, slot) else { continue };
+            match self.known(operand) {
+                Some(number) => self.stack[top].operands[slot] = number,
+                None => {
+                    self.stack[top].next_child = slot as u32;
+                    return Some(operand);
+                }
+            }
+        }
+        None
+    }
+
+    /// The next part that has no entry yet, of the loop, branch or parameter on top of the stack.
+    fn missing_child(&mut self, var: &'e Var) -> Option<&'e Var> {
+        loop {
+            let frame = self.stack.last_mut()?;
+            let index = frame.next_child;
+            frame.next_child += 1;
+            match self.child(var, index) {
+                Child::Node(child) if self.known(child).is_none() => return Some(child),
+                Child::Node(_) | Child::None => {}
+                Child::End => return None,
+            }
         }
     }
 
-    /// The operands of a node, one after another.
-    #[inline]
+    /// The parts of a loop, branch or parameter, one after another.
     fn child(&self, var: &'e Var, index: u32) -> Child<'e> {
         match var.op() {
             Op::Loop | Op::Branch => self.child_of_control(var, index),
@@ -183,9 +214,6 @@ impl<'e> Walk<'e> {
                 (0, Some(init)) => Child::Node(init),
                 _ => Child::End,
             },
-            op if (index as usize) < op.slots() => {
-                self.edges.operand(var, index as usize).map_or(Child::None, Child::Node)
-            }
             _ => Child::End,
         }
     }

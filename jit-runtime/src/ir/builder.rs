@@ -99,14 +99,14 @@ impl Builder {
         (first.0..self.kernel.types.len() as u32).map(Value).collect()
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, inst: Inst) {
         let region = *self.open.last().expect("the top region is always open");
         self.kernel.regions[region.index()].insts.push(inst);
     }
 
     /// Appends an operation with one result of the given type.
-    #[inline]
+    #[inline(always)]
     pub fn append_one(&mut self, op: Op, ty: Type) -> Value {
         let first = self.value(ty);
         self.push(Inst { op, first, results: 1 });

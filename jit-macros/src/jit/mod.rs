@@ -76,6 +76,9 @@ fn rewrite_function(
         sink.push(errors);
         *body = refused_body(signature, original);
         attributes.push(syn::parse_quote!(#[allow(unused_variables, unused_mut, clippy::needless_pass_by_value)]));
+    } else {
+        // A traced `if` without a value still goes through the variable that its value would have.
+        attributes.push(syn::parse_quote!(#[allow(clippy::let_unit_value)]));
     }
 }
 

@@ -2,13 +2,13 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | find and load libLLVM | [`discover`], [`library`], [`symbols`] |
-//! | what the processor can do | [`target`] |
-//! | which values are uniform or consecutive | [`analysis`], [`hints`] |
-//! | how many packets a body works on | [`interleave`] |
-//! | kernel IR → LLVM IR | [`codegen`], by [`emit`] |
-//! | LLVM IR → object file | [`compiler`] |
-//! | object file → memory | [`object`], [`relocate`] |
+//! | find and load libLLVM | `discover`, `library`, `symbols` |
+//! | what the processor can do | `target` |
+//! | which values are uniform or consecutive | `analysis`, `hints` |
+//! | how many packets a body works on | `interleave` |
+//! | kernel IR → LLVM IR | `codegen`, by `emit` |
+//! | LLVM IR → object file | `compiler` |
+//! | object file → memory | `object`, `relocate` |
 //!
 //! Lanes are computed in packets, as many as a vector register holds of 32 bits each. An object file depends on the
 //! kernel, the [`CodeOptions`] and [`target_identity`] alone, and can be loaded without LLVM.

@@ -15,7 +15,7 @@ mod progress;
 #[path = "photo/tests.rs"]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -95,6 +95,7 @@ where
 /// Reads the picture, filters it twice, and writes the result beside the original.
 fn run(options: &Options) -> Result<(), String> {
     let mut original = picture::read(&options.picture)?;
+    make_folder(&options.out)?;
     println!("{}: {} × {} pixels", options.picture.display(), original.width(), original.height());
     describe_device();
     if options.noise {
@@ -182,10 +183,14 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Writes both pictures into the folder, which is made if it isn't there.
+/// Makes the folder for the results if it isn't there, before the work is done.
+fn make_folder(folder: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
+}
+
+/// Writes both pictures into the folder.
 fn save(original: &RgbImage, filtered: &RgbImage, options: &Options) -> Result<(), String> {
     let folder = &options.out;
-    std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let (result, both) = (folder.join("photo.png"), folder.join("photo-side-by-side.png"));
     picture::write(filtered, &result)?;
     picture::write(&picture::side_by_side(original, filtered), &both)?;

@@ -33,3 +33,15 @@ fn debug_says_what_it_is_and_evaluates_nothing() {
         assert!(!x.is_evaluated());
     });
 }
+
+#[jit]
+fn lower_half(x: &Float) -> Float {
+    if x < 0.5 { x + 1.0 } else { x.clone() }
+}
+
+#[test]
+fn the_result_of_a_traced_if_was_made_in_the_users_file() {
+    let x = Float::linspace(0.0, 1.0, 5);
+    let text = format!("{:?}", lower_half(&x));
+    assert!(text.contains("printing.rs"), "{text}");
+}

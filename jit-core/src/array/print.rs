@@ -25,6 +25,10 @@ impl<T: Element> fmt::Display for Array<T> {
 impl<T: Element> Array<T> {
     /// All elements, or those at both ends.
     fn shown(&self) -> Result<(Vec<T>, Option<Vec<T>>), jit_runtime::Error> {
+        // Formatting does not tell who asked for it: the line that made the value is the best there is.
+        if self.var.known_bits().is_none() {
+            schedule::evaluate(&[&self.var], self.var.site())?;
+        }
         if self.len() <= LONGEST {
             return Ok((self.to_vec()?, None));
         }

@@ -88,7 +88,7 @@ impl BranchRecorder {
     }
 
     fn select(&self, [a, b]: &[Var; 2]) -> Var {
-        if passes_through(a, b) { a.clone() } else { record::select(&self.condition, a, b) }
+        if passes_through(a, b) { a.clone() } else { record::select_at(self.site, &self.condition, a, b) }
     }
 
     fn branch(&self, pairs: Vec<[Var; 2]>) -> Vec<Var> {

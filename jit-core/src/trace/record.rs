@@ -99,8 +99,13 @@ pub(crate) fn lane_index(width: usize) -> Var {
 #[inline]
 #[track_caller]
 fn node(op: Op, ty: Type, width: u32, operands: [Option<&Var>; 3]) -> Var {
+    node_at(Location::caller(), op, ty, width, operands)
+}
+
+#[inline]
+fn node_at(site: &'static Location<'static>, op: Op, ty: Type, width: u32, operands: [Option<&Var>; 3]) -> Var {
     let region = region::of_operands(operands);
-    Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site: Location::caller() }.number()
+    Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site }.number()
 }
 
 /// A value repeated to a width, which must be its own unless it has width 1.
@@ -184,12 +189,18 @@ pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var) -> Var {
 #[inline]
 #[track_caller]
 pub(crate) fn select(mask: &Var, a: &Var, b: &Var) -> Var {
+    select_at(Location::caller(), mask, a, b)
+}
+
+/// As [`select`], made by a line of the user's program that is no caller of ours.
+#[track_caller]
+pub(crate) fn select_at(site: &'static Location<'static>, mask: &Var, a: &Var, b: &Var) -> Var {
     debug_assert_eq!(a.ty(), b.ty());
     let operands = [Some(mask), Some(a), Some(b)];
     let width = common_width(operands);
     match fold::select(mask, a, b, width as usize) {
         Some(folded) => folded,
-        None => node(Op::Select, a.ty(), width, operands),
+        None => node_at(site, Op::Select, a.ty(), width, operands),
     }
 }
 

@@ -45,7 +45,8 @@
 //!
 //! [`Op::Reduce`] combines a value over all lanes. Lanes are cut into chunks of [`REDUCE_CHUNK`] lanes, and the
 //! partial results of the chunks are combined in ascending order, so that the result does not depend on the number of
-//! threads. Within a chunk the order is the backend's. Each chunk starts from the identity of the operation, which is
+//! threads. Within a chunk the order is the backend's, and sums and products of halves may be kept in `f32` until its end.
+//! Each chunk starts from the identity of the operation, which is
 //! +0 for sums of floats; a launch of width 0 gives it.
 //!
 //! # Control flow

@@ -1,6 +1,9 @@
 //! Random programs over arrays of every element type: the CPU against the interpreter, lane by lane, bit by bit; and against the values that
 //! they had before anything was folded.
 
+mod dice;
+
+use dice::Dice;
 use jit_core::trace::Var;
 use jit_core::{Array, Element, FloatElement, Integer, Mask, Number, UInt, eval};
 use jit_runtime::device::{Device, with_device};
@@ -9,16 +12,7 @@ use proptest::prelude::*;
 
 const WIDTH: usize = 37;
 
-/// A small generator, so that both devices trace the same program.
-#[derive(Clone)]
-struct Dice(u64);
-
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % sides
-    }
-
     /// Bits that make interesting values: small numbers, extremes, zeros of both signs, infinities, anything.
     fn bits(&mut self, ty: Type) -> u64 {
         let any = (self.roll(1 << 31) as u64) << 33 ^ (self.roll(1 << 31) as u64) << 11 ^ self.roll(1 << 31) as u64;

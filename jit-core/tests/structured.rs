@@ -1,7 +1,10 @@
 //! Random programs with traced loops and branches, nested in one another, against the same programs written with selections alone.
 
+mod dice;
+
 use std::panic::Location;
 
+use dice::Dice;
 use jit_core::trace::{BranchRecorder, LoopRecorder, Var};
 use jit_core::{Int, Mask, UInt, eval};
 use jit_runtime::device::{Device, with_device};
@@ -10,16 +13,6 @@ use proptest::prelude::*;
 const WIDTH: usize = 19;
 /// Iterations of a loop, at most.
 const TURNS: i32 = 3;
-
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % sides
-    }
-}
 
 /// How control flow is written down.
 #[derive(Clone, Copy, PartialEq)]

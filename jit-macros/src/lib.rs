@@ -32,9 +32,10 @@ use proc_macro::TokenStream;
 ///
 /// What a recorded `if` or `while` changes must be `Traverse`: arrays, and tuples, lists and structures of them. It is found
 /// by what is assigned, borrowed by `&mut`, or the receiver of a method and declared `mut`. A number of the host that changes
-/// there is an error that names it. A `&mut` reference that a call returned is seen if it is bound by `let mut`, or if the
-/// name of a method in the call ends in `_mut`; bound by a plain `let` and changed by nothing but its methods, it is *not*
-/// seen, and its change then holds for all lanes: write `let mut`, or assign through it. `return`, `?`, `break` and `continue` out of a recorded `if` or `while` do not compile.
+/// there is an error that names it. A `&mut` reference that a call returned is seen if the
+/// call was given a `&mut` argument, if the name of a method in it ends in `_mut`, or if it is bound by `let mut`. Otherwise, bound by a
+/// plain `let` and changed by nothing but its methods, it is *not* seen, and its change then holds for all lanes: write `let mut`.
+/// `return`, `?`, `break` and `continue` out of a recorded `if` or `while` do not compile.
 ///
 /// # Options
 ///

@@ -460,3 +460,35 @@ fn kernels_bear_the_name_of_their_function() {
 fn soft(x: &Float) -> Float {
     x / (x + 1.0)
 }
+
+trait Raise {
+    fn raise(&mut self);
+}
+
+impl Raise for Float {
+    fn raise(&mut self) {
+        *self += 10.0;
+    }
+}
+
+fn the_first<'a>(first: &'a mut Float, _second: &Float) -> &'a mut Float {
+    first
+}
+
+#[jit]
+fn raised_through_a_returned_reference(x: Float) -> Float {
+    let mut a = x.clone();
+    let r = the_first(&mut a, &x);
+    if x > 1.0 {
+        r.raise();
+    }
+    a
+}
+
+#[test]
+fn what_a_returned_reference_changes_in_a_traced_if_changes_on_its_lanes() {
+    on_each_device(|| {
+        let got = raised_through_a_returned_reference(Float::from([0.0, 1.0, 2.0])).to_vec().unwrap();
+        assert_eq!(got, [0.0, 1.0, 12.0]);
+    });
+}

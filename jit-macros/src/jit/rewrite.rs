@@ -7,7 +7,7 @@ use super::branch::{self, Want};
 use super::directives::{self, Directives};
 use super::operators;
 use super::place::Place;
-use super::scope::{Scopes, identifiers};
+use super::scope::{Scopes, identifiers, may_lend_mutably, plain_name};
 use super::state::{assignment_targets, is_assigning};
 use super::{logic, macros, repeat};
 use crate::options::JitOptions;
@@ -461,6 +461,13 @@ impl VisitMut for Rewriter<'_> {
             None => false,
         };
         let before = self.scopes.mark();
+        if let (Some(source), Some(name)) = (&source, plain_name(&mut local.pat))
+            && may_lend_mutably(source)
+        {
+            // The call may return a reference through which a method changes what it was given: as good as a `let mut`.
+            name.mutability = Some(syn::Token![mut](name.ident.span()));
+            local.attrs.push(syn::parse_quote!(#[allow(unused_mut)]));
+        }
         match &source {
             Some(source) => self.scopes.declare_lent(&local.pat, source, host),
             None => {

@@ -176,6 +176,29 @@ fn lends_mutably(expr: &Expr) -> bool {
     }
 }
 
+/// Whether an expression is a call that was given something by `&mut`, and so may return such a reference.
+pub(crate) fn may_lend_mutably(expr: &Expr) -> bool {
+    let is_given = |arguments: &syn::punctuated::Punctuated<Expr, syn::Token![,]>| {
+        arguments.iter().any(|argument| matches!(argument, Expr::Reference(given) if given.mutability.is_some()))
+    };
+    match expr {
+        Expr::Paren(inner) => may_lend_mutably(&inner.expr),
+        Expr::Try(inner) => may_lend_mutably(&inner.expr),
+        Expr::Call(call) => is_given(&call.args),
+        Expr::MethodCall(call) => is_given(&call.args) || may_lend_mutably(&call.receiver),
+        _ => false,
+    }
+}
+
+/// The variable of a pattern that is nothing but one, bound by value and not `mut`.
+pub(crate) fn plain_name(pattern: &mut Pat) -> Option<&mut syn::PatIdent> {
+    match pattern {
+        Pat::Ident(name) if name.by_ref.is_none() && name.mutability.is_none() && name.subpat.is_none() => Some(name),
+        Pat::Type(typed) => plain_name(&mut typed.pat),
+        _ => None,
+    }
+}
+
 /// Methods whose result is a host value, whatever they are called on.
 const HOST_RESULTS: [&str; 11] = [
     "len",

@@ -110,6 +110,15 @@ fn what_a_mutable_iterator_lends_is_state() {
 }
 
 #[test]
+fn what_a_call_was_given_by_mut_reference_may_change_through_its_result() {
+    let got = body(quote! {
+        fn f(m: Mask, mut a: Float) { let r = pick(&mut a); let n = count(&a); if m { r.bump(); n.bump(); } }
+    });
+    assert!(got.contains("save (\"r\" , & r)"), "{got}");
+    assert!(!got.contains("save (\"n\""), "{got}");
+}
+
+#[test]
 fn an_early_return_takes_the_rest_as_its_other_arm() {
     let got = body(quote! { fn f(x: Float) -> Float { if x < 0.0 { return -x; } let y = x * 2.0; y } });
     assert!(!got.contains("return"), "{got}");

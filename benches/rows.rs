@@ -11,6 +11,7 @@
 //! | `rows/measure.rs` | sampling, and how a row is printed |
 //! | `rows/program.rs` | the random straight-line programs of the latency rows |
 //! | `rows/throughput.rs` | rows `W…`: large arrays |
+//! | `rows/memory.rs` | rows `W…` that gather and scatter |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching |
 #![allow(clippy::print_stdout, reason = "the rows are what this program prints")]
 
@@ -20,6 +21,8 @@ mod inputs;
 mod latency;
 #[path = "rows/measure.rs"]
 mod measure;
+#[path = "rows/memory.rs"]
+mod memory;
 #[path = "rows/program.rs"]
 mod program;
 #[path = "rows/throughput.rs"]
@@ -39,6 +42,7 @@ const ROWS: &[Row] = &[
     ("W03", throughput::mandelbrot),
     ("W04", throughput::n_body),
     ("W06", throughput::monte_carlo_pi),
+    ("W08", memory::permutation),
     ("W09a", throughput::sum),
     ("W09b", throughput::max),
     ("L01", latency::tracing_rate),

@@ -1,15 +1,17 @@
 //! Rows `W…`: what large arrays cost. The functions are written as a user would write them.
 
+use jit::Element;
 use jit::prelude::*;
 
 use crate::inputs::{checksum, u01s};
 use crate::measure::{Bench, RowError};
 
-const LARGE: usize = 1 << 24;
+/// The number of elements of most rows.
+pub(crate) const LARGE: usize = 1 << 24;
 
 /// An input in memory.
-fn resident(values: Vec<f32>) -> Result<Float, RowError> {
-    let array = Float::from(values);
+pub(crate) fn resident<T: Element>(values: Vec<T>) -> Result<Array<T>, RowError> {
+    let array = Array::from(values);
     jit::eval(&array)?;
     jit::sync()?;
     Ok(array)

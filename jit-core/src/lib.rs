@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | trace | calls → nodes of the trace graph | [`mod@array`], [`trace`] |
 //! | schedule | graph and wanted values → kernels and what they are launched on | `schedule` |
-//! | look | at all arrays of a value, or of the program | [`traverse`], `whos` |
+//! | look | at all arrays of a value, or of the program | [`traverse`], [`trees`], `whos` |
 //!
 //! Kernels are compiled and run by [`jit_runtime`], beneath this crate.
 
@@ -13,6 +13,7 @@ pub mod control;
 mod schedule;
 pub mod trace;
 pub mod traverse;
+pub mod trees;
 mod whos;
 
 pub use array::{

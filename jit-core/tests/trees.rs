@@ -1,6 +1,8 @@
 //! Values made of arrays, and what can be seen of arrays without evaluating them.
 
-use jit_core::{Array, Float, Int, Mask, Traverse, UInt, Visitor, VisitorMut, eval, graphviz, leaves, schedule, whos};
+use jit_core::{
+    Array, Float, Int, Mask, Traverse, UInt, Visitor, VisitorMut, eval, graphviz, leaves, schedule, trees, whos,
+};
 use jit_runtime::ErrorKind;
 
 struct Light {
@@ -138,4 +140,56 @@ fn functions_agree_with_rust() {
     }
     let half = Array::<half::f16>::from([half::f16::from_f32(0.5)]);
     assert_eq!(half.tanh().item().unwrap(), half::f16::from_f32(0.5_f32.tanh()));
+}
+
+#[derive(Clone)]
+struct Ray {
+    origin: [Float; 2],
+    hit: Mask,
+    kind: &'static str,
+}
+
+impl Traverse for Ray {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.field("origin", &self.origin);
+        visitor.field("hit", &self.hit);
+        visitor.field("kind", &self.kind);
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        visitor.field("origin", &mut self.origin);
+        visitor.field("hit", &mut self.hit);
+        visitor.field("kind", &mut self.kind);
+    }
+}
+
+fn rays(values: [f32; 3]) -> Ray {
+    let origin = [Float::from(values), Float::from(values) * 10.0];
+    Ray { hit: origin[0].gt(1.5), origin, kind: "ray" }
+}
+
+#[test]
+fn a_struct_of_arrays_is_gathered_whole() {
+    let picked = trees::gather(&rays([1.0, 2.0, 3.0]), &UInt::from([2, 0]));
+    assert_eq!(picked.origin[0].to_vec().unwrap(), [3.0, 1.0]);
+    assert_eq!(picked.origin[1].to_vec().unwrap(), [30.0, 10.0]);
+    assert_eq!(picked.hit.to_vec().unwrap(), [true, false]);
+    assert_eq!(picked.kind, "ray");
+    let some = Mask::from([false, true]);
+    let (a, (b,)) = trees::gather_masked(&(Int::from([7, 8]), (UInt::from([1, 2]),)), &UInt::from([99, 1]), &some);
+    assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![0, 8], vec![0, 2]));
+}
+
+#[test]
+fn a_struct_of_arrays_is_selected_whole() {
+    let mask = Mask::from([true, false, true]);
+    let chosen = trees::select(&mask, &rays([1.0, 2.0, 3.0]), &rays([4.0, 5.0, 6.0]));
+    assert_eq!(chosen.origin[1].to_vec().unwrap(), [10.0, 50.0, 30.0]);
+    assert_eq!(chosen.hit.to_vec().unwrap(), [false, true, true]);
+}
+
+#[test]
+#[should_panic(expected = "two values of different shape cannot be selected from")]
+fn values_of_different_shape_cannot_be_selected_from() {
+    let _ = trees::select(&Mask::from(true), &vec![Float::from(1.0)], &vec![]);
 }

@@ -33,7 +33,9 @@ pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<
 
 /// Whether the indices of a kernel are to be checked, which only the interpreter does.
 fn is_checked(kernel: &Kernel) -> bool {
-    let has_index = |inst: &Inst| matches!(inst.op, Op::Gather { .. } | Op::Scatter { .. });
+    let has_index = |inst: &Inst| {
+        matches!(inst.op, Op::Gather { .. } | Op::Scatter { .. } | Op::Atomic { .. } | Op::CompareExchange { .. })
+    };
     config::is_debug_on() && kernel.regions.iter().flat_map(|region| &region.insts).any(has_index)
 }
 

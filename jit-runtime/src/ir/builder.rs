@@ -4,7 +4,7 @@
 //! checked by the verifier.
 
 use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, TOP, Value};
-use super::op::{BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use super::types::Type;
 
 /// Appends instructions to a kernel. A stack of open regions says where the next one goes.
@@ -208,6 +208,26 @@ impl Builder {
         mask: Option<Value>,
     ) {
         self.append_none(Op::Scatter { reduce, buffer, index, value, mask });
+    }
+
+    /// Combines into or replaces the element at an index; gives what was there.
+    pub fn atomic(&mut self, op: AtomicOp, buffer: ParamId, index: Value, value: Value, mask: Option<Value>) -> Value {
+        let ty = self.kernel.param(buffer).ty();
+        self.append_one(Op::Atomic { op, buffer, index, value, mask }, ty)
+    }
+
+    /// Replaces the element at an index if it is as expected; gives what was there, and whether it was.
+    pub fn compare_exchange(
+        &mut self,
+        buffer: ParamId,
+        index: Value,
+        expected: Value,
+        value: Value,
+        mask: Option<Value>,
+    ) -> (Value, Value) {
+        let types = [self.kernel.param(buffer).ty(), Type::Bool];
+        let results = self.append(Op::CompareExchange { buffer, index, expected, value, mask }, &types);
+        (results[0], results[1])
     }
 
     /// Combines over all lanes into element 0.

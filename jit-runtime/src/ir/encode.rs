@@ -5,14 +5,14 @@
 //! give an error, never a panic or a large allocation.
 
 use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, Value};
-use super::op::{BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use super::types::Type;
 use super::verify::{VerifyError, verify};
 
 const MAGIC: &[u8; 4] = b"JITK";
 
 /// Counts up whenever the form or the meaning of an operation changes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Why bytes are no kernel.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -118,6 +118,8 @@ mod tag {
     pub(super) const REDUCE: u8 = 14;
     pub(super) const LOOP: u8 = 15;
     pub(super) const IF: u8 = 16;
+    pub(super) const ATOMIC: u8 = 17;
+    pub(super) const COMPARE_EXCHANGE: u8 = 18;
 }
 
 struct Writer(Vec<u8>);
@@ -181,6 +183,18 @@ impl Writer {
             Op::Store { buffer, value } => self.tagged(&[tag::STORE], &[buffer.0, value.0]),
             Op::Scatter { reduce, buffer, index, value, mask } => {
                 self.tagged(&[tag::SCATTER, reduce.map_or(0, |op| op as u8 + 1)], &[buffer.0, index.0, value.0]);
+                self.option(mask.map(|mask| mask.0));
+            }
+            Op::Atomic { op, buffer, index, value, mask } => {
+                let number = match op {
+                    AtomicOp::Exchange => 0,
+                    AtomicOp::Reduce(op) => op as u8 + 1,
+                };
+                self.tagged(&[tag::ATOMIC, number], &[buffer.0, index.0, value.0]);
+                self.option(mask.map(|mask| mask.0));
+            }
+            Op::CompareExchange { buffer, index, expected, value, mask } => {
+                self.tagged(&[tag::COMPARE_EXCHANGE], &[buffer.0, index.0, expected.0, value.0]);
                 self.option(mask.map(|mask| mask.0));
             }
             Op::Reduce { op, buffer, value } => self.tagged(&[tag::REDUCE, op as u8], &[buffer.0, value.0]),
@@ -318,6 +332,20 @@ impl Reader<'_> {
             tag::GATHER => Op::Gather { buffer: self.param_id()?, index: self.value()?, mask: self.mask()? },
             tag::STORE => Op::Store { buffer: self.param_id()?, value: self.value()? },
             tag::SCATTER => self.scatter()?,
+            tag::ATOMIC => Op::Atomic {
+                op: self.in_table(&AtomicOp::ALL, "atomic operation")?,
+                buffer: self.param_id()?,
+                index: self.value()?,
+                value: self.value()?,
+                mask: self.mask()?,
+            },
+            tag::COMPARE_EXCHANGE => Op::CompareExchange {
+                buffer: self.param_id()?,
+                index: self.value()?,
+                expected: self.value()?,
+                value: self.value()?,
+                mask: self.mask()?,
+            },
             tag::REDUCE => Op::Reduce { op: self.reduce_op()?, buffer: self.param_id()?, value: self.value()? },
             tag::LOOP => {
                 Op::Loop { condition: self.region_id()?, body: self.region_id()?, inits: self.list(Self::value)? }
@@ -403,6 +431,6 @@ mod tests {
         assert_eq!(from_bytes(b"JIT"), Err(DecodeError::Header));
         bytes.push(0);
         assert_eq!(from_bytes(&bytes), Err(DecodeError::Trailing(1)));
-        assert_eq!(from_bytes(b"JITK\x01\x01\x00\x0d").unwrap_err().to_string(), "byte 8: 13 is no type");
+        assert_eq!(from_bytes(b"JITK\x02\x01\x00\x0d").unwrap_err().to_string(), "byte 8: 13 is no type");
     }
 }

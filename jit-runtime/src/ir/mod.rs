@@ -43,6 +43,11 @@
 //! Several lanes may scatter to one element: a plain write keeps one of the values, a reducing scatter combines all of
 //! them in some order. A kernel does not gather from a buffer that it writes.
 //!
+//! [`Op::Atomic`] and [`Op::CompareExchange`] also give what they found. The step from reading to writing is indivisible,
+//! for each lane alone: no other lane changes the element in between. Which lane is first is unspecified; one lane's
+//! operations on an element happen in the order of the program. Values are compared by their bits, so `-0` is not `+0`
+//! and a NaN can be equal. Masked-off lanes change nothing and give zero and false.
+//!
 //! [`Op::Reduce`] combines a value over all lanes. Lanes are cut into chunks of [`REDUCE_CHUNK`] lanes, and the
 //! partial results of the chunks are combined in ascending order, so that the result does not depend on the number of
 //! threads. Within a chunk the order is the backend's, and sums and products of halves may be kept in `f32` until its end.
@@ -78,7 +83,7 @@ pub mod verify;
 
 pub use builder::Builder;
 pub use kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, TOP, Value};
-pub use op::{BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+pub use op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 pub use parse::{ParseError, parse};
 pub use types::Type;
 pub use verify::{VerifyError, verify};

@@ -119,6 +119,15 @@ pub enum ReduceOp {
     Or,
 }
 
+/// What an atomic operation leaves in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AtomicOp {
+    /// The old value combined with the operand.
+    Reduce(ReduceOp),
+    /// The operand.
+    Exchange,
+}
+
 /// One operation. Operands are earlier values of the same or an enclosing region.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
@@ -171,6 +180,34 @@ pub enum Op {
         /// What is written.
         value: Value,
         /// Lanes that write; all active ones without it.
+        mask: Option<Value>,
+    },
+    /// Combines into, or replaces, the element of a buffer at an index in one indivisible step. The result is what was
+    /// there before, zero where the mask is off.
+    Atomic {
+        /// What is left there.
+        op: AtomicOp,
+        /// The buffer that is changed.
+        buffer: ParamId,
+        /// An integer index; lanes that are active and not masked off must be in range.
+        index: Value,
+        /// What is combined or written.
+        value: Value,
+        /// Lanes that take part; all active ones without it.
+        mask: Option<Value>,
+    },
+    /// Replaces the element of a buffer at an index if it has the expected bits, in one indivisible step. The results
+    /// are what was there before and whether it was replaced; zero and false where the mask is off.
+    CompareExchange {
+        /// The buffer that is changed.
+        buffer: ParamId,
+        /// An integer index; lanes that are active and not masked off must be in range.
+        index: Value,
+        /// What must be there.
+        expected: Value,
+        /// What is written then.
+        value: Value,
+        /// Lanes that take part; all active ones without it.
         mask: Option<Value>,
     },
     /// Combines the value over all lanes into element 0 of a buffer; top region only.
@@ -262,6 +299,34 @@ impl ReduceOp {
     }
 }
 
+impl AtomicOp {
+    /// Every operation, in the order of the binary form of kernels.
+    pub const ALL: [AtomicOp; 7] = [
+        AtomicOp::Exchange,
+        AtomicOp::Reduce(ReduceOp::Add),
+        AtomicOp::Reduce(ReduceOp::Mul),
+        AtomicOp::Reduce(ReduceOp::Min),
+        AtomicOp::Reduce(ReduceOp::Max),
+        AtomicOp::Reduce(ReduceOp::And),
+        AtomicOp::Reduce(ReduceOp::Or),
+    ];
+
+    /// The name in the text form of kernels.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            AtomicOp::Reduce(op) => op.name(),
+            AtomicOp::Exchange => "exchange",
+        }
+    }
+
+    /// The operation with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<AtomicOp> {
+        Self::ALL.into_iter().find(|op| op.name() == name)
+    }
+}
+
 impl Op {
     /// Calls a function with each operand, in a fixed order; the values that regions yield are not among them.
     pub fn for_each_operand(&self, mut visit: impl FnMut(Value)) {
@@ -272,7 +337,12 @@ impl Op {
             Op::Fma(a, b, c) | Op::Select(a, b, c) => [a, b, c].into_iter().for_each(visit),
             Op::Gather { index, mask, .. } => [index].into_iter().chain(mask).for_each(visit),
             Op::Store { value, .. } | Op::Reduce { value, .. } => visit(value),
-            Op::Scatter { index, value, mask, .. } => [index, value].into_iter().chain(mask).for_each(visit),
+            Op::Scatter { index, value, mask, .. } | Op::Atomic { index, value, mask, .. } => {
+                [index, value].into_iter().chain(mask).for_each(visit)
+            }
+            Op::CompareExchange { index, expected, value, mask, .. } => {
+                [index, expected, value].into_iter().chain(mask).for_each(visit)
+            }
             Op::Loop { ref inits, .. } => inits.iter().copied().for_each(visit),
             Op::If { condition, .. } => visit(condition),
         }
@@ -288,7 +358,12 @@ impl Op {
             Op::Fma(a, b, c) | Op::Select(a, b, c) => [a, b, c].into_iter().for_each(each),
             Op::Gather { index, mask, .. } => [index].into_iter().chain(mask).for_each(each),
             Op::Store { value, .. } | Op::Reduce { value, .. } => each(value),
-            Op::Scatter { index, value, mask, .. } => [index, value].into_iter().chain(mask).for_each(each),
+            Op::Scatter { index, value, mask, .. } | Op::Atomic { index, value, mask, .. } => {
+                [index, value].into_iter().chain(mask).for_each(each)
+            }
+            Op::CompareExchange { index, expected, value, mask, .. } => {
+                [index, expected, value].into_iter().chain(mask).for_each(each)
+            }
             Op::Loop { inits, .. } => inits.iter_mut().for_each(each),
             Op::If { condition, .. } => each(condition),
         }
@@ -307,6 +382,9 @@ impl Op {
     /// Whether the operation writes memory, itself; regions that it owns are not looked at.
     #[must_use]
     pub const fn writes_memory(&self) -> bool {
-        matches!(self, Op::Store { .. } | Op::Scatter { .. } | Op::Reduce { .. })
+        matches!(
+            self,
+            Op::Store { .. } | Op::Scatter { .. } | Op::Atomic { .. } | Op::CompareExchange { .. } | Op::Reduce { .. }
+        )
     }
 }

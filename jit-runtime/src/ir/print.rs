@@ -14,6 +14,8 @@
 //!     }
 //!     v8: f32 = gather p0[v6] where v2
 //!     scatter.add p3[v6] = v8 where v2
+//!     v9: u32 = atomic.add p4[v6] = v6
+//!     v10: u32, v11: bool = compare_exchange p4[v6] = v9, v6
 //!     store p1, v7
 //! }
 //! ```
@@ -135,6 +137,14 @@ impl Printer<'_> {
                     write!(f, ".{}", op.name())?;
                 }
                 write!(f, " {buffer}[{index}] = {value}")?;
+                where_mask(f, mask)
+            }
+            Op::Atomic { op, buffer, index, value, mask } => {
+                write!(f, "atomic.{} {buffer}[{index}] = {value}", op.name())?;
+                where_mask(f, mask)
+            }
+            Op::CompareExchange { buffer, index, expected, value, mask } => {
+                write!(f, "compare_exchange {buffer}[{index}] = {expected}, {value}")?;
                 where_mask(f, mask)
             }
             Op::Reduce { op, buffer, value } => write!(f, "reduce.{} {buffer}, {value}", op.name()),

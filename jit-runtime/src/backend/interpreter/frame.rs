@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::memory::Elements;
 use crate::backend::RawArgument;
 use crate::ir::scalar::{self, BinaryFn};
-use crate::ir::{Inst, Kernel, Op, ParamId, REDUCE_CHUNK, RegionId, TOP, Type, Value};
+use crate::ir::{AtomicOp, Inst, Kernel, Op, ParamId, REDUCE_CHUNK, RegionId, TOP, Type, Value};
 
 /// Which lanes of the block run.
 type Mask = Vec<bool>;
@@ -117,6 +117,16 @@ impl<'a> Frame<'a> {
                 let combine = reduce.map(|op| legal(scalar::reduce_function(op, self.ty(value))));
                 self.scatter(combine, buffer, index, value, &self.and(active, mask));
             }
+            Op::Atomic { op, buffer, index, value, mask } => {
+                let combine: BinaryFn = match op {
+                    AtomicOp::Reduce(op) => legal(scalar::reduce_function(op, self.ty(value))),
+                    AtomicOp::Exchange => |_, new| new,
+                };
+                self.atomic(out, combine, buffer, index, value, &self.and(active, mask));
+            }
+            Op::CompareExchange { buffer, index, expected, value, mask } => {
+                self.compare_exchange(out, buffer, index, [expected, value], &self.and(active, mask));
+            }
             Op::Reduce { op, buffer, value } => {
                 let function = legal(scalar::reduce_function(op, self.ty(value)));
                 self.reduce(function, buffer, value, active);
@@ -214,10 +224,46 @@ impl<'a> Frame<'a> {
             // SAFETY: indices of active lanes that are not masked off are in range.
             unsafe {
                 match combine {
-                    Some(function) => elements.combine(index as u64, bits, function),
+                    Some(function) => {
+                        elements.combine(index as u64, bits, function);
+                    }
                     None => elements.write(index as u64, bits),
                 }
             }
+        }
+    }
+
+    fn atomic(&mut self, out: Value, combine: BinaryFn, buffer: ParamId, index: Value, value: Value, mask: &Mask) {
+        let elements = self.elements(buffer);
+        for (lane, &on) in mask.iter().enumerate() {
+            let old = if on {
+                let index = self.index(index, lane);
+                elements.check("atomic operation", index);
+                // SAFETY: indices of active lanes that are not masked off are in range.
+                unsafe { elements.combine(index as u64, self.at(value, lane), combine) }
+            } else {
+                0
+            };
+            self.set(out, lane, old);
+        }
+    }
+
+    fn compare_exchange(&mut self, out: Value, buffer: ParamId, index: Value, values: [Value; 2], mask: &Mask) {
+        let elements = self.elements(buffer);
+        for (lane, &on) in mask.iter().enumerate() {
+            let (old, is_exchanged) = if on {
+                let index = self.index(index, lane);
+                elements.check("compare_exchange", index);
+                let [expected, new] = values.map(|value| self.at(value, lane));
+                // SAFETY: indices of active lanes that are not masked off are in range.
+                let old =
+                    unsafe { elements.combine(index as u64, new, |old, new| if old == expected { new } else { old }) };
+                (old, old == expected)
+            } else {
+                (0, false)
+            };
+            self.set(out, lane, old);
+            self.set(Value(out.0 + 1), lane, u64::from(is_exchanged));
         }
     }
 

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use crate::backend::RawArgument;
 use crate::config;
 use crate::ir::Type;
-use crate::ir::scalar::BinaryFn;
 
 /// A buffer argument with its element type.
 #[derive(Clone, Copy)]
@@ -87,17 +86,18 @@ impl Elements {
         with_atomic!(self, index, atomic => atomic.store(bits as _, Relaxed));
     }
 
-    /// Combines a value into an element in one atomic step.
+    /// Combines a value into an element in one atomic step; gives what was there.
     ///
     /// # Safety
     ///
     /// As for [`Elements::read`].
     #[allow(clippy::unnecessary_cast, reason = "one of four sizes is the carrier's own")]
-    pub(super) unsafe fn combine(self, index: u64, bits: u64, function: BinaryFn) {
-        with_atomic!(self, index, atomic => {
+    pub(super) unsafe fn combine(self, index: u64, bits: u64, function: impl Fn(u64, u64) -> u64) -> u64 {
+        let old = with_atomic!(self, index, atomic => {
             let update = |old| Some(function(old as u64, bits) as _);
             // The update never declines, so the loop inside ends with a success.
-            let _ = atomic.fetch_update(Relaxed, Relaxed, update);
+            atomic.fetch_update(Relaxed, Relaxed, update).unwrap_or_else(|old| old) as u64
         });
+        if self.ty == Type::Bool { u64::from(old != 0) } else { old }
     }
 }

@@ -112,32 +112,15 @@ fn used(kernel: &Kernel) -> Vec<bool> {
     for region in &kernel.regions {
         region.yields.iter().for_each(|value| used[value.index()] = true);
         for inst in &region.insts {
-            for_each_operand(&inst.op, |value| used[value.index()] = true);
+            inst.op.for_each_operand(|value| used[value.index()] = true);
         }
     }
     used
 }
 
-/// Calls a function with each value that an operation reads itself, nested regions left out.
-pub(super) fn for_each_operand(op: &Op, mut visit: impl FnMut(Value)) {
-    match op {
-        Op::Const(..) | Op::LaneIndex | Op::Scalar(_) | Op::Load(_) => {}
-        Op::Unary(_, a) | Op::Cast(_, a) | Op::Bitcast(_, a) => visit(*a),
-        Op::Binary(_, a, b) | Op::Compare(_, a, b) => [*a, *b].into_iter().for_each(visit),
-        Op::Fma(a, b, c) | Op::Select(a, b, c) => [*a, *b, *c].into_iter().for_each(visit),
-        Op::Gather { index, mask, .. } => [Some(*index), *mask].into_iter().flatten().for_each(visit),
-        Op::Store { value, .. } | Op::Reduce { value, .. } => visit(*value),
-        Op::Scatter { index, value, mask, .. } => {
-            [Some(*index), Some(*value), *mask].into_iter().flatten().for_each(visit)
-        }
-        Op::Loop { inits, .. } => inits.iter().copied().for_each(visit),
-        Op::If { condition, .. } => visit(*condition),
-    }
-}
-
 /// Calls a function with each value that an operation or its nested regions read or yield.
 pub(super) fn for_each_nested_operand(kernel: &Kernel, op: &Op, visit: &mut impl FnMut(Value)) {
-    for_each_operand(op, &mut *visit);
+    op.for_each_operand(&mut *visit);
     for region in regions_of(op).into_iter().flatten() {
         let region = kernel.region(region);
         region.yields.iter().copied().for_each(&mut *visit);
@@ -173,6 +156,10 @@ impl Solver<'_> {
                 Op::Loop { inits, condition, body } => self.loop_(inst, inits, *condition, *body),
                 Op::If { condition, then_region, else_region } => {
                     self.if_(inst, *condition, *then_region, *else_region)
+                }
+                // Each lane finds what the lanes before it left.
+                Op::Atomic { .. } | Op::CompareExchange { .. } => {
+                    inst.values().for_each(|value| self.shapes[value.index()] = Shape::Varying)
                 }
                 op if inst.results == 1 => self.shapes[inst.first.index()] = self.operation(op),
                 _ => {}
@@ -244,7 +231,7 @@ impl Solver<'_> {
             Op::Bitcast(to, a) if to.is_integer() && self.kernel.ty(*a).is_integer() => self.shape(*a),
             op => {
                 let mut shape = Shape::Uniform;
-                for_each_operand(op, |value| shape = shape.combine(self.shape(value)));
+                op.for_each_operand(|value| shape = shape.combine(self.shape(value)));
                 shape
             }
         }
@@ -320,7 +307,7 @@ impl Solver<'_> {
 
     /// Whether everything in an instruction is the same for all lanes of the launch, and none of it writes.
     fn is_hoistable(&self, inst: &Inst) -> bool {
-        if matches!(inst.op, Op::Store { .. } | Op::Scatter { .. } | Op::Reduce { .. }) {
+        if inst.op.writes_memory() {
             return false;
         }
         inst.values().all(|value| self.shape(value) == Shape::Uniform)

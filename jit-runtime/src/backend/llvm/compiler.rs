@@ -114,10 +114,11 @@ fn transcendental(inst: &Inst) -> Option<UnaryOp> {
 }
 
 /// Whether the code of a kernel is more than one straight list: it has loops or branches of its own, reduces and so has a
-/// tight loop over the packets, or checks indices at run time.
+/// tight loop over the packets, updates elements in a loop over the lanes, or checks indices at run time.
 fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
     kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| match inst.op {
         Op::Loop { .. } | Op::If { .. } | Op::Reduce { .. } => true,
+        Op::Scatter { reduce: Some(_), .. } | Op::Atomic { .. } | Op::CompareExchange { .. } => true,
         Op::Gather { index, .. } => analysis.index_hint(kernel, index).is_some(),
         _ => false,
     })

@@ -375,6 +375,14 @@ impl Emitter {
         }
     }
 
+    /// The vector moved towards its end, zeros coming in at the start.
+    pub(super) fn shift_lanes(&self, vector: Raw, lanes: u32, distance: u32) -> Raw {
+        let mask = self.iota(32, lanes, u64::from(lanes - distance));
+        let zero = self.zero(self.type_of(vector));
+        // SAFETY: see the head of the file.
+        unsafe { LLVMBuildShuffleVector(self.builder, zero, vector, mask, c"".as_ptr()) }
+    }
+
     /// Two vectors become one of `lanes` lanes.
     pub(super) fn concatenate(&self, lower: Raw, upper: Raw, lanes: u32) -> Raw {
         let mask = self.iota(32, lanes, 0);

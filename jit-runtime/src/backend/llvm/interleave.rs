@@ -68,7 +68,7 @@ impl Estimate<'_> {
         }
         match inst.op {
             Op::Gather { index, .. } if self.analysis.shape(index) == Shape::Varying => 2,
-            Op::Scatter { .. } => 2,
+            Op::Scatter { .. } | Op::Atomic { .. } | Op::CompareExchange { .. } => 2,
             Op::Binary(BinaryOp::Rem, a, _) if self.kernel.ty(a).is_float() => 1,
             Op::Binary(BinaryOp::Div | BinaryOp::Rem, a, b)
                 if self.kernel.ty(a).is_integer() && self.analysis.constant(b).is_none() =>

@@ -7,7 +7,7 @@ mod lexer;
 mod literal;
 
 use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, Value};
-use super::op::{BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use super::types::Type;
 use super::verify::MAX_DEPTH;
 use lexer::{Kind, Token};
@@ -244,6 +244,11 @@ impl<'a> Parser<'a> {
             (("store", ""), _) => Ok(Op::Store { buffer: self.param_id()?, value: self.comma_value()? }),
             (("scatter", ""), _) => self.scatter(None),
             (("scatter", op), _) if ReduceOp::from_name(op).is_some() => self.scatter(ReduceOp::from_name(op)),
+            (("atomic", op), _) => match AtomicOp::from_name(op) {
+                Some(op) => self.atomic(op),
+                None => Self::expected(token, "an atomic operation such as `atomic.add`"),
+            },
+            (("compare_exchange", ""), _) => self.compare_exchange(),
             (("reduce", op), _) => match ReduceOp::from_name(op) {
                 Some(op) => Ok(Op::Reduce { op, buffer: self.param_id()?, value: self.comma_value()? }),
                 None => Self::expected(token, "a reduction such as `reduce.add`"),
@@ -274,6 +279,19 @@ impl<'a> Parser<'a> {
         let (buffer, index) = self.element()?;
         self.expect("=")?;
         Ok(Op::Scatter { reduce, buffer, index, value: self.value()?, mask: self.mask()? })
+    }
+
+    fn atomic(&mut self, op: AtomicOp) -> Parse<Op> {
+        let (buffer, index) = self.element()?;
+        self.expect("=")?;
+        Ok(Op::Atomic { op, buffer, index, value: self.value()?, mask: self.mask()? })
+    }
+
+    fn compare_exchange(&mut self) -> Parse<Op> {
+        let (buffer, index) = self.element()?;
+        self.expect("=")?;
+        let (expected, value) = (self.value()?, self.comma_value()?);
+        Ok(Op::CompareExchange { buffer, index, expected, value, mask: self.mask()? })
     }
 
     fn loop_(&mut self) -> Parse<Op> {

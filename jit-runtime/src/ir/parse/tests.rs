@@ -63,6 +63,10 @@ kernel(p0: read f32, p1: write f32, p2: scalar u32, p3: readwrite f32) {
         scatter p3[v7] = v11
         yield v11
     }
+    v13: f32 = atomic.max p3[v1] = v12 where v3
+    v14: f32 = atomic.exchange p3[v2] = v13
+    v15: f32, v16: bool = compare_exchange p3[v2] = v14, v12
+    v17: f32, v18: bool = compare_exchange p3[v2] = v14, v12 where v16
     store p1, v12
 }
 ";

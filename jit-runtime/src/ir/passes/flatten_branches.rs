@@ -32,6 +32,8 @@ fn cost(kernel: &Kernel, inst: &Inst) -> Option<u32> {
         | Op::Gather { .. }
         | Op::Store { .. }
         | Op::Scatter { .. }
+        | Op::Atomic { .. }
+        | Op::CompareExchange { .. }
         | Op::Reduce { .. }
         | Op::Loop { .. } => None,
         Op::If { then_region, else_region, .. } => {

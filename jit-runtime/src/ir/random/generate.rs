@@ -4,7 +4,7 @@ use super::values::Rng;
 use super::{Case, Input, Options};
 use crate::ir::builder::Builder;
 use crate::ir::kernel::{Access, ParamId, Value};
-use crate::ir::op::{BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+use crate::ir::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use crate::ir::scalar;
 use crate::ir::types::Type;
 
@@ -105,6 +105,7 @@ impl Generator {
             23..=25 => self.cast(),
             26 => self.bitcast(),
             27 | 28 if self.options.indexed_memory => self.gather(),
+            29 if self.options.indexed_memory && self.rng.one_in(3) => self.atomic(),
             29 if self.options.indexed_memory => self.scatter(),
             30 if self.options.structured && self.depth < MAX_DEPTH => self.branch(budget / 4),
             31 if self.options.structured && self.depth < MAX_DEPTH => self.repeat(budget / 4),
@@ -299,14 +300,38 @@ impl Generator {
         let target = if self.targets.is_empty() || self.rng.one_in(2) { self.new_target() } else { self.any_target() };
         let value = self.pick(target.ty);
         let (index, mask) = match target.own_element {
-            Some(offset) => {
-                let lane = self.builder.lane_index();
-                let offset = self.builder.constant(Type::U32, offset.into());
-                (self.builder.binary(BinaryOp::Add, lane, offset), self.mask())
-            }
+            Some(offset) => (self.own_index(offset), self.mask()),
             None => self.table_access(),
         };
         self.builder.scatter(target.reduce, target.param, index, value, mask);
+    }
+
+    fn own_index(&mut self, offset: u32) -> Value {
+        let lane = self.builder.lane_index();
+        let offset = self.builder.constant(Type::U32, offset.into());
+        self.builder.binary(BinaryOp::Add, lane, offset)
+    }
+
+    /// An operation that gives the old element, which the order of lanes does not change: each has its own.
+    fn atomic(&mut self) {
+        let ty = self.any_type();
+        let offset = self.rng.below(20) as u32;
+        let buffer = self.buffer(ty, Access::ReadWrite, self.width + offset as usize + 3);
+        let op = self.rng.choose(&AtomicOp::ALL);
+        let is_supported = match op {
+            AtomicOp::Reduce(op) => scalar::is_supported_reduce(op, ty),
+            AtomicOp::Exchange => true,
+        };
+        let (index, mask, value) = (self.own_index(offset), self.mask(), self.pick(ty));
+        let op = if is_supported { op } else { AtomicOp::Exchange };
+        let old = self.builder.atomic(op, buffer, index, value, mask);
+        self.add(old);
+        // What is there now is known where the value was written over it. NaNs have bits that no one specifies.
+        let expected = if self.rng.one_in(2) { value } else { self.pick(ty) };
+        let (expected, mask, value) = (self.without_nan(expected), self.mask(), self.pick(ty));
+        let (old, exchanged) = self.builder.compare_exchange(buffer, index, expected, value, mask);
+        self.add(old);
+        self.add(exchanged);
     }
 
     fn any_target(&mut self) -> Target {

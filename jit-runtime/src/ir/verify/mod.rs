@@ -9,7 +9,7 @@
 use std::fmt;
 
 use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, TOP, Value};
-use super::op::Op;
+use super::op::{AtomicOp, Op};
 use super::scalar;
 use super::types::Type;
 
@@ -208,6 +208,7 @@ impl Verifier<'_> {
             Op::Const(..) | Op::LaneIndex | Op::Scalar(_) => self.leaf(inst),
             Op::Load(_) | Op::Gather { .. } => self.read(inst),
             Op::Store { .. } | Op::Scatter { .. } | Op::Reduce { .. } => self.write(inst),
+            Op::Atomic { .. } | Op::CompareExchange { .. } => self.atomic(inst),
             _ => {
                 let result = self.elementwise(&inst.op)?;
                 self.results(inst, &[result])
@@ -336,6 +337,34 @@ impl Verifier<'_> {
             _ => unreachable!("other operations are checked elsewhere"),
         }
         Ok(())
+    }
+
+    fn atomic(&mut self, inst: &Inst) -> Check {
+        match inst.op {
+            Op::Atomic { op, buffer, index, value, mask } => {
+                let ty = self.buffer(buffer, &[Access::ReadWrite])?;
+                self.index(index)?;
+                self.operand(value, ty)?;
+                self.mask(mask)?;
+                let is_supported = match op {
+                    AtomicOp::Reduce(op) => scalar::is_supported_reduce(op, ty),
+                    AtomicOp::Exchange => true,
+                };
+                ensure!(is_supported, "the reduction does not exist for {ty}");
+                self.written(buffer);
+                self.results(inst, &[ty])
+            }
+            Op::CompareExchange { buffer, index, expected, value, mask } => {
+                let ty = self.buffer(buffer, &[Access::ReadWrite])?;
+                self.index(index)?;
+                self.operand(expected, ty)?;
+                self.operand(value, ty)?;
+                self.mask(mask)?;
+                self.written(buffer);
+                self.results(inst, &[ty, Type::Bool])
+            }
+            _ => unreachable!("other operations are checked elsewhere"),
+        }
     }
 
     fn written(&mut self, buffer: ParamId) {

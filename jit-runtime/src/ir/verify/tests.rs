@@ -5,7 +5,8 @@ use crate::ir::{Builder, Inst, Kernel, Op, Region, RegionId, Type, Value, parse}
 
 /// What the verifier says about a kernel whose top region is the text, with a few parameters.
 fn error(body: &str) -> String {
-    let params = "p0: read f32, p1: write f32, p2: readwrite i32, p3: reduce bool, p4: scalar u8, p5: read u8";
+    let params = "p0: read f32, p1: write f32, p2: readwrite i32, p3: reduce bool, p4: scalar u8, p5: read u8, \
+                  p6: readwrite f32";
     let kernel = parse(&format!("kernel({params}) {{ {body} }}")).unwrap_or_else(|error| panic!("{error}\n{body}"));
     verify(&kernel).unwrap_err().to_string()
 }
@@ -30,6 +31,12 @@ fn operands_have_the_types_that_the_operation_takes() {
         ("v2: f32 = gather p0[v0]", "the index v0 is f32, expected an integer"),
         ("v2: f32 = gather p0[v1] where v1", "v1 is u8, expected bool"),
         ("v2: bool = not v1", "the result v2 is bool, expected u8"),
+        ("v2: i32 = atomic.add p2[v1] = v1", "v1 is u8, expected i32"),
+        ("v2: u8 = atomic.exchange p5[v1] = v1", "p5 is declared as read, expected readwrite"),
+        ("v2: f32 = atomic.and p6[v1] = v0", "the reduction does not exist for f32"),
+        ("v2: f32 = compare_exchange p6[v1] = v0, v0", "it has 1 results, expected 2"),
+        ("v2: f32, v3: u8 = compare_exchange p6[v1] = v0, v0", "the result v3 is u8, expected bool"),
+        ("v2: f32, v3: bool = compare_exchange p6[v1] = v1, v0", "v1 is u8, expected f32"),
     ];
     for (inst, expected) in cases {
         let message = error(&format!("{two} {inst}"));

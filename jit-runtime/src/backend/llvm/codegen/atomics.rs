@@ -1,15 +1,22 @@
-//! Reducing scatters: several lanes, and several threads, may combine into one element.
+//! Reducing scatters and operations that give the old element: several lanes, and several threads, may change one
+//! element.
 //!
 //! Each active lane updates its element by an atomic operation, in a loop over the set bits of the mask. Where all lanes
-//! share the index they are combined in registers first, and one atomic operation follows.
+//! share the index they are combined in registers first, and one atomic operation follows; for sums of integers also if
+//! each lane wants to know what it found.
 
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp;
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp::*;
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 
+use smallvec::SmallVec;
+
 use super::{Codegen, Packets};
-use crate::backend::llvm::emit::{Conversion, Raw};
-use crate::ir::{ParamId, ReduceOp, Type, Value};
+use crate::backend::llvm::emit::{Conversion, Raw, RawType};
+use crate::ir::{AtomicOp, ParamId, ReduceOp, Type, Value};
+
+/// What an operation on one lane takes or gives.
+pub(super) type Results = SmallVec<[Raw; 3]>;
 
 impl Codegen<'_> {
     pub(super) fn scatter_reduce(
@@ -25,16 +32,13 @@ impl Codegen<'_> {
         if self.analysis.shape(index).is_scalar() {
             return self.reduce_into_shared(op, buffer, index, &values, lanes.as_ref());
         }
-        let indices = self.vectors(index);
-        for packet in 0..self.packets {
-            let all = self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes));
-            let mask = lanes.as_ref().map_or(all, |lanes| lanes[packet]);
-            let addresses = self.lane_addresses(buffer, self.ty(index), indices[packet]);
-            let stored = self.stored_value(ty, values[packet], self.lanes);
-            self.each_active_lane(mask, addresses, stored, |codegen, address, value| {
-                codegen.atomic_update(op, ty, address, value);
+        self.each_packet(buffer, index, lanes.as_ref(), |codegen, packet, mask, addresses| {
+            let stored = codegen.stored_value(ty, values[packet], codegen.lanes);
+            codegen.each_active_lane(mask, &[addresses, stored], &[], |codegen, parts| {
+                codegen.atomic_update(AtomicOp::Reduce(op), ty, parts[0], parts[1]);
+                Results::new()
             });
-        }
+        });
     }
 
     /// All lanes combine into one element.
@@ -56,30 +60,32 @@ impl Codegen<'_> {
         let total = self.combine_lanes(op, ty, &kept);
         let total = self.stored_value(ty, total, 1);
         let address = self.element_address(buffer, self.wide_index(self.ty(index), self.scalar(index)));
-        let Some(lanes) = lanes else { return self.atomic_update(op, ty, address, total) };
-        let any = self.any(lanes);
-        let [update, after] = ["update", "after"].map(|name| self.emit.new_block(name));
-        self.emit.cond_br(any, update, after);
-        self.emit.position_at_end(update);
-        self.atomic_update(op, ty, address, total);
-        self.emit.br(after);
-        self.emit.position_at_end(after);
+        self.update_if_any(AtomicOp::Reduce(op), ty, address, total, lanes);
     }
 
-    /// Runs code for each lane of a mask, with the lane's address and value.
+    /// Runs code for each lane of a mask, with the lane's part of some vectors. Gives a vector of each result, which is
+    /// zero in the other lanes.
     pub(super) fn each_active_lane(
         &mut self,
         mask: Raw,
-        addresses: Raw,
-        values: Raw,
-        body: impl FnOnce(&mut Self, Raw, Raw),
-    ) {
+        inputs: &[Raw],
+        results: &[RawType],
+        body: impl FnOnce(&mut Self, &[Raw]) -> Results,
+    ) -> Results {
         // Vectors cannot be indexed by a variable in registers: they go through the stack.
-        let (address_type, value_type) = (self.emit.type_of(addresses), self.emit.type_of(values));
-        let address_slot = self.emit.alloca(address_type, 64);
-        let value_slot = self.emit.alloca(value_type, 64);
-        self.emit.store(addresses, address_slot, 64);
-        self.emit.store(values, value_slot, 64);
+        let mut input_slots = Results::new();
+        for &input in inputs {
+            let slot = self.emit.alloca(self.emit.type_of(input), 64);
+            self.emit.store(input, slot, 64);
+            input_slots.push(slot);
+        }
+        let mut result_slots = Results::new();
+        for &element in results {
+            let vector = self.emit.vector(element, self.lanes);
+            let slot = self.emit.alloca(vector, 64);
+            self.emit.store(self.emit.zero(vector), slot, 64);
+            result_slots.push(slot);
+        }
         let bits = self.mask_bits(mask);
         let [lane_loop, lane_body, after] = ["lanes", "lane", "after"].map(|name| self.emit.new_block(name));
         let before = self.emit.block();
@@ -93,16 +99,22 @@ impl Codegen<'_> {
 
         self.emit.position_at_end(lane_body);
         let lane = self.emit.intrinsic("llvm.cttz", &[word], &[left, self.emit.int_const(1, 1)]);
-        let address_at = self.emit.address(self.emit.ptr(), address_slot, lane);
-        let address = self.emit.load(self.emit.ptr(), address_at, 8);
-        let element = self.emit.element_type(value_type);
-        let value_at = self.emit.address(element, value_slot, lane);
-        let value = self.emit.load(element, value_at, 1);
-        body(self, address, value);
+        let load = |(&input, &slot): (&Raw, &Raw)| {
+            let element = self.emit.element_type(self.emit.type_of(input));
+            self.emit.load(element, self.emit.address(element, slot, lane), 1)
+        };
+        let parts: Results = inputs.iter().zip(&input_slots).map(load).collect();
+        let outcomes = body(self, &parts);
+        for ((&element, &slot), &outcome) in results.iter().zip(&result_slots).zip(&outcomes) {
+            self.emit.store(outcome, self.emit.address(element, slot, lane), 1);
+        }
         let others = self.emit.and(left, self.emit.sub(left, self.emit.int_const(32, 1)));
         self.emit.add_incoming(left, others, self.emit.block());
         self.emit.br(lane_loop);
         self.emit.position_at_end(after);
+        let load =
+            |(&element, &slot): (&RawType, &Raw)| self.emit.load(self.emit.vector(element, self.lanes), slot, 64);
+        results.iter().zip(&result_slots).map(load).collect()
     }
 
     /// A mask as the low bits of a 32-bit integer.
@@ -111,12 +123,13 @@ impl Codegen<'_> {
         self.emit.convert(Conversion::ZExt, bits, self.emit.int(32))
     }
 
-    /// Combines a value into memory, without a gap between reading and writing.
-    fn atomic_update(&mut self, op: ReduceOp, ty: Type, address: Raw, value: Raw) {
-        if let Some(instruction) = atomic_instruction(op, ty) {
-            self.emit.atomic(instruction, address, value);
-            return;
-        }
+    /// Combines a value into memory, without a gap between reading and writing. Gives what was there.
+    fn atomic_update(&mut self, op: AtomicOp, ty: Type, address: Raw, value: Raw) -> Raw {
+        let op = match (atomic_instruction(op, ty), op) {
+            (Some(instruction), _) => return self.emit.atomic(instruction, address, value),
+            (None, AtomicOp::Reduce(op)) => op,
+            (None, AtomicOp::Exchange) => unreachable!("there is an instruction that exchanges values of every type"),
+        };
         let word = self.emit.int(ty.size_bytes() as u32 * 8);
         let register = self.emit.register_type(ty);
         let seen_first = self.emit.atomic_load(word, address, ty.size_bytes());
@@ -133,11 +146,135 @@ impl Codegen<'_> {
         self.emit.add_incoming(seen, seen_now, self.emit.block());
         self.emit.cond_br(exchanged, after, retry);
         self.emit.position_at_end(after);
+        old
+    }
+
+    // --- with results
+
+    pub(super) fn atomic(
+        &mut self,
+        result: Value,
+        op: AtomicOp,
+        buffer: ParamId,
+        index: Value,
+        value: Value,
+        mask: Option<Value>,
+    ) {
+        let (ty, lanes) = (self.kernel.param(buffer).ty(), self.lanes_of(mask));
+        if op == AtomicOp::Reduce(ReduceOp::Add) && ty.is_integer() && self.analysis.shape(index).is_scalar() {
+            return self.add_to_shared(result, buffer, index, value, lanes.as_ref());
+        }
+        let values = self.vectors(value);
+        let update = |codegen: &mut Self, packet: usize, mask: Raw, addresses: Raw| {
+            let value = codegen.stored_value(ty, values[packet], codegen.lanes);
+            let element = codegen.emit.memory_type(ty);
+            let olds = codegen.each_active_lane(mask, &[addresses, value], &[element], |codegen, parts| {
+                Results::from_elem(codegen.atomic_update(op, ty, parts[0], parts[1]), 1)
+            });
+            codegen.loaded_value(ty, olds[0], codegen.lanes)
+        };
+        let olds = self.each_packet(buffer, index, lanes.as_ref(), update);
+        self.set_vectors(result, olds.into_iter().collect());
+    }
+
+    pub(super) fn compare_exchange(
+        &mut self,
+        result: Value,
+        buffer: ParamId,
+        index: Value,
+        operands: [Value; 2],
+        mask: Option<Value>,
+    ) {
+        let (ty, lanes) = (self.kernel.param(buffer).ty(), self.lanes_of(mask));
+        let [expected, value] = operands.map(|operand| self.vectors(operand));
+        let word = self.emit.int(ty.size_bytes() as u32 * 8);
+        let flag = self.emit.int(8);
+        let update = |codegen: &mut Self, packet: usize, mask: Raw, addresses: Raw| {
+            let [expected, value] =
+                [expected[packet], value[packet]].map(|value| codegen.stored_value(ty, value, codegen.lanes));
+            let inputs = [addresses, expected, value];
+            let found = codegen.each_active_lane(mask, &inputs, &[word, flag], |codegen, parts| {
+                let [expected, value] =
+                    [parts[1], parts[2]].map(|part| codegen.emit.convert(Conversion::Bitcast, part, word));
+                let (old, exchanged) = codegen.emit.compare_exchange(parts[0], expected, value);
+                Results::from_slice(&[old, codegen.emit.convert(Conversion::ZExt, exchanged, flag)])
+            });
+            let element = codegen.emit.vector(codegen.emit.memory_type(ty), codegen.lanes);
+            let old = codegen.emit.convert(Conversion::Bitcast, found[0], element);
+            let old = codegen.loaded_value(ty, old, codegen.lanes);
+            (old, codegen.loaded_value(Type::Bool, found[1], codegen.lanes))
+        };
+        let (olds, exchanged) = self.each_packet(buffer, index, lanes.as_ref(), update).into_iter().unzip();
+        self.set_vectors(result, olds);
+        self.set_vectors(Value(result.0 + 1), exchanged);
+    }
+
+    /// Does something for each packet, with its mask and the addresses of its elements.
+    fn each_packet<T>(
+        &mut self,
+        buffer: ParamId,
+        index: Value,
+        lanes: Option<&Packets>,
+        mut update: impl FnMut(&mut Self, usize, Raw, Raw) -> T,
+    ) -> Vec<T> {
+        let indices = self.vectors(index);
+        let all = self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes));
+        let packets = self.packets;
+        let packet = |packet: usize| {
+            let addresses = self.lane_addresses(buffer, self.ty(index), indices[packet]);
+            update(self, packet, lanes.map_or(all, |lanes| lanes[packet]), addresses)
+        };
+        (0..packets).map(packet).collect()
+    }
+
+    /// All lanes add to one element. Each finds what the lanes before it have left, as if they had taken turns.
+    fn add_to_shared(&mut self, result: Value, buffer: ParamId, index: Value, value: Value, lanes: Option<&Packets>) {
+        let ty = self.kernel.param(buffer).ty();
+        let values = self.vectors(value);
+        let zero = self.emit.bits_constant(ty, self.lanes, 0);
+        let mut total = self.emit.bits_constant(ty, 1, 0);
+        let mut before = Packets::new();
+        for packet in 0..self.packets {
+            let kept = lanes.map_or(values[packet], |lanes| self.emit.select(lanes[packet], values[packet], zero));
+            let mut sums = kept;
+            for distance in (0..self.lanes.ilog2()).map(|log| 1 << log) {
+                sums = self.emit.add(sums, self.emit.shift_lanes(sums, self.lanes, distance));
+            }
+            let earlier = self.emit.sub(sums, kept);
+            before.push(self.emit.add(earlier, self.emit.splat(total, self.lanes)));
+            let last = self.emit.extract_element(sums, self.emit.i64(u64::from(self.lanes) - 1));
+            total = self.emit.add(total, last);
+        }
+        let address = self.element_address(buffer, self.wide_index(self.ty(index), self.scalar(index)));
+        let old = self.update_if_any(AtomicOp::Reduce(ReduceOp::Add), ty, address, total, lanes);
+        let old = self.emit.splat(old, self.lanes);
+        let found = |packet: usize| {
+            let found = self.emit.add(old, before[packet]);
+            lanes.map_or(found, |lanes| self.emit.select(lanes[packet], found, zero))
+        };
+        let found = (0..self.packets).map(found).collect();
+        self.set_vectors(result, found);
+    }
+
+    /// Combines a value into one element, if any lane takes part. Gives what was there, or zero.
+    fn update_if_any(&mut self, op: AtomicOp, ty: Type, address: Raw, value: Raw, lanes: Option<&Packets>) -> Raw {
+        let Some(lanes) = lanes else { return self.atomic_update(op, ty, address, value) };
+        let any = self.any(lanes);
+        let [update, after] = ["update", "after"].map(|name| self.emit.new_block(name));
+        let before = self.emit.block();
+        self.emit.cond_br(any, update, after);
+        self.emit.position_at_end(update);
+        let old = self.atomic_update(op, ty, address, value);
+        let updated = self.emit.block();
+        self.emit.br(after);
+        self.emit.position_at_end(after);
+        self.emit.merge(&[(old, updated), (self.emit.zero(self.emit.type_of(old)), before)])
     }
 }
 
-/// The instruction that does it; floats and products need a loop.
-fn atomic_instruction(op: ReduceOp, ty: Type) -> Option<LLVMAtomicRMWBinOp> {
+/// The instruction that does it; sums and extremes of floats and products need a loop.
+fn atomic_instruction(op: AtomicOp, ty: Type) -> Option<LLVMAtomicRMWBinOp> {
+    let AtomicOp::Reduce(op) = op else { return Some(LLVMAtomicRMWBinOpXchg) };
     if ty.is_float() {
         return None;
     }

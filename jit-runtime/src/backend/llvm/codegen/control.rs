@@ -293,7 +293,8 @@ impl Codegen<'_> {
     fn is_cheap(&self, region: RegionId) -> bool {
         let insts = &self.kernel.region(region).insts;
         let is_plain = |inst: &Inst| {
-            !matches!(inst.op, Op::Gather { .. } | Op::Scatter { .. })
+            !matches!(inst.op, Op::Gather { .. })
+                && !inst.op.writes_memory()
                 && regions_of(&inst.op).iter().all(Option::is_none)
         };
         insts.len() <= BOTH_SIDES_LIMIT && insts.iter().all(is_plain)

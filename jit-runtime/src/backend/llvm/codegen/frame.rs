@@ -36,8 +36,8 @@ impl Frame {
         let is_plain = insts.filter(|(_, hoisted)| !**hoisted).all(|(inst, _)| match &inst.op {
             Op::Load(buffer) => packets * target.lanes * kernel.param(*buffer).ty().size_bytes() <= READABLE_PADDING,
             Op::Store { buffer, .. } => is_only_written(kernel.param(*buffer)),
-            Op::Gather { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Loop { .. } | Op::If { .. } => false,
-            _ => true,
+            Op::Gather { .. } | Op::Loop { .. } | Op::If { .. } => false,
+            op => !op.writes_memory(),
         });
         let limit = if is_plain { TWO_PLAIN_BODIES_LIMIT } else { TWO_BODIES_LIMIT };
         if kernel.op_count() * packets <= limit {

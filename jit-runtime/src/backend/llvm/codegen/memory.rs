@@ -5,6 +5,7 @@
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 
+use super::atomics::Results;
 use super::frame::{Frame, READABLE_PADDING, is_only_written};
 use super::{Codegen, Packets, PendingStore};
 use crate::backend::llvm::analysis::Shape;
@@ -34,7 +35,7 @@ impl Codegen<'_> {
     }
 
     /// What was read from memory, as it is kept in registers.
-    fn loaded_value(&self, ty: Type, value: Raw, lanes: u32) -> Raw {
+    pub(super) fn loaded_value(&self, ty: Type, value: Raw, lanes: u32) -> Raw {
         if ty != Type::Bool {
             return value;
         }
@@ -371,9 +372,11 @@ impl Codegen<'_> {
         let mask = lanes.unwrap_or_else(|| self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes)));
         if ty.size_bytes() < 4 || !self.target.has_masks() {
             // There is no such instruction.
-            return self.each_active_lane(mask, addresses, value, |codegen, address, value| {
-                codegen.emit.store(value, address, ty.size_bytes());
+            self.each_active_lane(mask, &[addresses, value], &[], |codegen, parts| {
+                codegen.emit.store(parts[1], parts[0], ty.size_bytes());
+                Results::new()
             });
+            return;
         }
         let overloads = [self.emit.type_of(value), self.emit.type_of(addresses)];
         let call = self.emit.intrinsic("llvm.masked.scatter", &overloads, &[value, addresses, mask]);

@@ -228,6 +228,12 @@ impl Codegen<'_> {
             Op::Gather { buffer, index, mask } => self.gather(result, *buffer, *index, *mask),
             Op::Store { buffer, value } => self.store(*buffer, *value),
             Op::Scatter { reduce, buffer, index, value, mask } => self.scatter(*reduce, *buffer, *index, *value, *mask),
+            Op::Atomic { op, buffer, index, value, mask } => {
+                self.atomic(result, *op, *buffer, *index, *value, *mask);
+            }
+            Op::CompareExchange { buffer, index, expected, value, mask } => {
+                self.compare_exchange(result, *buffer, *index, [*expected, *value], *mask);
+            }
             Op::Reduce { .. } => unreachable!("reductions stand in the top region, whose body handles them"),
             Op::Loop { inits, condition, body } => self.loop_(inst, inits, *condition, *body),
             Op::If { condition, then_region, else_region } => self.if_(inst, *condition, *then_region, *else_region),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ir::random::{Input, Rng};
-use crate::ir::{Access, BinaryOp, Builder, CompareOp, ReduceOp, Type, Value, scalar};
+use crate::ir::{Access, BinaryOp, Builder, CompareOp, Type, Value};
 
 const WIDTH: usize = 700;
 
@@ -163,63 +163,6 @@ fn large_unsigned_indices_are_not_negative() {
     }
     // SAFETY: the mapping is ours.
     unsafe { libc::munmap(table.cast(), length) };
-}
-
-#[test]
-fn many_lanes_update_one_element() {
-    let ops = [ReduceOp::Add, ReduceOp::Mul, ReduceOp::Min, ReduceOp::Max, ReduceOp::And, ReduceOp::Or];
-    for ty in Type::ALL {
-        for op in ops.into_iter().filter(|&op| scalar::is_supported_reduce(op, ty)) {
-            for uniform in [true, false] {
-                let mut builder = Builder::new();
-                let (target, mask) = (builder.buffer(ty, Access::ReadWrite), builder.buffer(Type::Bool, Access::Read));
-                let mask = builder.load(mask);
-                let lane = builder.lane_index();
-                let three = builder.constant(Type::U32, 3);
-                let index = if uniform { three } else { builder.binary(BinaryOp::Rem, lane, three) };
-                // Small powers of two: products and sums are exact whatever the order.
-                let one = builder.constant(Type::U32, 1);
-                let small = builder.binary(BinaryOp::And, lane, one);
-                let value = builder.cast(ty, small);
-                let one = builder.constant(ty, scalar::cast(Type::U32, ty, 1));
-                let value = if op == ReduceOp::Mul { one } else { value };
-                builder.scatter(Some(op), target, index, value, Some(mask));
-                let zeros = vec![0; 4 * ty.size_bytes()];
-                let inputs = vec![Input::Buffer(zeros), Input::Buffer(bytes(Type::Bool, 200, 3))];
-                let case = Case { seed: 0, kernel: builder.finish(), width: 200, inputs };
-                for target in variants().iter().step_by(2) {
-                    check(&case, target, CodeOptions::default()).unwrap();
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn many_threads_update_one_element() {
-    let mut builder = Builder::new();
-    let (sums, counts) = (builder.buffer(Type::F32, Access::ReadWrite), builder.buffer(Type::U16, Access::ReadWrite));
-    let lane = builder.lane_index();
-    let two = builder.constant(Type::U32, 2);
-    let index = builder.binary(BinaryOp::Rem, lane, two);
-    let (one, count) = (builder.constant(Type::F32, 0x3f80_0000), builder.constant(Type::U16, 1));
-    builder.scatter(Some(ReduceOp::Add), sums, index, one, None);
-    builder.scatter(Some(ReduceOp::Add), counts, index, count, None);
-    let kernel = builder.finish();
-    for target in targets() {
-        let executable = compile_for(&kernel, CodeOptions::default(), &target).unwrap();
-        let (mut sums, mut counts) = ([0f32; 2], [0u16; 2]);
-        let arguments =
-            [sums.as_mut_ptr() as u64, counts.as_mut_ptr() as u64].map(|word| RawArgument { word, length: 2 });
-        std::thread::scope(|scope| {
-            for thread in 0..4 {
-                let (executable, arguments) = (&executable, &arguments);
-                // SAFETY: the buffers outlive the scope, and all accesses are those of runs of one launch.
-                scope.spawn(move || unsafe { executable.run(thread * 5000..(thread + 1) * 5000, arguments) });
-            }
-        });
-        assert_eq!((sums, counts), ([10000.0; 2], [10000; 2]), "{}", target.cpu);
-    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Generated code against the interpreter, bit for bit, for every vector width and number of packets.
 
+mod atomics;
 mod memory;
 mod operations;
 mod random;

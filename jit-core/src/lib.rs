@@ -17,8 +17,8 @@ pub mod trees;
 mod whos;
 
 pub use array::{
-    Array, BFloat, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer, Logic, Mask, Number,
-    Operand, Signed, Size, UInt, UInt8, UInt16, UInt64, select,
+    Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
+    Logic, Mask, Number, Operand, Promote, PromotesTo, Signed, Size, UInt, UInt8, UInt16, UInt64, select,
 };
 pub use traverse::{LeafInfo, Traverse, Visitor, VisitorMut, eval, graphviz, leaves, schedule, sync};
 pub use whos::whos;

@@ -8,4 +8,5 @@ mod errors;
 mod floors;
 mod host_corpus;
 mod printing;
+mod promotion;
 mod threads;

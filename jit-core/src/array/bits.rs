@@ -94,7 +94,8 @@ impl<T: Integer> Array<T> {
     }
 }
 
-const fn unsigned(ty: Type) -> Type {
+/// The unsigned integer type of the same size.
+pub(super) const fn unsigned(ty: Type) -> Type {
     match ty.size_bytes() {
         1 => Type::U8,
         2 => Type::U16,

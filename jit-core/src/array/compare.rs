@@ -1,9 +1,66 @@
-//! Comparisons, and choosing by their results.
+//! Comparisons.
 
-use jit_runtime::ir::{CompareOp, Type};
+use jit_runtime::ir::CompareOp;
 
-use super::{Array, Element, Mask, Operand};
-use crate::trace::record;
+use super::{Array, Element, FloatElement, Integer, Mask, Operand, Promote, Promoted};
+
+/// What an array of `T` is compared with: an array of a type that has a common type with it, or a number.
+#[diagnostic::on_unimplemented(
+    message = "an array of `{T}` cannot be compared with `{Self}`",
+    label = "expected an array or a number of a type that has a common one with `{T}`",
+    note = "convert with `.cast::<{T}>()`"
+)]
+pub trait Comparand<T: Element> {
+    /// `left op self`
+    #[doc(hidden)]
+    #[track_caller]
+    fn compare_to(self, left: &Array<T>, op: CompareOp) -> Mask;
+}
+
+impl<T: Element + Promote<B>, B: Element> Comparand<T> for Array<B> {
+    #[inline]
+    #[track_caller]
+    fn compare_to(self, left: &Array<T>, op: CompareOp) -> Mask {
+        mixed(op, left, &self)
+    }
+}
+
+impl<T: Element + Promote<B>, B: Element> Comparand<T> for &Array<B> {
+    #[inline]
+    #[track_caller]
+    fn compare_to(self, left: &Array<T>, op: CompareOp) -> Mask {
+        mixed(op, left, self)
+    }
+}
+
+#[inline]
+#[track_caller]
+fn mixed<A: Element + Promote<B>, B: Element>(op: CompareOp, a: &Array<A>, b: &Array<B>) -> Mask {
+    a.promoted::<Promoted<A, B>>().compare(op, &b.promoted())
+}
+
+/// A number beside an array, and the type in which they are compared.
+macro_rules! numbers {
+    ($([$($generics:tt)*] $number:ty, $element:ty => $ty:ty;)*) => {$(
+        impl<$($generics)*> Comparand<$element> for $number {
+            #[inline]
+            #[track_caller]
+            fn compare_to(self, left: &Array<$element>, op: CompareOp) -> Mask {
+                left.promoted::<$ty>().compare(op, &self.into_array())
+            }
+        }
+    )*};
+}
+
+numbers! {
+    [T: Element] T, T => T;
+    [T: FloatElement] i32, T => T;
+    [T: Integer] f32, T => f32;
+    [] f32, half::f16 => half::f16;
+    [] f32, half::bf16 => half::bf16;
+    [] f32, bool => f32;
+    [] i32, bool => i32;
+}
 
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
@@ -13,8 +70,8 @@ macro_rules! comparisons {
                 #[inline]
                 #[must_use]
                 #[track_caller]
-                pub fn $name(&self, other: impl Operand<T>) -> Mask {
-                    self.compare(CompareOp::$op, &other.into_array())
+                pub fn $name(&self, other: impl Comparand<T>) -> Mask {
+                    other.compare_to(self, CompareOp::$op)
                 }
             )*
         }
@@ -34,22 +91,4 @@ comparisons! {
     eq Eq;
     /// Where they differ; true for NaN.
     ne Ne;
-}
-
-impl Mask {
-    /// The one where the mask is true, the other where it is false.
-    #[must_use]
-    #[track_caller]
-    pub fn select<T: Element>(&self, if_true: impl Operand<T>, if_false: impl Operand<T>) -> Array<T> {
-        let (a, b) = (if_true.into_array(), if_false.into_array());
-        debug_assert_eq!(self.var.ty(), Type::Bool);
-        Array::from_var(record::select(&self.var, &a.var, &b.var))
-    }
-}
-
-/// The one where the mask is true, the other where it is false.
-#[must_use]
-#[track_caller]
-pub fn select<T: Element>(mask: &Mask, if_true: impl Operand<T>, if_false: impl Operand<T>) -> Array<T> {
-    mask.select(if_true, if_false)
 }

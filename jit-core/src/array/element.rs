@@ -6,6 +6,8 @@ use half::{bf16, f16};
 use jit_runtime::Error;
 use jit_runtime::ir::Type;
 
+use super::promote::{Promote, PromotesTo};
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -16,7 +18,18 @@ mod sealed {
     label = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`"
 )]
 pub trait Element:
-    Copy + Default + PartialEq + PartialOrd + Debug + Display + Send + Sync + 'static + sealed::Sealed
+    Copy
+    + Default
+    + PartialEq
+    + PartialOrd
+    + Debug
+    + Display
+    + Send
+    + Sync
+    + 'static
+    + sealed::Sealed
+    + Promote<Self, Output = Self>
+    + PromotesTo<Self>
 {
     /// The type, as the machine names it.
     const TYPE: Type;
@@ -37,6 +50,9 @@ pub trait Element:
 /// An element that can be added and multiplied: everything but `bool`.
 #[diagnostic::on_unimplemented(message = "arrays of `{Self}` have no arithmetic")]
 pub trait Number: Element {
+    /// The type of [`Array::true_div`](super::Array::true_div): `f32` for integers, itself for floats.
+    type Quotient: FloatElement;
+
     /// The number one.
     const ONE: Self;
 }
@@ -137,15 +153,19 @@ impl Element for bool {
 }
 
 macro_rules! numbers {
-    ($($ty:ident = $one:expr),*) => {$(
+    ($quotient:ident: $($ty:ident = $one:expr),*) => {$(
         impl Number for $ty {
+            type Quotient = $quotient;
+
             const ONE: Self = $one;
         }
     )*};
 }
 
-numbers!(i8 = 1, i16 = 1, i32 = 1, i64 = 1, u8 = 1, u16 = 1, u32 = 1, u64 = 1, f32 = 1.0, f64 = 1.0);
-numbers!(f16 = f16::ONE, bf16 = bf16::ONE);
+numbers!(f32: i8 = 1, i16 = 1, i32 = 1, i64 = 1, u8 = 1, u16 = 1, u32 = 1, u64 = 1, f32 = 1.0);
+numbers!(f64: f64 = 1.0);
+numbers!(f16: f16 = f16::ONE);
+numbers!(bf16: bf16 = bf16::ONE);
 
 macro_rules! mark {
     ($marker:ident: $($ty:ident),*) => {

@@ -7,8 +7,9 @@
 //! |---|---|
 //! | element types | [`element`] |
 //! | making arrays | `make` |
-//! | operators, comparison, selection | `operators`, `compare` |
-//! | element-wise functions | `math`, `bits` |
+//! | operators, comparison, selection | `operators`, `compare`, `choose` |
+//! | the type of an operation on two types | [`promote`] |
+//! | element-wise functions | `math`, `bits`, `helpers` |
 //! | other lanes: gather, reductions | `lanes` |
 //! | reading back, printing | `read`, `print` |
 
@@ -22,20 +23,25 @@ use jit_runtime::ir::{BinaryOp, CompareOp, UnaryOp};
 use crate::trace::{Var, record};
 
 mod bits;
+mod choose;
 mod compare;
 pub mod element;
+mod helpers;
 mod lanes;
 mod make;
 mod math;
 mod operand;
 mod operators;
 mod print;
+pub mod promote;
 mod read;
 mod size;
 
-pub use compare::select;
+pub use choose::{Choice, select};
+pub use compare::Comparand;
 pub use element::{Element, FloatElement, Integer, Logic, Number, Signed};
 pub use operand::Operand;
+pub use promote::{Promote, Promoted, PromotesTo};
 pub use size::Size;
 
 /// A one-dimensional array of elements of one type.

@@ -2,14 +2,15 @@
 
 use half::{bf16, f16};
 
-use super::{Array, Element, FloatElement};
+use super::{Array, Element, FloatElement, PromotesTo};
 use crate::trace::record;
 
-/// What operations take beside an array of `T`: another such array, a reference to one, or a number.
+/// What operations take beside an array of `T`: an array of `T` or of a type that promotes into it, a reference to one, or
+/// a number.
 #[diagnostic::on_unimplemented(
     message = "an array of `{T}` cannot be combined with `{Self}`",
-    label = "expected `Array<{T}>`, `&Array<{T}>` or `{T}`",
-    note = "element types do not convert by themselves: write `.cast::<{T}>()`"
+    label = "expected `Array<{T}>`, `&Array<{T}>`, an array of a type that promotes into it, or `{T}`",
+    note = "convert other element types with `.cast::<{T}>()`"
 )]
 pub trait Operand<T: Element> {
     /// The operand as an array.
@@ -17,17 +18,19 @@ pub trait Operand<T: Element> {
     fn into_array(self) -> Array<T>;
 }
 
-impl<T: Element> Operand<T> for Array<T> {
+impl<T: Element, B: Element + PromotesTo<T>> Operand<T> for Array<B> {
     #[inline]
+    #[track_caller]
     fn into_array(self) -> Array<T> {
-        self
+        self.promoted()
     }
 }
 
-impl<T: Element> Operand<T> for &Array<T> {
+impl<T: Element, B: Element + PromotesTo<T>> Operand<T> for &Array<B> {
     #[inline]
+    #[track_caller]
     fn into_array(self) -> Array<T> {
-        self.clone()
+        self.promoted()
     }
 }
 

@@ -6,52 +6,122 @@ use std::ops::{
 };
 
 use half::{bf16, f16};
-use jit_runtime::ir::{BinaryOp, UnaryOp};
+use jit_runtime::ir::{BinaryOp, Type, UnaryOp};
 
-use super::{Array, FloatElement, Integer, Logic, Number, Operand, Signed};
+use super::bits::unsigned;
+use super::{Array, Element, FloatElement, Integer, Logic, Number, Operand, Promote, Promoted, PromotesTo, Signed};
+use crate::trace::record;
 
-macro_rules! binary_operator {
+/// An operation on arrays of two types.
+#[inline]
+#[track_caller]
+fn mixed<A: Promote<B> + Element, B: Element>(op: BinaryOp, a: &Array<A>, b: &Array<B>) -> Array<Promoted<A, B>> {
+    if A::TYPE == B::TYPE && A::TYPE == <Promoted<A, B>>::TYPE {
+        return Array::from_var(record::binary(op, a.var(), b.var()));
+    }
+    a.promoted().binary(op, &b.promoted())
+}
+
+/// A bitwise operation on arrays of two types. Beside an integer, a mask is all ones where it is true.
+#[inline]
+#[track_caller]
+fn mixed_bits<A: Promote<B> + Element, B: Element>(op: BinaryOp, a: &Array<A>, b: &Array<B>) -> Array<Promoted<A, B>> {
+    if A::TYPE == B::TYPE && A::TYPE == <Promoted<A, B>>::TYPE {
+        return Array::from_var(record::binary(op, a.var(), b.var()));
+    }
+    bits_as::<A, Promoted<A, B>>(a).binary(op, &bits_as(b))
+}
+
+#[track_caller]
+fn bits_as<A: Element, T: Element>(a: &Array<A>) -> Array<T> {
+    if A::TYPE != Type::Bool || T::TYPE == Type::Bool {
+        return a.promoted();
+    }
+    let [ones, zero] = [T::TYPE.bit_mask(), 0].map(T::from_bits);
+    a.promoted::<bool>().select(ones, zero)
+}
+
+/// A shift by counts of another type: converted so that a count beyond the width stays beyond it.
+#[inline]
+#[track_caller]
+fn shifted<A: Integer, B: Integer>(op: BinaryOp, a: &Array<A>, count: &Array<B>) -> Array<A> {
+    if A::TYPE == B::TYPE {
+        return Array::from_var(record::binary(op, a.var(), count.var()));
+    }
+    let (to, from) = (unsigned(A::TYPE), unsigned(B::TYPE));
+    let mut count = record::bitcast(from, count.var());
+    if from.bits() > to.bits() {
+        count = record::binary(BinaryOp::Min, &count, &record::literal(from, u64::from(to.bits()), 1));
+    }
+    let count = record::bitcast(A::TYPE, &record::cast(to, &count));
+    Array::from_var(record::binary(op, a.var(), &count))
+}
+
+/// An operator between arrays, by the function that records it.
+macro_rules! array_operator {
+    ($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident $function:ident;
+     [$($generics:tt)*] $a:ident $b:ident -> $output:ty; [$($assign_generics:tt)*] [$($bounds:tt)*]) => {
+        impl<$($generics)*> $trait<Array<$b>> for Array<$a> where $($bounds)* {
+            type Output = Array<$output>;
+
+            #[inline]
+            #[track_caller]
+            fn $method(self, right: Array<$b>) -> Array<$output> {
+                $function(BinaryOp::$op, &self, &right)
+            }
+        }
+
+        impl<$($generics)*> $trait<&Array<$b>> for Array<$a> where $($bounds)* {
+            type Output = Array<$output>;
+
+            #[inline]
+            #[track_caller]
+            fn $method(self, right: &Array<$b>) -> Array<$output> {
+                $function(BinaryOp::$op, &self, right)
+            }
+        }
+
+        impl<$($generics)*> $trait<Array<$b>> for &Array<$a> where $($bounds)* {
+            type Output = Array<$output>;
+
+            #[inline]
+            #[track_caller]
+            fn $method(self, right: Array<$b>) -> Array<$output> {
+                $function(BinaryOp::$op, self, &right)
+            }
+        }
+
+        impl<$($generics)*> $trait<&Array<$b>> for &Array<$a> where $($bounds)* {
+            type Output = Array<$output>;
+
+            #[inline]
+            #[track_caller]
+            fn $method(self, right: &Array<$b>) -> Array<$output> {
+                $function(BinaryOp::$op, self, right)
+            }
+        }
+
+        impl<$($assign_generics)*> $assign<Array<B>> for Array<A> {
+            #[inline]
+            #[track_caller]
+            fn $assign_method(&mut self, right: Array<B>) {
+                *self = $function(BinaryOp::$op, &*self, &right).promoted();
+            }
+        }
+
+        impl<$($assign_generics)*> $assign<&Array<B>> for Array<A> {
+            #[inline]
+            #[track_caller]
+            fn $assign_method(&mut self, right: &Array<B>) {
+                *self = $function(BinaryOp::$op, &*self, right).promoted();
+            }
+        }
+    };
+}
+
+/// An operator between an array and a number of its type.
+macro_rules! number_operator {
     ($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident $bound:ident) => {
-        impl<T: $bound> $trait<Array<T>> for Array<T> {
-            type Output = Array<T>;
-
-            #[inline]
-            #[track_caller]
-            fn $method(self, right: Array<T>) -> Array<T> {
-                self.binary(BinaryOp::$op, &right)
-            }
-        }
-
-        impl<T: $bound> $trait<&Array<T>> for Array<T> {
-            type Output = Array<T>;
-
-            #[inline]
-            #[track_caller]
-            fn $method(self, right: &Array<T>) -> Array<T> {
-                self.binary(BinaryOp::$op, right)
-            }
-        }
-
-        impl<T: $bound> $trait<Array<T>> for &Array<T> {
-            type Output = Array<T>;
-
-            #[inline]
-            #[track_caller]
-            fn $method(self, right: Array<T>) -> Array<T> {
-                self.binary(BinaryOp::$op, &right)
-            }
-        }
-
-        impl<T: $bound> $trait<&Array<T>> for &Array<T> {
-            type Output = Array<T>;
-
-            #[inline]
-            #[track_caller]
-            fn $method(self, right: &Array<T>) -> Array<T> {
-                self.binary(BinaryOp::$op, right)
-            }
-        }
-
         impl<T: $bound> $trait<T> for Array<T> {
             type Output = Array<T>;
 
@@ -72,22 +142,6 @@ macro_rules! binary_operator {
             }
         }
 
-        impl<T: $bound> $assign<Array<T>> for Array<T> {
-            #[inline]
-            #[track_caller]
-            fn $assign_method(&mut self, right: Array<T>) {
-                *self = self.binary(BinaryOp::$op, &right);
-            }
-        }
-
-        impl<T: $bound> $assign<&Array<T>> for Array<T> {
-            #[inline]
-            #[track_caller]
-            fn $assign_method(&mut self, right: &Array<T>) {
-                *self = self.binary(BinaryOp::$op, right);
-            }
-        }
-
         impl<T: $bound> $assign<T> for Array<T> {
             #[inline]
             #[track_caller]
@@ -100,51 +154,61 @@ macro_rules! binary_operator {
 
 /// A number on the left: `2.0 * x`.
 macro_rules! number_on_the_left {
-    ($trait:ident $method:ident $op:ident: $($number:ident $element:ident),*) => {$(
+    ($trait:ident $method:ident $op:ident: $($number:ident $element:ident -> $output:ident),*) => {$(
         impl $trait<Array<$element>> for $number {
-            type Output = Array<$element>;
+            type Output = Array<$output>;
 
             #[inline]
             #[track_caller]
-            fn $method(self, right: Array<$element>) -> Array<$element> {
-                Operand::<$element>::into_array(self).binary(BinaryOp::$op, &right)
+            fn $method(self, right: Array<$element>) -> Array<$output> {
+                Operand::<$output>::into_array(self).binary(BinaryOp::$op, &right.promoted())
             }
         }
 
         impl $trait<&Array<$element>> for $number {
-            type Output = Array<$element>;
+            type Output = Array<$output>;
 
             #[inline]
             #[track_caller]
-            fn $method(self, right: &Array<$element>) -> Array<$element> {
-                Operand::<$element>::into_array(self).binary(BinaryOp::$op, right)
+            fn $method(self, right: &Array<$element>) -> Array<$output> {
+                Operand::<$output>::into_array(self).binary(BinaryOp::$op, &right.promoted())
             }
         }
     )*};
 }
 
-/// A whole number beside floats, and an `f32` beside halves: the literals that people write.
+/// The same for numbers of the array's own type.
+macro_rules! same_number_on_the_left {
+    ($trait:ident $method:ident $op:ident: $($number:ident)*) => {
+        number_on_the_left!($trait $method $op: $($number $number -> $number),*);
+    };
+}
+
+/// A number of another type than the array's: the literals that people write.
 macro_rules! weak_number_on_the_right {
-    ($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident: $number:ty, [$($generics:tt)*] $element:ty) => {
+    ($trait:ident $method:ident $op:ident: $number:ty, [$($generics:tt)*] $element:ty => $output:ty) => {
         impl<$($generics)*> $trait<$number> for Array<$element> {
-            type Output = Array<$element>;
+            type Output = Array<$output>;
 
             #[inline]
             #[track_caller]
-            fn $method(self, right: $number) -> Array<$element> {
-                self.binary(BinaryOp::$op, &right.into_array())
+            fn $method(self, right: $number) -> Array<$output> {
+                self.promoted().binary(BinaryOp::$op, &right.into_array())
             }
         }
 
         impl<$($generics)*> $trait<$number> for &Array<$element> {
-            type Output = Array<$element>;
+            type Output = Array<$output>;
 
             #[inline]
             #[track_caller]
-            fn $method(self, right: $number) -> Array<$element> {
-                self.binary(BinaryOp::$op, &right.into_array())
+            fn $method(self, right: $number) -> Array<$output> {
+                self.promoted().binary(BinaryOp::$op, &right.into_array())
             }
         }
+    };
+    ($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident: $number:ty, [$($generics:tt)*] $element:ty) => {
+        weak_number_on_the_right!($trait $method $op: $number, [$($generics)*] $element => $element);
 
         impl<$($generics)*> $assign<$number> for Array<$element> {
             #[inline]
@@ -158,13 +222,24 @@ macro_rules! weak_number_on_the_right {
 
 macro_rules! arithmetic {
     ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
-        binary_operator!($trait $method $assign $assign_method $trait Number);
-        number_on_the_left!($trait $method $trait: i8 i8, i16 i16, i32 i32, i64 i64, u8 u8, u16 u16, u32 u32, u64 u64);
-        number_on_the_left!($trait $method $trait: f16 f16, bf16 bf16, f32 f32, f64 f64);
-        number_on_the_left!($trait $method $trait: i32 f16, i32 bf16, i32 f32, i32 f64, f32 f16, f32 bf16);
+        array_operator!(
+            $trait $method $assign $assign_method $trait mixed;
+            [A: Element + Promote<B>, B: Element] A B -> Promoted<A, B>;
+            [A: Number + Promote<B>, B: Element + PromotesTo<A>] [Promoted<A, B>: Number]
+        );
+        number_operator!($trait $method $assign $assign_method $trait Number);
+        same_number_on_the_left!($trait $method $trait: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
+        number_on_the_left!(
+            $trait $method $trait: i32 f16 -> f16, i32 bf16 -> bf16, i32 f32 -> f32, i32 f64 -> f64, f32 f16 -> f16, f32 bf16 -> bf16,
+            f32 i8 -> f32, f32 i16 -> f32, f32 i32 -> f32, f32 i64 -> f32, f32 u8 -> f32, f32 u16 -> f32, f32 u32 -> f32,
+            f32 u64 -> f32, f32 bool -> f32, i32 bool -> i32
+        );
         weak_number_on_the_right!($trait $method $assign $assign_method $trait: i32, [T: FloatElement] T);
         weak_number_on_the_right!($trait $method $assign $assign_method $trait: f32, [] f16);
         weak_number_on_the_right!($trait $method $assign $assign_method $trait: f32, [] bf16);
+        weak_number_on_the_right!($trait $method $trait: f32, [T: Integer] T => f32);
+        weak_number_on_the_right!($trait $method $trait: f32, [] bool => f32);
+        weak_number_on_the_right!($trait $method $trait: i32, [] bool => i32);
     )*};
 }
 
@@ -178,9 +253,13 @@ arithmetic! {
 
 macro_rules! logic {
     ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident;)*) => {$(
-        binary_operator!($trait $method $assign $assign_method $op Logic);
-        number_on_the_left!($trait $method $op: i8 i8, i16 i16, i32 i32, i64 i64, u8 u8, u16 u16, u32 u32, u64 u64);
-        number_on_the_left!($trait $method $op: bool bool);
+        array_operator!(
+            $trait $method $assign $assign_method $op mixed_bits;
+            [A: Element + Promote<B>, B: Element] A B -> Promoted<A, B>;
+            [A: Logic + Promote<B>, B: Element + PromotesTo<A>] [Promoted<A, B>: Logic]
+        );
+        number_operator!($trait $method $assign $assign_method $op Logic);
+        same_number_on_the_left!($trait $method $op: i8 i16 i32 i64 u8 u16 u32 u64 bool);
     )*};
 }
 
@@ -190,10 +269,21 @@ logic! {
     BitXor bitxor BitXorAssign bitxor_assign Xor;
 }
 
-binary_operator!(Shl shl ShlAssign shl_assign Shl Integer);
-binary_operator!(Shr shr ShrAssign shr_assign Shr Integer);
-number_on_the_left!(Shl shl Shl: i8 i8, i16 i16, i32 i32, i64 i64, u8 u8, u16 u16, u32 u32, u64 u64);
-number_on_the_left!(Shr shr Shr: i8 i8, i16 i16, i32 i32, i64 i64, u8 u8, u16 u16, u32 u32, u64 u64);
+macro_rules! shifts {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
+        array_operator!(
+            $trait $method $assign $assign_method $trait shifted;
+            [A: Integer, B: Integer] A B -> A; [A: Integer, B: Integer] []
+        );
+        number_operator!($trait $method $assign $assign_method $trait Integer);
+        same_number_on_the_left!($trait $method $trait: i8 i16 i32 i64 u8 u16 u32 u64);
+    )*};
+}
+
+shifts! {
+    Shl shl ShlAssign shl_assign;
+    Shr shr ShrAssign shr_assign;
+}
 
 macro_rules! unary_operator {
     ($($trait:ident $method:ident $bound:ident;)*) => {$(

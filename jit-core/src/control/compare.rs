@@ -3,13 +3,15 @@
 //! Rust's comparison operators give a `bool`, so `#[jit]` turns them into these calls. Host types have one implementation
 //! for all that Rust compares with its like, and a list of the pairs of different types in Rust's library.
 
-use crate::array::{Array, Element, FloatElement, Mask};
+use half::{bf16, f16};
+
+use crate::array::{Array, Element, FloatElement, Integer, Mask, Promote};
 
 /// Types that `==` and `!=` compare in a `#[jit]` function.
 #[diagnostic::on_unimplemented(
     message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
     label = "no comparison `{Self}` == `{B}`",
-    note = "arrays are compared with arrays and numbers of the same element type (cast with `.cast::<T>()`, write `1.0` for `1`); \
+    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`); \
             host types with their like, or in a statement marked `#[host]`"
 )]
 pub trait Equal<B: ?Sized> {
@@ -25,7 +27,7 @@ pub trait Equal<B: ?Sized> {
 #[diagnostic::on_unimplemented(
     message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
     label = "no order between `{Self}` and `{B}`",
-    note = "arrays are compared with arrays and numbers of the same element type (cast with `.cast::<T>()`, write `1.0` for `1`); \
+    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`); \
             host types with their like, or in a statement marked `#[host]`"
 )]
 pub trait Order<B: ?Sized> {
@@ -191,14 +193,20 @@ macro_rules! array_pairs {
 }
 
 array_pairs! {
-    [T: Element] Array<T>, Array<T>;
-    [T: Element] Array<T>, &Array<T>;
-    [T: Element] &Array<T>, Array<T>;
-    [T: Element] &Array<T>, &Array<T>;
+    [A: Element + Promote<B>, B: Element] Array<A>, Array<B>;
+    [A: Element + Promote<B>, B: Element] Array<A>, &Array<B>;
+    [A: Element + Promote<B>, B: Element] &Array<A>, Array<B>;
+    [A: Element + Promote<B>, B: Element] &Array<A>, &Array<B>;
     [T: Element] Array<T>, T;
     [T: Element] &Array<T>, T;
     [T: FloatElement] Array<T>, i32;
     [T: FloatElement] &Array<T>, i32;
+    [T: Integer] Array<T>, f32;
+    [T: Integer] &Array<T>, f32;
+    [] Array<f16>, f32;
+    [] &Array<f16>, f32;
+    [] Array<bf16>, f32;
+    [] &Array<bf16>, f32;
 }
 
 /// Comparisons of a number with an array: the opposite of those above.
@@ -243,4 +251,10 @@ number_pairs! {
     [T: Element] T, &Array<T>;
     [T: FloatElement] i32, Array<T>;
     [T: FloatElement] i32, &Array<T>;
+    [T: Integer] f32, Array<T>;
+    [T: Integer] f32, &Array<T>;
+    [] f32, Array<f16>;
+    [] f32, &Array<f16>;
+    [] f32, Array<bf16>;
+    [] f32, &Array<bf16>;
 }

@@ -1,0 +1,115 @@
+//! Choosing between two values by a mask.
+
+use half::{bf16, f16};
+
+use super::{Array, Element, FloatElement, Integer, Mask, Operand, Promote, Promoted};
+use crate::trace::record;
+
+/// Two values that a mask chooses from, arrays or numbers; they meet in the element type `R`.
+#[diagnostic::on_unimplemented(
+    message = "a mask cannot choose between `{Self}` and `{B}`, giving an array of `{R}`",
+    label = "expected arrays or numbers whose types meet in `{R}`",
+    note = "convert one of them with `.cast()`"
+)]
+pub trait Choice<B, R: Element> {
+    /// Both as arrays of the type in which they meet.
+    #[doc(hidden)]
+    #[track_caller]
+    fn both(self, other: B) -> (Array<R>, Array<R>);
+}
+
+/// Kinds of values that meet, and in which type.
+macro_rules! choices {
+    ($([$($generics:tt)*] $a:ty, $b:ty => $result:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> Choice<$b, $result> for $a {
+            #[inline]
+            #[track_caller]
+            fn both(self, other: $b) -> (Array<$result>, Array<$result>) {
+                (self.promoted(), other.promoted())
+            }
+        }
+    )*};
+    (numbers $([$($generics:tt)*] $a:ty, $b:ty => $result:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> Choice<$b, $result> for $a {
+            #[inline]
+            #[track_caller]
+            fn both(self, other: $b) -> (Array<$result>, Array<$result>) {
+                (Operand::<$result>::into_array(self), Operand::<$result>::into_array(other))
+            }
+        }
+    )*};
+    (with_number $([$($generics:tt)*] $array:ty, $number:ty => $result:ty;)*) => {$(
+        choices!(with_number_by_reference [$($generics)*] Array<$array>, $number => $result);
+        choices!(with_number_by_reference [$($generics)*] &Array<$array>, $number => $result);
+    )*};
+    (with_number_by_reference [$($generics:tt)*] $array:ty, $number:ty => $result:ty) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> Choice<$number, $result> for $array {
+            #[inline]
+            #[track_caller]
+            fn both(self, other: $number) -> (Array<$result>, Array<$result>) {
+                (self.promoted(), other.into_array())
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> Choice<$array, $result> for $number {
+            #[inline]
+            #[track_caller]
+            fn both(self, other: $array) -> (Array<$result>, Array<$result>) {
+                (self.into_array(), other.promoted())
+            }
+        }
+    };
+}
+
+choices! {
+    [A: Element + Promote<B>, B: Element] Array<A>, Array<B> => Promoted<A, B>;
+    [A: Element + Promote<B>, B: Element] Array<A>, &Array<B> => Promoted<A, B>;
+    [A: Element + Promote<B>, B: Element] &Array<A>, Array<B> => Promoted<A, B>;
+    [A: Element + Promote<B>, B: Element] &Array<A>, &Array<B> => Promoted<A, B>;
+}
+
+choices! { with_number
+    [T: Element] T, T => T;
+    [T: FloatElement] T, i32 => T;
+    [T: Integer] T, f32 => f32;
+    [] f16, f32 => f16;
+    [] bf16, f32 => bf16;
+    [] bool, f32 => f32;
+    [] bool, i32 => i32;
+}
+
+choices! { numbers
+    [T: Element] T, T => T;
+    [T: FloatElement] T, i32 => T;
+    [T: FloatElement] i32, T => T;
+    [T: FloatElement] i32, i32 => T;
+    [] f32, f32 => f16;
+    [] f32, f32 => bf16;
+    [] f32, i32 => f16;
+    [] f32, i32 => bf16;
+    [] i32, f32 => f16;
+    [] i32, f32 => bf16;
+}
+
+impl Mask {
+    /// The one where the mask is true, the other where it is false. Values of two types meet in the one that they
+    /// [promote](super::promote) to.
+    #[must_use]
+    #[track_caller]
+    pub fn select<A: Choice<B, R>, B, R: Element>(&self, if_true: A, if_false: B) -> Array<R> {
+        let (a, b) = if_true.both(if_false);
+        Array::from_var(record::select(self.var(), a.var(), b.var()))
+    }
+}
+
+/// The one where the mask is true, the other where it is false. Values of two types meet in the one that they
+/// [promote](super::promote) to.
+#[must_use]
+#[track_caller]
+pub fn select<A: Choice<B, R>, B, R: Element>(mask: &Mask, if_true: A, if_false: B) -> Array<R> {
+    mask.select(if_true, if_false)
+}

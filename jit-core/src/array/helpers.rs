@@ -1,0 +1,206 @@
+//! Element-wise helpers that are made of other operations.
+
+use jit_runtime::ir::{BinaryOp, Type};
+
+use super::bits::unsigned;
+use super::{Array, FloatElement, Integer, Mask, Number, Operand, Signed};
+use crate::trace::record;
+
+impl<T: Number> Array<T> {
+    /// The quotient as a float: integers are converted to `f32` first, floats keep their type.
+    #[must_use]
+    #[track_caller]
+    pub fn true_div(&self, divisor: impl Operand<T>) -> Array<T::Quotient> {
+        self.cast::<T::Quotient>().binary(BinaryOp::Div, &divisor.into_array().cast())
+    }
+
+    /// The product with itself.
+    #[must_use]
+    #[track_caller]
+    pub fn square(&self) -> Self {
+        self * self
+    }
+
+    /// The distance of two values, `|a - b|`. For integers it is exact as an unsigned number: the distance of two signed
+    /// integers that are farther apart than their type can say wraps, as `a.abs_diff(b) as T` does in Rust.
+    #[must_use]
+    #[track_caller]
+    pub fn abs_diff(&self, other: impl Operand<T>) -> Self {
+        let other = other.into_array();
+        if T::TYPE.is_float() {
+            return (self - other).abs();
+        }
+        self.max(&other) - self.min(&other)
+    }
+
+    /// 0 where the value is below an edge, 1 elsewhere; 0 for NaN.
+    #[must_use]
+    #[track_caller]
+    pub fn step(&self, edge: impl Operand<T>) -> Self {
+        self.ge(edge.into_array()).cast()
+    }
+}
+
+impl<T: Signed> Array<T> {
+    /// The value with its sign changed where the other is negative (by its sign bit, for floats).
+    #[must_use]
+    #[track_caller]
+    pub fn mul_sign(&self, sign: impl Operand<T>) -> Self {
+        let sign = sign.into_array();
+        let is_negative = if T::TYPE.is_float() { sign.sign_bit() } else { sign.lt(T::default()) };
+        is_negative.select(-self, self)
+    }
+
+    #[track_caller]
+    fn sign_bit(&self) -> Mask {
+        let ty = unsigned(T::TYPE);
+        let bits = record::bitcast(ty, self.var());
+        let top = record::binary(BinaryOp::Shr, &bits, &record::literal(ty, u64::from(ty.bits() - 1), 1));
+        Array::from_var(record::cast(Type::Bool, &top))
+    }
+}
+
+impl<T: FloatElement> Array<T> {
+    /// Where the value is NaN.
+    #[must_use]
+    #[track_caller]
+    pub fn is_nan(&self) -> Mask {
+        self.ne(self)
+    }
+
+    /// Where the value is plus or minus infinity.
+    #[must_use]
+    #[track_caller]
+    pub fn is_infinite(&self) -> Mask {
+        self.abs().eq(T::from_f64(f64::INFINITY))
+    }
+
+    /// Where the value is neither infinite nor NaN.
+    #[must_use]
+    #[track_caller]
+    pub fn is_finite(&self) -> Mask {
+        self.abs().lt(T::from_f64(f64::INFINITY))
+    }
+
+    /// Where the sign bit is set: also for `-0.0`, and for NaN by its unspecified sign.
+    #[must_use]
+    #[track_caller]
+    pub fn is_sign_negative(&self) -> Mask {
+        self.sign_bit()
+    }
+
+    /// Where the sign bit is clear: also for `+0.0`, and for NaN by its unspecified sign.
+    #[must_use]
+    #[track_caller]
+    pub fn is_sign_positive(&self) -> Mask {
+        !self.sign_bit()
+    }
+
+    /// The part after the point, with the value's sign: `x - x.trunc()`. NaN for infinities.
+    #[must_use]
+    #[track_caller]
+    pub fn fract(&self) -> Self {
+        self - self.trunc()
+    }
+
+    /// Linear interpolation: `self` at 0, `end` at 1, exactly; `(end - self) * t + self`, rounded once after the difference, in between.
+    #[must_use]
+    #[track_caller]
+    pub fn lerp(&self, end: impl Operand<T>, t: impl Operand<T>) -> Self {
+        let (end, t) = (end.into_array(), t.into_array());
+        let between = (&end - self).mul_add(&t, self);
+        t.eq(T::ONE).select(end, between)
+    }
+
+    /// 0 up to `low`, 1 from `high` on, and a smooth step (3t² - 2t³, t being the position in between) from one to the other.
+    #[must_use]
+    #[track_caller]
+    pub fn smooth_step(&self, low: impl Operand<T>, high: impl Operand<T>) -> Self {
+        let low = low.into_array();
+        let t = ((self - &low) / (high.into_array() - &low)).clamp(T::default(), T::ONE);
+        &t * &t * t.mul_add(T::from_f64(-2.0), T::from_f64(3.0))
+    }
+
+    /// Degrees as radians.
+    #[must_use]
+    #[track_caller]
+    pub fn to_radians(&self) -> Self {
+        self * T::from_f64(std::f64::consts::PI / 180.0)
+    }
+
+    /// Radians as degrees.
+    #[must_use]
+    #[track_caller]
+    pub fn to_degrees(&self) -> Self {
+        self * T::from_f64(180.0 / std::f64::consts::PI)
+    }
+}
+
+impl<T: Integer> Array<T> {
+    /// The number of zero bits; the number of bits for zero.
+    #[must_use]
+    #[track_caller]
+    pub fn count_zeros(&self) -> Self {
+        (!self).count_ones()
+    }
+
+    /// The number of one bits above the highest zero.
+    #[must_use]
+    #[track_caller]
+    pub fn leading_ones(&self) -> Self {
+        (!self).leading_zeros()
+    }
+
+    /// The number of one bits below the lowest zero.
+    #[must_use]
+    #[track_caller]
+    pub fn trailing_ones(&self) -> Self {
+        (!self).trailing_zeros()
+    }
+
+    /// The bytes in reverse order.
+    #[must_use]
+    #[track_caller]
+    pub fn swap_bytes(&self) -> Self {
+        let ty = unsigned(T::TYPE);
+        let literal = |bits: u64| record::literal(ty, bits, 1);
+        let mut value = record::bitcast(ty, self.var());
+        let mut half = 8;
+        while half < ty.bits() {
+            // Neighbouring groups of bits change places: bytes, then pairs of them, then fours.
+            let low = u64::MAX / ((1_u64 << half) + 1);
+            let count = literal(half.into());
+            let up = record::binary(BinaryOp::Shl, &record::and(&value, &literal(low)), &count);
+            let down = record::and(&record::binary(BinaryOp::Shr, &value, &count), &literal(low));
+            value = record::binary(BinaryOp::Or, &up, &down);
+            half *= 2;
+        }
+        Array::from_var(record::bitcast(T::TYPE, &value))
+    }
+
+    /// Where exactly one bit is set.
+    #[must_use]
+    #[track_caller]
+    pub fn is_power_of_two(&self) -> Mask {
+        self.count_ones().eq(T::ONE)
+    }
+
+    /// The rounded-down logarithm to base 2 of the bits as an unsigned number; all ones (-1) for zero.
+    #[must_use]
+    #[track_caller]
+    pub fn ilog2(&self) -> Self {
+        let last = T::from_bits(u64::from(T::TYPE.bits() - 1));
+        last.into_array() - self.leading_zeros()
+    }
+
+    /// The quotient rounded up. Divisions by zero and overflow as with `/`.
+    #[must_use]
+    #[track_caller]
+    pub fn div_ceil(&self, divisor: impl Operand<T>) -> Self {
+        let divisor = divisor.into_array();
+        let (quotient, remainder) = (self / &divisor, self % &divisor);
+        let is_same_sign = (&remainder ^ &divisor).ge(T::default());
+        let rounds_up = remainder.ne(T::default()) & is_same_sign;
+        rounds_up.select(&quotient + T::ONE, quotient)
+    }
+}

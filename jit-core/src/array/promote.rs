@@ -1,0 +1,130 @@
+//! Promotion: the element type of an operation on arrays of two types.
+//!
+//! | | `bool` | integer | `f16` | `bf16` | `f32` | `f64` |
+//! |---|---|---|---|---|---|---|
+//! | `bool` | `bool` | the integer | `f16` | `bf16` | `f32` | `f64` |
+//! | integer | the integer | see below | `f16` | `bf16` | `f32` | `f64` |
+//! | `f16` | `f16` | `f16` | `f16` | `f32` | `f32` | `f64` |
+//! | `bf16` | `bf16` | `bf16` | `f32` | `bf16` | `f32` | `f64` |
+//! | `f32` | `f32` | `f32` | `f32` | `f32` | `f32` | `f64` |
+//! | `f64` | `f64` | `f64` | `f64` | `f64` | `f64` | `f64` |
+//!
+//! Of two integers of like sign the wider one wins; of different sign, the smallest signed type that holds all values of
+//! both. `u64` and a signed integer have none, which is an error of the compiler. The operands are converted as
+//! [`Array::cast`] does it, before the operation.
+//!
+//! Numbers of the host are weak: they take the array's type if it is of their class, so that `half_array * 0.5` stays
+//! `f16` and `int_array + 1` stays `i32`. A float beside integers gives `f32`, an integer beside a mask `i32`.
+
+use half::{bf16, f16};
+use jit_runtime::ir::Type;
+
+use super::{Array, Element};
+use crate::trace::{Var, record};
+
+/// Element types that meet in one operation; `Output` is the type in which it is computed.
+#[diagnostic::on_unimplemented(
+    message = "arrays of `{Self}` and `{B}` have no common element type",
+    label = "convert one side: `.cast::<{B}>()` on the left or `.cast::<{Self}>()` on the right",
+    note = "no integer type holds all values of `u64` and of a signed integer"
+)]
+pub trait Promote<B> {
+    /// The element type of the result.
+    type Output: Element;
+}
+
+/// The element type in which arrays of two types meet.
+pub type Promoted<A, B> = <A as Promote<B>>::Output;
+
+/// Element types whose arrays can stand where an array of `T` is wanted: those that promote into `T`.
+#[diagnostic::on_unimplemented(
+    message = "an array of `{Self}` does not become an array of `{T}` by itself",
+    label = "expected an array of `{T}` or of a type that promotes into it",
+    note = "not all values of `{Self}` are values of `{T}`: write `.cast::<{T}>()`"
+)]
+pub trait PromotesTo<T> {}
+
+/// One row for each type: those that promote into it.
+macro_rules! into {
+    ($($into:ident: $($from:ident)*;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Promote<$into> for $into {
+            type Output = $into;
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl PromotesTo<$into> for $into {}
+
+        $(
+            #[diagnostic::do_not_recommend]
+            impl Promote<$from> for $into {
+                type Output = $into;
+            }
+
+            #[diagnostic::do_not_recommend]
+            impl Promote<$into> for $from {
+                type Output = $into;
+            }
+
+            #[diagnostic::do_not_recommend]
+            impl PromotesTo<$into> for $from {}
+        )*
+    )*};
+}
+
+into! {
+    bool:;
+    i8: bool;
+    i16: bool i8 u8;
+    i32: bool i8 i16 u8 u16;
+    i64: bool i8 i16 i32 u8 u16 u32;
+    u8: bool;
+    u16: bool u8;
+    u32: bool u8 u16;
+    u64: bool u8 u16 u32;
+    f16: bool i8 i16 i32 i64 u8 u16 u32 u64;
+    bf16: bool i8 i16 i32 i64 u8 u16 u32 u64;
+    f32: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16;
+    f64: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32;
+}
+
+/// Pairs of types that meet in a third one.
+macro_rules! meet {
+    ($($a:ident $b:ident: $both:ident;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Promote<$b> for $a {
+            type Output = $both;
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl Promote<$a> for $b {
+            type Output = $both;
+        }
+    )*};
+}
+
+meet! {
+    i8 u8: i16;
+    i8 u16: i32;
+    i16 u16: i32;
+    i8 u32: i64;
+    i16 u32: i64;
+    i32 u32: i64;
+    f16 bf16: f32;
+}
+
+impl<T: Element> Array<T> {
+    /// The array as one of the type that it promotes into.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn promoted<U: Element>(&self) -> Array<U> {
+        Array::from_var(cast(U::TYPE, self.var()))
+    }
+}
+
+/// Conversion that is none, and costs nothing, for the most frequent case.
+#[inline]
+#[track_caller]
+fn cast(ty: Type, var: &Var) -> Var {
+    if var.ty() == ty { var.clone() } else { record::cast(ty, var) }
+}

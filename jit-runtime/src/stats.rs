@@ -34,7 +34,7 @@ static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 pub struct Stats {
     /// Calls of traced functions.
     pub traces: u64,
-    /// Kernels that were launched.
+    /// Kernels that were launched, and steps of native work.
     pub launches: u64,
     /// Lanes of all launches.
     pub lanes: u64,
@@ -82,13 +82,13 @@ pub struct KernelRecord {
     pub label: &'static str,
     /// Where the user's program caused the launch.
     pub site: Option<&'static Location<'static>>,
-    /// Hash of kernel, device and code options, as in [`crate::cache::CacheEntry`].
+    /// Hash of kernel, device and code options, as in [`crate::cache::CacheEntry`]; 0 for native work.
     pub hash: u64,
     /// Where it ran.
     pub device: Device,
     /// How many lanes.
     pub width: usize,
-    /// Operations in the kernel.
+    /// Operations in the kernel; 0 for native work.
     pub ops: usize,
     /// Buffers that the kernel reads.
     pub inputs: usize,
@@ -179,6 +179,11 @@ pub(crate) fn count_launch(entry: &Entry, width: usize, is_hit: bool) {
     if is_hit {
         HITS.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+pub(crate) fn count_native_launch(width: usize) {
+    LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    LANES.fetch_add(width as u64, Ordering::Relaxed);
 }
 
 pub(crate) fn count_compile(time: Duration) {

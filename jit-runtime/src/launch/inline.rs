@@ -3,87 +3,77 @@
 //! Marks in the state words of the buffers keep others away for these few microseconds, see `order`. Where a mark cannot be had,
 //! because a launch before this one is not done, the launch is queued like any other.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::Arc;
 use std::time::Instant;
 
-use crate::cache::ParamFacts;
-use crate::stats::{self, Time};
-use crate::{Error, cache::Entry};
+use crate::Error;
 
 use super::failure::Failure;
-use super::run::Bound;
-use super::{Argument, Ready};
+use super::work::Access;
 
-/// Runs a launch if nothing stands in its way.
-pub(super) fn try_run(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
-    let marks = Marks::take(ready)?;
+/// Runs a small launch if nothing stands in its way. Gives the nanoseconds that it took.
+///
+/// # Safety
+///
+/// The function accesses the buffers as stated, and nothing else that others access.
+pub(super) unsafe fn try_run<'a>(
+    accesses: impl Iterator<Item = Access<'a>> + Clone,
+    run: impl FnOnce(),
+    label: &str,
+    site: Option<&'static Location<'static>>,
+) -> Option<Result<u64, Error>> {
+    let marks = Marks::take(accesses)?;
     let started = Instant::now();
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the end.
-        unsafe {
-            bound.run(&ready.entry, 0..ready.width as u64);
-            bound.finish();
-        }
-    }));
+    let outcome = catch_unwind(AssertUnwindSafe(run));
     let elapsed = started.elapsed().as_nanos() as u64;
-    if let Err(payload) = outcome {
-        return Some(Err(marks.fail(&Failure::from_panic(&*payload, ready.label, ready.site))));
+    match outcome {
+        Ok(()) => Some(Ok(elapsed)),
+        Err(payload) => Some(Err(marks.fail(&Failure::from_panic(&*payload, label, site)))),
     }
-    drop(marks);
-    ready.entry.cost.learn(ready.width, elapsed);
-    stats::count_busy(elapsed);
-    stats::record(|| ready.record(Time::Done(elapsed)));
-    Some(Ok(()))
 }
 
 /// The marks at the buffers of a launch; taken away when dropped.
-struct Marks<'a> {
-    entry: &'a Entry,
-    arguments: &'a [Argument],
+struct Marks<'a, I: Iterator<Item = Access<'a>> + Clone> {
+    accesses: I,
+    /// At how many of the buffers, from the first on, there is a mark.
+    taken: usize,
 }
 
-impl<'a> Marks<'a> {
+impl<'a, I: Iterator<Item = Access<'a>> + Clone> Marks<'a, I> {
     /// All marks, or none.
-    fn take(ready: &'a Ready) -> Option<Marks<'a>> {
+    fn take(accesses: I) -> Option<Self> {
         // Grows with each mark, so that those taken before a failure are given back by the drop.
-        let mut marks = Marks { entry: &ready.entry, arguments: &[] };
-        for (taken, (param, argument)) in ready.entry.facts.params.iter().zip(&ready.arguments).enumerate() {
-            if let Argument::Buffer(buffer, _) = argument {
-                let accesses = buffer.accesses();
-                let is_free = if param.writes { accesses.try_begin_write() } else { accesses.try_begin_read() };
-                if !is_free {
-                    return None;
-                }
+        let mut marks = Marks { accesses: accesses.clone(), taken: 0 };
+        for Access { buffer, writes } in accesses {
+            let state = buffer.accesses();
+            let is_free = if writes { state.try_begin_write() } else { state.try_begin_read() };
+            if !is_free {
+                return None;
             }
-            marks.arguments = &ready.arguments[..=taken];
+            marks.taken += 1;
         }
         Some(marks)
     }
 
-    fn each(&self) -> impl Iterator<Item = (&ParamFacts, &Argument)> {
-        self.entry.facts.params.iter().zip(self.arguments)
+    fn each(&self) -> impl Iterator<Item = Access<'a>> {
+        self.accesses.clone().take(self.taken)
     }
 
     /// Notes a failure at all buffers that should have been written.
-    fn fail(&self, failure: &std::sync::Arc<Failure>) -> Error {
-        for (param, argument) in self.each() {
-            if let (true, Argument::Buffer(buffer, _)) = (param.writes, argument) {
-                buffer.accesses().fail(failure);
-            }
-        }
+    fn fail(&self, failure: &Arc<Failure>) -> Error {
+        self.each().filter(|access| access.writes).for_each(|access| access.buffer.accesses().fail(failure));
         failure.report()
     }
 }
 
-impl Drop for Marks<'_> {
+impl<'a, I: Iterator<Item = Access<'a>> + Clone> Drop for Marks<'a, I> {
     fn drop(&mut self) {
-        for (param, argument) in self.each() {
-            if let Argument::Buffer(buffer, _) = argument {
-                if param.writes {
-                    buffer.accesses().end_write();
-                } else {
-                    buffer.accesses().end_read();
-                }
+        for Access { buffer, writes } in self.each() {
+            if writes {
+                buffer.accesses().end_write();
+            } else {
+                buffer.accesses().end_read();
             }
         }
     }

@@ -36,6 +36,7 @@
 //! | running lanes, combining reductions | `run` |
 //! | small launches, on the calling thread | `inline` |
 //! | queued launches | `task` |
+//! | what they do: kernels here, functions in [`native`] | `work` |
 //! | who runs which lanes of them | `blocks` |
 //! | which launch comes after which | `order` |
 //! | threads | `pool` |
@@ -43,6 +44,7 @@
 
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use crate::backend::{CodeOptions, RawArgument};
 use crate::cache::{self, Entry};
@@ -58,14 +60,21 @@ mod check;
 pub(crate) mod cost;
 mod failure;
 mod inline;
+pub mod native;
 pub(crate) mod order;
 mod pool;
 mod run;
 mod task;
 #[cfg(test)]
 mod tests;
+mod work;
 
+use blocks::Blocks;
+use cost::{Division, Estimate};
 pub use pool::{set_threads, threads};
+use run::Bound;
+use task::Queued;
+use work::KernelWork;
 
 /// What is bound to a parameter of a kernel.
 #[derive(Clone, Debug)]
@@ -150,12 +159,41 @@ fn start(ready: Ready) -> Result<(), Error> {
     let estimate = ready.entry.cost.estimate(ready.width);
     let bound = run::bind(&ready.entry, ready.width, &ready.arguments)?;
     if estimate.is_small()
-        && let Some(result) = inline::try_run(&ready, &bound)
+        && let Some(result) = run_inline(&ready, &bound)
     {
         return result;
     }
-    task::enqueue(ready, bound, estimate);
+    enqueue(ready, bound, estimate);
     Ok(())
+}
+
+/// Runs a small launch at once, if nothing stands in its way.
+fn run_inline(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
+    let run = || {
+        // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the end.
+        unsafe {
+            bound.run(&ready.entry, 0..ready.width as u64);
+            bound.finish();
+        }
+    };
+    // SAFETY: the kernel's parameters say what it accesses.
+    let outcome = unsafe { inline::try_run(ready.accesses(), run, ready.label, ready.site) }?;
+    Some(outcome.map(|elapsed| {
+        ready.entry.cost.learn(ready.width, elapsed);
+        stats::count_busy(elapsed);
+        stats::record(|| ready.record(Time::Done(elapsed)));
+    }))
+}
+
+fn enqueue(ready: Ready, bound: Bound, estimate: Estimate) {
+    let time = Arc::new(AtomicU64::new(0));
+    stats::record(|| ready.record(Time::Later(Arc::clone(&time))));
+    let facts = &ready.entry.facts;
+    let division = Division::new(ready.width, estimate, facts.lanes_per_step, facts.reduces, threads());
+    let (label, site) = (ready.label, ready.site);
+    let work = Box::new(KernelWork { entry: Arc::clone(&ready.entry), bound, division });
+    let blocks = Blocks::new(division.blocks, threads());
+    task::enqueue(Queued { work, accessed: ready.into_accessed(), blocks, time, label, site });
 }
 
 /// Results bypass the cache where the arrays of the launch would not stay in it. That pays for kernels that stream: with a

@@ -7,21 +7,29 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::cache::Entry;
-use crate::stats::{self, Time, now_ns};
+use crate::stats::{self, now_ns};
 
 use super::blocks::Blocks;
-use super::cost::{Division, Estimate};
 use super::failure::Failure;
 use super::order::{self, Registration};
-use super::run::Bound;
-use super::{Argument, Ready, pool};
+use super::pool;
+use super::work::{Accessed, Work};
 
-/// A launch whose lanes are handed out in blocks.
+/// A launch that is to be queued.
+pub(super) struct Queued {
+    pub(super) work: Box<dyn Work>,
+    pub(super) accessed: Vec<Accessed>,
+    /// Into how many blocks the work is cut, and whose turn they are.
+    pub(super) blocks: Blocks,
+    /// Where statistics find how long it took.
+    pub(super) time: Arc<AtomicU64>,
+    pub(super) label: &'static str,
+    pub(super) site: Option<&'static Location<'static>>,
+}
+
+/// A launch whose work is handed out in blocks.
 pub(crate) struct Task {
-    entry: Arc<Entry>,
-    bound: Bound,
-    division: Division,
+    work: Box<dyn Work>,
     blocks: Blocks,
     unfinished_blocks: AtomicUsize,
     /// Launches that this one comes after, and one more while it is being registered.
@@ -30,7 +38,7 @@ pub(crate) struct Task {
     dependents: Mutex<Option<SmallVec<[Arc<Task>; 2]>>>,
     is_done: AtomicBool,
     /// Keeps the buffers alive until the launch is done.
-    arguments: Mutex<Vec<Argument>>,
+    accessed: Mutex<Vec<Accessed>>,
     failure: OnceLock<Arc<Failure>>,
     started_ns: AtomicU64,
     busy_ns: AtomicU64,
@@ -40,28 +48,22 @@ pub(crate) struct Task {
     site: Option<&'static Location<'static>>,
 }
 
-/// Queues a launch that was checked, after those that it depends on.
-pub(super) fn enqueue(ready: Ready, bound: Bound, estimate: Estimate) {
-    let time = Arc::new(AtomicU64::new(0));
-    stats::record(|| ready.record(Time::Later(Arc::clone(&time))));
-    let facts = &ready.entry.facts;
-    let division = Division::new(ready.width, estimate, facts.lanes_per_step, facts.reduces, pool::threads());
+/// Queues a launch after those that it depends on.
+pub(super) fn enqueue(queued: Queued) {
     let task = Arc::new(Task {
-        bound,
-        division,
-        blocks: Blocks::new(division.blocks, pool::threads()),
-        unfinished_blocks: AtomicUsize::new(division.blocks),
+        work: queued.work,
+        unfinished_blocks: AtomicUsize::new(queued.blocks.unclaimed()),
+        blocks: queued.blocks,
         waiting_for: AtomicUsize::new(1),
         dependents: Mutex::new(Some(SmallVec::new())),
         is_done: AtomicBool::new(false),
-        arguments: Mutex::new(ready.arguments),
+        accessed: Mutex::new(queued.accessed),
         failure: OnceLock::new(),
         started_ns: AtomicU64::new(u64::MAX),
         busy_ns: AtomicU64::new(0),
-        time,
-        label: ready.label,
-        site: ready.site,
-        entry: ready.entry,
+        time: queued.time,
+        label: queued.label,
+        site: queued.site,
     });
     pool::announce(&task);
     task.register();
@@ -77,10 +79,8 @@ impl Task {
     /// Takes its place behind the launches that access the same buffers.
     fn register(self: &Arc<Self>) {
         let registration = order::begin_registration();
-        let arguments = self.arguments.lock();
-        for (param, argument) in self.entry.facts.params.iter().zip(&*arguments) {
-            let Argument::Buffer(buffer, _) = argument else { continue };
-            if param.writes {
+        for Accessed { buffer, writes, .. } in &*self.accessed.lock() {
+            if *writes {
                 for before in buffer.accesses().register_write(&registration, self) {
                     self.come_after(&before, &registration);
                 }
@@ -108,13 +108,10 @@ impl Task {
 
     /// What failed launches should have written must not be read: an index could be anything.
     fn inherit_failure(&self) {
-        let arguments = self.arguments.lock();
-        for (param, argument) in self.entry.facts.params.iter().zip(&*arguments) {
-            if let (true, Argument::Buffer(buffer, _)) = (param.reads, argument)
-                && let Some(failure) = buffer.accesses().failure()
-            {
-                let _ = self.failure.set(failure);
-            }
+        let accessed = self.accessed.lock();
+        let read = accessed.iter().filter(|access| access.reads);
+        for failure in read.filter_map(|access| access.buffer.accesses().failure()) {
+            let _ = self.failure.set(failure);
         }
     }
 
@@ -149,7 +146,11 @@ impl Task {
         let started = now_ns();
         self.started_ns.fetch_min(started, Ordering::Relaxed);
         if self.failure.get().is_none() {
-            self.run_lanes(block);
+            // SAFETY: the buffers live until the launch is done; launches that conflict come before or after this one, and
+            // all before are done; the block was claimed, so it runs once.
+            self.guard(|| unsafe { self.work.run(block) });
+        } else {
+            self.work.skip(block);
         }
         let ended = now_ns();
         self.busy_ns.fetch_add(ended - started, Ordering::Relaxed);
@@ -157,13 +158,6 @@ impl Task {
             self.complete(ended);
         }
         true
-    }
-
-    fn run_lanes(&self, block: usize) {
-        // SAFETY: the arguments were checked and live until the launch is done; launches that conflict come before or
-        // after this one, and all before are done; blocks start at whole chunks where there are reductions.
-        let run = || unsafe { self.bound.run(&self.entry, self.division.lanes(block)) };
-        self.guard(run);
     }
 
     fn guard(&self, run: impl FnOnce()) {
@@ -176,15 +170,14 @@ impl Task {
     fn complete(self: &Arc<Self>, ended_ns: u64) {
         if self.failure.get().is_none() {
             // SAFETY: all blocks are done, and the buffers are still reserved for this launch.
-            self.guard(|| unsafe { self.bound.finish() });
+            self.guard(|| unsafe { self.work.finish() });
         }
         self.measure(ended_ns);
-        let arguments = std::mem::take(&mut *self.arguments.lock());
-        for (param, argument) in self.entry.facts.params.iter().zip(&arguments) {
-            if let Argument::Buffer(buffer, _) = argument {
-                buffer.accesses().complete(self, self.failure.get().filter(|_| param.writes));
-            }
+        let accessed = std::mem::take(&mut *self.accessed.lock());
+        for Accessed { buffer, writes, .. } in &accessed {
+            buffer.accesses().complete(self, self.failure.get().filter(|_| *writes));
         }
+        drop(accessed);
         let dependents = self.dependents.lock().take().unwrap_or_default();
         self.is_done.store(true, Ordering::SeqCst);
         pool::complete(self, dependents);
@@ -193,7 +186,7 @@ impl Task {
     fn measure(&self, ended_ns: u64) {
         let busy_ns = self.busy_ns.load(Ordering::Relaxed);
         if self.failure.get().is_none() {
-            self.entry.cost.learn(self.division.width, busy_ns);
+            self.work.learn(busy_ns);
         }
         stats::count_busy(busy_ns);
         let wall_ns = ended_ns.saturating_sub(self.started_ns.load(Ordering::Relaxed));

@@ -1,0 +1,328 @@
+//! Native work: launches that run functions of this library instead of kernels.
+//!
+//! Some operations are no programs of one lane: prefix reductions, sorting, matrix products. They are launched like
+//! kernels all the same: ordered by the buffers that they read and write, asynchronous, on all cores, small ones at
+//! once on the calling thread, in the statistics under their own names. What always holds: the number of threads
+//! changes no bit of a result.
+//!
+//! | what | file |
+//! |---|---|
+//! | one value in every element | `fill` |
+//! | prefix reductions | `prefix` |
+//! | how blocks hand what came before them to the next block | `carry` |
+//! | element types and the operations on them | `element` |
+//! | stores that bypass the cache | `stream` |
+
+use std::mem::size_of;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use crate::cache::{Facts, ParamFacts};
+use crate::device::Device;
+use crate::ir::Type;
+use crate::memory::Buffer;
+use crate::stats::{self, Record, Time};
+use crate::{Error, ErrorKind, config};
+
+use super::blocks::Blocks;
+use super::cost::SMALL_NS;
+use super::task::{self, Queued};
+use super::work::{Access, Accessed, Work};
+use super::{inline, threads};
+use carry::Carries;
+
+mod carry;
+mod element;
+mod fill;
+mod prefix;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use prefix::{Prefix, is_supported_prefix};
+
+/// Memory that native work reads or writes.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// The memory.
+    pub buffer: Arc<Buffer>,
+    /// The type of its elements.
+    pub ty: Type,
+    /// How many elements there are.
+    pub len: usize,
+}
+
+impl Operand {
+    /// Fresh memory for elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    pub fn alloc(ty: Type, len: usize) -> Result<Operand, Error> {
+        Ok(Operand { buffer: Buffer::alloc(len.saturating_mul(ty.size_bytes()))?, ty, len })
+    }
+}
+
+/// An operation that is launched as native work.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Call {
+    /// One value, given by its bits, in every element. No input, one output.
+    Fill(u64),
+    /// A prefix reduction. One input, one output of the same type and width.
+    Prefix(Prefix),
+}
+
+impl Call {
+    /// What the operation is called in statistics and errors.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Call::Fill(_) => "fill",
+            Call::Prefix(_) => "prefix_reduce",
+        }
+    }
+}
+
+/// Native work to be done.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Where it counts as run in statistics; the work is the same on every device of the host.
+    pub device: Device,
+    /// What is to be done.
+    pub call: Call,
+    /// What it reads.
+    pub inputs: Vec<Operand>,
+    /// What it writes.
+    pub outputs: Vec<Operand>,
+    /// Where the user's program caused the launch.
+    pub site: Option<&'static Location<'static>>,
+}
+
+/// Does native work. Returns when it is done or queued; whoever reads a buffer waits for its contents.
+///
+/// # Errors
+///
+/// A bad setting in the environment; operands that do not fit the operation; no memory for what lies between its steps; a
+/// failure of an earlier launch whose results this one reads, if it ran at once.
+pub fn launch(launch: Launch) -> Result<(), Error> {
+    config::check()?;
+    launch.check()?;
+    let Launch { device, call, inputs, outputs, site } = launch;
+    let context = Context { device, name: call.name(), site };
+    match (call, &inputs[..], &outputs[..]) {
+        (Call::Fill(bits), [], [output]) => fill::launch(context, bits, output),
+        (Call::Prefix(prefix), [input], [output]) => prefix::launch(context, prefix, input, output),
+        _ => Err(refuse(call.name(), site, "the numbers of inputs or outputs are wrong".into())),
+    }
+}
+
+impl Launch {
+    /// Sizes and types; the operations rely on them.
+    fn check(&self) -> Result<(), Error> {
+        for operand in self.inputs.iter().chain(&self.outputs) {
+            let bytes = operand.len.checked_mul(operand.ty.size_bytes());
+            if bytes.is_none_or(|bytes| bytes > operand.buffer.size_bytes()) {
+                let what = format!("claims {} elements in {} bytes", operand.len, operand.buffer.size_bytes());
+                return Err(self.refuse(what));
+            }
+        }
+        let addresses: Vec<u64> = self.inputs.iter().chain(&self.outputs).map(|o| o.buffer.address()).collect();
+        let is_shared = |(position, address): (usize, &u64)| {
+            let is_output = position >= self.inputs.len();
+            is_output && addresses.iter().filter(|other| *other == address).count() > 1
+        };
+        if addresses.iter().enumerate().any(is_shared) {
+            return Err(self.refuse("an output is bound twice".into()));
+        }
+        match self.call {
+            Call::Prefix(prefix) => prefix.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
+            Call::Fill(_) => Ok(()),
+        }
+    }
+
+    fn refuse(&self, what: String) -> Error {
+        refuse(self.call.name(), self.site, what)
+    }
+}
+
+#[cold]
+fn refuse(name: &str, site: Option<&'static Location<'static>>, what: String) -> Error {
+    let error = Error::new(ErrorKind::InvalidArgument, format!("the operands of `{name}` do not fit: {what}"));
+    match site {
+        Some(site) => error.at(site),
+        None => error,
+    }
+}
+
+/// What all steps of an operation share.
+#[derive(Clone, Copy)]
+struct Context {
+    device: Device,
+    name: &'static str,
+    site: Option<&'static Location<'static>>,
+}
+
+/// One step of an operation: work in blocks that may run at the same time.
+struct Step {
+    context: Context,
+    /// Elements, for the statistics.
+    width: usize,
+    blocks: usize,
+    /// How long one core is thought to take for all blocks.
+    estimate_ns: f64,
+    reads: Vec<Arc<Buffer>>,
+    writes: Vec<Arc<Buffer>>,
+    /// What each block hands to the next one. Blocks are begun in ascending order then.
+    carries: Option<Arc<Carries>>,
+}
+
+impl Step {
+    /// Runs or queues the step.
+    ///
+    /// # Safety
+    ///
+    /// The function, called once with each number below `blocks`, from any threads, reads and writes nothing but memory of
+    /// the buffers as stated, as long as they live; different blocks do not conflict.
+    unsafe fn submit(self, run: impl Fn(usize) + Send + Sync + 'static) -> Result<(), Error> {
+        if self.blocks == 0 {
+            return Ok(());
+        }
+        stats::count_native_launch(self.width);
+        if self.estimate_ns < SMALL_NS
+            // SAFETY: the caller's promise.
+            && let Some(result) = unsafe { self.run_inline(&run) }
+        {
+            return result;
+        }
+        self.enqueue(Box::new(run));
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As [`Step::submit`].
+    unsafe fn run_inline(&self, run: &impl Fn(usize)) -> Option<Result<(), Error>> {
+        let reads = self.reads.iter().map(|buffer| Access { buffer, writes: false });
+        let writes = self.writes.iter().map(|buffer| Access { buffer, writes: true });
+        let all = || (0..self.blocks).for_each(run);
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { inline::try_run(reads.chain(writes), all, self.context.name, self.context.site) }?;
+        Some(outcome.map(|elapsed| {
+            stats::count_busy(elapsed);
+            stats::record(|| self.record(Time::Done(elapsed)));
+        }))
+    }
+
+    fn enqueue(self, run: Box<dyn Fn(usize) + Send + Sync>) {
+        let time = Arc::new(AtomicU64::new(0));
+        stats::record(|| self.record(Time::Later(Arc::clone(&time))));
+        let parts = if self.carries.is_some() { 1 } else { threads() };
+        let blocks = Blocks::new(self.blocks, parts);
+        let reads = self.reads.into_iter().map(|buffer| Accessed { buffer, reads: true, writes: false });
+        let writes = self.writes.into_iter().map(|buffer| Accessed { buffer, reads: false, writes: true });
+        let accessed = reads.chain(writes).collect();
+        let work = Box::new(NativeWork { run, carries: self.carries });
+        let Context { name, site, .. } = self.context;
+        task::enqueue(Queued { work, accessed, blocks, time, label: name, site });
+    }
+
+    /// What statistics keep of the step.
+    fn record(&self, time: Time) -> Record {
+        let Context { device, name, site } = self.context;
+        let param = |writes: bool| ParamFacts {
+            ty: Type::U8,
+            is_buffer: true,
+            reads: !writes,
+            writes,
+            by_lane: false,
+            reduction: None,
+        };
+        let reads = self.reads.iter().map(|_| param(false));
+        let facts = Facts {
+            label: name,
+            site,
+            hash: 0,
+            device,
+            ops: 0,
+            params: reads.chain(self.writes.iter().map(|_| param(true))).collect(),
+            reduces: false,
+            lanes_per_step: 1,
+            code_bytes: 0,
+            compile_time: Duration::ZERO,
+        };
+        Record { facts: Arc::new(facts), label: name, site, width: self.width, is_hit: true, time }
+    }
+}
+
+/// A queued step.
+struct NativeWork {
+    run: Box<dyn Fn(usize) + Send + Sync>,
+    carries: Option<Arc<Carries>>,
+}
+
+impl Work for NativeWork {
+    unsafe fn run(&self, block: usize) {
+        (self.run)(block);
+    }
+
+    fn skip(&self, block: usize) {
+        if let Some(carries) = &self.carries {
+            carries.give_up(block);
+        }
+    }
+
+    unsafe fn finish(&self) {}
+
+    fn learn(&self, _busy_ns: u64) {}
+}
+
+/// The elements of a buffer, to be reached from blocks that run on any thread.
+struct Elements<T> {
+    first: *mut T,
+    len: usize,
+}
+
+// SAFETY: what may be accessed when is the promise of those who call the methods.
+unsafe impl<T> Send for Elements<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Elements<T> {}
+
+impl<T> Clone for Elements<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Elements<T> {}
+
+impl<T> Elements<T> {
+    fn of(operand: &Operand) -> Elements<T> {
+        debug_assert_eq!(operand.ty.size_bytes(), size_of::<T>());
+        Elements { first: operand.buffer.address() as *mut T, len: operand.len }
+    }
+
+    /// Some elements.
+    ///
+    /// # Safety
+    ///
+    /// The buffer lives, holds values of the type in the range, and nobody writes there meanwhile.
+    unsafe fn get(&self, range: std::ops::Range<usize>) -> &[T] {
+        debug_assert!(range.start <= range.end && range.end <= self.len);
+        // SAFETY: the caller's promise; buffers are aligned for all element types.
+        unsafe { std::slice::from_raw_parts(self.first.add(range.start), range.len()) }
+    }
+
+    /// Some elements, to be written.
+    ///
+    /// # Safety
+    ///
+    /// The buffer lives, any bits are a value of the type, and nobody else accesses the range meanwhile.
+    #[expect(clippy::mut_from_ref, reason = "the caller promises that nobody else has the range")]
+    unsafe fn get_mut(&self, range: std::ops::Range<usize>) -> &mut [T] {
+        debug_assert!(range.start <= range.end && range.end <= self.len);
+        // SAFETY: the caller's promise; buffers are aligned for all element types.
+        unsafe { std::slice::from_raw_parts_mut(self.first.add(range.start), range.len()) }
+    }
+}

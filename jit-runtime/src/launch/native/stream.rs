@@ -1,0 +1,80 @@
+//! Stores that bypass the cache, for results that would not stay in it: a line that is only written need not be read first.
+
+use super::super::cost::streaming_threshold;
+
+/// Whether the results of a step that accesses this many bytes should bypass the cache.
+pub(super) fn pays(bytes: usize) -> bool {
+    cfg!(target_arch = "x86_64") && bytes > streaming_threshold()
+}
+
+/// Bytes that are gathered in the cache before they are written on.
+pub(super) const STAGE_BYTES: usize = 4096;
+
+/// A place for what is to be written on.
+#[repr(C, align(64))]
+pub(super) struct Stage(pub(super) [u8; STAGE_BYTES]);
+
+/// Copies elements without reading the target into the cache. Others see the copy after [`fence`].
+pub(super) fn copy<T: Copy>(source: &[T], target: &mut [T]) {
+    assert_eq!(source.len(), target.len(), "source and target are equally long");
+    let bytes = size_of_val(source);
+    // SAFETY: the slices are that long, and do not overlap, since one of them is exclusive.
+    unsafe { copy_bytes(source.as_ptr().cast(), target.as_mut_ptr().cast(), bytes) };
+}
+
+/// # Safety
+///
+/// There are so many bytes at the source and room for them at the target, and the two do not overlap.
+#[cfg(target_arch = "x86_64")]
+unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+    let head = target.align_offset(16).min(bytes);
+    let vectors = (bytes - head) / 16;
+    let tail = head + 16 * vectors;
+    // SAFETY: all offsets are below `bytes`; streamed stores are aligned by the choice of `head`.
+    unsafe {
+        std::ptr::copy_nonoverlapping(source, target, head);
+        for vector in 0..vectors {
+            let value = _mm_loadu_si128(source.add(head + 16 * vector).cast());
+            _mm_stream_si128(target.add(head + 16 * vector).cast(), value);
+        }
+        std::ptr::copy_nonoverlapping(source.add(tail), target.add(tail), bytes - tail);
+    }
+}
+
+/// # Safety
+///
+/// There are so many bytes at the source and room for them at the target, and the two do not overlap.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(source, target, bytes) };
+}
+
+/// Makes what was copied before visible to those who synchronise with this thread afterwards.
+pub(super) fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction is part of every x86-64.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_every_length_and_alignment_are_exact() {
+        let source: Vec<u8> = (0..300).map(|i| (i * 7 % 251) as u8).collect();
+        for start in 0..20 {
+            for len in 0..100 {
+                let mut target = vec![0_u8; 300];
+                copy(&source[start..start + len], &mut target[start..start + len]);
+                fence();
+                assert_eq!(target[start..start + len], source[start..start + len]);
+                assert!(target[..start].iter().chain(&target[start + len..]).all(|byte| *byte == 0));
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a launch does, and which buffers it accesses: the part in which kernels and native work differ.
+
+use std::sync::Arc;
+
+use crate::cache::Entry;
+use crate::memory::Buffer;
+
+use super::cost::Division;
+use super::run::Bound;
+use super::{Argument, Ready};
+
+/// The work of a launch, in blocks that any thread may run.
+pub(super) trait Work: Send + Sync {
+    /// Runs a block.
+    ///
+    /// # Safety
+    ///
+    /// Each block runs once. The buffers live, and nobody else accesses them in a way that conflicts.
+    unsafe fn run(&self, block: usize);
+
+    /// Notes that a block does not run, because the launch has failed. Blocks that wait for it must not wait for ever.
+    fn skip(&self, _block: usize) {}
+
+    /// What is to be done when all blocks ran.
+    ///
+    /// # Safety
+    ///
+    /// All blocks ran, and the buffers are still reserved for the launch.
+    unsafe fn finish(&self);
+
+    /// Learns how long the launch took.
+    fn learn(&self, busy_ns: u64);
+}
+
+/// A buffer, and what a launch does with it.
+pub(super) struct Accessed {
+    pub(super) buffer: Arc<Buffer>,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+/// As [`Accessed`], borrowed.
+#[derive(Clone, Copy)]
+pub(super) struct Access<'a> {
+    pub(super) buffer: &'a Buffer,
+    pub(super) writes: bool,
+}
+
+/// A kernel to be run over the lanes of a launch.
+pub(super) struct KernelWork {
+    pub(super) entry: Arc<Entry>,
+    pub(super) bound: Bound,
+    pub(super) division: Division,
+}
+
+impl Work for KernelWork {
+    unsafe fn run(&self, block: usize) {
+        // SAFETY: the arguments were checked; blocks start at whole chunks where there are reductions; the rest is the
+        // caller's promise.
+        unsafe { self.bound.run(&self.entry, self.division.lanes(block)) };
+    }
+
+    unsafe fn finish(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.bound.finish() };
+    }
+
+    fn learn(&self, busy_ns: u64) {
+        self.entry.cost.learn(self.division.width, busy_ns);
+    }
+}
+
+impl Ready {
+    /// The buffers of the launch, without counting references.
+    pub(super) fn accesses(&self) -> impl Iterator<Item = Access<'_>> + Clone {
+        self.entry.facts.params.iter().zip(&self.arguments).filter_map(|(param, argument)| match argument {
+            Argument::Buffer(buffer, _) => Some(Access { buffer, writes: param.writes }),
+            Argument::Scalar(_) => None,
+        })
+    }
+
+    /// The buffers of the launch.
+    pub(super) fn into_accessed(self) -> Vec<Accessed> {
+        let params = self.entry.facts.params.iter();
+        let each = params.zip(self.arguments).filter_map(|(param, argument)| match argument {
+            Argument::Buffer(buffer, _) => Some(Accessed { buffer, reads: param.reads, writes: param.writes }),
+            Argument::Scalar(_) => None,
+        });
+        each.collect()
+    }
+}

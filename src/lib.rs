@@ -86,6 +86,9 @@ pub use jit_runtime::memory::{MemoryStats, memory, trim_memory};
 pub use jit_runtime::stats::{KernelRecord, Stats, kernel_history, reset_stats, set_kernel_history, stats};
 pub use jit_runtime::{Error, ErrorKind};
 
+mod fields;
+pub mod linalg;
+
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

@@ -6,21 +6,22 @@ use std::panic::Location;
 use super::node::Var;
 
 /// A message that is put together of lines.
-pub(crate) struct Misuse {
+pub struct Misuse {
     text: String,
 }
 
 impl Misuse {
     /// Starts with what is wrong and the line that did it.
     #[cold]
-    pub(crate) fn new(what: impl Into<String>, site: &Location<'_>) -> Self {
+    pub fn new(what: impl Into<String>, site: &Location<'_>) -> Self {
         let mut text = what.into();
         let _ = write!(text, "\n  at {}:{}:{}", site.file(), site.line(), site.column());
         Misuse { text }
     }
 
     /// Adds a value that takes part, with its width and where it was made.
-    pub(crate) fn value(mut self, role: &str, var: &Var) -> Self {
+    #[must_use]
+    pub fn value(mut self, role: &str, var: &Var) -> Self {
         let site = var.site();
         let label = var.label().map(|label| format!(" “{label}”")).unwrap_or_default();
         let _ = write!(
@@ -36,19 +37,22 @@ impl Misuse {
     }
 
     /// Adds another place.
-    pub(crate) fn place(mut self, what: &str, site: &Location<'_>) -> Self {
+    #[must_use]
+    pub fn place(mut self, what: &str, site: &Location<'_>) -> Self {
         let _ = write!(self.text, "\n  {what} at {}:{}:{}", site.file(), site.line(), site.column());
         self
     }
 
     /// Adds what to do.
-    pub(crate) fn hint(mut self, hint: &str) -> Self {
+    #[must_use]
+    pub fn hint(mut self, hint: &str) -> Self {
         let _ = write!(self.text, "\n  help: {hint}");
         self
     }
 
     /// The message, to put into an error.
-    pub(crate) fn into_text(self) -> String {
+    #[must_use]
+    pub fn into_text(self) -> String {
         self.text
     }
 
@@ -56,7 +60,7 @@ impl Misuse {
     #[cold]
     #[track_caller]
     #[expect(clippy::panic, reason = "the program that called us is wrong, and no value can stand for its result")]
-    pub(crate) fn panic(self) -> ! {
+    pub fn panic(self) -> ! {
         panic!("{}", self.text)
     }
 }

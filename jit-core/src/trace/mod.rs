@@ -19,7 +19,8 @@ pub(crate) mod fold;
 pub(crate) mod gather;
 pub(crate) mod label;
 pub(crate) mod loops;
-pub(crate) mod misuse;
+#[doc(hidden)]
+pub mod misuse;
 pub(crate) mod node;
 pub(crate) mod number;
 pub(crate) mod op;

@@ -1,0 +1,141 @@
+//! Functions of each component.
+
+use super::{Vec2, Vec3, Vec4, VectorOperand, for_each_vector};
+use crate::{Array, FloatElement, Number, Signed};
+
+macro_rules! unary_function {
+    ($Vec:ident [$($c:ident),*] $Bound:ident $(#[$doc:meta])* $name:ident) => {
+        impl<T: $Bound> $Vec<T> {
+            $(#[$doc])*
+            #[must_use]
+            #[track_caller]
+            pub fn $name(&self) -> Self {
+                $Vec { $($c: self.$c.$name()),* }
+            }
+        }
+    };
+}
+
+macro_rules! unary {
+    ($Vec:ident $components:tt $Bound:ident: $($(#[$doc:meta])* $name:ident;)*) => {
+        $(unary_function!($Vec $components $Bound $(#[$doc])* $name);)*
+    };
+}
+
+macro_rules! functions {
+    ($Vec:ident $n:literal [$first:ident 0, $($c:ident $index:literal),*]) => {
+        unary! { $Vec [$first, $($c),*] Number:
+            /// Absolute values: see [`Array::abs`].
+            abs;
+        }
+
+        unary! { $Vec [$first, $($c),*] Signed:
+            /// 1 or -1 by the signs: see [`Array::sign`].
+            sign;
+        }
+
+        unary! { $Vec [$first, $($c),*] FloatElement:
+            /// The largest whole numbers that are not above.
+            floor;
+            /// The smallest whole numbers that are not below.
+            ceil;
+            /// The nearest whole numbers: see [`Array::round`].
+            round;
+            /// The values without their fractions.
+            trunc;
+            /// Square roots.
+            sqrt;
+            /// `1 / x`
+            recip;
+            /// e to the values.
+            exp;
+            /// Natural logarithms.
+            ln;
+        }
+
+        impl<T: Number> $Vec<T> {
+            /// The smaller components; NaN if one is NaN.
+            #[must_use]
+            #[track_caller]
+            pub fn min(&self, other: impl VectorOperand<Self>) -> Self {
+                let other = other.into_vector();
+                $Vec { $first: self.$first.min(other.$first), $($c: self.$c.min(other.$c)),* }
+            }
+
+            /// The larger components; NaN if one is NaN.
+            #[must_use]
+            #[track_caller]
+            pub fn max(&self, other: impl VectorOperand<Self>) -> Self {
+                let other = other.into_vector();
+                $Vec { $first: self.$first.max(other.$first), $($c: self.$c.max(other.$c)),* }
+            }
+
+            /// The nearest values between two bounds; `high` where they are in the wrong order. NaN stays.
+            #[must_use]
+            #[track_caller]
+            pub fn clamp(&self, low: impl VectorOperand<Self>, high: impl VectorOperand<Self>) -> Self {
+                self.max(low).min(high)
+            }
+
+            /// `self * factor + addend`, rounded once for floats.
+            #[must_use]
+            #[track_caller]
+            pub fn mul_add(&self, factor: impl VectorOperand<Self>, addend: impl VectorOperand<Self>) -> Self {
+                let (factor, addend) = (factor.into_vector(), addend.into_vector());
+                $Vec {
+                    $first: self.$first.mul_add(factor.$first, addend.$first),
+                    $($c: self.$c.mul_add(factor.$c, addend.$c)),*
+                }
+            }
+
+            /// In each lane, the sum of the components.
+            #[must_use]
+            #[track_caller]
+            pub fn component_sum(&self) -> Array<T> {
+                let sum = self.$first.clone();
+                $(let sum = sum + &self.$c;)*
+                sum
+            }
+
+            /// In each lane, the product of the components.
+            #[must_use]
+            #[track_caller]
+            pub fn component_product(&self) -> Array<T> {
+                let product = self.$first.clone();
+                $(let product = product * &self.$c;)*
+                product
+            }
+
+            /// In each lane, the smallest component; NaN if one is NaN.
+            #[must_use]
+            #[track_caller]
+            pub fn component_min(&self) -> Array<T> {
+                let min = self.$first.clone();
+                $(let min = min.min(&self.$c);)*
+                min
+            }
+
+            /// In each lane, the largest component; NaN if one is NaN.
+            #[must_use]
+            #[track_caller]
+            pub fn component_max(&self) -> Array<T> {
+                let max = self.$first.clone();
+                $(let max = max.max(&self.$c);)*
+                max
+            }
+        }
+
+        impl<T: FloatElement> $Vec<T> {
+            /// `self` where `t` is 0, `end` where it is 1, exactly so, and the line through both elsewhere.
+            #[must_use]
+            #[track_caller]
+            pub fn lerp(&self, end: impl VectorOperand<Self>, t: impl VectorOperand<Self>) -> Self {
+                let (end, t) = (end.into_vector(), t.into_vector());
+                let start = (-&t).mul_add(self, self);
+                t.mul_add(end, start)
+            }
+        }
+    };
+}
+
+for_each_vector!(functions);

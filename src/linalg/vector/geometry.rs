@@ -1,0 +1,170 @@
+//! Products, lengths and directions.
+//!
+//! Sums of products are chains of fused multiplications and additions, each of which rounds once. Squares of lengths
+//! overflow and underflow where the squares of components do: in `f32` beyond about 1e19 and below 1e-19.
+
+use super::{Component, Vec2, Vec3, Vec4, VectorOperand, for_each_vector};
+use crate::{Array, FloatElement, Number, Signed};
+
+macro_rules! geometry {
+    ($Vec:ident $n:literal [$first:ident 0, $($c:ident $index:literal),*]) => {
+        impl<T: Number> $Vec<T> {
+            /// In each lane, the sum of the products of the components.
+            #[must_use]
+            #[track_caller]
+            pub fn dot(&self, other: impl VectorOperand<Self>) -> Array<T> {
+                let other = other.into_vector();
+                let sum = &self.$first * &other.$first;
+                $(let sum = self.$c.mul_add(&other.$c, sum);)*
+                sum
+            }
+
+            /// The absolute value of the dot product.
+            #[must_use]
+            #[track_caller]
+            pub fn abs_dot(&self, other: impl VectorOperand<Self>) -> Array<T> {
+                self.dot(other).abs()
+            }
+
+            /// The square of the length.
+            #[must_use]
+            #[track_caller]
+            pub fn squared_norm(&self) -> Array<T> {
+                self.dot(self)
+            }
+        }
+
+        impl<T: FloatElement> $Vec<T> {
+            /// In each lane, the length.
+            #[must_use]
+            #[track_caller]
+            pub fn norm(&self) -> Array<T> {
+                self.squared_norm().sqrt()
+            }
+
+            /// The vector of length one in the same direction. Lanes with the zero vector, which has none, give NaN; see
+            /// [`normalize_or`](Self::normalize_or).
+            #[must_use]
+            #[track_caller]
+            pub fn normalize(&self) -> Self {
+                self * self.norm().recip()
+            }
+
+            /// The vector of length one in the same direction, or another vector where the length is zero or no number.
+            #[must_use]
+            #[track_caller]
+            pub fn normalize_or(&self, fallback: impl VectorOperand<Self>) -> Self {
+                let norm = self.norm();
+                let (unit, fallback) = (self * norm.recip(), fallback.into_vector());
+                let has_direction = norm.gt(T::default());
+                $Vec {
+                    $first: has_direction.select(unit.$first, fallback.$first),
+                    $($c: has_direction.select(unit.$c, fallback.$c)),*
+                }
+            }
+
+            /// The distance of two points.
+            #[must_use]
+            #[track_caller]
+            pub fn distance(&self, other: impl VectorOperand<Self>) -> Array<T> {
+                (self - other).norm()
+            }
+
+            /// The square of the distance of two points.
+            #[must_use]
+            #[track_caller]
+            pub fn squared_distance(&self, other: impl VectorOperand<Self>) -> Array<T> {
+                (self - other).squared_norm()
+            }
+
+            /// The part of the vector along another one; NaN where that is zero.
+            #[must_use]
+            #[track_caller]
+            pub fn project_onto(&self, other: impl VectorOperand<Self>) -> Self {
+                let other = other.into_vector();
+                let share = self.dot(&other) / other.squared_norm();
+                other * share
+            }
+
+            /// Where a ray goes from a mirror: `self` is its direction, towards the mirror; `normal` has length one and
+            /// may lie on either side. (OpenGL Shading Language 4.60, §8.5)
+            #[must_use]
+            #[track_caller]
+            pub fn reflect(&self, normal: impl VectorOperand<Self>) -> Self {
+                let normal = normal.into_vector();
+                let along = self.dot(&normal) * T::from_f64(-2.0);
+                normal.mul_add(along, self)
+            }
+
+            /// Where a ray goes behind a surface: `self` is its direction, of length one and towards the surface; `normal`
+            /// has length one and lies on the side where the ray comes from; `eta` is the ratio of the indices of
+            /// refraction, that of the side where the ray comes from over that of the other. Where all light is reflected,
+            /// the result is zero. (OpenGL Shading Language 4.60, §8.5)
+            #[must_use]
+            #[track_caller]
+            pub fn refract(&self, normal: impl VectorOperand<Self>, eta: impl Component<T>) -> Self {
+                let (normal, eta) = (normal.into_vector(), eta.into_component());
+                let cosine = self.dot(&normal);
+                let sine_squared = (-&cosine).mul_add(&cosine, T::ONE);
+                let cosine_behind_squared = (-(&eta * &eta)).mul_add(sine_squared, T::ONE);
+                let passes = cosine_behind_squared.ge(T::default());
+                let along = eta.mul_add(cosine, cosine_behind_squared.max(T::default()).sqrt());
+                let behind = self * &eta - normal * along;
+                $Vec {
+                    $first: passes.select(behind.$first, T::default()),
+                    $($c: passes.select(behind.$c, T::default())),*
+                }
+            }
+        }
+    };
+}
+
+for_each_vector!(geometry);
+
+impl<T: Signed> Vec2<T> {
+    /// The vector turned by a right angle, from x to y.
+    #[must_use]
+    #[track_caller]
+    pub fn perpendicular(&self) -> Self {
+        Vec2 { x: -&self.y, y: self.x.clone() }
+    }
+
+    /// The area of the parallelogram between two vectors, positive if the turn from the first to the second is from x to y.
+    #[must_use]
+    #[track_caller]
+    pub fn perpendicular_dot(&self, other: impl VectorOperand<Self>) -> Array<T> {
+        let other = other.into_vector();
+        difference_of_products(&self.x, &other.y, &self.y, &other.x)
+    }
+}
+
+impl<T: Signed> Vec3<T> {
+    /// The cross product, which is perpendicular to both vectors.
+    #[must_use]
+    #[track_caller]
+    pub fn cross(&self, other: impl VectorOperand<Self>) -> Self {
+        let other = other.into_vector();
+        Vec3 {
+            x: difference_of_products(&self.y, &other.z, &self.z, &other.y),
+            y: difference_of_products(&self.z, &other.x, &self.x, &other.z),
+            z: difference_of_products(&self.x, &other.y, &self.y, &other.x),
+        }
+    }
+}
+
+/// `a * b - c * d`, without cancellation for floats: at most 1.5 units in the last place (C.-P. Jeannerod, N. Louvet, J.-M. Muller,
+/// “Further analysis of Kahan's algorithm for the accurate computation of 2 × 2 determinants”, 2013).
+#[track_caller]
+pub(in crate::linalg) fn difference_of_products<T: Signed>(
+    a: &Array<T>,
+    b: &Array<T>,
+    c: &Array<T>,
+    d: &Array<T>,
+) -> Array<T> {
+    let product = c * d;
+    if !T::TYPE.is_float() {
+        return a * b - product;
+    }
+    let error = (-c).mul_add(d, &product);
+    a.mul_add(b, -product) + error
+}

@@ -1,0 +1,350 @@
+//! Vectors of two, three and four arrays: lane by lane, a vector in the plane, in space, or with a fourth component.
+//!
+//! | part | file |
+//! |---|---|
+//! | making vectors, components | this file, `swizzle` |
+//! | operators, comparisons | `operators`, `compare` |
+//! | component-wise functions | `functions` |
+//! | products, lengths, directions | `geometry` |
+//! | other lanes: gather, flat arrays, reductions, reading | `lanes`, `print` |
+
+use half::{bf16, f16};
+
+use crate::fields::traverse_fields;
+use crate::{Array, Element, Number, Operand, Size};
+
+mod compare;
+mod functions;
+mod geometry;
+mod lanes;
+mod operators;
+mod print;
+mod swizzle;
+
+/// Two arrays, `x` and `y`: in each lane a vector of the plane.
+#[derive(Clone)]
+pub struct Vec2<T: Element = f32> {
+    /// The first component.
+    pub x: Array<T>,
+    /// The second component.
+    pub y: Array<T>,
+}
+
+/// Three arrays, `x`, `y` and `z`: in each lane a vector of space.
+#[derive(Clone)]
+pub struct Vec3<T: Element = f32> {
+    /// The first component.
+    pub x: Array<T>,
+    /// The second component.
+    pub y: Array<T>,
+    /// The third component.
+    pub z: Array<T>,
+}
+
+/// Four arrays, `x`, `y`, `z` and `w`.
+#[derive(Clone)]
+pub struct Vec4<T: Element = f32> {
+    /// The first component.
+    pub x: Array<T>,
+    /// The second component.
+    pub y: Array<T>,
+    /// The third component.
+    pub z: Array<T>,
+    /// The fourth component.
+    pub w: Array<T>,
+}
+
+/// Calls a macro once for each kind of vector, with its name, number of components, and their names and positions.
+macro_rules! for_each_vector {
+    ($macro:ident $($arguments:tt)*) => {
+        $macro! { Vec2 2 [x 0, y 1] $($arguments)* }
+        $macro! { Vec3 3 [x 0, y 1, z 2] $($arguments)* }
+        $macro! { Vec4 4 [x 0, y 1, z 2, w 3] $($arguments)* }
+    };
+}
+
+pub(crate) use for_each_vector;
+
+/// What operations take beside a vector: such a vector, a reference to one, or what stands for all components: an array
+/// or a number.
+#[diagnostic::on_unimplemented(
+    message = "`{V}` cannot be combined with `{Self}`",
+    label = "expected `{V}`, or an array or a number of its element type",
+    note = "vectors of other sizes and element types do not convert by themselves: write `.xy()`, `.extend(z)`, `.cast::<T>()`"
+)]
+pub trait VectorOperand<V> {
+    /// The operand as a vector.
+    #[track_caller]
+    fn into_vector(self) -> V;
+}
+
+/// A component of a vector, matrix, complex number or quaternion: an array, a reference to one, or a number.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no component of elements `{T}`",
+    label = "expected `Array<{T}>`, `&Array<{T}>` or a number",
+    note = "element types do not convert by themselves: write `.cast::<{T}>()`"
+)]
+pub trait Component<T: Element> {
+    /// The component as an array.
+    #[track_caller]
+    fn into_component(self) -> Array<T>;
+}
+
+/// An array or a number as a component and in the place of a vector.
+macro_rules! component {
+    ([$($generics:tt)*] $T:ty: $Operand:ty) => {
+        impl<$($generics)*> Component<$T> for $Operand {
+            #[inline]
+            #[track_caller]
+            fn into_component(self) -> Array<$T> {
+                Operand::<$T>::into_array(self)
+            }
+        }
+
+        for_each_vector!(splat [$($generics)*] $T: $Operand);
+    };
+}
+
+macro_rules! splat {
+    ($Vec:ident $n:literal $components:tt [$($generics:tt)*] $T:ty: $Operand:ty) => {
+        impl<$($generics)*> VectorOperand<$Vec<$T>> for $Operand {
+            #[inline]
+            #[track_caller]
+            fn into_vector(self) -> $Vec<$T> {
+                $Vec::splat(self)
+            }
+        }
+    };
+}
+
+component!([T: Element] T: Array<T>);
+component!([T: Element] T: &Array<T>);
+component!([T: Element] T: T);
+component!([] f16: i32);
+component!([] f16: f32);
+component!([] bf16: i32);
+component!([] bf16: f32);
+component!([] f32: i32);
+component!([] f64: i32);
+
+macro_rules! vector {
+    ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
+        traverse_fields!($Vec<T> { $($c),* });
+
+        impl<T: Element> VectorOperand<$Vec<T>> for $Vec<T> {
+            #[inline]
+            fn into_vector(self) -> $Vec<T> {
+                self
+            }
+        }
+
+        impl<T: Element> VectorOperand<$Vec<T>> for &$Vec<T> {
+            #[inline]
+            fn into_vector(self) -> $Vec<T> {
+                self.clone()
+            }
+        }
+
+        impl<T: Element> $Vec<T> {
+            /// A vector of arrays, references to arrays, or numbers.
+            #[inline]
+            #[must_use]
+            #[track_caller]
+            pub fn new($($c: impl Component<T>),*) -> Self {
+                $Vec { $($c: $c.into_component()),* }
+            }
+
+            /// The same array or number in all components.
+            #[inline]
+            #[must_use]
+            #[track_caller]
+            pub fn splat(all: impl Component<T>) -> Self {
+                let all = all.into_component();
+                $Vec { $($c: all.clone()),* }
+            }
+
+            /// Zero (false) in all components and lanes.
+            #[must_use]
+            #[track_caller]
+            pub fn zeros(width: impl Into<Size>) -> Self {
+                Self::splat(Array::zeros(width))
+            }
+
+            /// One constant in all components and lanes.
+            #[must_use]
+            #[track_caller]
+            pub fn full(value: T, width: impl Into<Size>) -> Self {
+                Self::splat(Array::full(value, width))
+            }
+
+            /// Zeros of the same width.
+            #[must_use]
+            #[track_caller]
+            pub fn zeros_like(&self) -> Self {
+                Self::zeros(self.width())
+            }
+
+            /// The components, in order.
+            #[inline]
+            #[must_use]
+            pub fn to_array(&self) -> [Array<T>; $n] {
+                [$(self.$c.clone()),*]
+            }
+
+            /// The components lent, in order.
+            #[inline]
+            #[must_use]
+            pub fn components(&self) -> [&Array<T>; $n] {
+                [$(&self.$c),*]
+            }
+
+            /// A function of each component.
+            #[must_use]
+            pub fn map<U: Element>(&self, mut function: impl FnMut(&Array<T>) -> Array<U>) -> $Vec<U> {
+                $Vec { $($c: function(&self.$c)),* }
+            }
+
+            /// The number of lanes: that of the widest component. Components are of one width or of width 1, which is
+            /// checked when they are combined.
+            #[inline]
+            #[must_use]
+            #[expect(clippy::len_without_is_empty, reason = "a vector is no collection of lanes; widths are compared")]
+            pub fn len(&self) -> usize {
+                let widths = [$(self.$c.len()),*];
+                widths.into_iter().find(|&width| width != 1).unwrap_or(1)
+            }
+
+            /// The number of lanes, to make arrays of the same width.
+            #[inline]
+            #[must_use]
+            pub fn width(&self) -> Size {
+                self.len().into()
+            }
+
+            /// Each element converted to another type: see [`Array::cast`].
+            #[must_use]
+            #[track_caller]
+            pub fn cast<U: Element>(&self) -> $Vec<U> {
+                $Vec { $($c: self.$c.cast()),* }
+            }
+
+            /// The same values, never part of the code: see [`Array::make_opaque`].
+            #[must_use]
+            #[track_caller]
+            pub fn make_opaque(&self) -> Self {
+                $Vec { $($c: self.$c.make_opaque()),* }
+            }
+        }
+
+        impl<T: Number> $Vec<T> {
+            /// One in all components and lanes.
+            #[must_use]
+            #[track_caller]
+            pub fn ones(width: impl Into<Size>) -> Self {
+                Self::splat(Array::ones(width))
+            }
+
+            /// A vector of length one along an axis, given by its number: 0 is `x`.
+            ///
+            /// # Panics
+            ///
+            /// When there is no such axis.
+            #[must_use]
+            #[track_caller]
+            pub fn unit(axis: usize) -> Self {
+                let mut unit = Self::splat(T::default());
+                unit[axis] = T::ONE.into_component();
+                unit
+            }
+        }
+
+        impl<T: Element> std::ops::Index<usize> for $Vec<T> {
+            type Output = Array<T>;
+
+            /// A component by its number.
+            #[inline]
+            #[track_caller]
+            fn index(&self, component: usize) -> &Array<T> {
+                [$(&self.$c),*][component]
+            }
+        }
+
+        impl<T: Element> std::ops::IndexMut<usize> for $Vec<T> {
+            #[inline]
+            #[track_caller]
+            fn index_mut(&mut self, component: usize) -> &mut Array<T> {
+                [$(&mut self.$c),*][component]
+            }
+        }
+
+        impl<T: Element> Default for $Vec<T> {
+            /// Zero, of width 1.
+            #[track_caller]
+            fn default() -> Self {
+                Self::splat(T::default())
+            }
+        }
+
+        impl<T: Element> From<[T; $n]> for $Vec<T> {
+            /// A constant vector, the same in all lanes.
+            #[track_caller]
+            fn from(values: [T; $n]) -> Self {
+                let [$($c),*] = values;
+                Self::new($($c),*)
+            }
+        }
+
+        impl<T: Element> From<[Array<T>; $n]> for $Vec<T> {
+            #[inline]
+            fn from(components: [Array<T>; $n]) -> Self {
+                let [$($c),*] = components;
+                $Vec { $($c),* }
+            }
+        }
+
+        impl<T: Element> From<$Vec<T>> for [Array<T>; $n] {
+            #[inline]
+            fn from(vector: $Vec<T>) -> Self {
+                [$(vector.$c),*]
+            }
+        }
+
+        impl<T: Element> From<&[[T; $n]]> for $Vec<T> {
+            /// One vector for each lane.
+            #[track_caller]
+            fn from(lanes: &[[T; $n]]) -> Self {
+                $Vec { $($c: lanes.iter().map(|lane| lane[$index]).collect::<Vec<T>>().into()),* }
+            }
+        }
+
+        impl<T: Element> From<&Vec<[T; $n]>> for $Vec<T> {
+            #[track_caller]
+            fn from(lanes: &Vec<[T; $n]>) -> Self {
+                lanes.as_slice().into()
+            }
+        }
+
+        impl<T: Element> From<Vec<[T; $n]>> for $Vec<T> {
+            #[track_caller]
+            fn from(lanes: Vec<[T; $n]>) -> Self {
+                lanes.as_slice().into()
+            }
+        }
+
+        impl<T: Element, const LANES: usize> From<[[T; $n]; LANES]> for $Vec<T> {
+            #[track_caller]
+            fn from(lanes: [[T; $n]; LANES]) -> Self {
+                lanes.as_slice().into()
+            }
+        }
+
+        impl<T: Element> FromIterator<[T; $n]> for $Vec<T> {
+            #[track_caller]
+            fn from_iter<I: IntoIterator<Item = [T; $n]>>(lanes: I) -> Self {
+                lanes.into_iter().collect::<Vec<_>>().into()
+            }
+        }
+    };
+}
+
+for_each_vector!(vector);

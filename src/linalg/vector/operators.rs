@@ -1,0 +1,182 @@
+//! Operators: component by component, with vectors, arrays and numbers on either side.
+
+use std::ops::{
+    Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign, Mul, MulAssign,
+    Neg, Not, Rem, RemAssign, Shl, ShlAssign, Shr, ShrAssign, Sub, SubAssign,
+};
+
+use half::{bf16, f16};
+
+use super::{Vec2, Vec3, Vec4, VectorOperand, for_each_vector};
+use crate::{Array, Integer, Logic, Number, Operand, Signed};
+
+macro_rules! vector_operator {
+    ($Vec:ident [$($c:ident),*] $Op:ident $op:ident $OpAssign:ident $op_assign:ident $Bound:ident) => {
+        impl<T: $Bound, R: VectorOperand<$Vec<T>>> $Op<R> for $Vec<T> {
+            type Output = $Vec<T>;
+
+            #[inline]
+            #[track_caller]
+            fn $op(self, right: R) -> $Vec<T> {
+                let right = right.into_vector();
+                $Vec { $($c: self.$c.$op(right.$c)),* }
+            }
+        }
+
+        impl<T: $Bound, R: VectorOperand<$Vec<T>>> $Op<R> for &$Vec<T> {
+            type Output = $Vec<T>;
+
+            #[inline]
+            #[track_caller]
+            fn $op(self, right: R) -> $Vec<T> {
+                let right = right.into_vector();
+                $Vec { $($c: (&self.$c).$op(right.$c)),* }
+            }
+        }
+
+        impl<T: $Bound, R: VectorOperand<$Vec<T>>> $OpAssign<R> for $Vec<T> {
+            #[inline]
+            #[track_caller]
+            fn $op_assign(&mut self, right: R) {
+                let right = right.into_vector();
+                $(self.$c.$op_assign(right.$c);)*
+            }
+        }
+    };
+}
+
+/// An array on the left: `array * vector`.
+macro_rules! array_on_the_left {
+    ($Vec:ident [$($c:ident),*] $Op:ident $op:ident $Bound:ident: $Array:ty, $Vector:ty) => {
+        impl<T: $Bound> $Op<$Vector> for $Array {
+            type Output = $Vec<T>;
+
+            #[inline]
+            #[track_caller]
+            fn $op(self, right: $Vector) -> $Vec<T> {
+                $Vec { $($c: (&self).$op(&right.$c)),* }
+            }
+        }
+    };
+}
+
+/// A number on the left: `2.0 * vector`.
+macro_rules! number_on_the_left {
+    ($Vec:ident [$($c:ident),*] $Op:ident $op:ident: $number:ident $element:ident) => {
+        impl $Op<$Vec<$element>> for $number {
+            type Output = $Vec<$element>;
+
+            #[inline]
+            #[track_caller]
+            fn $op(self, right: $Vec<$element>) -> $Vec<$element> {
+                self.$op(&right)
+            }
+        }
+
+        impl $Op<&$Vec<$element>> for $number {
+            type Output = $Vec<$element>;
+
+            #[inline]
+            #[track_caller]
+            fn $op(self, right: &$Vec<$element>) -> $Vec<$element> {
+                let left = Operand::<$element>::into_array(self);
+                $Vec { $($c: (&left).$op(&right.$c)),* }
+            }
+        }
+    };
+}
+
+macro_rules! operator {
+    ($Vec:ident $components:tt $Op:ident $op:ident $OpAssign:ident $op_assign:ident $Bound:ident) => {
+        vector_operator!($Vec $components $Op $op $OpAssign $op_assign $Bound);
+        array_on_the_left!($Vec $components $Op $op $Bound: Array<T>, $Vec<T>);
+        array_on_the_left!($Vec $components $Op $op $Bound: Array<T>, &$Vec<T>);
+        array_on_the_left!($Vec $components $Op $op $Bound: &Array<T>, $Vec<T>);
+        array_on_the_left!($Vec $components $Op $op $Bound: &Array<T>, &$Vec<T>);
+    };
+}
+
+macro_rules! numbers_on_the_left {
+    ($Vec:ident $components:tt $Op:ident $op:ident: $($number:ident $element:ident),*) => {
+        $(number_on_the_left!($Vec $components $Op $op: $number $element);)*
+    };
+}
+
+macro_rules! arithmetic {
+    ($Vec:ident $components:tt $($Op:ident $op:ident $OpAssign:ident $op_assign:ident;)*) => {$(
+        operator!($Vec $components $Op $op $OpAssign $op_assign Number);
+        numbers_on_the_left!($Vec $components $Op $op: i8 i8, i16 i16, i32 i32, i64 i64, u8 u8, u16 u16, u32 u32, u64 u64);
+        numbers_on_the_left!($Vec $components $Op $op: f16 f16, bf16 bf16, f32 f32, f64 f64);
+        numbers_on_the_left!($Vec $components $Op $op: i32 f16, i32 bf16, i32 f32, i32 f64, f32 f16, f32 bf16);
+    )*};
+}
+
+macro_rules! bitwise {
+    ($Vec:ident $components:tt $Bound:ident: $($Op:ident $op:ident $OpAssign:ident $op_assign:ident;)*) => {
+        $(operator!($Vec $components $Op $op $OpAssign $op_assign $Bound);)*
+    };
+}
+
+macro_rules! unary {
+    ($Vec:ident [$($c:ident),*] $Op:ident $op:ident $Bound:ident) => {
+        impl<T: $Bound> $Op for $Vec<T> {
+            type Output = $Vec<T>;
+
+            #[inline]
+            #[track_caller]
+            fn $op(self) -> $Vec<T> {
+                $Vec { $($c: self.$c.$op()),* }
+            }
+        }
+
+        impl<T: $Bound> $Op for &$Vec<T> {
+            type Output = $Vec<T>;
+
+            #[inline]
+            #[track_caller]
+            fn $op(self) -> $Vec<T> {
+                $Vec { $($c: (&self.$c).$op()),* }
+            }
+        }
+    };
+}
+
+macro_rules! operators {
+    ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
+        arithmetic! { $Vec [$($c),*]
+            Add add AddAssign add_assign;
+            Sub sub SubAssign sub_assign;
+            Mul mul MulAssign mul_assign;
+            Div div DivAssign div_assign;
+            Rem rem RemAssign rem_assign;
+        }
+        bitwise! { $Vec [$($c),*] Logic:
+            BitAnd bitand BitAndAssign bitand_assign;
+            BitOr bitor BitOrAssign bitor_assign;
+            BitXor bitxor BitXorAssign bitxor_assign;
+        }
+        bitwise! { $Vec [$($c),*] Integer:
+            Shl shl ShlAssign shl_assign;
+            Shr shr ShrAssign shr_assign;
+        }
+        unary!($Vec [$($c),*] Neg neg Signed);
+        unary!($Vec [$($c),*] Not not Logic);
+    };
+}
+
+for_each_vector!(operators);
+
+macro_rules! sums {
+    ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
+        impl<T: Number, V: VectorOperand<$Vec<T>>> std::iter::Sum<V> for $Vec<T> {
+            /// The sum of vectors; zero for none.
+            fn sum<I: Iterator<Item = V>>(vectors: I) -> Self {
+                let mut vectors = vectors;
+                let Some(first) = vectors.next() else { return $Vec::default() };
+                vectors.fold(first.into_vector(), |sum, vector| sum + vector)
+            }
+        }
+    };
+}
+
+for_each_vector!(sums);

@@ -1,0 +1,34 @@
+//! Vectors as text: a row for each lane, as NumPy prints a matrix.
+
+use std::fmt;
+
+use super::{Vec2, Vec3, Vec4, for_each_vector};
+use crate::linalg::print::write_lanes;
+use crate::{Element, Error, eval};
+
+macro_rules! print {
+    ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
+        impl<T: Element> fmt::Display for $Vec<T> {
+            /// The vectors, one in each row, which evaluates them; where there are many, those at both ends. Where the
+            /// evaluation fails, its error is printed in their place.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let row = |lane| -> Result<Vec<T>, Error> {
+                    Ok(vec![$(self.$c.get(if self.$c.len() == 1 { 0 } else { lane })?),*])
+                };
+                match eval(self) {
+                    Ok(()) => write_lanes(f, self.len(), row),
+                    Err(error) => write!(f, "<{error}>"),
+                }
+            }
+        }
+
+        impl<T: Element> fmt::Debug for $Vec<T> {
+            /// The components as [`Array`](crate::Array)s are debugged. Evaluates nothing.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($Vec))$(.field(stringify!($c), &self.$c))*.finish()
+            }
+        }
+    };
+}
+
+for_each_vector!(print);

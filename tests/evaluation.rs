@@ -38,6 +38,17 @@ fn on_each_device(test: impl Fn()) {
     }
 }
 
+/// The kernels that a piece of the program launches: how many, and over how many lanes.
+fn launches(body: impl FnOnce()) -> Vec<usize> {
+    jit::sync().expect("launches succeed");
+    jit::set_kernel_history(true);
+    let _ = jit::kernel_history();
+    body();
+    jit::sync().expect("launches succeed");
+    jit::set_kernel_history(false);
+    jit::kernel_history().iter().map(|record| record.width).collect()
+}
+
 /// An evaluated array.
 fn resident(values: &[f32]) -> Float {
     let x = Float::from(values);
@@ -159,4 +170,87 @@ fn resetting_starts_from_zero() {
         jit::eval(&(resident(&[1.0]) + 2.0)).unwrap();
         assert_eq!(jit::stats().launches, 1);
     });
+}
+
+#[test]
+fn the_sole_owner_is_written_in_place() {
+    let _counting = one_at_a_time();
+    let mut x = Int::from(vec![0; 100]);
+    let index = UInt::from([5, 5]);
+    assert_eq!(
+        launches(|| {
+            x.scatter_add(1, &index);
+            jit::eval(&x).unwrap();
+        }),
+        [2]
+    );
+    let clone = x.clone();
+    assert_eq!(
+        launches(|| {
+            x.scatter_add(1, &index);
+            jit::eval(&x).unwrap();
+        }),
+        [100, 2]
+    );
+    drop(clone);
+    let gather = x.gather(&index);
+    assert_eq!(
+        launches(|| {
+            x.scatter_add(1, &index);
+            jit::eval(&x).unwrap();
+        }),
+        [100, 2]
+    );
+    assert_eq!(gather.to_vec().unwrap(), [4, 4]);
+    assert_eq!(
+        launches(|| {
+            x.scatter_add(1, &index);
+            jit::eval(&x).unwrap();
+        }),
+        [2]
+    );
+    assert_eq!(x.get(5).unwrap(), 8);
+}
+
+#[test]
+fn reductions_one_after_another_are_one_kernel_and_writes_are_not() {
+    let _counting = one_at_a_time();
+    let index = UInt::from([0, 1, 2, 2]);
+    let value = Int::from([1, 2, 3, 4]);
+    let mut x = Int::from(vec![10; 3]);
+    assert_eq!(
+        launches(|| {
+            x.scatter_add(&value, &index);
+            x.scatter_add(1, &index);
+            jit::eval(&x).unwrap();
+        }),
+        [4]
+    );
+    assert_eq!(x.to_vec().unwrap(), [12, 13, 19]);
+    assert_eq!(
+        launches(|| {
+            x.scatter(&value, &index);
+            x.scatter(5, &index);
+            jit::eval(&x).unwrap();
+        }),
+        [4, 4]
+    );
+    assert_eq!(x.to_vec().unwrap(), [5; 3]);
+    x.scatter_reduce(ReduceOp::Max, 6, &UInt::from([0]));
+    x.scatter_reduce(ReduceOp::Add, &value, &index);
+    assert_eq!(x.to_vec().unwrap(), [7, 7, 12]);
+}
+
+#[test]
+fn what_nobody_reads_is_not_run() {
+    let _counting = one_at_a_time();
+    assert_eq!(
+        launches(|| {
+            let mut x = Int::from([1, 2, 3]);
+            x.scatter(9, &UInt::from([1]));
+            drop(x);
+            jit::eval(&()).unwrap();
+        }),
+        [0; 0]
+    );
 }

@@ -8,7 +8,7 @@ use jit::prelude::*;
 use crate::devices::on_each_device;
 
 /// The message with which `program` panics.
-fn panic_message(program: impl FnOnce() + std::panic::UnwindSafe) -> String {
+pub(crate) fn panic_message(program: impl FnOnce() + std::panic::UnwindSafe) -> String {
     let payload = catch_unwind(program).expect_err("the program is wrong and must panic");
     match payload.downcast::<String>() {
         Ok(message) => *message,

@@ -9,4 +9,5 @@ mod floors;
 mod host_corpus;
 mod printing;
 mod promotion;
+mod scatter;
 mod threads;

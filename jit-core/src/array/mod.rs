@@ -11,6 +11,7 @@
 //! | the type of an operation on two types | [`promote`] |
 //! | element-wise functions | `math`, `bits`, `helpers` |
 //! | other lanes: gather, reductions | `lanes` |
+//! | writing to elements: scatter | `scatter` |
 //! | reading back, printing | `read`, `print` |
 
 use std::marker::PhantomData;
@@ -35,6 +36,7 @@ mod operators;
 mod print;
 pub mod promote;
 mod read;
+mod scatter;
 mod size;
 
 pub use choose::{Choice, select};

@@ -3,7 +3,7 @@
 use super::state::{Leaves, Named, refuse};
 use super::world::{Carries, Host, IfCondition, Traced, World};
 use crate::array::Array;
-use crate::trace::{BranchRecorder, Var};
+use crate::trace::{BranchRecorder, Var, effect};
 use crate::traverse::Traverse;
 use std::panic::Location;
 
@@ -194,15 +194,20 @@ impl TracedBranch {
         self.constant != Some(false)
     }
 
-    pub(super) fn swap(&mut self, leaves: impl FnOnce() -> Leaves) -> Option<&Leaves> {
+    /// The state with which the second arm begins: the one from before, but for arrays that the first arm has scattered to.
+    /// Each arm writes on its own lanes alone, so the second one may go on with what the first one has made of them.
+    pub(super) fn swap(&mut self, leaves: impl FnOnce() -> Leaves) -> Option<Leaves> {
         if self.constant.is_some() {
             return None;
         }
         let before = &self.state[self.then.len()];
         let after = leaves();
         before.check_host_values(&after, "an `if`", self.site);
+        let mut arrays =
+            before.leaves.arrays.iter().zip(&after.arrays).map(|(before, after)| effect::latest(before, after));
+        let next = before.leaves.with_arrays(&mut arrays);
         self.then.push(after);
-        Some(&before.leaves)
+        Some(next)
     }
 
     pub(super) fn otherwise(&mut self) -> bool {

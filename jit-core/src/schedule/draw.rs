@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::effect::Held;
 use super::group::{Group, groups};
 use super::order::{Graph, uses};
 use super::state_name;
@@ -46,7 +47,8 @@ fn value(var: &Var, bits: u64) -> String {
 pub(crate) fn draw(wanted: &[&Var]) -> String {
     let edges = detach::read();
     let mut text = String::from("digraph trace {\n  node [shape=box, fontname=monospace];\n");
-    match Graph::of(&edges, wanted) {
+    let held = Held::search(&edges, wanted);
+    match Graph::of(&edges, wanted, &held) {
         Ok(mut graph) => {
             groups(&mut graph);
             (0..graph.entries.len() as u32).for_each(|number| draw_entry(&graph, number, &mut text));

@@ -11,6 +11,7 @@ use jit_runtime::memory::Buffer;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::effect::Memory;
 use super::group::{Group, is_leaf};
 use super::order::{Entry, Graph, NONE};
 use super::place::{Placement, TOP, place};
@@ -35,6 +36,8 @@ struct Emitter<'a, 'e> {
     values: Vec<Option<Value>>,
     /// Parameters for memory that is read, by entry.
     inputs: Vec<Option<ParamId>>,
+    /// Parameters for memory that is written in place.
+    written: Vec<Option<ParamId>>,
     /// Loops and branches whose regions are built: the finished regions.
     regions: FxHashMap<u32, SmallVec<[RegionId; 2]>>,
 }
@@ -43,7 +46,7 @@ struct Emitter<'a, 'e> {
 pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> Result<Emitted, Error> {
     let count = graph.entries.len();
     let has_control =
-        !graph.controls.is_empty() && group.order.iter().any(|&number| graph.entries[number as usize].control != NONE);
+        !graph.controls.is_empty() && group.order.iter().any(|&number| graph.entries[number as usize].is_control());
     let emitter = Emitter {
         graph,
         group,
@@ -53,6 +56,7 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
         arguments: Vec::with_capacity(8),
         values: vec![None; count],
         inputs: vec![None; count],
+        written: vec![None; graph.memories.len()],
         regions: FxHashMap::default(),
     };
     emitter.run()
@@ -299,6 +303,8 @@ impl<'e> Emitter<'_, 'e> {
                 self.builder.select(mask, a, b)
             }
             Op::Gather => self.gather([a, b, c], block),
+            Op::Scatter => return self.scatter(number, block),
+            Op::ScatterResult => return None,
             Op::LoopResult | Op::BranchResult => self.result(a, var.position())?,
             // A reduction is what the kernel writes; loops and branches are emitted by their blocks.
             Op::Reduce(_) | Op::Loop | Op::Branch => return None,
@@ -335,6 +341,36 @@ impl<'e> Emitter<'_, 'e> {
         self.builder.gather(param, index, mask)
     }
 
+    fn scatter(&mut self, number: u32, block: u32) -> Option<Value> {
+        let effect = &self.graph.effects[self.entry(number).control as usize];
+        let param = self.memory(effect.memory, effect.extra.target.ty());
+        let [index, value] = [effect.index, effect.value].map(|operand| self.value(operand));
+        let is_masked = effect.mask != NONE && !self.is_implied(effect.mask, block);
+        let mask = is_masked.then(|| self.value(effect.mask));
+        self.builder.scatter(effect.extra.reduce, param, index, value, mask);
+        None
+    }
+
+    /// The parameter for memory that is written in place.
+    fn memory(&mut self, memory: u32, ty: Type) -> ParamId {
+        if let Some(param) = self.written[memory as usize] {
+            return param;
+        }
+        let (buffer, width) = self.buffer_of(memory);
+        self.arguments.push(Argument::Buffer(buffer, width));
+        let param = self.builder.buffer(ty, Access::ReadWrite);
+        self.written[memory as usize] = Some(param);
+        param
+    }
+
+    fn buffer_of(&self, memory: u32) -> (Arc<Buffer>, usize) {
+        let (number, buffer) = match self.graph.memories[memory as usize] {
+            Memory::Taken(number) => (number, self.entry(number).var.data()),
+            Memory::Copied(number) => (number, self.outputs.get(&number).cloned()),
+        };
+        (buffer.expect("memory is written in place after it was filled"), self.entry(number).var.width())
+    }
+
     /// Whether a mask is true for every lane that takes the branches around a block.
     fn is_implied(&self, mask: u32, block: u32) -> bool {
         let Some(placement) = &self.placement else { return false };
@@ -362,7 +398,12 @@ impl<'e> Emitter<'_, 'e> {
 
     /// Writes a root to its memory.
     fn write(&mut self, root: u32) -> Result<(), Error> {
-        let Entry { op, var, operands, .. } = *self.entry(root);
+        let Entry { op, var, operands, memory, .. } = *self.entry(root);
+        if memory != NONE {
+            let (buffer, _) = self.buffer_of(memory);
+            self.outputs.insert(root, buffer);
+            return Ok(());
+        }
         let buffer = Buffer::alloc(var.width() * var.ty().size_bytes())?;
         self.outputs.insert(root, Arc::clone(&buffer));
         match op {

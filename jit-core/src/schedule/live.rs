@@ -80,6 +80,11 @@ impl<'e> Search<'e> {
                     self.reach_position(control, var.position());
                 }
             }
+            Op::Scatter => {
+                if let Some(Extra::Scatter(extra)) = var.extra() {
+                    extra.vars().for_each(|var| self.reach(var));
+                }
+            }
             op => (0..op.slots()).for_each(|slot| {
                 if let Some(operand) = self.edges.operand(var, slot) {
                     self.reach(operand);
@@ -100,7 +105,7 @@ impl<'e> Search<'e> {
                 (&extra.condition, extra.states.len())
             }
             Some(Extra::Branch(extra)) => (&extra.condition, extra.results.len()),
-            None => return,
+            Some(Extra::Scatter(_)) | None => return,
         };
         self.live.positions.insert(control.address(), vec![false; positions]);
         self.reach(condition);
@@ -120,7 +125,7 @@ impl<'e> Search<'e> {
                 }
             }
             Some(Extra::Branch(extra)) => extra.results[position].iter().for_each(|value| self.reach(value)),
-            None => {}
+            Some(Extra::Scatter(_)) | None => {}
         }
     }
 }

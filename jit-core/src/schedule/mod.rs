@@ -6,11 +6,14 @@
 //! | the graph in order | `order` |
 //! | cut into kernels | `group` |
 //! | what stands in which loop or branch | `place` |
+//! | what is written in place | `effect` |
 //! | kernel IR, memory | `emit` |
 //!
 //! While the graph is walked its edges stay in place (see [`crate::trace::detach`]); kernels are launched after that. When all are launched,
-//! the nodes get their memory and lose their operands, which frees the graph behind them. An error on the way leaves every
-//! array as it was. Two threads that evaluate the same node both compute it, and the first one's memory stays.
+//! the nodes get their memory and lose their operands, which frees the graph behind them. An error on the way changes no
+//! array's value: what was launched before is evaluated then, the rest is as it was. Two threads that evaluate the same
+//! node both compute it, and the first one's memory stays; graphs with something that can be run once only are evaluated by one thread
+//! at a time.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -24,11 +27,12 @@ use jit_runtime::{Error, launch as machine};
 use smallvec::SmallVec;
 
 use crate::control;
-use crate::trace::node::Weak;
+use crate::trace::node::{Weak, flag};
 use crate::trace::region::RegionId;
 use crate::trace::{Op, Var, detach};
 
 mod draw;
+mod effect;
 mod emit;
 mod group;
 mod live;
@@ -38,17 +42,22 @@ mod place;
 
 pub(crate) use draw::draw;
 
-/// Kernels that are ready to be launched, and the memory that they write.
+/// Kernels that are ready to be launched, in their order.
 struct Plan {
     kernels: SmallVec<[Planned; 1]>,
-    results: SmallVec<[(Var, Arc<Buffer>); 2]>,
+    /// Values without elements, which need no kernel.
+    empty: SmallVec<[Written; 1]>,
 }
 
 struct Planned {
     emitted: emit::Emitted,
     lanes: usize,
     label: &'static str,
+    written: SmallVec<[Written; 2]>,
 }
+
+/// A value and the memory that it gets.
+type Written = (Var, Arc<Buffer>);
 
 thread_local! {
     /// What `schedule` has marked on this thread.
@@ -74,14 +83,25 @@ pub(crate) fn evaluate(wanted: &[&Var], site: &'static Location<'static>) -> Res
     if let Some(inside) = missing.iter().find(|var| var.region() != RegionId::NONE) {
         return Err(order::only_inside(inside).at(site));
     }
-    let plan = plan(&missing)?;
-    run(plan, site)
+    if missing.iter().any(|var| var.flags() & flag::EFFECT != 0) {
+        return effect::alone(|| evaluate_missing(missing.iter().filter(|var| !var.is_evaluated()), site));
+    }
+    evaluate_missing(missing.iter(), site)
+}
+
+fn evaluate_missing<'a>(
+    missing: impl Iterator<Item = &'a &'a Var>,
+    site: &'static Location<'static>,
+) -> Result<(), Error> {
+    let missing: SmallVec<[&Var; 8]> = missing.copied().collect();
+    run(plan(&missing)?, site)
 }
 
 /// Builds the kernels.
 fn plan(wanted: &[&Var]) -> Result<Plan, Error> {
     let edges = detach::read();
-    let mut graph = order::Graph::of(&edges, wanted)?;
+    let held = effect::Held::search(&edges, wanted);
+    let mut graph = order::Graph::of(&edges, wanted, &held)?;
     let groups = group::groups(&mut graph);
     if dump::is_wanted(Form::Trace) {
         dump::write(Form::Trace, "evaluation", &draw::list(&graph, &groups));
@@ -90,14 +110,20 @@ fn plan(wanted: &[&Var]) -> Result<Plan, Error> {
     let mut kernels = SmallVec::new();
     for group in &groups {
         let emitted = emit::emit(&graph, group, &mut outputs)?;
-        kernels.push(Planned { emitted, lanes: group.lanes, label: label(&graph, group) });
+        let written = written(&graph, group, &outputs);
+        kernels.push(Planned { emitted, lanes: group.lanes, label: label(&graph, group), written });
     }
-    let mut results: SmallVec<[(Var, Arc<Buffer>); 2]> =
-        outputs.into_iter().map(|(number, buffer)| (graph.entries[number as usize].var.clone(), buffer)).collect();
+    let mut empty = SmallVec::new();
     for var in wanted.iter().filter(|var| var.width() == 0) {
-        results.push(((*var).clone(), Buffer::alloc(0)?));
+        empty.push(((*var).clone(), Buffer::alloc(0)?));
     }
-    Ok(Plan { kernels, results })
+    Ok(Plan { kernels, empty })
+}
+
+/// The nodes whose elements a kernel writes.
+fn written(graph: &order::Graph<'_>, group: &group::Group, outputs: &emit::Outputs) -> SmallVec<[Written; 2]> {
+    let nodes = group.roots.iter().filter(|&&root| !graph.entries[root as usize].is_copy);
+    nodes.map(|root| (graph.entries[*root as usize].var.clone(), Arc::clone(&outputs[root]))).collect()
 }
 
 /// How many of a kernel's operations are asked for their function, before it stays without a name.
@@ -117,23 +143,34 @@ fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
         .unwrap_or("trace")
 }
 
-/// Launches the kernels and gives the nodes their memory.
+/// Launches the kernels and gives the nodes their memory. What has been launched when something goes wrong has its memory then: it
+/// may have been written in place, and must not run again.
 fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
-    let device = current_device();
-    for Planned { emitted, lanes, label } in plan.kernels {
-        let emit::Emitted { kernel, arguments } = emitted;
-        launch(Launch { device, kernel, width: lanes, arguments, label, site: Some(site) })?;
-    }
-    let vars: SmallVec<[Var; 2]> = plan
-        .results
-        .into_iter()
-        .map(|(var, buffer)| {
+    let mut done: SmallVec<[Var; 2]> = SmallVec::new();
+    let mut give = |written: SmallVec<[Written; 2]>| {
+        for (var, buffer) in written {
             var.set_data(buffer);
-            var
-        })
-        .collect();
-    detach::detach(vars.iter());
-    Ok(())
+            done.push(var);
+        }
+    };
+    let mut outcome = Ok(());
+    for planned in plan.kernels {
+        outcome = start(planned, site).map(&mut give);
+        if outcome.is_err() {
+            break;
+        }
+    }
+    if outcome.is_ok() {
+        give(plan.empty.into_iter().collect());
+    }
+    detach::detach(done.iter());
+    outcome
+}
+
+fn start(planned: Planned, site: &'static Location<'static>) -> Result<SmallVec<[Written; 2]>, Error> {
+    let Planned { emitted: emit::Emitted { kernel, arguments }, lanes, label, written } = planned;
+    launch(Launch { device: current_device(), kernel, width: lanes, arguments, label, site: Some(site) })?;
+    Ok(written)
 }
 
 /// Waits until everything that was launched is done.

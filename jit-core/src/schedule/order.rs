@@ -7,6 +7,7 @@
 use jit_runtime::{Error, ErrorKind};
 use smallvec::SmallVec;
 
+use super::effect::{Effect, Held, Memory};
 use super::live::Live;
 use super::map::NodeMap;
 use crate::trace::Var;
@@ -29,23 +30,34 @@ pub(super) struct Entry<'e> {
     pub(super) operands: [u32; 3],
     /// How many kernels, one after another, must have run before the value can be computed.
     pub(super) stage: u32,
-    /// For loops and branches, their number among the controls.
+    /// For loops and branches, their number among the controls; for scatters, among the effects.
     pub(super) control: u32,
+    /// For arrays that a kernel of this evaluation writes in place, the number of their memory.
+    pub(super) memory: u32,
     /// The innermost loop whose state the value depends on, invariants not counted.
     pub(super) region: RegionId,
     /// The value lies in memory already, or is known.
     pub(super) is_evaluated: bool,
     /// The value is to be written to memory.
     pub(super) is_root: bool,
+    /// The value is there only after the kernel that computes it.
+    pub(super) is_later: bool,
+    /// The entry is a copy of the node's elements, to be overwritten, and not the node.
+    pub(super) is_copy: bool,
 }
 
 impl Entry<'_> {
     /// How many lanes compute the value.
     pub(super) fn lanes(&self, entries: &[Entry<'_>]) -> usize {
         match self.op {
-            Op::Reduce(_) => entries[self.operands[0] as usize].var.width(),
+            Op::Reduce(_) | Op::ScatterResult => entries[self.operands[0] as usize].var.width(),
             _ => self.var.width(),
         }
+    }
+
+    /// Whether the entry is a loop or branch.
+    pub(super) fn is_control(&self) -> bool {
+        matches!(self.op, Op::Loop | Op::Branch)
     }
 }
 
@@ -73,6 +85,8 @@ pub(super) struct Part {
 pub(super) struct Graph<'e> {
     pub(super) entries: Vec<Entry<'e>>,
     pub(super) controls: Vec<Control<'e>>,
+    pub(super) effects: Vec<Effect<'e>>,
+    pub(super) memories: Vec<Memory>,
 }
 
 /// A node that waits for its operands.
@@ -82,10 +96,11 @@ struct Frame<'e> {
     operands: [u32; 3],
 }
 
-struct Walk<'e> {
+pub(super) struct Walk<'e> {
     edges: &'e Edges,
     live: Live<'e>,
-    graph: Graph<'e>,
+    pub(super) held: &'e Held,
+    pub(super) graph: Graph<'e>,
     numbers: NodeMap,
     stack: Vec<Frame<'e>>,
     placeholder: Option<&'e Var>,
@@ -94,11 +109,13 @@ struct Walk<'e> {
 impl<'e> Graph<'e> {
     /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted values, reductions, and
     /// sources of gathers.
-    pub(super) fn of(edges: &'e Edges, wanted: &[&'e Var]) -> Result<Graph<'e>, Error> {
-        let live = Live::search(edges, wanted);
-        let graph = Graph { entries: Vec::with_capacity(64), controls: Vec::new() };
+    pub(super) fn of(edges: &'e Edges, wanted: &[&'e Var], held: &'e Held) -> Result<Graph<'e>, Error> {
+        let wanted: SmallVec<[&Var; 8]> = wanted.iter().copied().chain(held.iter()).collect();
+        let live = Live::search(edges, &wanted);
+        let graph =
+            Graph { entries: Vec::with_capacity(64), controls: Vec::new(), effects: Vec::new(), memories: Vec::new() };
         let stack = Vec::with_capacity(32);
-        let mut walk = Walk { edges, live, graph, numbers: NodeMap::take(), stack, placeholder: None };
+        let mut walk = Walk { edges, live, held, graph, numbers: NodeMap::take(), stack, placeholder: None };
         for var in wanted {
             let number = walk.run(var);
             walk.graph.entries[number as usize].is_root = true;
@@ -136,7 +153,7 @@ impl<'e> Walk<'e> {
         while let Some(frame) = self.stack.last() {
             let var = frame.var;
             let missing = match var.op() {
-                Op::Loop | Op::Branch | Op::Param => self.missing_child(var),
+                Op::Loop | Op::Branch | Op::Param | Op::Scatter => self.missing_child(var),
                 op => self.missing_operand(var, op),
             };
             match missing {
@@ -154,7 +171,7 @@ impl<'e> Walk<'e> {
         self.stack.push(Frame { var, next_child: 0, operands: [NONE; 3] });
     }
 
-    fn number(&self, var: &Var) -> u32 {
+    pub(super) fn number(&self, var: &Var) -> u32 {
         self.numbers.get(var.address()).unwrap_or(NONE)
     }
 
@@ -172,7 +189,9 @@ impl<'e> Walk<'e> {
         if !is_evaluated && var.op() != Op::LaneIndex {
             self.placeholder.get_or_insert(var);
         }
-        Some(self.push(var, is_evaluated, [NONE; 3], 0, RegionId::NONE, NONE))
+        let number = self.push(var, [NONE; 3], 0, RegionId::NONE, NONE);
+        self.graph.entries[number as usize].is_evaluated = is_evaluated;
+        Some(number)
     }
 
     /// The next operand that has no entry yet, of the node on top of the stack.
@@ -210,6 +229,10 @@ impl<'e> Walk<'e> {
     fn child(&self, var: &'e Var, index: u32) -> Child<'e> {
         match var.op() {
             Op::Loop | Op::Branch => self.child_of_control(var, index),
+            Op::Scatter => match var.extra() {
+                Some(Extra::Scatter(extra)) => extra.vars().nth(index as usize).map_or(Child::End, Child::Node),
+                _ => Child::End,
+            },
             Op::Param => match (index, self.unchanged_state(var)) {
                 (0, Some(init)) => Child::Node(init),
                 _ => Child::End,
@@ -234,7 +257,7 @@ impl<'e> Walk<'e> {
                 Some(_) if !self.live.is_live(var, position) => None,
                 Some([first, second]) => Some(if half == 1 { first } else { second }),
             },
-            None => return Child::End,
+            Some(Extra::Scatter(_)) | None => return Child::End,
         };
         child.map_or(Child::None, Child::Node)
     }
@@ -246,7 +269,7 @@ impl<'e> Walk<'e> {
                 let state = &extra.states[param.position()];
                 state.next.is_none().then_some(&state.init)
             }
-            Extra::Branch(_) => None,
+            Extra::Branch(_) | Extra::Scatter(_) => None,
         }
     }
 
@@ -255,6 +278,8 @@ impl<'e> Walk<'e> {
         match var.op() {
             Op::Loop | Op::Branch => self.finish_control(var),
             Op::Param => self.finish_param(var),
+            Op::Scatter => self.finish_scatter(var),
+            Op::ScatterResult => self.finish_scatter_result(var),
             op => self.finish_plain(var, op),
         }
     }
@@ -274,17 +299,17 @@ impl<'e> Walk<'e> {
             let entry = &mut self.graph.entries[number as usize];
             let is_source = op == Op::Gather && slot == 0 && !entry.is_evaluated;
             entry.is_root |= is_source;
-            let is_later = is_source || (matches!(entry.op, Op::Reduce(_)) && !entry.is_evaluated);
-            stage = stage.max(entry.stage + u32::from(is_later));
+            stage = stage.max(entry.stage + u32::from(is_source || entry.is_later));
             region = region.max(entry.region);
         }
-        let number = self.push(var, false, [NONE; 3], stage, region, NONE);
+        let number = self.push(var, [NONE; 3], stage, region, NONE);
         let frame = self.stack.last().expect("a node that is finished is on the stack");
         let entry = &mut self.graph.entries[number as usize];
         for slot in 0..op.slots() {
             entry.operands[slot] = frame.operands[slot];
         }
-        entry.is_root = matches!(op, Op::Reduce(_));
+        let is_reduction = matches!(op, Op::Reduce(_));
+        (entry.is_root, entry.is_later) = (is_reduction, is_reduction);
         number
     }
 
@@ -292,17 +317,17 @@ impl<'e> Walk<'e> {
         match self.unchanged_state(var) {
             Some(init) => {
                 let number = self.number(init);
-                let Entry { stage, region, .. } = self.graph.entries[number as usize];
-                self.push(var, false, [number, NONE, NONE], stage + self.is_later(number), region, NONE)
+                let Entry { region, .. } = self.graph.entries[number as usize];
+                self.push(var, [number, NONE, NONE], self.stage_after(number), region, NONE)
             }
-            None => self.push(var, false, [NONE; 3], 0, var.region(), NONE),
+            None => self.push(var, [NONE; 3], 0, var.region(), NONE),
         }
     }
 
-    /// 1 if a value is there only after the kernel that computes it.
-    fn is_later(&self, number: u32) -> u32 {
+    /// The first stage in which a value can be used.
+    pub(super) fn stage_after(&self, number: u32) -> u32 {
         let entry = &self.graph.entries[number as usize];
-        u32::from(matches!(entry.op, Op::Reduce(_)) && !entry.is_evaluated)
+        entry.stage + u32::from(entry.is_later)
     }
 
     fn finish_control(&mut self, var: &'e Var) -> u32 {
@@ -313,7 +338,7 @@ impl<'e> Walk<'e> {
         let mut region = RegionId::NONE;
         for number in used {
             let entry = &self.graph.entries[number as usize];
-            stage = stage.max(entry.stage + self.is_later(number));
+            stage = stage.max(self.stage_after(number));
             region = region.max(entry.region);
         }
         // What is inside of a loop depends on the loop; what the loop itself depends on was written down with it.
@@ -322,7 +347,7 @@ impl<'e> Walk<'e> {
         }
         let control = self.graph.controls.len() as u32;
         self.graph.controls.push(Control { extra, condition, parts });
-        self.push(var, false, [NONE; 3], stage, region, control)
+        self.push(var, [NONE; 3], stage, region, control)
     }
 
     fn parts_of(&self, var: &Var, extra: &Extra) -> (u32, Vec<Part>) {
@@ -346,24 +371,52 @@ impl<'e> Walk<'e> {
                 });
                 (self.number(&extra.condition), parts.collect())
             }
+            Extra::Scatter(_) => (NONE, Vec::new()),
         }
     }
 
     #[inline]
-    fn push(
-        &mut self,
-        var: &'e Var,
-        is_evaluated: bool,
-        operands: [u32; 3],
-        stage: u32,
-        region: RegionId,
-        control: u32,
-    ) -> u32 {
+    pub(super) fn push(&mut self, var: &'e Var, operands: [u32; 3], stage: u32, region: RegionId, control: u32) -> u32 {
         let number = self.graph.entries.len() as u32;
         self.numbers.insert(var.address(), number);
-        let op = var.op();
-        self.graph.entries.push(Entry { var, op, operands, stage, control, region, is_evaluated, is_root: false });
+        self.graph.entries.push(Entry {
+            var,
+            op: var.op(),
+            operands,
+            stage,
+            control,
+            memory: NONE,
+            region,
+            is_evaluated: false,
+            is_root: false,
+            is_later: false,
+            is_copy: false,
+        });
         number
+    }
+
+    /// Makes the entry of a copy of an array in memory.
+    pub(super) fn push_copy(&mut self, array: &'e Var, number: u32, stage: u32) -> u32 {
+        let copied = self.graph.entries[number as usize];
+        self.graph.entries.push(Entry {
+            var: array,
+            op: Op::Broadcast,
+            operands: [number, NONE, NONE],
+            stage,
+            control: NONE,
+            memory: NONE,
+            region: copied.region,
+            is_evaluated: false,
+            is_root: true,
+            is_later: true,
+            is_copy: true,
+        });
+        self.graph.entries.len() as u32 - 1
+    }
+
+    /// The entry of an operand of the node on top of the stack.
+    pub(super) fn operand_on_top(&self, slot: usize) -> u32 {
+        self.stack.last().map_or(NONE, |frame| frame.operands[slot])
     }
 }
 
@@ -378,7 +431,9 @@ enum Child<'e> {
 pub(super) fn uses(graph: &Graph<'_>, number: u32) -> SmallVec<[u32; 8]> {
     let entry = &graph.entries[number as usize];
     let mut used: SmallVec<[u32; 8]> = entry.operands.iter().copied().filter(|&operand| operand != NONE).collect();
-    if entry.control != NONE {
+    if entry.op == Op::Scatter {
+        used.extend(graph.effects[entry.control as usize].used());
+    } else if entry.control != NONE {
         let control = &graph.controls[entry.control as usize];
         used.push(control.condition);
         used.extend(control.parts.iter().flat_map(|part| [part.first, part.second]));

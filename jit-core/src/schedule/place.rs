@@ -6,10 +6,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::group::{Group, is_leaf};
+use super::group::{Group, is_leaf, lane_operands};
 use super::order::{Graph, NONE};
 use crate::trace::node::Extra;
-use crate::trace::op::Op;
 use crate::trace::region::RegionId;
 
 /// The block that stands in no loop or branch.
@@ -71,14 +70,11 @@ impl Placing<'_, '_> {
         if is_leaf(self.graph, self.group, number) {
             return;
         }
-        if entry.control != NONE {
+        if entry.is_control() {
             self.place_control(number, block);
             return;
         }
-        let skipped = usize::from(entry.op == Op::Gather);
-        for operand in entry.operands.into_iter().skip(skipped).filter(|&operand| operand != NONE) {
-            self.use_in(block, operand);
-        }
+        lane_operands(self.graph, number).for_each(|operand| self.use_in(block, operand));
     }
 
     /// The block between two, one containing the other, that is in the fewest loops; the innermost of those.
@@ -105,7 +101,7 @@ impl Placing<'_, '_> {
                 control.parts.iter().for_each(|part| self.use_in(body, part.second));
                 (condition, block)
             }
-            Extra::Branch(_) => {
+            Extra::Branch(_) | Extra::Scatter(_) => {
                 let sides = [true, false].map(|side| self.open(block, 0, Some((number, side))));
                 self.placement.inner.insert(number, sides);
                 control.parts.iter().for_each(|part| self.use_in(sides[1], part.second));

@@ -5,6 +5,7 @@ use std::panic::Location;
 
 use jit_runtime::ir::Type;
 
+use super::effect;
 use super::loops::{control_node, is_equal_literal, result};
 use super::misuse::Misuse;
 use super::node::{Extra, Var};
@@ -59,7 +60,7 @@ impl BranchRecorder {
     pub fn finish(self, then_values: Vec<Var>, else_values: Vec<Var>) -> Vec<Var> {
         assert_eq!(then_values.len(), else_values.len(), "both sides of a branch give equally many values");
         region::close(self.mark);
-        let pairs: Vec<[Var; 2]> = then_values.into_iter().zip(else_values).map(|(a, b)| [a, b]).collect();
+        let pairs: Vec<[Var; 2]> = then_values.into_iter().zip(else_values).map(written).collect();
         pairs.iter().for_each(|pair| self.check_pair(pair));
         let recorded = number::work().wrapping_sub(self.work_before);
         if recorded <= SELECT_WORK || self.condition.literal().is_some() {
@@ -69,7 +70,11 @@ impl BranchRecorder {
     }
 
     fn check_pair(&self, [a, b]: &[Var; 2]) {
-        [a, b].into_iter().for_each(|var| region::check(var, self.site));
+        let is_written = a.region() == RegionId::WRITING && a.is_same(b);
+        [a, b].into_iter().filter(|_| !is_written).for_each(|var| region::check(var, self.site));
+        if passes_through(a, b) {
+            return;
+        }
         if a.ty() != b.ty() {
             let what = format!("the sides of a branch give different types, {} and {}", a.ty(), b.ty());
             Misuse::new(what, self.site).value("the value of the first side", a).value("that of the second", b).panic();
@@ -107,7 +112,7 @@ impl BranchRecorder {
                 return a;
             }
             position += 1;
-            result(Op::BranchResult, &node, a.ty(), width, position - 1, self.site)
+            result(Op::BranchResult, &node, a.ty(), width, position - 1, node.region(), self.site)
         };
         pairs.into_iter().map(&mut next).collect()
     }
@@ -117,6 +122,17 @@ impl Drop for BranchRecorder {
     fn drop(&mut self) {
         region::close(self.mark);
     }
+}
+
+/// The values of the sides. An array that one side has written by scatters, which write on the lanes of that side alone, is
+/// after the branch what that side has made of it.
+fn written((a, b): (Var, Var)) -> [Var; 2] {
+    let array = match () {
+        () if effect::continues(&a, &b) => effect::settle(&a),
+        () if effect::continues(&b, &a) || a.is_same(&b) => effect::settle(&b),
+        () => return [a, b],
+    };
+    [array.clone(), array]
 }
 
 /// Both sides give the same value.

@@ -102,7 +102,7 @@ impl LoopRecorder {
             .zip(types)
             .enumerate()
             .map(|(position, (kept, ty))| {
-                kept.unwrap_or_else(|| result(Op::LoopResult, &node, ty, width, position, self.site))
+                kept.unwrap_or_else(|| result(Op::LoopResult, &node, ty, width, position, node.region(), self.site))
             })
             .collect()
     }
@@ -150,7 +150,7 @@ fn param(id: RegionId, position: usize, init: &Var) -> Var {
     })
 }
 
-/// The node of a loop or branch, which only its results refer to.
+/// The node of a loop, branch or scatter, which only its results refer to.
 pub(crate) fn control_node(
     op: Op,
     width: u32,
@@ -163,7 +163,7 @@ pub(crate) fn control_node(
         ty: Type::Bool,
         width,
         region,
-        flags: flag::CONTROL,
+        flags: flag::CONTROL | extra.flags(),
         operands: [None; 3],
         position: 0,
         word: extra.into_word(),
@@ -171,17 +171,18 @@ pub(crate) fn control_node(
     })
 }
 
-/// One result of a loop or branch.
+/// One result of a loop, branch or scatter.
 pub(crate) fn result(
     op: Op,
     control: &Var,
     ty: Type,
     width: u32,
     position: usize,
+    region: RegionId,
     site: &'static Location<'static>,
 ) -> Var {
     let operands = [Some(control), None, None];
-    Var::new(Draft { op, ty, width, region: control.region(), flags: 0, operands, position, word: 0, site })
+    Var::new(Draft { op, ty, width, region, flags: 0, operands, position, word: 0, site })
 }
 
 /// The width of a loop: that of its condition and of all state that changes.

@@ -8,6 +8,7 @@
 //! | `record`, `fold` | making nodes: checks, folding, numbering |
 //! | `region`, `loops`, `branch` | recording of traced control flow |
 //! | `gather`, `reduce` | values that look at other lanes |
+//! | `effect` | writing to elements at computed positions |
 //! | `detach` | taking edges out of the graph while others walk it |
 //! | `label`, `misuse` | names; messages for wrong programs |
 //!
@@ -15,6 +16,7 @@
 
 pub(crate) mod branch;
 pub(crate) mod detach;
+pub(crate) mod effect;
 pub(crate) mod fold;
 pub(crate) mod gather;
 pub(crate) mod label;

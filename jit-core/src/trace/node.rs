@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
+use smallvec::SmallVec;
 
+use super::effect::ScatterExtra;
 use super::op::Op;
 use super::region::{BranchExtra, LoopExtra, RegionId};
 
@@ -32,6 +34,10 @@ pub(crate) mod flag {
     pub(crate) const PINNED: u8 = 2;
     /// The node has a label.
     pub(crate) const LABELLED: u8 = 4;
+    /// Something that can be run once only is among the node and what it depends on.
+    pub(crate) const EFFECT: u8 = 8;
+    /// What a node has if an operand has it.
+    pub(crate) const INHERITED: u8 = CONTROL | EFFECT;
 }
 
 /// What is fixed while a node lives.
@@ -65,6 +71,7 @@ unsafe impl Sync for Node {}
 pub(crate) enum Extra {
     Loop(LoopExtra),
     Branch(BranchExtra),
+    Scatter(ScatterExtra),
 }
 
 /// What a new node is made from.
@@ -274,7 +281,7 @@ impl Var {
         for (slot, operand) in draft.operands.iter().enumerate() {
             let address = match operand {
                 Some(operand) => {
-                    flags |= operand.flags() & flag::CONTROL;
+                    flags |= operand.flags() & flag::INHERITED;
                     cost = cost.saturating_add(if operand.has_data() { 1 } else { operand.cost() });
                     ManuallyDrop::new((*operand).clone()).0.as_ptr()
                 }
@@ -368,6 +375,11 @@ impl Var {
     #[must_use]
     pub fn is_same(&self, other: &Var) -> bool {
         self.0 == other.0
+    }
+
+    /// How many handles and nodes hold the node.
+    pub(crate) fn count(&self) -> u32 {
+        self.node().count.load(Ordering::Acquire)
     }
 
     /// The bits of a literal.
@@ -513,7 +525,32 @@ impl Extra {
         match self {
             Extra::Loop(extra) => extra.into_vars().into_iter().for_each(drop_var),
             Extra::Branch(extra) => extra.into_vars().into_iter().for_each(drop_var),
+            Extra::Scatter(extra) => extra.into_vars().into_iter().for_each(drop_var),
         }
+    }
+
+    /// Calls a function with each node that the extra holds.
+    pub(crate) fn for_each_var<'a>(&'a self, visit: impl FnMut(&'a Var)) {
+        match self {
+            Extra::Loop(extra) => extra.vars().for_each(visit),
+            Extra::Branch(extra) => extra.results.iter().flatten().chain([&extra.condition]).for_each(visit),
+            Extra::Scatter(extra) => extra.vars().for_each(visit),
+        }
+    }
+
+    /// The results that somebody holds, if all that are held must be computed at once.
+    pub(crate) fn held_results(&self) -> SmallVec<[Var; 2]> {
+        match self {
+            Extra::Scatter(extra) => extra.results.held(),
+            Extra::Loop(_) | Extra::Branch(_) => SmallVec::new(),
+        }
+    }
+
+    /// The flags that a node inherits through the extra.
+    pub(crate) fn flags(&self) -> u8 {
+        let mut flags = if matches!(self, Extra::Scatter(_)) { flag::EFFECT } else { 0 };
+        self.for_each_var(|var| flags |= var.flags() & flag::EFFECT);
+        flags
     }
 
     /// The extra as a node's word.

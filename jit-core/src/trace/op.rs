@@ -48,6 +48,10 @@ pub enum Op {
     Branch,
     /// Branch; the third operand slot holds the position of the result.
     BranchResult,
+    /// Values written to elements of an array; its parts are in the extra.
+    Scatter,
+    /// Scatter; the third operand slot holds the position of the result, the array after it being the first.
+    ScatterResult,
 }
 
 impl Op {
@@ -70,6 +74,8 @@ impl Op {
             Op::LoopResult => 13,
             Op::Branch => 14,
             Op::BranchResult => 15,
+            Op::Scatter => 16,
+            Op::ScatterResult => 17,
             Op::Unary(op) => 0x100 | op as u64,
             Op::Binary(op) => 0x200 | op as u64,
             Op::Compare(op) => 0x300 | op as u64,
@@ -93,9 +99,9 @@ impl Op {
     pub(crate) const fn slots(self) -> usize {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex => 0,
-            Op::Param | Op::Loop | Op::Branch => 0,
+            Op::Param | Op::Loop | Op::Branch | Op::Scatter => 0,
             Op::Broadcast | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) => 1,
-            Op::LoopResult | Op::BranchResult => 1,
+            Op::LoopResult | Op::BranchResult | Op::ScatterResult => 1,
             Op::Binary(_) | Op::Compare(_) => 2,
             Op::Fma | Op::Select | Op::Gather => 3,
         }
@@ -108,14 +114,14 @@ impl Op {
 
     /// Whether the node's word is the address of a boxed extra.
     pub(crate) const fn holds_extra(self) -> bool {
-        matches!(self, Op::Loop | Op::Branch)
+        matches!(self, Op::Loop | Op::Branch | Op::Scatter)
     }
 
     /// A rough measure of the time that one lane needs: 1 is an addition.
     pub(crate) const fn weight(self) -> u32 {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex | Op::Param => 0,
-            Op::Broadcast | Op::LoopResult | Op::BranchResult => 0,
+            Op::Broadcast | Op::LoopResult | Op::BranchResult | Op::ScatterResult => 0,
             Op::Unary(op) => match op {
                 UnaryOp::Sqrt => 4,
                 UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Ln | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos => 16,
@@ -124,7 +130,7 @@ impl Op {
             },
             Op::Binary(BinaryOp::Rem) => 16,
             Op::Binary(BinaryOp::Div) => 4,
-            Op::Gather => 6,
+            Op::Gather | Op::Scatter => 6,
             Op::Loop => 1000,
             Op::Branch => 4,
             _ => 1,

@@ -21,6 +21,8 @@ pub(crate) struct RegionId(u32);
 impl RegionId {
     /// No region: the value exists everywhere.
     pub(crate) const NONE: RegionId = RegionId(0);
+    /// An array that lanes of an open region write: it can be written further, but not read.
+    pub(crate) const WRITING: RegionId = RegionId(u32::MAX);
 
     #[inline]
     pub(crate) const fn get(self) -> u32 {
@@ -52,6 +54,11 @@ pub(crate) struct BranchExtra {
 }
 
 impl LoopExtra {
+    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
+        let states = self.states.iter().flat_map(|state| [&state.param, &state.init].into_iter().chain(&state.next));
+        states.chain([&self.condition])
+    }
+
     pub(crate) fn into_vars(self) -> Vec<Var> {
         let mut vars = vec![self.condition];
         for state in self.states {
@@ -177,9 +184,13 @@ fn find(predicate: impl Fn(&Frame) -> bool) -> RegionId {
 }
 
 /// Whether any loop or branch is open on this thread.
-#[cfg(test)]
-pub(crate) fn is_recording() -> bool {
+pub(crate) fn is_open() -> bool {
     STACK.try_with(|stack| !stack.frames.borrow().is_empty()).unwrap_or(false)
+}
+
+/// Whether the condition of a loop is being recorded, or something inside of it.
+pub(crate) fn is_in_condition() -> bool {
+    find(|frame| matches!(frame.open, Open::Condition)) != RegionId::NONE
 }
 
 /// The mask of the lanes that reach the code which is recorded now: the conjunction of the conditions of the branches around us.
@@ -224,6 +235,9 @@ pub(crate) fn of_operands(operands: [Option<&Var>; 3]) -> RegionId {
 /// Panics if a value belongs to a region that is closed, or open on another thread.
 #[track_caller]
 pub(crate) fn check(var: &Var, site: &Location<'_>) {
+    if var.region() == RegionId::WRITING {
+        refuse_reading(var, site);
+    }
     if !is_usable(var.region()) {
         Misuse::new("a value that exists only inside of a traced loop is used outside of it", site)
             .value("the value", var)
@@ -232,6 +246,17 @@ pub(crate) fn check(var: &Var, site: &Location<'_>) {
             )
             .panic();
     }
+}
+
+#[cold]
+fn refuse_reading(var: &Var, site: &Location<'_>) -> ! {
+    Misuse::new("an array is used in the traced `if` or `while` that writes to it", site)
+        .value("the array, as it was written,", var)
+        .hint(
+            "lanes run the region independently, each writing when it gets there: read the array after the region, or read \
+             a clone that was made before it",
+        )
+        .panic()
 }
 
 /// Where the loop of a region began, if it is open on this thread.

@@ -1,6 +1,6 @@
 //! What a launch costs beside the work itself: allocation, lookup, launches on the calling thread, queued launches.
 //!
-//! `cargo bench -p jit-runtime --bench machine` prints the median of several rounds for each, in nanoseconds.
+//! `cargo bench -p jit-runtime --bench machine [PART]` prints the median of several rounds for each, in nanoseconds.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -15,6 +15,23 @@ use jit_runtime::memory::Buffer;
 const ROUNDS: usize = 15;
 
 fn main() -> Result<(), Error> {
+    // One part alone, where its name is given.
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    type Part = fn() -> Result<(), Error>;
+    let parts: [(&str, Part); 6] = [
+        ("overheads", overheads),
+        ("queued", queued),
+        ("chains", chains),
+        ("reductions", reductions),
+        ("histograms", histograms),
+        ("streams", streams),
+    ];
+    let is_wanted = |name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
+    parts.iter().filter(|(name, _)| is_wanted(name)).try_for_each(|(_, part)| part())
+}
+
+/// Allocation and launches on the calling thread.
+fn overheads() -> Result<(), Error> {
     report("allocate and free 4 KiB", 20_000, || {
         black_box(Buffer::alloc(4096)?);
         Ok(())
@@ -29,10 +46,41 @@ fn main() -> Result<(), Error> {
         report(&format!("clone and launch {ops} ops, width 0"), 2_000, || run(&kernel, 0, &arguments))?;
         report(&format!("clone and launch {ops} ops, width 16"), 2_000, || run(&kernel, 16, &arguments))?;
     }
-    queued()?;
-    chains()?;
-    reductions()?;
-    streams()
+    Ok(())
+}
+
+/// Counting stored indices, as rows W07a and W07b of the benchmark do, and sums of floats.
+fn histograms() -> Result<(), Error> {
+    const WIDTH: usize = 1 << 24;
+    let all = threads();
+    for log2 in [8, 12, 16, 20] {
+        let indices: Vec<u8> = (0..WIDTH as u32).flat_map(|lane| (hash(lane) >> (32 - log2)).to_le_bytes()).collect();
+        for ty in [Type::U32, Type::F32] {
+            let mut builder = Builder::new();
+            let (input, output) = (builder.buffer(Type::U32, Access::Read), builder.buffer(ty, Access::ReadWrite));
+            let index = builder.load(input);
+            let one = builder.constant(ty, if ty == Type::U32 { 1 } else { u64::from(1f32.to_bits()) });
+            builder.scatter(Some(ReduceOp::Add), output, index, one, None);
+            let kernel = builder.finish();
+            let bins = Buffer::from_bytes(&vec![0; 4 << log2])?;
+            let arguments = [Argument::Buffer(Buffer::from_bytes(&indices)?, WIDTH), Argument::Buffer(bins, 1 << log2)];
+            for threads in [1, all] {
+                set_threads(threads);
+                report(&format!("{threads} threads: histogram of 2^24, 2^{log2} {ty} bins"), 1, || {
+                    run(&kernel, WIDTH, &arguments)?;
+                    sync()
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Hash of an integer (Wellons, "Prospecting for hash functions", lowbias32).
+fn hash(mut x: u32) -> u32 {
+    x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
+    x = (x ^ (x >> 15)).wrapping_mul(0x846c_a68b);
+    x ^ (x >> 16)
 }
 
 /// Sums of many floats.

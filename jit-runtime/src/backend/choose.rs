@@ -27,7 +27,9 @@ pub struct Capabilities {
 pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
     match device {
         Device::Cpu if !is_checked(kernel) && cpu::is_generating() => cpu::compile(kernel, options),
-        Device::Cpu | Device::Interpreter => Ok(Box::new(interpreter::prepare(kernel.clone()))),
+        Device::Cpu | Device::Interpreter => {
+            Ok(Box::new(interpreter::prepare(kernel.clone()).with_scatters(options.scatters)))
+        }
     }
 }
 

@@ -18,6 +18,36 @@ pub use choose::{Capabilities, capabilities, check_usable, compile};
 pub struct CodeOptions {
     /// Results bypass the cache (non-temporal stores): for arrays that would not stay in it.
     pub streaming_stores: bool,
+    /// How reducing scatters update their targets.
+    pub scatters: Scatters,
+}
+
+/// How the buffers that a kernel only combines into ([`Kernel::combined_buffers`](crate::ir::Kernel::combined_buffers))
+/// are updated.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Scatters {
+    /// By atomic operations: all threads share one target.
+    #[default]
+    Shared,
+    /// By plain operations: no two runs that happen at the same time share a target.
+    ///
+    /// Each element of the target is a group of `1 << copies_log2` neighbours in memory that are combined in the end.
+    /// Neighbouring lanes use different ones, so that they need not wait for one another where their indices are equal.
+    Private {
+        /// Logarithm of the size of the groups; the argument's length counts groups.
+        copies_log2: u8,
+    },
+}
+
+impl Scatters {
+    /// Logarithm of the neighbours in memory that stand for one element.
+    #[must_use]
+    pub const fn copies_log2(self) -> u8 {
+        match self {
+            Scatters::Shared => 0,
+            Scatters::Private { copies_log2 } => copies_log2,
+        }
+    }
 }
 
 /// One entry of the argument table of a launch; its layout is part of the calling convention of generated code.
@@ -43,7 +73,8 @@ pub trait Executable: Send + Sync {
     /// The arguments match the kernel's parameters; buffers begin at multiples of 64 bytes, and 64 bytes past their end
     /// can be read; those that are loaded or stored reach to the end of the range,
     /// gather and scatter indices of the lanes are in range; nobody writes what the kernel reads, or accesses what it
-    /// writes, during the run, but for runs of the same launch on other ranges.
+    /// writes, during the run, but for runs of the same launch on other ranges; with [`Scatters::Private`], not even those
+    /// access the buffers that are only combined into.
     unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]);
 
     /// Lanes that are computed together; ranges that start at a multiple of it run fastest.

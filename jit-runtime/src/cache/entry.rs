@@ -50,6 +50,8 @@ pub(crate) struct ParamFacts {
     /// Accessed at the lane's own index, so that it has to be as long as the launch is wide.
     pub(crate) by_lane: bool,
     pub(crate) reduction: Option<ReduceOp>,
+    /// How reducing scatters combine into it, where nothing else accesses it.
+    pub(crate) combined: Option<ReduceOp>,
 }
 
 /// What is said about a new kernel.
@@ -123,6 +125,7 @@ impl Entry {
 
 fn param_facts(kernel: &Kernel) -> Vec<ParamFacts> {
     let mut params: Vec<ParamFacts> = kernel.params.iter().map(declared).collect();
+    params.iter_mut().zip(kernel.combined_buffers()).for_each(|(param, combined)| param.combined = combined);
     for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
         match inst.op {
             Op::Load(buffer) | Op::Store { buffer, .. } => params[buffer.index()].by_lane = true,
@@ -146,5 +149,6 @@ fn declared(param: &Param) -> ParamFacts {
         writes: matches!(access, Some(Access::Write | Access::ReadWrite | Access::Reduce)),
         by_lane: false,
         reduction: None,
+        combined: None,
     }
 }

@@ -103,7 +103,9 @@ mod tests {
             for pattern in 0..64_u32 {
                 let op = |bit: u32| if pattern >> bit & 1 == 1 { BinaryOp::Add } else { BinaryOp::Mul };
                 let kernel = chain(&[0, 1, 2, 3, 4, 5].map(op), constant);
-                for options in [false, true].map(|streaming_stores| CodeOptions { streaming_stores }) {
+                for options in
+                    [false, true].map(|streaming_stores| CodeOptions { streaming_stores, ..CodeOptions::default() })
+                {
                     hashes.insert(super::kernel(&kernel, Device::Cpu, options));
                     count += 1;
                 }

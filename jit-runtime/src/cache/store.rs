@@ -273,7 +273,7 @@ mod tests {
     fn kernels_with_equal_hashes_are_told_apart() {
         let store = Store::new(100);
         let plain = CodeOptions::default();
-        let streaming = CodeOptions { streaming_stores: true };
+        let streaming = CodeOptions { streaming_stores: true, ..CodeOptions::default() };
         let (first, _) = find(&store, 7, 1, plain);
         let (second, was_there) = find(&store, 7, 2, plain);
         assert!(!was_there);

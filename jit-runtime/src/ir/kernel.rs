@@ -1,6 +1,6 @@
 //! The kernel: a table of parameters, a table of values and a tree of regions.
 
-use super::op::Op;
+use super::op::{Op, ReduceOp};
 use super::types::Type;
 
 macro_rules! entity {
@@ -153,6 +153,29 @@ impl Kernel {
     #[must_use]
     pub fn op_count(&self) -> usize {
         self.regions.iter().map(|region| region.insts.len()).sum()
+    }
+
+    /// For each parameter that reducing scatters of one operation combine into, and that is not accessed otherwise, the
+    /// operation. Such a buffer may be updated in parts that are combined in the end.
+    #[must_use]
+    pub fn combined_buffers(&self) -> Vec<Option<ReduceOp>> {
+        let (mut combined, mut is_other) = (vec![None; self.params.len()], vec![false; self.params.len()]);
+        for inst in self.regions.iter().flat_map(|region| &region.insts) {
+            match inst.op {
+                Op::Scatter { reduce: Some(op), buffer, .. } => {
+                    let known = combined[buffer.index()].replace(op);
+                    is_other[buffer.index()] |= known.is_some_and(|known| known != op);
+                }
+                Op::Scatter { reduce: None, buffer, .. }
+                | Op::Load(buffer)
+                | Op::Store { buffer, .. }
+                | Op::Gather { buffer, .. }
+                | Op::Atomic { buffer, .. }
+                | Op::CompareExchange { buffer, .. } => is_other[buffer.index()] = true,
+                _ => {}
+            }
+        }
+        combined.into_iter().zip(is_other).map(|(op, is_other)| op.filter(|_| !is_other)).collect()
     }
 
     /// Whether an instruction of the kernel repeats a region.

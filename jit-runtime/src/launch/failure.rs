@@ -19,17 +19,20 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The failure that a panic in the code of a launch means.
-    pub(crate) fn from_panic(
-        payload: &(dyn Any + Send),
+    /// The failure that the end of a piece of work means, be it a panic in the code of a launch or an error around it.
+    pub(crate) fn of(
+        outcome: std::thread::Result<Result<(), Error>>,
         label: &str,
         site: Option<&'static Location<'static>>,
-    ) -> Arc<Failure> {
-        let what = payload
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| payload.downcast_ref::<&str>().copied())
-            .unwrap_or("a panic without a message");
+    ) -> Option<Arc<Failure>> {
+        match outcome {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Self::new(&error.to_string(), label, site)),
+            Err(payload) => Some(Self::new(panic_message(&*payload), label, site)),
+        }
+    }
+
+    fn new(what: &str, label: &str, site: Option<&'static Location<'static>>) -> Arc<Failure> {
         let message = format!("the launch of `{label}` failed: {what}");
         Arc::new(Failure { message, site, reported: AtomicBool::new(false) })
     }
@@ -48,4 +51,12 @@ impl Failure {
     pub(crate) fn is_reported(&self) -> bool {
         self.reported.load(Ordering::Relaxed)
     }
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without a message")
 }

@@ -19,7 +19,7 @@ use super::work::Access;
 /// The function accesses the buffers as stated, and nothing else that others access.
 pub(super) unsafe fn try_run<'a>(
     accesses: impl Iterator<Item = Access<'a>> + Clone,
-    run: impl FnOnce(),
+    run: impl FnOnce() -> Result<(), Error>,
     label: &str,
     site: Option<&'static Location<'static>>,
 ) -> Option<Result<u64, Error>> {
@@ -27,10 +27,10 @@ pub(super) unsafe fn try_run<'a>(
     let started = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(run));
     let elapsed = started.elapsed().as_nanos() as u64;
-    match outcome {
-        Ok(()) => Some(Ok(elapsed)),
-        Err(payload) => Some(Err(marks.fail(&Failure::from_panic(&*payload, label, site)))),
-    }
+    Some(match Failure::of(outcome, label, site) {
+        None => Ok(elapsed),
+        Some(failure) => Err(marks.fail(&failure)),
+    })
 }
 
 /// The marks at the buffers of a launch; taken away when dropped.

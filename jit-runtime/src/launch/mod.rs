@@ -34,6 +34,7 @@
 //! | is the launch what the kernel takes | `check` |
 //! | how long it will take, how it is divided | `cost` |
 //! | running lanes, combining reductions | `run` |
+//! | targets of reducing scatters for each thread | `private` |
 //! | small launches, on the calling thread | `inline` |
 //! | queued launches | `task` |
 //! | what they do: kernels here, functions in [`native`] | `work` |
@@ -63,6 +64,7 @@ mod inline;
 pub mod native;
 pub(crate) mod order;
 mod pool;
+mod private;
 mod run;
 mod task;
 #[cfg(test)]
@@ -90,6 +92,14 @@ impl Argument {
         match self {
             Argument::Buffer(buffer, elements) => RawArgument { word: buffer.address(), length: *elements as u64 },
             Argument::Scalar(bits) => RawArgument { word: *bits, length: 0 },
+        }
+    }
+
+    /// Elements of a buffer; none for a scalar.
+    fn elements(&self) -> usize {
+        match self {
+            Argument::Buffer(_, elements) => *elements,
+            Argument::Scalar(_) => 0,
         }
     }
 }
@@ -172,9 +182,11 @@ fn run_inline(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
     let run = || {
         // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the end.
         unsafe {
-            bound.run(&ready.entry, 0..ready.width as u64);
+            bound.run(&ready.entry, 0..ready.width as u64)?;
+            (0..bound.merge_parts()).for_each(|part| bound.merge(part));
             bound.finish();
         }
+        Ok(())
     };
     // SAFETY: the kernel's parameters say what it accesses.
     let outcome = unsafe { inline::try_run(ready.accesses(), run, ready.label, ready.site) }?;
@@ -196,14 +208,14 @@ fn enqueue(ready: Ready, bound: Bound, estimate: Estimate) {
     task::enqueue(Queued { work, accessed: ready.into_accessed(), blocks, time, label, site });
 }
 
-/// Results bypass the cache where the arrays of the launch would not stay in it. That pays for kernels that stream: with a
-/// loop inside, the arithmetic takes longer than the stores.
+/// Targets of scatters are private where that pays. Results bypass the cache where the arrays of the launch would not
+/// stay in it. That pays for kernels that stream: with a loop inside, the arithmetic takes longer than the stores.
 fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]) -> CodeOptions {
     let each = kernel.params.iter().zip(arguments).map(|(param, argument)| traffic(param, argument));
     let bytes = each.fold(0_usize, usize::saturating_add);
     let streaming_stores =
         bytes > cost::streaming_threshold() && width > 1 && stores_by_lane(kernel) && !kernel.has_loop();
-    CodeOptions { streaming_stores }
+    CodeOptions { streaming_stores, scatters: private::choose(kernel, width, arguments) }
 }
 
 fn stores_by_lane(kernel: &Kernel) -> bool {
@@ -211,10 +223,7 @@ fn stores_by_lane(kernel: &Kernel) -> bool {
 }
 
 fn traffic(param: &Param, argument: &Argument) -> usize {
-    match argument {
-        Argument::Buffer(_, elements) => elements.saturating_mul(param.ty().size_bytes()),
-        Argument::Scalar(_) => 0,
-    }
+    argument.elements().saturating_mul(param.ty().size_bytes())
 }
 
 /// Returns when all launches of the process that were made before are done. The calling thread takes part in the work.

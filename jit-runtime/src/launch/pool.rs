@@ -166,6 +166,11 @@ pub(super) fn push(task: &Arc<Task>) {
     queue_by(|tasks| tasks.push_back(Arc::clone(task)));
 }
 
+/// Queues a task that may run, before the others.
+pub(super) fn push_front(task: &Arc<Task>) {
+    queue_by(|tasks| tasks.push_front(Arc::clone(task)));
+}
+
 fn queue_by(add: impl FnOnce(&mut VecDeque<Arc<Task>>)) {
     let mut queue = POOL.queue.lock();
     start_workers(&mut queue);
@@ -192,7 +197,7 @@ pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
     for dependent in dependents {
         if dependent.stop_waiting() {
             // First in line: what was just written is still in the cache.
-            queue_by(|tasks| tasks.push_front(dependent));
+            push_front(&dependent);
         }
     }
     wake_waiters();

@@ -15,6 +15,7 @@ use crate::ir::{REDUCE_CHUNK, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
 
 use super::Argument;
+use super::private::PrivateTargets;
 
 /// The argument table that code sees.
 pub(super) type RawArguments = SmallVec<[RawArgument; 8]>;
@@ -23,6 +24,8 @@ pub(super) type RawArguments = SmallVec<[RawArgument; 8]>;
 pub(super) struct Bound {
     raw: RawArguments,
     partials: SmallVec<[Partial; 1]>,
+    /// What threads combine into, where they don't share the targets of scatters.
+    private: Option<PrivateTargets>,
     width: usize,
 }
 
@@ -38,7 +41,9 @@ struct Partial {
 
 /// Makes the argument table of a launch that was checked.
 pub(super) fn bind(entry: &Entry, width: usize, arguments: &[Argument]) -> Result<Bound, Error> {
-    let mut bound = Bound { raw: arguments.iter().map(Argument::raw).collect(), partials: SmallVec::new(), width };
+    let raw: RawArguments = arguments.iter().map(Argument::raw).collect();
+    let private = PrivateTargets::bind(entry, &raw)?;
+    let mut bound = Bound { raw, partials: SmallVec::new(), private, width };
     if entry.facts.reduces {
         bind_reductions(entry, &mut bound)?;
     }
@@ -61,26 +66,58 @@ fn bind_reductions(entry: &Entry, bound: &mut Bound) -> Result<(), Error> {
 }
 
 impl Bound {
-    /// Runs the lanes of a range.
+    /// Runs the lanes of a range. Fails without memory for private targets.
     ///
     /// # Safety
     ///
     /// The arguments were checked, live, and nobody else accesses them in a way that conflicts, see
     /// [`crate::backend::Executable::run`]. With reductions, the range starts at a whole chunk.
-    pub(super) unsafe fn run(&self, entry: &Entry, lanes: Range<u64>) {
+    pub(super) unsafe fn run(&self, entry: &Entry, lanes: Range<u64>) -> Result<(), Error> {
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        if let Some(private) = &self.private {
+            let (_lease, raw) = private.lease(&self.raw)?;
+            // SAFETY: the caller's promise; the targets in the table are ours while the lease lives.
+            unsafe { self.run_with(entry, lanes, &raw) };
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_with(entry, lanes, &self.raw) };
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Bound::run`], for the arguments of this table.
+    unsafe fn run_with(&self, entry: &Entry, lanes: Range<u64>, raw: &RawArguments) {
         if self.partials.is_empty() {
-            if !lanes.is_empty() {
-                // SAFETY: the caller's promise.
-                unsafe { entry.executable.run(lanes, &self.raw) };
-            }
-            return;
+            // SAFETY: the caller's promise.
+            return unsafe { entry.executable.run(lanes, raw) };
         }
         let mut start = lanes.start;
         while start < lanes.end {
             let end = (start + REDUCE_CHUNK as u64).min(lanes.end);
             // SAFETY: the caller's promise; the range lies in one chunk as it starts at one.
-            unsafe { entry.executable.run(start..end, &self.raw) };
+            unsafe { entry.executable.run(start..end, raw) };
             start = end;
+        }
+    }
+
+    /// Parts of the work that is left to be done for private targets after all lanes ran.
+    pub(super) fn merge_parts(&self) -> usize {
+        self.private.as_ref().map_or(0, PrivateTargets::merge_parts)
+    }
+
+    /// Does one of these parts.
+    ///
+    /// # Safety
+    ///
+    /// All lanes ran, nobody else accesses the targets of scatters, and each part is done once.
+    pub(super) unsafe fn merge(&self, part: usize) {
+        if let Some(private) = &self.private {
+            // SAFETY: the caller's promise.
+            unsafe { private.merge(part) };
         }
     }
 
@@ -90,6 +127,7 @@ impl Bound {
     ///
     /// All lanes ran, and nobody else accesses the targets of reductions.
     pub(super) unsafe fn finish(&self) {
+        self.private.iter().for_each(PrivateTargets::release);
         for partial in &self.partials {
             if self.width == 0 {
                 let identity = scalar::identity(partial.op, partial.ty);

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use crate::Error;
 use crate::stats::{self, now_ns};
 
 use super::blocks::Blocks;
@@ -32,6 +33,8 @@ pub(crate) struct Task {
     work: Box<dyn Work>,
     blocks: Blocks,
     unfinished_blocks: AtomicUsize,
+    /// What is left to be done when all blocks ran.
+    merging: OnceLock<Merging>,
     /// Launches that this one comes after, and one more while it is being registered.
     waiting_for: AtomicUsize,
     /// Launches that come after this one; gone when it is done.
@@ -48,12 +51,19 @@ pub(crate) struct Task {
     site: Option<&'static Location<'static>>,
 }
 
+/// Work that begins when all blocks ran, in parts that threads claim.
+struct Merging {
+    parts: Blocks,
+    unfinished: AtomicUsize,
+}
+
 /// Queues a launch after those that it depends on.
 pub(super) fn enqueue(queued: Queued) {
     let task = Arc::new(Task {
         work: queued.work,
         unfinished_blocks: AtomicUsize::new(queued.blocks.unclaimed()),
         blocks: queued.blocks,
+        merging: OnceLock::new(),
         waiting_for: AtomicUsize::new(1),
         dependents: Mutex::new(Some(SmallVec::new())),
         is_done: AtomicBool::new(false),
@@ -122,12 +132,12 @@ impl Task {
 
     /// Whether no block is left to be claimed.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.blocks.unclaimed() == 0
+        self.unclaimed_blocks() == 0
     }
 
     /// Blocks that nobody has claimed yet.
     pub(super) fn unclaimed_blocks(&self) -> usize {
-        self.blocks.unclaimed()
+        self.blocks.unclaimed() + self.merging.get().map_or(0, |merging| merging.parts.unclaimed())
     }
 
     /// Whether the launch is done and its buffers are released.
@@ -142,7 +152,7 @@ impl Task {
 
     /// Runs a block that nobody has claimed; false if there is none. Only when [`Task::may_run`].
     pub(super) fn run_block(self: &Arc<Self>) -> bool {
-        let Some(block) = self.blocks.claim() else { return false };
+        let Some(block) = self.blocks.claim() else { return self.merge_part() };
         let started = now_ns();
         self.started_ns.fetch_min(started, Ordering::Relaxed);
         if self.failure.get().is_none() {
@@ -155,22 +165,57 @@ impl Task {
         let ended = now_ns();
         self.busy_ns.fetch_add(ended - started, Ordering::Relaxed);
         if self.unfinished_blocks.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.complete(ended);
+            self.finish_blocks(ended);
         }
         true
     }
 
-    fn guard(&self, run: impl FnOnce()) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
-            let _ = self.failure.set(Failure::from_panic(&*payload, self.label, self.site));
+    /// Runs once, on the thread that finished the last block.
+    fn finish_blocks(self: &Arc<Self>, ended_ns: u64) {
+        let count = if self.failure.get().is_none() { self.work.merge_parts() } else { 0 };
+        if count == 0 {
+            return self.complete(ended_ns);
+        }
+        let parts = Blocks::new(count, pool::threads());
+        let _ = self.merging.set(Merging { parts, unfinished: AtomicUsize::new(count) });
+        if count > 1 {
+            // Others may help; the queue may have forgotten the launch, as there was nothing left to claim.
+            pool::push_front(self);
+        }
+        while self.merge_part() {}
+    }
+
+    /// Merges a part that nobody has claimed; false if there is none.
+    fn merge_part(self: &Arc<Self>) -> bool {
+        let Some(merging) = self.merging.get() else { return false };
+        let Some(part) = merging.parts.claim() else { return false };
+        let merge = || {
+            // SAFETY: all blocks are done, the buffers are still reserved for this launch, and the part was claimed.
+            unsafe { self.work.merge(part) };
+            Ok(())
+        };
+        self.guard(merge);
+        if merging.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.complete(now_ns());
+        }
+        true
+    }
+
+    fn guard(&self, run: impl FnOnce() -> Result<(), Error>) {
+        if let Some(failure) = Failure::of(catch_unwind(AssertUnwindSafe(run)), self.label, self.site) {
+            let _ = self.failure.set(failure);
         }
     }
 
-    /// Runs once, on the thread that finished the last block.
+    /// Runs once, on the thread that finished the last of the work.
     fn complete(self: &Arc<Self>, ended_ns: u64) {
         if self.failure.get().is_none() {
-            // SAFETY: all blocks are done, and the buffers are still reserved for this launch.
-            self.guard(|| unsafe { self.work.finish() });
+            let finish = || {
+                // SAFETY: all blocks and parts are done, and the buffers are still reserved for this launch.
+                unsafe { self.work.finish() };
+                Ok(())
+            };
+            self.guard(finish);
         }
         self.measure(ended_ns);
         let accessed = std::mem::take(&mut *self.accessed.lock());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::Error;
 use crate::cache::Entry;
 use crate::memory::Buffer;
 
@@ -11,17 +12,29 @@ use super::{Argument, Ready};
 
 /// The work of a launch, in blocks that any thread may run.
 pub(super) trait Work: Send + Sync {
-    /// Runs a block.
+    /// Runs a block. Fails where memory is missing.
     ///
     /// # Safety
     ///
     /// Each block runs once. The buffers live, and nobody else accesses them in a way that conflicts.
-    unsafe fn run(&self, block: usize);
+    unsafe fn run(&self, block: usize) -> Result<(), Error>;
 
     /// Notes that a block does not run, because the launch has failed. Blocks that wait for it must not wait for ever.
     fn skip(&self, _block: usize) {}
 
-    /// What is to be done when all blocks ran.
+    /// Parts of the work that is left when all blocks ran, which may be done at the same time.
+    fn merge_parts(&self) -> usize {
+        0
+    }
+
+    /// Does one of these parts.
+    ///
+    /// # Safety
+    ///
+    /// All blocks ran, the buffers are still reserved for the launch, and each part is done once.
+    unsafe fn merge(&self, _part: usize) {}
+
+    /// What is to be done when all blocks ran and all parts are merged.
     ///
     /// # Safety
     ///
@@ -54,10 +67,19 @@ pub(super) struct KernelWork {
 }
 
 impl Work for KernelWork {
-    unsafe fn run(&self, block: usize) {
+    unsafe fn run(&self, block: usize) -> Result<(), Error> {
         // SAFETY: the arguments were checked; blocks start at whole chunks where there are reductions; the rest is the
         // caller's promise.
-        unsafe { self.bound.run(&self.entry, self.division.lanes(block)) };
+        unsafe { self.bound.run(&self.entry, self.division.lanes(block)) }
+    }
+
+    fn merge_parts(&self) -> usize {
+        self.bound.merge_parts()
+    }
+
+    unsafe fn merge(&self, part: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.bound.merge(part) };
     }
 
     unsafe fn finish(&self) {

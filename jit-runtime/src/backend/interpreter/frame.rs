@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::memory::Elements;
-use crate::backend::RawArgument;
+use crate::backend::{RawArgument, Scatters};
 use crate::ir::scalar::{self, BinaryFn};
 use crate::ir::{AtomicOp, Inst, Kernel, Op, ParamId, REDUCE_CHUNK, RegionId, TOP, Type, Value};
 
@@ -23,6 +23,8 @@ pub(super) struct Frame<'a> {
     /// For each parameter that receives a reduction: what has been combined so far.
     partials: Vec<u64>,
     block: usize,
+    /// For each parameter: logarithm of the neighbours in memory that stand for one element.
+    copies_log2: Vec<u8>,
 }
 
 impl<'a> Frame<'a> {
@@ -31,9 +33,18 @@ impl<'a> Frame<'a> {
     /// # Safety
     ///
     /// The promises of [`crate::backend::Executable::run`] hold for the arguments and all lanes that are run.
-    pub(super) unsafe fn new(kernel: &'a Kernel, arguments: &'a [RawArgument], block: usize) -> Self {
+    pub(super) unsafe fn new(
+        kernel: &'a Kernel,
+        arguments: &'a [RawArgument],
+        block: usize,
+        scatters: Scatters,
+    ) -> Self {
         let partials = vec![0; kernel.params.len()];
-        Frame { kernel, arguments, columns: Vec::new(), stride: 0, first_lane: 0, partials, block }
+        let copies_log2 = match scatters.copies_log2() {
+            0 => vec![0; kernel.params.len()],
+            log2 => kernel.combined_buffers().into_iter().map(|op| if op.is_some() { log2 } else { 0 }).collect(),
+        };
+        Frame { kernel, arguments, columns: Vec::new(), stride: 0, first_lane: 0, partials, block, copies_log2 }
     }
 
     /// Runs a range of lanes and writes the partial results of its reductions.
@@ -217,9 +228,11 @@ impl<'a> Frame<'a> {
 
     fn scatter(&mut self, combine: Option<BinaryFn>, buffer: ParamId, index: Value, value: Value, mask: &Mask) {
         let elements = self.elements(buffer);
+        let copies_log2 = self.copies_log2[buffer.index()];
         for (lane, _) in mask.iter().enumerate().filter(|(_, on)| **on) {
             let index = self.index(index, lane);
             elements.check("scatter", index);
+            let index = index << copies_log2;
             let bits = self.at(value, lane);
             // SAFETY: indices of active lanes that are not masked off are in range.
             unsafe {

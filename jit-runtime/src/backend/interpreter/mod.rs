@@ -11,7 +11,7 @@ mod memory;
 
 use std::ops::Range;
 
-use super::{Executable, RawArgument};
+use super::{Executable, RawArgument, Scatters};
 use crate::ir::Kernel;
 use frame::Frame;
 
@@ -29,6 +29,7 @@ const COLUMN_BUDGET: usize = 1 << 16;
 pub struct InterpreterExecutable {
     kernel: Kernel,
     block: usize,
+    scatters: Scatters,
 }
 
 /// Makes a valid kernel ready to be interpreted.
@@ -37,7 +38,16 @@ pub fn prepare(kernel: Kernel) -> InterpreterExecutable {
     let block = (COLUMN_BUDGET / kernel.types.len().max(1)).clamp(MIN_BLOCK, MAX_BLOCK);
     // A power of two, so that blocks divide the chunks of reductions.
     let block = 1 << block.ilog2();
-    InterpreterExecutable { kernel, block }
+    InterpreterExecutable { kernel, block, scatters: Scatters::Shared }
+}
+
+impl InterpreterExecutable {
+    /// The same for targets of reducing scatters that are laid out otherwise. Updates stay atomic.
+    #[must_use]
+    pub fn with_scatters(mut self, scatters: Scatters) -> Self {
+        self.scatters = scatters;
+        self
+    }
 }
 
 impl Executable for InterpreterExecutable {
@@ -47,7 +57,7 @@ impl Executable for InterpreterExecutable {
         }
         assert_eq!(arguments.len(), self.kernel.params.len(), "one argument for each parameter");
         // SAFETY: the caller keeps the promises of `Executable::run`, which are those of `Frame::new`.
-        let mut frame = unsafe { Frame::new(&self.kernel, arguments, self.block) };
+        let mut frame = unsafe { Frame::new(&self.kernel, arguments, self.block, self.scatters) };
         frame.run(lanes);
     }
 

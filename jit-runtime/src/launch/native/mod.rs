@@ -206,7 +206,10 @@ impl Step {
     unsafe fn run_inline(&self, run: &impl Fn(usize)) -> Option<Result<(), Error>> {
         let reads = self.reads.iter().map(|buffer| Access { buffer, writes: false });
         let writes = self.writes.iter().map(|buffer| Access { buffer, writes: true });
-        let all = || (0..self.blocks).for_each(run);
+        let all = || {
+            (0..self.blocks).for_each(run);
+            Ok(())
+        };
         // SAFETY: the caller's promise.
         let outcome = unsafe { inline::try_run(reads.chain(writes), all, self.context.name, self.context.site) }?;
         Some(outcome.map(|elapsed| {
@@ -238,6 +241,7 @@ impl Step {
             writes,
             by_lane: false,
             reduction: None,
+            combined: None,
         };
         let reads = self.reads.iter().map(|_| param(false));
         let facts = Facts {
@@ -263,8 +267,9 @@ struct NativeWork {
 }
 
 impl Work for NativeWork {
-    unsafe fn run(&self, block: usize) {
+    unsafe fn run(&self, block: usize) -> Result<(), Error> {
         (self.run)(block);
+        Ok(())
     }
 
     fn skip(&self, block: usize) {

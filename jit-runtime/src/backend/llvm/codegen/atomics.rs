@@ -3,7 +3,7 @@
 //!
 //! Each active lane updates its element by an atomic operation, in a loop over the set bits of the mask. Where all lanes
 //! share the index they are combined in registers first, and one atomic operation follows; for sums of integers also if
-//! each lane wants to know what it found.
+//! each lane wants to know what it found. Targets that no other thread accesses are updated by plain operations.
 
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp;
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp::*;
@@ -12,6 +12,7 @@ use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 use smallvec::SmallVec;
 
 use super::{Codegen, Packets};
+use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Conversion, Raw, RawType};
 use crate::ir::{AtomicOp, ParamId, ReduceOp, Type, Value};
 
@@ -32,13 +33,98 @@ impl Codegen<'_> {
         if self.analysis.shape(index).is_scalar() {
             return self.reduce_into_shared(op, buffer, index, &values, lanes.as_ref());
         }
+        if self.private[buffer.index()] {
+            return self.scatter_privately(op, buffer, index, value, lanes.as_ref());
+        }
         self.each_packet(buffer, index, lanes.as_ref(), |codegen, packet, mask, addresses| {
             let stored = codegen.stored_value(ty, values[packet], codegen.lanes);
             codegen.each_active_lane(mask, &[addresses, stored], &[], |codegen, parts| {
-                codegen.atomic_update(AtomicOp::Reduce(op), ty, parts[0], parts[1]);
+                codegen.update(AtomicOp::Reduce(op), buffer, parts[0], parts[1]);
                 Results::new()
             });
         });
+    }
+
+    /// Each lane combines into an element that no other thread accesses: a straight list of updates, one for each lane.
+    /// Lanes that are off update memory that no one reads.
+    fn scatter_privately(
+        &mut self,
+        op: ReduceOp,
+        buffer: ParamId,
+        index: Value,
+        value: Value,
+        lanes: Option<&Packets>,
+    ) {
+        let (ty, copies_log2) = (self.kernel.param(buffer).ty(), self.options.scatters.copies_log2());
+        if copies_log2 == 0 && matches!(self.analysis.shape(index), Shape::Linear { .. }) {
+            return self.combine_consecutive(op, buffer, index, value, lanes);
+        }
+        let shared_value = self.analysis.shape(value).is_scalar().then(|| self.scalar(value));
+        let shared_value = shared_value.map(|value| self.stored_value(ty, value, 1));
+        let values = self.vectors(value);
+        let indices = self.vectors(index);
+        let nowhere = lanes.map(|_| self.emit.alloca(self.emit.vector(self.emit.int(64), self.lanes), 64));
+        for packet in 0..self.packets {
+            let mut addresses = self.copy_addresses(buffer, self.ty(index), indices[packet], copies_log2);
+            if let (Some(lanes), Some(nowhere)) = (lanes, nowhere) {
+                let each = self.emit.address(self.emit.int(64), nowhere, self.emit.iota(64, self.lanes, 0));
+                addresses = self.emit.select(lanes[packet], addresses, each);
+            }
+            let addresses = self.on_stack(addresses);
+            let values = match shared_value {
+                Some(_) => None,
+                None => Some(self.on_stack(self.stored_value(ty, values[packet], self.lanes))),
+            };
+            for lane in (0..u64::from(self.lanes)).map(|lane| self.emit.i64(lane)) {
+                let pointer = self.emit.ptr();
+                let address = self.emit.load(pointer, self.emit.address(pointer, addresses, lane), 8);
+                let element = self.emit.memory_type(ty);
+                let load = |values| self.emit.load(element, self.emit.address(element, values, lane), 1);
+                let value = shared_value.unwrap_or_else(|| load(values.expect("values differ or are shared")));
+                self.plain_update(op, ty, address, value);
+            }
+        }
+    }
+
+    /// A vector in memory, whose lanes are cheaper to read from there one by one.
+    fn on_stack(&self, vector: Raw) -> Raw {
+        let slot = self.emit.alloca(self.emit.type_of(vector), 64);
+        self.emit.store(vector, slot, 64);
+        slot
+    }
+
+    /// The addresses of elements whose neighbours stand for one element together; each lane takes another neighbour.
+    fn copy_addresses(&self, buffer: ParamId, index_type: Type, indices: Raw, copies_log2: u8) -> Raw {
+        if copies_log2 == 0 {
+            return self.lane_addresses(buffer, index_type, indices);
+        }
+        // Targets with neighbours are small, so 32 bits are enough.
+        let words = self.integer_to_integer(index_type, Type::U32, indices, self.lanes);
+        let log2 = self.emit.constant(self.emit.int(32), self.lanes, copies_log2.into());
+        let neighbour: Vec<Raw> =
+            (0..u64::from(self.lanes)).map(|lane| self.emit.int_const(32, lane % (1 << copies_log2))).collect();
+        let first = self.emit.shl(words, log2);
+        self.lane_addresses(buffer, Type::I32, self.emit.or(first, self.emit.const_vector(&neighbour)))
+    }
+
+    /// Consecutive elements that no other thread accesses.
+    fn combine_consecutive(
+        &mut self,
+        op: ReduceOp,
+        buffer: ParamId,
+        index: Value,
+        value: Value,
+        lanes: Option<&Packets>,
+    ) {
+        let ty = self.kernel.param(buffer).ty();
+        let values = self.vectors(value);
+        let addresses = self.linear_addresses(buffer, index);
+        for packet in 0..self.packets {
+            let lanes = lanes.map(|lanes| lanes[packet]);
+            let old = self.vector_load(ty, addresses[packet], lanes);
+            let new = self.combine(op, ty, old, values[packet], self.lanes);
+            self.vector_store(ty, addresses[packet], new, lanes, ty.size_bytes());
+        }
     }
 
     /// All lanes combine into one element.
@@ -59,8 +145,11 @@ impl Codegen<'_> {
         let kept: Packets = (0..self.packets).map(kept).collect();
         let total = self.combine_lanes(op, ty, &kept);
         let total = self.stored_value(ty, total, 1);
-        let address = self.element_address(buffer, self.wide_index(self.ty(index), self.scalar(index)));
-        self.update_if_any(AtomicOp::Reduce(op), ty, address, total, lanes);
+        let index = self.wide_index(self.ty(index), self.scalar(index));
+        let copies_log2 = if self.private[buffer.index()] { self.options.scatters.copies_log2() } else { 0 };
+        let first = self.emit.shl(index, self.emit.i64(copies_log2.into()));
+        let address = self.element_address(buffer, first);
+        self.update_if_any(AtomicOp::Reduce(op), buffer, address, total, lanes);
     }
 
     /// Runs code for each lane of a mask, with the lane's part of some vectors. Gives a vector of each result, which is
@@ -123,6 +212,25 @@ impl Codegen<'_> {
         self.emit.convert(Conversion::ZExt, bits, self.emit.int(32))
     }
 
+    /// Combines a value into memory. Gives what was there.
+    fn update(&mut self, op: AtomicOp, buffer: ParamId, address: Raw, value: Raw) -> Raw {
+        let ty = self.kernel.param(buffer).ty();
+        match op {
+            AtomicOp::Reduce(op) if self.private[buffer.index()] => self.plain_update(op, ty, address, value),
+            op => self.atomic_update(op, ty, address, value),
+        }
+    }
+
+    /// Combines a value into memory that no other thread accesses.
+    fn plain_update(&self, op: ReduceOp, ty: Type, address: Raw, value: Raw) -> Raw {
+        let old = self.emit.load(self.emit.memory_type(ty), address, ty.size_bytes());
+        // Bytes that are 0 or 1 combine as truth values do.
+        let combined_as = if ty == Type::Bool { Type::U8 } else { ty };
+        let new = self.combine(op, combined_as, old, value, 1);
+        self.emit.store(new, address, ty.size_bytes());
+        old
+    }
+
     /// Combines a value into memory, without a gap between reading and writing. Gives what was there.
     fn atomic_update(&mut self, op: AtomicOp, ty: Type, address: Raw, value: Raw) -> Raw {
         let op = match (atomic_instruction(op, ty), op) {
@@ -169,7 +277,7 @@ impl Codegen<'_> {
             let value = codegen.stored_value(ty, values[packet], codegen.lanes);
             let element = codegen.emit.memory_type(ty);
             let olds = codegen.each_active_lane(mask, &[addresses, value], &[element], |codegen, parts| {
-                Results::from_elem(codegen.atomic_update(op, ty, parts[0], parts[1]), 1)
+                Results::from_elem(codegen.update(op, buffer, parts[0], parts[1]), 1)
             });
             codegen.loaded_value(ty, olds[0], codegen.lanes)
         };
@@ -246,7 +354,7 @@ impl Codegen<'_> {
             total = self.emit.add(total, last);
         }
         let address = self.element_address(buffer, self.wide_index(self.ty(index), self.scalar(index)));
-        let old = self.update_if_any(AtomicOp::Reduce(ReduceOp::Add), ty, address, total, lanes);
+        let old = self.update_if_any(AtomicOp::Reduce(ReduceOp::Add), buffer, address, total, lanes);
         let old = self.emit.splat(old, self.lanes);
         let found = |packet: usize| {
             let found = self.emit.add(old, before[packet]);
@@ -257,14 +365,21 @@ impl Codegen<'_> {
     }
 
     /// Combines a value into one element, if any lane takes part. Gives what was there, or zero.
-    fn update_if_any(&mut self, op: AtomicOp, ty: Type, address: Raw, value: Raw, lanes: Option<&Packets>) -> Raw {
-        let Some(lanes) = lanes else { return self.atomic_update(op, ty, address, value) };
+    fn update_if_any(
+        &mut self,
+        op: AtomicOp,
+        buffer: ParamId,
+        address: Raw,
+        value: Raw,
+        lanes: Option<&Packets>,
+    ) -> Raw {
+        let Some(lanes) = lanes else { return self.update(op, buffer, address, value) };
         let any = self.any(lanes);
         let [update, after] = ["update", "after"].map(|name| self.emit.new_block(name));
         let before = self.emit.block();
         self.emit.cond_br(any, update, after);
         self.emit.position_at_end(update);
-        let old = self.atomic_update(op, ty, address, value);
+        let old = self.update(op, buffer, address, value);
         let updated = self.emit.block();
         self.emit.br(after);
         self.emit.position_at_end(after);

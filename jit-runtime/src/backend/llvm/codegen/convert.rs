@@ -33,7 +33,7 @@ impl Codegen<'_> {
         }
     }
 
-    fn integer_to_integer(&self, from: Type, to: Type, a: Raw, lanes: u32) -> Raw {
+    pub(super) fn integer_to_integer(&self, from: Type, to: Type, a: Raw, lanes: u32) -> Raw {
         let target = self.emit.vector(self.emit.register_type(to), lanes);
         match (to.bits().cmp(&from.bits()), from.is_signed_integer()) {
             (std::cmp::Ordering::Equal, _) => a,

@@ -67,7 +67,7 @@ impl Codegen<'_> {
         self.set_vectors(result, loads);
     }
 
-    fn vector_load(&self, ty: Type, address: Raw, mask: Option<Raw>) -> Raw {
+    pub(super) fn vector_load(&self, ty: Type, address: Raw, mask: Option<Raw>) -> Raw {
         let vector = self.emit.vector(self.emit.memory_type(ty), self.lanes);
         let loaded = match mask {
             None => self.emit.load(vector, address, ty.size_bytes()),
@@ -106,7 +106,14 @@ impl Codegen<'_> {
     }
 
     /// Writes a vector; gives the store instruction if it has no mask.
-    fn vector_store(&self, ty: Type, address: Raw, value: Raw, mask: Option<Raw>, alignment: usize) -> Option<Raw> {
+    pub(super) fn vector_store(
+        &self,
+        ty: Type,
+        address: Raw,
+        value: Raw,
+        mask: Option<Raw>,
+        alignment: usize,
+    ) -> Option<Raw> {
         let value = self.stored_value(ty, value, self.lanes);
         let Some(mask) = mask else { return Some(self.emit.store(value, address, alignment)) };
         let overloads = [self.emit.type_of(value), self.emit.ptr()];
@@ -213,7 +220,7 @@ impl Codegen<'_> {
     }
 
     /// Where the packets of consecutive indices begin.
-    fn linear_addresses(&self, buffer: ParamId, index: Value) -> Packets {
+    pub(super) fn linear_addresses(&self, buffer: ParamId, index: Value) -> Packets {
         let (ty, first) = (self.ty(index), self.scalar(index));
         let aligned = self.analysis.shape(index) == Shape::Linear { aligned: true };
         let first = if aligned { self.wide_index(ty, first) } else { self.consecutive_start(ty, first) };

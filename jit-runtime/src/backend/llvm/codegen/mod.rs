@@ -28,7 +28,7 @@ use super::analysis::{Analysis, Shape};
 use super::emit::{Conversion, Emitter, Raw};
 use super::object::ENTRY;
 use super::target::Target;
-use crate::backend::CodeOptions;
+use crate::backend::{CodeOptions, Scatters};
 use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, Type, Value};
 
 /// One LLVM value for each packet of a group.
@@ -59,6 +59,8 @@ struct Codegen<'a> {
     analysis: &'a Analysis,
     target: &'a Target,
     options: CodeOptions,
+    /// For each parameter whether it is combined into by plain operations.
+    private: Vec<bool>,
     /// Packets in a group.
     packets: usize,
     /// Lanes in a packet.
@@ -117,6 +119,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         analysis,
         target,
         options,
+        private: private_buffers(kernel, options),
         packets,
         lanes: target.lanes as u32,
         slots: vec![Slot::default(); kernel.types.len()],
@@ -131,6 +134,13 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         scratch: None,
     };
     codegen.function();
+}
+
+fn private_buffers(kernel: &Kernel, options: CodeOptions) -> Vec<bool> {
+    match options.scatters {
+        Scatters::Shared => vec![false; kernel.params.len()],
+        Scatters::Private { .. } => kernel.combined_buffers().iter().map(Option::is_some).collect(),
+    }
 }
 
 impl Codegen<'_> {

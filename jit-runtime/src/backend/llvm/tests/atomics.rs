@@ -1,7 +1,7 @@
 //! Many lanes and threads change few elements: reducing scatters, and operations that give the old element.
 
 use super::*;
-use crate::backend::interpreter;
+use crate::backend::{Scatters, interpreter};
 use crate::ir::random::{Input, Rng};
 use crate::ir::{Access, AtomicOp, BinaryOp, Builder, ParamId, ReduceOp, Type, Value, scalar};
 
@@ -31,7 +31,7 @@ fn value(op: ReduceOp, ty: Type, rng: &mut Rng) -> u64 {
 /// Every operation on every type, at an index that lanes share, that few share, and that each has alone.
 #[test]
 fn reducing_scatters_of_every_operation_and_type() {
-    let mut rng = Rng::new(9);
+    let (mut rng, mut number) = (Rng::new(9), 0);
     for ty in Type::ALL {
         for &op in ReduceOp::ALL.iter().filter(|&&op| scalar::is_supported_reduce(op, ty)) {
             for elements in [1, 3, 200] {
@@ -54,8 +54,12 @@ fn reducing_scatters_of_every_operation_and_type() {
                     let wanted = expected(&case, op, ty, elements as usize, masked);
                     let interpreted = case.run(&interpreter::prepare(case.kernel.clone()), None);
                     case.compare(&[wanted], &interpreted).unwrap();
-                    for target in variants().iter().step_by(2) {
-                        check(&case, target, CodeOptions::default()).unwrap();
+                    // Each case on a few of the targets, with atomic and with plain updates.
+                    number += 1;
+                    for (position, target) in variants().iter().enumerate().skip(number % 3).step_by(3) {
+                        let scatters =
+                            [Scatters::Shared, Scatters::Private { copies_log2: 0 }][(number / 3 + position) % 2];
+                        check(&case, target, CodeOptions { scatters, ..CodeOptions::default() }).unwrap();
                     }
                 }
             }

@@ -10,7 +10,7 @@ fn run(seeds: std::ops::Range<u64>, options: &Options) {
         for (position, target) in variants.iter().enumerate() {
             // A kernel for each variant would take long: each seed visits a few.
             if (position as u64 + seed).is_multiple_of(3) {
-                let options = CodeOptions { streaming_stores: seed % 2 == 0 };
+                let options = CodeOptions { streaming_stores: seed % 2 == 0, ..CodeOptions::default() };
                 check(&case, target, options).unwrap();
             }
         }

@@ -1,0 +1,265 @@
+//! Reducing scatters without atomic operations: threads combine into targets of their own, which are combined in the end.
+//!
+//! An atomic operation takes some five nanoseconds, and ten times that where threads meet at an element; a plain one takes
+//! a fraction of one. So launches that are wide enough for the targets give each thread that takes part one of its own,
+//! filled with what changes nothing: small ones with several neighbours for each element, since an update waits for the one
+//! before it at the same address. The first thread works on the result itself where there are no neighbours. In the
+//! end the others are merged into it, in the order in which they were handed out.
+
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::{Condvar, Mutex};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::Error;
+use crate::backend::{self, CodeOptions, Executable, RawArgument, Scatters};
+use crate::cache::Entry;
+use crate::device::Device;
+use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar};
+use crate::memory::Buffer;
+
+use super::run::RawArguments;
+use super::{Argument, pool};
+
+/// Narrower launches take a few microseconds either way, and one code should serve all of them.
+const MIN_WIDTH: usize = 4096;
+/// Elements of all targets for each lane, up to which filling and merging them costs less than atomic operations.
+const MAX_ELEMENTS_PER_LANE: usize = 4;
+/// Bytes of all targets beside the results.
+const MAX_BYTES: usize = 64 << 20;
+/// Targets with neighbours stay in the first-level cache, beside what the kernel reads.
+const MAX_NEIGHBOURS_BYTES: usize = 16 << 10;
+/// Neighbours for each element, at most: as many updates as are under way at once.
+const MAX_COPIES_LOG2: u8 = 3;
+/// Elements that are merged by one thread at a time.
+const MERGE_ELEMENTS: usize = 1 << 16;
+
+/// How the targets of a launch should be updated.
+pub(super) fn choose(kernel: &Kernel, width: usize, arguments: &[Argument]) -> Scatters {
+    let is_target = |param: &Param| matches!(param, Param::Buffer { access: Access::ReadWrite, .. });
+    if width < MIN_WIDTH || !kernel.params.iter().any(is_target) {
+        return Scatters::Shared;
+    }
+    let combined = kernel.combined_buffers();
+    let targets = kernel.params.iter().zip(arguments).zip(&combined).filter(|(_, op)| op.is_some());
+    let sizes: SmallVec<[(usize, usize); 2]> =
+        targets.map(|((param, argument), _)| (argument.elements(), param.ty().size_bytes())).collect();
+    for_sizes(&sizes, width, pool::threads())
+}
+
+/// The same for targets of some elements of some bytes each.
+fn for_sizes(sizes: &[(usize, usize)], width: usize, threads: usize) -> Scatters {
+    let elements = sizes.iter().fold(0_usize, |sum, (elements, _)| sum.saturating_add(*elements));
+    let bytes = sizes.iter().fold(0_usize, |sum, (elements, size)| sum.saturating_add(elements.saturating_mul(*size)));
+    if elements == 0 {
+        return Scatters::Shared;
+    }
+    let fits = |targets: usize| {
+        elements.saturating_mul(targets) <= MAX_ELEMENTS_PER_LANE * width && bytes.saturating_mul(targets) <= MAX_BYTES
+    };
+    for copies_log2 in (1..=MAX_COPIES_LOG2).rev() {
+        let neighbours = 1 << copies_log2;
+        if bytes.saturating_mul(neighbours) <= MAX_NEIGHBOURS_BYTES && fits(threads * neighbours) {
+            return Scatters::Private { copies_log2 };
+        }
+    }
+    if fits(threads - 1) { Scatters::Private { copies_log2: 0 } } else { Scatters::Shared }
+}
+
+/// The targets of a launch whose code updates them by plain operations.
+pub(super) struct PrivateTargets {
+    targets: SmallVec<[Target; 1]>,
+    /// The first set is that of the results themselves, where an element has no neighbours.
+    starts_with_result: bool,
+    sets: usize,
+    state: Mutex<State>,
+    /// A set came back.
+    returned: Condvar,
+}
+
+/// One buffer that is combined into.
+struct Target {
+    param: usize,
+    ty: Type,
+    identity: u64,
+    elements: usize,
+    /// Elements with their neighbours.
+    slots: usize,
+    result: u64,
+    merge: Arc<dyn Executable>,
+}
+
+/// One buffer for each target.
+type Memory = SmallVec<[Arc<Buffer>; 1]>;
+
+/// Which sets of targets were handed out.
+#[derive(Default)]
+struct State {
+    /// Sets that were handed out, from 0 on, with their memory; none for the results themselves.
+    used: Vec<Option<Memory>>,
+    free: Vec<usize>,
+}
+
+/// A set of targets that one thread may update.
+pub(super) struct Lease<'a> {
+    targets: &'a PrivateTargets,
+    set: usize,
+}
+
+impl PrivateTargets {
+    /// The targets of a launch, if its code wants any.
+    pub(super) fn bind(entry: &Entry, raw: &RawArguments) -> Result<Option<PrivateTargets>, Error> {
+        let Scatters::Private { copies_log2 } = entry.options.scatters else { return Ok(None) };
+        let starts_with_result = copies_log2 == 0;
+        let sets = pool::threads();
+        let mut targets = SmallVec::new();
+        for (param, facts) in entry.facts.params.iter().enumerate() {
+            let Some(op) = facts.combined else { continue };
+            let elements = raw[param].length as usize;
+            targets.push(Target {
+                param,
+                ty: facts.ty,
+                identity: scalar::identity(op, facts.ty),
+                elements,
+                slots: elements << copies_log2,
+                result: raw[param].word,
+                merge: merge_code(entry.facts.device, op, facts.ty, copies_log2)?,
+            });
+        }
+        let (state, returned) = (Mutex::default(), Condvar::new());
+        Ok(Some(PrivateTargets { targets, starts_with_result, sets, state, returned }))
+    }
+
+    /// A set of targets for the calling thread, and the argument table with it. Waits if all are in use, which takes more
+    /// threads than were meant to take part.
+    pub(super) fn lease(&self, raw: &RawArguments) -> Result<(Lease<'_>, RawArguments), Error> {
+        let (set, mut memory, is_fresh) = self.take_set();
+        let lease = Lease { targets: self, set };
+        if is_fresh && (set > 0 || !self.starts_with_result) {
+            memory = Some(self.allocate()?);
+            self.state.lock().used[set].clone_from(&memory);
+        }
+        let mut raw = raw.clone();
+        for (target, memory) in self.targets.iter().zip(memory.iter().flatten()) {
+            raw[target.param].word = memory.address();
+        }
+        Ok((lease, raw))
+    }
+
+    /// The number of a set that is not in use, with its memory, and whether it never was.
+    fn take_set(&self) -> (usize, Option<Memory>, bool) {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(set) = state.free.pop() {
+                return (set, state.used[set].clone(), false);
+            }
+            if state.used.len() < self.sets {
+                state.used.push(None);
+                return (state.used.len() - 1, None, true);
+            }
+            self.returned.wait(&mut state);
+        }
+    }
+
+    /// A new set, filled with what changes nothing.
+    fn allocate(&self) -> Result<Memory, Error> {
+        let each = self.targets.iter().map(|target| {
+            let memory = Buffer::alloc(target.slots * target.ty.size_bytes())?;
+            // SAFETY: the memory has room for so many elements, and is fresh.
+            unsafe { fill(memory.address(), target.ty, target.slots, target.identity) };
+            Ok(memory)
+        });
+        each.collect()
+    }
+
+    /// Parts of the work of merging, which may be done at the same time. None if there is nothing to merge.
+    pub(super) fn merge_parts(&self) -> usize {
+        let is_merging = self.state.lock().used.iter().any(Option::is_some);
+        let longest = self.targets.iter().map(|target| target.elements).max().unwrap_or(0);
+        if is_merging { longest.div_ceil(MERGE_ELEMENTS) } else { 0 }
+    }
+
+    /// Combines the elements of one part into the results.
+    ///
+    /// # Safety
+    ///
+    /// All lanes ran, nobody else accesses the results, and no other call merges this part.
+    pub(super) unsafe fn merge(&self, part: usize) {
+        let sets: SmallVec<[Memory; 4]> = self.state.lock().used.iter().flatten().cloned().collect();
+        for (position, target) in self.targets.iter().enumerate() {
+            let start = (part * MERGE_ELEMENTS).min(target.elements);
+            let end = (start + MERGE_ELEMENTS).min(target.elements);
+            for memory in &sets {
+                let arguments = [(target.result, target.elements), (memory[position].address(), target.slots)];
+                let arguments = arguments.map(|(word, length)| RawArgument { word, length: length as u64 });
+                // SAFETY: the arguments fit the kernel that merges; the caller's promise.
+                unsafe { target.merge.run(start as u64..end as u64, &arguments) };
+            }
+        }
+    }
+
+    /// Gives the memory back, when all is merged.
+    pub(super) fn release(&self) {
+        self.state.lock().used.clear();
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        self.targets.state.lock().free.push(self.set);
+        self.targets.returned.notify_one();
+    }
+}
+
+/// Code that combines the neighbours of elements into a result.
+fn merge_code(device: Device, op: ReduceOp, ty: Type, copies_log2: u8) -> Result<Arc<dyn Executable>, Error> {
+    type Key = (Device, ReduceOp, Type, u8);
+    static CODE: LazyLock<Mutex<FxHashMap<Key, Arc<dyn Executable>>>> = LazyLock::new(Mutex::default);
+    let key = (device, op, ty, copies_log2);
+    if let Some(code) = CODE.lock().get(&key) {
+        return Ok(Arc::clone(code));
+    }
+    let kernel = merge_kernel(op.as_binary(), ty, copies_log2);
+    let code: Arc<dyn Executable> = backend::compile(device, &kernel, CodeOptions::default())?.into();
+    Ok(Arc::clone(CODE.lock().entry(key).or_insert(code)))
+}
+
+fn merge_kernel(op: BinaryOp, ty: Type, copies_log2: u8) -> Kernel {
+    let mut b = Builder::new();
+    let (result, source) = (b.buffer(ty, Access::ReadWrite), b.buffer(ty, Access::Read));
+    let mut value = b.load(result);
+    let lane = b.lane_index();
+    let shift = b.constant(Type::U32, copies_log2.into());
+    let first = b.binary(BinaryOp::Shl, lane, shift);
+    for neighbour in 0..1 << copies_log2 {
+        let other = if copies_log2 == 0 {
+            b.load(source)
+        } else {
+            let neighbour = b.constant(Type::U32, neighbour);
+            let index = b.binary(BinaryOp::Or, first, neighbour);
+            b.gather(source, index, None)
+        };
+        value = b.binary(op, value, other);
+    }
+    b.store(result, value);
+    b.finish()
+}
+
+/// # Safety
+///
+/// There is room for so many elements of the type at the address, and nobody else accesses it.
+unsafe fn fill(address: u64, ty: Type, elements: usize, bits: u64) {
+    // SAFETY: each cast has the size of the type; buffers are aligned for all of them.
+    unsafe {
+        match ty.size_bytes() {
+            1 => std::slice::from_raw_parts_mut(address as *mut u8, elements).fill(bits as u8),
+            2 => std::slice::from_raw_parts_mut(address as *mut u16, elements).fill(bits as u16),
+            4 => std::slice::from_raw_parts_mut(address as *mut u32, elements).fill(bits as u32),
+            _ => std::slice::from_raw_parts_mut(address as *mut u64, elements).fill(bits),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! The strategy, and that it changes no result.
+
+use super::*;
+use crate::ir::random::Rng;
+use crate::ir::{AtomicOp, CompareOp};
+use crate::launch::Launch;
+
+const fn private(copies_log2: u8) -> Scatters {
+    Scatters::Private { copies_log2 }
+}
+
+#[test]
+fn the_strategy_follows_the_sizes() {
+    let cases = [
+        // A histogram of few bins has neighbours, in the cache; more bins have fewer, then none.
+        ((256, 4), 1 << 24, 2, private(3)),
+        ((1024, 4), 1 << 24, 2, private(2)),
+        ((4096, 4), 1 << 24, 2, private(0)),
+        ((1 << 20, 4), 1 << 24, 2, private(0)),
+        // Too few lanes for the elements.
+        ((1 << 20, 4), 1 << 14, 2, Scatters::Shared),
+        ((1 << 12, 4), 4096, 16, Scatters::Shared),
+        // Too much memory.
+        ((1 << 24, 8), 1 << 28, 2, Scatters::Shared),
+        ((1 << 22, 4), 1 << 28, 64, Scatters::Shared),
+        // A thread alone works on the result whatever its size.
+        ((1 << 24, 8), 1 << 12, 1, private(0)),
+        ((0, 4), 1 << 20, 2, Scatters::Shared),
+    ];
+    for (size, width, threads, expected) in cases {
+        assert_eq!(for_sizes(&[size], width, threads), expected, "{size:?} {width} {threads}");
+    }
+}
+
+/// A value whose combination with others is the same in any order.
+fn value(op: ReduceOp, ty: Type, rng: &mut Rng) -> u64 {
+    let number = match op {
+        // Sums that every float holds exactly, and few powers of two.
+        ReduceOp::Add if ty.is_float() => u64::from(rng.one_in(400)),
+        ReduceOp::Mul if ty.is_float() => 1 + u64::from(rng.one_in(5000)),
+        _ => return rng.value(ty),
+    };
+    scalar::cast(Type::U64, ty, number)
+}
+
+fn buffer_of(ty: Type, values: &[u64]) -> Arc<Buffer> {
+    let bytes: Vec<u8> = values.iter().flat_map(|bits| bits.to_le_bytes()[..ty.size_bytes()].to_vec()).collect();
+    Buffer::from_bytes(&bytes).unwrap()
+}
+
+fn values_of(ty: Type, buffer: &Buffer) -> Vec<u64> {
+    let mut bytes = vec![0; buffer.size_bytes()];
+    buffer.read(0, &mut bytes).unwrap();
+    let carrier = |bytes: &[u8]| bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
+    bytes.chunks(ty.size_bytes()).map(carrier).collect()
+}
+
+/// Combines values at indices, as a launch does and one by one, and compares.
+fn check(device: Device, op: ReduceOp, ty: Type, elements: usize, masked: bool) {
+    const WIDTH: usize = 40_000;
+    let mut rng = Rng::new(elements as u64);
+    let indices: Vec<u64> = (0..WIDTH).map(|_| rng.below(elements) as u64).collect();
+    let masks: Vec<u64> = (0..WIDTH).map(|_| u64::from(!masked || !rng.one_in(3))).collect();
+    let values: Vec<u64> = (0..WIDTH).map(|_| value(op, ty, &mut rng)).collect();
+    let mut expected: Vec<u64> = (0..elements).map(|_| value(op, ty, &mut rng)).collect();
+
+    let mut b = Builder::new();
+    let (target, index) = (b.buffer(ty, Access::ReadWrite), b.buffer(Type::U32, Access::Read));
+    let (mask, source) = (b.buffer(Type::Bool, Access::Read), b.buffer(ty, Access::Read));
+    let (at, mask, source) = (b.load(index), b.load(mask), b.load(source));
+    b.scatter(Some(op), target, at, source, masked.then_some(mask));
+    let result = buffer_of(ty, &expected);
+    let arguments = vec![
+        Argument::Buffer(Arc::clone(&result), elements),
+        Argument::Buffer(buffer_of(Type::U32, &indices), WIDTH),
+        Argument::Buffer(buffer_of(Type::Bool, &masks), WIDTH),
+        Argument::Buffer(buffer_of(ty, &values), WIDTH),
+    ];
+    crate::launch::launch(Launch { device, kernel: b.finish(), width: WIDTH, arguments, label: "scatter", site: None })
+        .unwrap();
+
+    for lane in (0..WIDTH).filter(|&lane| masks[lane] != 0) {
+        let element = &mut expected[indices[lane] as usize];
+        *element = scalar::reduce(op, ty, *element, values[lane]);
+    }
+    let is_nan = |bits| ty.is_float() && f64::from_bits(scalar::cast(ty, Type::F64, bits)).is_nan();
+    for (element, (&actual, &expected)) in values_of(ty, &result).iter().zip(&expected).enumerate() {
+        let agrees = actual == expected || is_nan(actual) && is_nan(expected);
+        assert!(agrees, "{device} {op:?} {ty}, {elements} elements, {masked}: {element} is {actual:#x}, {expected:#x}");
+    }
+}
+
+#[test]
+fn every_operation_and_type_combines_with_each_strategy() {
+    for ty in Type::ALL {
+        for &op in ReduceOp::ALL.iter().filter(|&&op| scalar::is_supported_reduce(op, ty)) {
+            // Neighbours, a target for each thread that is merged in one or more parts, atomic operations.
+            for (elements, masked) in [(70, false), (70, true), (5000, true), (70_000, false), (300_000, true)] {
+                check(Device::Cpu, op, ty, elements, masked);
+            }
+            check(Device::Interpreter, op, ty, 70, true);
+        }
+    }
+}
+
+#[test]
+fn consecutive_elements_are_combined_as_vectors() {
+    const WIDTH: usize = 30_000;
+    for ty in [Type::F32, Type::F16, Type::Bool, Type::I64] {
+        let op = if ty == Type::Bool { ReduceOp::Or } else { ReduceOp::Add };
+        let mut b = Builder::new();
+        let (target, source) = (b.buffer(ty, Access::ReadWrite), b.buffer(ty, Access::Read));
+        let (lane, offset) = (b.lane_index(), b.constant(Type::U32, 3));
+        let (index, limit) = (b.binary(BinaryOp::Add, lane, offset), b.constant(Type::U32, 20_001));
+        let is_low = b.compare(CompareOp::Lt, lane, limit);
+        let value = b.load(source);
+        b.scatter(Some(op), target, index, value, Some(is_low));
+        b.scatter(Some(op), target, index, value, None);
+        let one = scalar::cast(Type::U8, ty, 1);
+        let result = buffer_of(ty, &vec![0; WIDTH + 3]);
+        let arguments = vec![
+            Argument::Buffer(Arc::clone(&result), WIDTH + 3),
+            Argument::Buffer(buffer_of(ty, &vec![one; WIDTH]), WIDTH),
+        ];
+        let (device, kernel) = (Device::Cpu, b.finish());
+        crate::launch::launch(Launch { device, kernel, width: WIDTH, arguments, label: "scatter", site: None })
+            .unwrap();
+        let two = scalar::reduce(op, ty, one, one);
+        let expected = |element: usize| match element {
+            0..3 => 0,
+            3..20_004 => two,
+            _ => one,
+        };
+        assert_eq!(values_of(ty, &result), (0..WIDTH + 3).map(expected).collect::<Vec<_>>(), "{ty}");
+    }
+}
+
+/// An element whose updates give what was there keeps all threads on one target, whatever else the kernel combines.
+#[test]
+fn private_and_shared_targets_in_one_kernel() {
+    const WIDTH: usize = 100_000;
+    let mut b = Builder::new();
+    let (counter, sums) = (b.buffer(Type::U32, Access::ReadWrite), b.buffer(Type::U32, Access::ReadWrite));
+    let numbers = b.buffer(Type::U32, Access::Write);
+    let (zero, one, bins) = (b.constant(Type::U32, 0), b.constant(Type::U32, 1), b.constant(Type::U32, 7));
+    let number = b.atomic(AtomicOp::Reduce(ReduceOp::Add), counter, zero, one, None);
+    let bin = b.binary(BinaryOp::Rem, number, bins);
+    b.scatter(Some(ReduceOp::Add), sums, bin, number, None);
+    b.store(numbers, number);
+    let kernel = b.finish();
+    assert_eq!(kernel.combined_buffers(), [None, Some(ReduceOp::Add), None]);
+    let [counter, sums] = [1, 7].map(|elements| buffer_of(Type::U32, &vec![0; elements]));
+    let numbers = buffer_of(Type::U32, &vec![0; WIDTH]);
+    let arguments = vec![
+        Argument::Buffer(Arc::clone(&counter), 1),
+        Argument::Buffer(Arc::clone(&sums), 7),
+        Argument::Buffer(Arc::clone(&numbers), WIDTH),
+    ];
+    let device = Device::Cpu;
+    crate::launch::launch(Launch { device, kernel, width: WIDTH, arguments, label: "mixed", site: None }).unwrap();
+    assert_eq!(values_of(Type::U32, &counter), [WIDTH as u64]);
+    let mut drawn = values_of(Type::U32, &numbers);
+    drawn.sort_unstable();
+    assert_eq!(drawn, (0..WIDTH as u64).collect::<Vec<_>>());
+    let sum = |bin: usize| (bin as u64..WIDTH as u64).step_by(7).sum::<u64>() & 0xffff_ffff;
+    assert_eq!(values_of(Type::U32, &sums), (0..7).map(sum).collect::<Vec<_>>());
+}

@@ -9,5 +9,7 @@ mod floors;
 mod host_corpus;
 mod printing;
 mod promotion;
+mod reductions;
 mod scatter;
+mod shapes;
 mod threads;

@@ -2,7 +2,7 @@
 
 use jit_runtime::ir::ReduceOp;
 
-use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number, Operand};
+use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number};
 use crate::trace::{gather, record, reduce};
 
 impl<T: Element> Array<T> {
@@ -26,7 +26,7 @@ impl<T: Element> Array<T> {
     }
 
     #[track_caller]
-    fn reduce(&self, op: ReduceOp) -> Self {
+    pub(super) fn reduce_all(&self, op: ReduceOp) -> Self {
         Array::from_var(reduce::reduce(op, &self.var))
     }
 }
@@ -36,35 +36,28 @@ impl<T: Number> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn sum(&self) -> Self {
-        self.reduce(ReduceOp::Add)
+        self.reduce_all(ReduceOp::Add)
     }
 
     /// The product of all elements, of width 1; 1 for none. Integers wrap. Halves are multiplied in single precision.
     #[must_use]
     #[track_caller]
     pub fn product(&self) -> Self {
-        self.reduce(ReduceOp::Mul)
+        self.reduce_all(ReduceOp::Mul)
     }
 
     /// The smallest element, of width 1; NaN if one is NaN. Without elements: infinity, or the largest integer.
     #[must_use]
     #[track_caller]
     pub fn reduce_min(&self) -> Self {
-        self.reduce(ReduceOp::Min)
+        self.reduce_all(ReduceOp::Min)
     }
 
     /// The largest element, of width 1; NaN if one is NaN. Without elements: minus infinity, or the smallest integer.
     #[must_use]
     #[track_caller]
     pub fn reduce_max(&self) -> Self {
-        self.reduce(ReduceOp::Max)
-    }
-
-    /// The sum of the products, of width 1; 0 for no elements.
-    #[must_use]
-    #[track_caller]
-    pub fn dot(&self, other: impl Operand<T>) -> Self {
-        (self * other.into_array()).sum()
+        self.reduce_all(ReduceOp::Max)
     }
 }
 
@@ -85,36 +78,13 @@ impl<T: Logic> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn reduce_and(&self) -> Self {
-        self.reduce(ReduceOp::And)
+        self.reduce_all(ReduceOp::And)
     }
 
     /// All elements joined by bitwise (logical) or, of width 1; zero (false) for none.
     #[must_use]
     #[track_caller]
     pub fn reduce_or(&self) -> Self {
-        self.reduce(ReduceOp::Or)
-    }
-}
-
-impl Mask {
-    /// Whether all lanes are true, of width 1; true without lanes.
-    #[must_use]
-    #[track_caller]
-    pub fn all(&self) -> Mask {
-        self.reduce_and()
-    }
-
-    /// Whether any lane is true, of width 1; false without lanes.
-    #[must_use]
-    #[track_caller]
-    pub fn any(&self) -> Mask {
-        self.reduce_or()
-    }
-
-    /// How many lanes are true, of width 1.
-    #[must_use]
-    #[track_caller]
-    pub fn count(&self) -> Array<u32> {
-        self.cast::<u32>().sum()
+        self.reduce_all(ReduceOp::Or)
     }
 }

@@ -1,13 +1,15 @@
 //! Making arrays.
 
+use std::ops::Range;
 use std::panic::Location;
 
-use jit_runtime::ir::Type;
+use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 
-use super::{Array, Element, FloatElement, Number, Operand, Size};
+use super::{Array, Element, FloatElement, Integer, Number, Operand, Size};
 use crate::schedule;
-use crate::trace::{Op, misuse, record};
+use crate::trace::misuse::{self, Misuse};
+use crate::trace::{Op, record};
 
 impl<T: Element> From<T> for Array<T> {
     /// A constant of width 1, which becomes part of the code.
@@ -173,10 +175,50 @@ impl<T: Number> Array<T> {
         let lanes = record::lane_index(width.into().get());
         Array::from_var(record::cast(T::TYPE, &lanes))
     }
+
+    /// `start`, `start + step`, `start + 2 * step`, …; integers wrap. A float is `step` times the lane's number plus
+    /// `start`, rounded once.
+    #[must_use]
+    #[track_caller]
+    pub fn arange_step(start: T, step: T, width: impl Into<Size>) -> Self {
+        Array::<T>::arange(width).mul_add(step, start)
+    }
+}
+
+impl<T: Integer> Array<T> {
+    /// The whole numbers of a range: `Int::range(-2..3)` is -2, -1, 0, 1, 2. A range that ends before it begins has none.
+    #[must_use]
+    #[track_caller]
+    pub fn range(range: Range<T>) -> Self {
+        Array::range_step(range.start, range.end, T::ONE)
+    }
+
+    /// Every `step`-th number from `start` on, up to `end`, which is not included: with a negative step downwards, as Python's
+    /// `range(start, end, step)`.
+    ///
+    /// # Panics
+    ///
+    /// For the step 0.
+    #[must_use]
+    #[track_caller]
+    pub fn range_step(start: T, end: T, step: T) -> Self {
+        let [first, last, by] = [start, end, step].map(as_i128);
+        if by == 0 {
+            Misuse::new("a range cannot advance by 0", Location::caller()).panic();
+        }
+        let distance = if by > 0 { last - first } else { first - last }.max(0).unsigned_abs();
+        let width = usize::try_from(distance.div_ceil(by.unsigned_abs())).unwrap_or(usize::MAX);
+        Array::arange_step(start, step, width)
+    }
+}
+
+fn as_i128<T: Integer>(value: T) -> i128 {
+    let wide = scalar::cast(T::TYPE, if T::TYPE.is_signed_integer() { Type::I64 } else { Type::U64 }, value.to_bits());
+    if T::TYPE.is_signed_integer() { i128::from(wide as i64) } else { i128::from(wide) }
 }
 
 impl<T: FloatElement> Array<T> {
-    /// Evenly spaced numbers from `start` to `end`, both included. Of width 1, it is `start`.
+    /// Evenly spaced numbers from `start` to `end`, both included. Of width 1, it is `start`; of width 0, nothing.
     #[must_use]
     #[track_caller]
     pub fn linspace(start: T, end: T, width: impl Into<Size>) -> Self {

@@ -10,8 +10,8 @@
 //! | operators, comparison, selection | `operators`, `compare`, `choose` |
 //! | the type of an operation on two types | [`promote`] |
 //! | element-wise functions | `math`, `bits`, `helpers` |
-//! | other lanes: gather, reductions | `lanes` |
 //! | writing to elements: scatter | `scatter` |
+//! | other lanes: gather, reductions | `lanes`, `reductions`, `shape` |
 //! | reading back, printing | `read`, `print` |
 
 use std::marker::PhantomData;
@@ -36,7 +36,9 @@ mod operators;
 mod print;
 pub mod promote;
 mod read;
+mod reductions;
 mod scatter;
+mod shape;
 mod size;
 
 pub use choose::{Choice, select};
@@ -44,6 +46,7 @@ pub use compare::Comparand;
 pub use element::{Element, FloatElement, Integer, Logic, Number, Signed};
 pub use operand::Operand;
 pub use promote::{Promote, Promoted, PromotesTo};
+pub use shape::{meshgrid, meshgrid_all, meshgrid3};
 pub use size::Size;
 
 /// A one-dimensional array of elements of one type.

@@ -45,12 +45,13 @@ pub(crate) fn width_mismatch(first: &Var, second: &Var) -> ! {
 /// A width as nodes store it.
 #[track_caller]
 pub(crate) fn checked_width(width: usize) -> u32 {
-    u32::try_from(width).unwrap_or_else(|_| {
-        let what = format!("an array of {width} elements is too wide");
-        Misuse::new(what, Location::caller())
+    match u32::try_from(width) {
+        Ok(width) => width,
+        // No closure: the user's line is that of our caller.
+        Err(_) => Misuse::new(format!("an array of {width} elements is too wide"), Location::caller())
             .hint("arrays have fewer than 2^32 elements: cut the work into parts")
-            .panic()
-    })
+            .panic(),
+    }
 }
 
 fn leaf(op: Op, ty: Type, width: u32, word: u64, site: &'static Location<'static>) -> Draft<'static> {

@@ -1,0 +1,198 @@
+//! Reductions that are made of others.
+//!
+//! All results have width 1 and stay lazy; what is reduced is computed in the kernel that reduces it. Halves are computed
+//! in single precision from the first product on, and rounded once at the end.
+
+use std::panic::Location;
+
+use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
+
+use super::{Array, Element, FloatElement, Mask, Number, Operand, UInt};
+use crate::trace::misuse::Misuse;
+use crate::trace::{Var, record, reduce};
+
+impl<T: Element> Array<T> {
+    /// All elements combined into one, of width 1: see [`Array::sum`] and its like for each operation.
+    ///
+    /// # Panics
+    ///
+    /// When the elements have no such operation: arithmetic of `bool`, and bits of floats.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce(&self, op: ReduceOp) -> Self {
+        check_op::<T>(op);
+        self.reduce_all(op)
+    }
+}
+
+/// Refuses operations that an element type does not have.
+#[track_caller]
+pub(super) fn check_op<T: Element>(op: ReduceOp) {
+    let is_bitwise = matches!(op, ReduceOp::And | ReduceOp::Or);
+    if (is_bitwise && T::TYPE.is_float()) || (!is_bitwise && T::TYPE == Type::Bool) {
+        let what = format!("elements of type {} cannot be combined by `{}`", T::TYPE, op.name());
+        let hint = if is_bitwise { "`and` and `or` are for integers and masks" } else { "count a mask with `count`" };
+        Misuse::new(what, Location::caller()).hint(hint).panic();
+    }
+}
+
+/// The type in which an element type is summed.
+const fn wide(ty: Type) -> Type {
+    match ty {
+        Type::F16 | Type::BF16 => Type::F32,
+        _ => ty,
+    }
+}
+
+#[track_caller]
+fn widened(var: &Var) -> Var {
+    record::cast(wide(var.ty()), var)
+}
+
+/// The sum of products in the wide type.
+#[track_caller]
+fn wide_dot(a: &Var, b: &Var) -> Var {
+    reduce::reduce(ReduceOp::Add, &record::binary(BinaryOp::Mul, &widened(a), &widened(b)))
+}
+
+impl<T: Number> Array<T> {
+    /// The sum of the products, of width 1; 0 for no elements. Integers wrap.
+    #[must_use]
+    #[track_caller]
+    pub fn dot(&self, other: impl Operand<T>) -> Self {
+        Array::from_var(record::cast(T::TYPE, &wide_dot(self.var(), other.into_array().var())))
+    }
+
+    /// The sum of the squares, of width 1; 0 for no elements. Integers wrap.
+    #[must_use]
+    #[track_caller]
+    pub fn squared_norm(&self) -> Self {
+        self.dot(self)
+    }
+
+    /// The position of the smallest element, of width 1: the first one of several, and the first NaN if there is one.
+    ///
+    /// # Panics
+    ///
+    /// When there are no elements.
+    #[must_use]
+    #[track_caller]
+    pub fn argmin(&self) -> UInt {
+        self.position_of(ReduceOp::Min)
+    }
+
+    /// The position of the largest element, of width 1: the first one of several, and the first NaN if there is one.
+    ///
+    /// # Panics
+    ///
+    /// When there are no elements.
+    #[must_use]
+    #[track_caller]
+    pub fn argmax(&self) -> UInt {
+        self.position_of(ReduceOp::Max)
+    }
+
+    /// The first position of what a reduction gives, which is one of the elements.
+    #[track_caller]
+    fn position_of(&self, op: ReduceOp) -> UInt {
+        if self.len() == 0 {
+            let what = format!("an array without elements has no {}imum", op.name());
+            Misuse::new(what, Location::caller()).value("the array", self.var()).hint("look at `len()` before").panic();
+        }
+        let extreme = self.reduce_all(op);
+        let mut is_it = self.eq(&extreme);
+        if T::TYPE.is_float() {
+            // The reduction is NaN if an element is.
+            is_it = extreme.ne(&extreme).select(self.ne(self), is_it);
+        }
+        is_it.select(UInt::arange(self.width()), u32::MAX).reduce_min()
+    }
+}
+
+impl<T: FloatElement> Array<T> {
+    /// The root of the sum of the squares, of width 1; 0 for no elements.
+    #[must_use]
+    #[track_caller]
+    pub fn norm(&self) -> Self {
+        let squared = wide_dot(self.var(), self.var());
+        let root = record::unary(jit_runtime::ir::UnaryOp::Sqrt, &squared);
+        Array::from_var(record::cast(T::TYPE, &root))
+    }
+
+    /// The mean squared distance from the mean, of width 1: the variance of a whole population. NaN for no elements.
+    #[must_use]
+    #[track_caller]
+    pub fn variance(&self) -> Self {
+        self.variance_with(0)
+    }
+
+    /// The sum of the squared distances from the mean, divided by the number of elements minus `ddof`, of width 1: with 1, the
+    /// estimate of a variance from a sample. Not finite where there are not more than `ddof` elements.
+    ///
+    /// It is computed in two steps, the mean first, which loses no digits to a large mean.
+    #[must_use]
+    #[track_caller]
+    pub fn variance_with(&self, ddof: usize) -> Self {
+        Array::from_var(record::cast(T::TYPE, &self.wide_variance(ddof)))
+    }
+
+    /// The root of the variance, of width 1: see [`Array::variance`].
+    #[must_use]
+    #[track_caller]
+    pub fn std(&self) -> Self {
+        self.std_with(0)
+    }
+
+    /// The root of the variance, of width 1: see [`Array::variance_with`].
+    #[must_use]
+    #[track_caller]
+    pub fn std_with(&self, ddof: usize) -> Self {
+        let root = record::unary(jit_runtime::ir::UnaryOp::Sqrt, &self.wide_variance(ddof));
+        Array::from_var(record::cast(T::TYPE, &root))
+    }
+
+    #[track_caller]
+    fn wide_variance(&self, ddof: usize) -> Var {
+        let values = widened(self.var());
+        let mean = quotient(&reduce::reduce(ReduceOp::Add, &values), self.len() as f64);
+        let distances = record::binary(BinaryOp::Sub, &values, &mean);
+        quotient(&wide_dot(&distances, &distances), (self.len() as f64 - ddof as f64).max(0.0))
+    }
+}
+
+/// A sum divided by a number of elements.
+#[track_caller]
+fn quotient(sum: &Var, count: f64) -> Var {
+    let count = record::literal(sum.ty(), jit_runtime::ir::scalar::cast(Type::F64, sum.ty(), count.to_bits()), 1);
+    record::binary(BinaryOp::Div, sum, &count)
+}
+
+impl Mask {
+    /// Whether all lanes are true, of width 1; true without lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn all(&self) -> Mask {
+        self.reduce_and()
+    }
+
+    /// Whether any lane is true, of width 1; false without lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn any(&self) -> Mask {
+        self.reduce_or()
+    }
+
+    /// Whether no lane is true, of width 1; true without lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn none(&self) -> Mask {
+        !self.any()
+    }
+
+    /// How many lanes are true, of width 1.
+    #[must_use]
+    #[track_caller]
+    pub fn count(&self) -> UInt {
+        self.cast::<u32>().sum()
+    }
+}

@@ -1,0 +1,293 @@
+//! Elements in another order: all of it gathers, at indices that are computed from the lane's number.
+//!
+//! Nothing is evaluated for it: what is done to an expression becomes part of the kernel that uses the result, and what
+//! is done to memory reads it where it lies (see [`Array::gather`] for what happens to large expressions).
+
+use std::borrow::Borrow;
+use std::ops::{Bound, RangeBounds};
+use std::panic::Location;
+
+use super::{Array, Element, Integer, Mask, Size, UInt};
+use crate::trace::misuse::Misuse;
+
+/// A width as a 32-bit literal. Widths of arrays that exist are below 2³².
+fn count(width: usize) -> u32 {
+    width as u32
+}
+
+impl<T: Element> Array<T> {
+    /// The elements from last to first.
+    #[must_use]
+    #[track_caller]
+    pub fn reverse(&self) -> Self {
+        match self.len() {
+            0 | 1 => self.clone(),
+            width => self.gather(&(count(width - 1) - UInt::arange(width))),
+        }
+    }
+
+    /// The whole array `times` times, one after the other: `[1, 2]` becomes `[1, 2, 1, 2]`.
+    #[must_use]
+    #[track_caller]
+    pub fn tile(&self, times: impl Into<Size>) -> Self {
+        match (self.len(), times.into()) {
+            (_, times) if times == 1 => self.clone(),
+            (0, _) => self.clone(),
+            (width, times) => self.gather(&(UInt::arange(times * width) % count(width))),
+        }
+    }
+
+    /// Each element `times` times: `[1, 2]` becomes `[1, 1, 2, 2]`.
+    #[must_use]
+    #[track_caller]
+    pub fn repeat(&self, times: impl Into<Size>) -> Self {
+        match (self.len(), times.into()) {
+            (_, times) if times == 1 => self.clone(),
+            (width, times) if width == 0 || times == 0 => Array::zeros(0),
+            (width, times) => self.gather(&(UInt::arange(times * width) / count(times.get()))),
+        }
+    }
+
+    /// The elements at a range of positions: `x.slice(2..5)`, `x.slice(..n)`.
+    ///
+    /// # Panics
+    ///
+    /// When the range begins after its end, or ends beyond the array.
+    #[must_use]
+    #[track_caller]
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
+        let (start, end) = self.positions(range);
+        if start == 0 && end == self.len() {
+            return self.clone();
+        }
+        self.gather(&(UInt::arange(end - start) + count(start)))
+    }
+
+    /// Every `step`-th element of a range. With a negative step from its last element backwards, as NumPy's
+    /// `x[range][::step]`.
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::slice`], and for the step 0.
+    #[must_use]
+    #[track_caller]
+    pub fn slice_step(&self, range: impl RangeBounds<usize>, step: isize) -> Self {
+        let (start, end) = self.positions(range);
+        if step == 0 {
+            Misuse::new("a slice cannot advance by 0", Location::caller()).value("the array", self.var()).panic();
+        }
+        let stride = step.unsigned_abs();
+        let width = (end - start).div_ceil(stride);
+        // A stride beyond the range reads one element.
+        let stride = count(stride.min(self.len().max(1)));
+        let index = UInt::arange(width) * stride;
+        match step {
+            _ if width == 0 => Array::zeros(0),
+            1.. => self.gather(&(index + count(start))),
+            _ => self.gather(&(count(end - 1) - index)),
+        }
+    }
+
+    /// The first and last position (excluded) of a range.
+    #[track_caller]
+    fn positions(&self, range: impl RangeBounds<usize>) -> (usize, usize) {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.saturating_add(1),
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.len(),
+        };
+        if start > end || end > self.len() {
+            let what = format!("the range {start}..{end} is no part of an array of width {}", self.len());
+            Misuse::new(what, Location::caller())
+                .value("the array", self.var())
+                .hint("ranges begin before they end, and end within the array")
+                .panic();
+        }
+        (start, end)
+    }
+
+    /// The first elements, up to a position, and the rest.
+    ///
+    /// # Panics
+    ///
+    /// When the position is beyond the end.
+    #[must_use]
+    #[track_caller]
+    pub fn split_at(&self, position: impl Into<Size>) -> (Self, Self) {
+        let position = position.into().get();
+        (self.slice(..position), self.slice(position..))
+    }
+
+    /// Parts of equal width, in order.
+    ///
+    /// # Panics
+    ///
+    /// When the width is no multiple of the number of parts.
+    #[must_use]
+    #[track_caller]
+    pub fn split(&self, parts: usize) -> Vec<Self> {
+        if parts == 0 || !self.len().is_multiple_of(parts) {
+            let what = format!("an array of width {} cannot be split into {parts} equal parts", self.len());
+            Misuse::new(what, Location::caller())
+                .value("the array", self.var())
+                .hint("`slice` and `split_at` give parts of any width")
+                .panic();
+        }
+        let width = self.len() / parts;
+        let mut all = Vec::with_capacity(parts);
+        for part in 0..parts {
+            all.push(self.slice(part * width..(part + 1) * width));
+        }
+        all
+    }
+
+    /// Several arrays as one, one after the other; of width 0 for none. A single one is given back as it is.
+    ///
+    /// Each lane of the result looks into every part, reading from the one that it belongs to: join few large parts rather
+    /// than many small ones, and those from a host loop as a `Vec` of elements.
+    ///
+    /// ```
+    /// use jit_core::Int;
+    ///
+    /// let (a, b) = (Int::from([1, 2]), Int::from([3]));
+    /// assert_eq!(Int::concat(&[&a, &b, &a]).to_vec()?, [1, 2, 3, 1, 2]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn concat<P: Borrow<Array<T>>>(parts: &[P]) -> Self {
+        let mut filled: Vec<&Array<T>> = parts.iter().map(Borrow::borrow).filter(|part| part.len() > 0).collect();
+        let Some(last) = filled.pop() else { return Array::zeros(0) };
+        if filled.is_empty() {
+            return last.clone();
+        }
+        let width = filled.iter().fold(last.width(), |sum, part| sum + part.width());
+        let lanes = UInt::arange(width);
+        let mut end = width.get() - last.len();
+        let mut joined = part_at(last, &lanes, end, None);
+        while let Some(part) = filled.pop() {
+            let begin = end - part.len();
+            let is_before = lanes.lt(count(end));
+            joined = is_before.select(part_at(part, &lanes, begin, Some(&is_before)), joined);
+            end = begin;
+        }
+        joined
+    }
+
+    /// The elements moved by a distance to higher positions (to lower ones if it is negative). Those that leave at an end are
+    /// lost; zeros come in at the other one. The width stays.
+    #[must_use]
+    #[track_caller]
+    pub fn shift(&self, distance: isize) -> Self {
+        self.shift_with(distance, T::default())
+    }
+
+    /// As [`Array::shift`], with another value coming in.
+    #[must_use]
+    #[track_caller]
+    pub fn shift_with(&self, distance: isize, fill: T) -> Self {
+        let (width, far) = (self.len(), distance.unsigned_abs());
+        if far == 0 {
+            return self.clone();
+        }
+        if far >= width {
+            return Array::full(fill, width);
+        }
+        let (lanes, far, width) = (UInt::arange(width), count(far), count(width));
+        let (index, is_inside) = match distance > 0 {
+            true => (&lanes - far, lanes.ge(far)),
+            false => (&lanes + far, lanes.lt(width - far)),
+        };
+        let moved = self.gather_masked(&index, &is_inside);
+        if fill.to_bits() == 0 { moved } else { is_inside.select(moved, fill) }
+    }
+
+    /// The elements moved by a distance to higher positions (to lower ones if it is negative), those that leave at an end
+    /// coming back at the other one.
+    #[must_use]
+    #[track_caller]
+    pub fn roll(&self, distance: isize) -> Self {
+        let width = self.len();
+        let start = match width {
+            0 | 1 => 0,
+            width => distance.unsigned_abs() % width,
+        };
+        if start == 0 {
+            return self.clone();
+        }
+        let (start, width) = (count(if distance > 0 { width - start } else { start }), count(width));
+        let lanes = UInt::arange(self.width());
+        // Without a sum that could exceed 32 bits.
+        let index = lanes.lt(width - start).select(&lanes + start, &lanes - (width - start));
+        self.gather(&index)
+    }
+
+    /// As [`Array::gather`], with negative positions counting from the end: -1 is the last element.
+    #[must_use]
+    #[track_caller]
+    pub fn take<I: Integer>(&self, index: &Array<I>) -> Self {
+        if I::TYPE.is_unsigned_integer() {
+            return self.gather(index);
+        }
+        let index = index.cast::<i64>();
+        self.gather(&index.lt(0).select(&index + self.len() as i64, &index))
+    }
+}
+
+/// The elements of a part that begins at some lane, on the lanes of the whole.
+#[track_caller]
+fn part_at<T: Element>(part: &Array<T>, lanes: &UInt, begin: usize, is_before_end: Option<&Mask>) -> Array<T> {
+    let is_after_begin = (begin > 0).then(|| lanes.ge(count(begin)));
+    let index = lanes - count(begin);
+    match (is_before_end, is_after_begin) {
+        (Some(before), Some(after)) => part.gather_masked(&index, &(before & after)),
+        (Some(mask), None) => part.gather_masked(&index, mask),
+        (None, Some(mask)) => part.gather_masked(&index, &mask),
+        (None, None) => part.gather(&index),
+    }
+}
+
+/// All pairs of elements of two arrays, the first one's varying fastest: the coordinates of a grid, row by row.
+///
+/// ```
+/// use jit_core::{Int, meshgrid};
+///
+/// let (x, y) = meshgrid(&Int::from([1, 2, 3]), &Int::from([10, 20]));
+/// assert_eq!(x.to_vec()?, [1, 2, 3, 1, 2, 3]);
+/// assert_eq!(y.to_vec()?, [10, 10, 10, 20, 20, 20]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+#[must_use]
+#[track_caller]
+pub fn meshgrid<A: Element, B: Element>(x: &Array<A>, y: &Array<B>) -> (Array<A>, Array<B>) {
+    (x.tile(y.width()), y.repeat(x.width()))
+}
+
+/// All triples of elements of three arrays, the first one's varying fastest, then the second one's.
+#[must_use]
+#[track_caller]
+pub fn meshgrid3<A: Element, B: Element, C: Element>(
+    x: &Array<A>,
+    y: &Array<B>,
+    z: &Array<C>,
+) -> (Array<A>, Array<B>, Array<C>) {
+    (x.tile(y.width() * z.width()), y.repeat(x.width()).tile(z.width()), z.repeat(x.width() * y.width()))
+}
+
+/// All combinations of elements of some arrays, the first one's varying fastest.
+#[must_use]
+#[track_caller]
+pub fn meshgrid_all<T: Element, P: Borrow<Array<T>>>(axes: &[P]) -> Vec<Array<T>> {
+    let mut grid = Vec::with_capacity(axes.len());
+    for (position, axis) in axes.iter().enumerate() {
+        let product = |axes: &[P]| axes.iter().fold(Size::from(1), |product, axis| product * axis.borrow().width());
+        let (inner, outer) = (product(&axes[..position]), product(&axes[position + 1..]));
+        grid.push(axis.borrow().repeat(inner).tile(outer));
+    }
+    grid
+}

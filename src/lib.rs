@@ -73,9 +73,9 @@ extern crate self as jit;
 
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
-    LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Signed, Size, Traverse, UInt, UInt8, UInt16, UInt64,
-    Visitor, VisitorMut, eval, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees,
-    whos,
+    LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Traverse, UInt, UInt8, UInt16,
+    UInt64, Visitor, VisitorMut, eval, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync,
+    trees, whos,
 };
 pub use jit_macros::jit;
 pub use jit_runtime::cache;
@@ -96,8 +96,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What nearly every program uses: `use jit::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Array, BFloat, Device, Float, Float64, Half, Int, Int8, Int16, Int64, Mask, ReduceOp, Size, Traverse, UInt,
-        UInt8, UInt16, UInt64, jit,
+        Array, BFloat, Device, Float, Float64, Half, Int, Int8, Int16, Int64, Mask, ReduceOp, Scan, Size, Traverse,
+        UInt, UInt8, UInt16, UInt64, jit,
     };
 }
 

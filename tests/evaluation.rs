@@ -254,3 +254,29 @@ fn what_nobody_reads_is_not_run() {
         [0; 0]
     );
 }
+
+#[test]
+fn native_work_is_done_when_a_value_is_needed() {
+    on_each_device(|| {
+        let x = UInt::from([1, 2, 3]);
+        let traced = count(|| drop(x.prefix_sum()));
+        assert_eq!(traced.launches, 0);
+        let y = (&x * 5 + 1).prefix_sum() * 2;
+        let evaluated = count(|| jit::eval(&y).unwrap());
+        assert_eq!(evaluated.launches, 3, "a kernel, the prefix sum, a kernel");
+        assert_eq!(y.to_vec().unwrap(), [12, 34, 66]);
+    });
+}
+
+#[test]
+fn native_work_stands_in_the_history_under_its_name() {
+    let _counting = one_at_a_time();
+    let x = UInt::from(vec![1; 100_000]);
+    drop(jit::kernel_history());
+    assert_eq!(x.prefix_sum().get(99_999).unwrap(), 100_000);
+    let records = jit::kernel_history();
+    let [record] = &records[..] else { panic!("one launch, not {records:?}") };
+    assert_eq!((record.label, record.width, record.hash), ("prefix_reduce", 100_000, 0));
+    assert_eq!((record.inputs, record.outputs), (1, 1));
+    assert!(record.execution_time.is_some());
+}

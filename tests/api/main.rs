@@ -7,6 +7,7 @@ mod devices;
 mod errors;
 mod floors;
 mod host_corpus;
+mod prefix;
 mod printing;
 mod promotion;
 mod reductions;

@@ -12,6 +12,7 @@
 //! | element-wise functions | `math`, `bits`, `helpers` |
 //! | writing to elements: scatter | `scatter` |
 //! | other lanes: gather, reductions | `lanes`, `reductions`, `shape` |
+//! | prefix reductions | `prefix` |
 //! | reading back, printing | `read`, `print` |
 
 use std::marker::PhantomData;
@@ -33,6 +34,7 @@ mod make;
 mod math;
 mod operand;
 mod operators;
+mod prefix;
 mod print;
 pub mod promote;
 mod read;
@@ -45,6 +47,7 @@ pub use choose::{Choice, select};
 pub use compare::Comparand;
 pub use element::{Element, FloatElement, Integer, Logic, Number, Signed};
 pub use operand::Operand;
+pub use prefix::Scan;
 pub use promote::{Promote, Promoted, PromotesTo};
 pub use shape::{meshgrid, meshgrid_all, meshgrid3};
 pub use size::Size;

@@ -6,6 +6,7 @@ use super::effect::Held;
 use super::group::{Group, groups};
 use super::order::{Graph, uses};
 use super::state_name;
+use crate::trace::node::Extra;
 use crate::trace::{Op, Var, detach};
 
 /// The entries of a graph, and which kernels they fall into.
@@ -29,6 +30,7 @@ fn describe(var: &Var) -> String {
     match var.known_bits() {
         Some(bits) => format!("{:?} {}", var.op(), value(var, bits)),
         None if var.has_data() => "memory".into(),
+        None if let Some(Extra::Native(extra)) = var.extra() => extra.call.name().into(),
         None => format!("{:?}", var.op()),
     }
 }

@@ -306,8 +306,9 @@ impl<'e> Emitter<'_, 'e> {
             Op::Scatter => return self.scatter(number, block),
             Op::ScatterResult => return None,
             Op::LoopResult | Op::BranchResult => self.result(a, var.position())?,
-            // A reduction is what the kernel writes; loops and branches are emitted by their blocks.
-            Op::Reduce(_) | Op::Loop | Op::Branch => return None,
+            // A reduction is what the kernel writes; loops and branches are emitted by their blocks; native work is no
+            // part of a kernel.
+            Op::Reduce(_) | Op::Loop | Op::Branch | Op::Native | Op::NativeResult => return None,
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder => self.leaf(number),
         };
         Some(value)

@@ -24,7 +24,7 @@ pub(super) struct Group {
 /// The kernels of a graph, in the order in which they run.
 pub(super) fn groups(graph: &mut Graph<'_>) -> Vec<Group> {
     let mut groups = by_stage_and_lanes(&graph.entries);
-    if let [only] = &mut groups[..] {
+    if let ([only], true) = (&mut groups[..], graph.natives.is_empty()) {
         only.order = (0..graph.entries.len() as u32).collect();
         return groups;
     }
@@ -40,7 +40,7 @@ pub(super) fn groups(graph: &mut Graph<'_>) -> Vec<Group> {
 fn by_stage_and_lanes(entries: &[Entry<'_>]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::with_capacity(2);
     for (number, entry) in entries.iter().enumerate() {
-        if !entry.is_root || entry.is_evaluated {
+        if !entry.is_root || entry.is_evaluated || entry.op == Op::NativeResult {
             continue;
         }
         let (stage, lanes) = (entry.stage, entry.lanes(entries));

@@ -105,7 +105,7 @@ impl<'e> Search<'e> {
                 (&extra.condition, extra.states.len())
             }
             Some(Extra::Branch(extra)) => (&extra.condition, extra.results.len()),
-            Some(Extra::Scatter(_)) | None => return,
+            Some(Extra::Scatter(_) | Extra::Native(_)) | None => return,
         };
         self.live.positions.insert(control.address(), vec![false; positions]);
         self.reach(condition);
@@ -125,7 +125,7 @@ impl<'e> Search<'e> {
                 }
             }
             Some(Extra::Branch(extra)) => extra.results[position].iter().for_each(|value| self.reach(value)),
-            Some(Extra::Scatter(_)) | None => {}
+            Some(Extra::Scatter(_) | Extra::Native(_)) | None => {}
         }
     }
 }

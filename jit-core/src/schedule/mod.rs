@@ -8,6 +8,7 @@
 //! | what stands in which loop or branch | `place` |
 //! | what is written in place | `effect` |
 //! | kernel IR, memory | `emit` |
+//! | work that is no kernel | `native` |
 //!
 //! While the graph is walked its edges stay in place (see [`crate::trace::detach`]); kernels are launched after that. When all are launched,
 //! the nodes get their memory and lose their operands, which frees the graph behind them. An error on the way changes no
@@ -37,16 +38,22 @@ mod emit;
 mod group;
 mod live;
 mod map;
+mod native;
 mod order;
 mod place;
 
 pub(crate) use draw::draw;
 
-/// Kernels that are ready to be launched, in their order.
+/// Launches in their order.
 struct Plan {
-    kernels: SmallVec<[Planned; 1]>,
+    steps: SmallVec<[Step; 1]>,
     /// Values without elements, which need no kernel.
     empty: SmallVec<[Written; 1]>,
+}
+
+enum Step {
+    Kernel(Planned),
+    Native(native::Planned),
 }
 
 struct Planned {
@@ -107,17 +114,24 @@ fn plan(wanted: &[&Var]) -> Result<Plan, Error> {
         dump::write(Form::Trace, "evaluation", &draw::list(&graph, &groups));
     }
     let mut outputs = emit::Outputs::default();
-    let mut kernels = SmallVec::new();
+    let mut steps = SmallVec::new();
+    let mut calls = native::calls(&graph).into_iter().peekable();
     for group in &groups {
+        while let Some(call) = calls.next_if(|&call| graph.entries[call as usize].stage <= group.stage) {
+            steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
+        }
         let emitted = emit::emit(&graph, group, &mut outputs)?;
         let written = written(&graph, group, &outputs);
-        kernels.push(Planned { emitted, lanes: group.lanes, label: label(&graph, group), written });
+        steps.push(Step::Kernel(Planned { emitted, lanes: group.lanes, label: label(&graph, group), written }));
+    }
+    for call in calls {
+        steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
     }
     let mut empty = SmallVec::new();
     for var in wanted.iter().filter(|var| var.width() == 0) {
         empty.push(((*var).clone(), Buffer::alloc(0)?));
     }
-    Ok(Plan { kernels, empty })
+    Ok(Plan { steps, empty })
 }
 
 /// The nodes whose elements a kernel writes.
@@ -154,8 +168,12 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
         }
     };
     let mut outcome = Ok(());
-    for planned in plan.kernels {
-        outcome = start(planned, site).map(&mut give);
+    for step in plan.steps {
+        let written = match step {
+            Step::Kernel(kernel) => start(kernel, site),
+            Step::Native(call) => native::start(call, site),
+        };
+        outcome = written.map(&mut give);
         if outcome.is_err() {
             break;
         }

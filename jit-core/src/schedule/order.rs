@@ -87,6 +87,8 @@ pub(super) struct Graph<'e> {
     pub(super) controls: Vec<Control<'e>>,
     pub(super) effects: Vec<Effect<'e>>,
     pub(super) memories: Vec<Memory>,
+    /// The entries of native work.
+    pub(super) natives: Vec<u32>,
 }
 
 /// A node that waits for its operands.
@@ -107,13 +109,18 @@ pub(super) struct Walk<'e> {
 }
 
 impl<'e> Graph<'e> {
-    /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted values, reductions, and
-    /// sources of gathers.
+    /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted values, reductions,
+    /// sources of gathers, and operands and results of native work.
     pub(super) fn of(edges: &'e Edges, wanted: &[&'e Var], held: &'e Held) -> Result<Graph<'e>, Error> {
         let wanted: SmallVec<[&Var; 8]> = wanted.iter().copied().chain(held.iter()).collect();
         let live = Live::search(edges, &wanted);
-        let graph =
-            Graph { entries: Vec::with_capacity(64), controls: Vec::new(), effects: Vec::new(), memories: Vec::new() };
+        let graph = Graph {
+            entries: Vec::with_capacity(64),
+            controls: Vec::new(),
+            effects: Vec::new(),
+            memories: Vec::new(),
+            natives: Vec::new(),
+        };
         let stack = Vec::with_capacity(32);
         let mut walk = Walk { edges, live, held, graph, numbers: NodeMap::take(), stack, placeholder: None };
         for var in wanted {
@@ -257,7 +264,7 @@ impl<'e> Walk<'e> {
                 Some(_) if !self.live.is_live(var, position) => None,
                 Some([first, second]) => Some(if half == 1 { first } else { second }),
             },
-            Some(Extra::Scatter(_)) | None => return Child::End,
+            Some(Extra::Scatter(_) | Extra::Native(_)) | None => return Child::End,
         };
         child.map_or(Child::None, Child::Node)
     }
@@ -269,7 +276,7 @@ impl<'e> Walk<'e> {
                 let state = &extra.states[param.position()];
                 state.next.is_none().then_some(&state.init)
             }
-            Extra::Branch(_) | Extra::Scatter(_) => None,
+            Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => None,
         }
     }
 
@@ -297,7 +304,7 @@ impl<'e> Walk<'e> {
                 continue;
             }
             let entry = &mut self.graph.entries[number as usize];
-            let is_source = op == Op::Gather && slot == 0 && !entry.is_evaluated;
+            let is_source = matches!((op, slot), (Op::Gather, 0) | (Op::Native, _)) && !entry.is_evaluated;
             entry.is_root |= is_source;
             stage = stage.max(entry.stage + u32::from(is_source || entry.is_later));
             region = region.max(entry.region);
@@ -308,8 +315,10 @@ impl<'e> Walk<'e> {
         for slot in 0..op.slots() {
             entry.operands[slot] = frame.operands[slot];
         }
-        let is_reduction = matches!(op, Op::Reduce(_));
-        (entry.is_root, entry.is_later) = (is_reduction, is_reduction);
+        (entry.is_root, entry.is_later) = (op.is_stored(), op.is_stored());
+        if op == Op::Native {
+            self.graph.natives.push(number);
+        }
         number
     }
 
@@ -371,7 +380,7 @@ impl<'e> Walk<'e> {
                 });
                 (self.number(&extra.condition), parts.collect())
             }
-            Extra::Scatter(_) => (NONE, Vec::new()),
+            Extra::Scatter(_) | Extra::Native(_) => (NONE, Vec::new()),
         }
     }
 

@@ -101,7 +101,7 @@ impl Placing<'_, '_> {
                 control.parts.iter().for_each(|part| self.use_in(body, part.second));
                 (condition, block)
             }
-            Extra::Branch(_) | Extra::Scatter(_) => {
+            Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => {
                 let sides = [true, false].map(|side| self.open(block, 0, Some((number, side))));
                 self.placement.inner.insert(number, sides);
                 control.parts.iter().for_each(|part| self.use_in(sides[1], part.second));

@@ -145,7 +145,8 @@ impl Substitution<'_> {
         if is_leaf(var) {
             return match var.op() {
                 Op::LaneIndex => Some(record::cast(Type::U32, &self.at.index)),
-                _ if var.has_data() || var.op() == Op::Placeholder => Some(self.at.read(var)),
+                _ if var.has_data() => Some(self.at.read(var)),
+                Op::Placeholder | Op::NativeResult => Some(self.at.read(var)),
                 _ => None,
             };
         }
@@ -178,7 +179,7 @@ impl Substitution<'_> {
 
 /// Whether a node has no operands that the substitution looks at.
 fn is_leaf(var: &Var) -> bool {
-    var.width() == 1 || var.has_data() || var.op().slots() == 0 || matches!(var.op(), Op::Reduce(_))
+    var.width() == 1 || var.has_data() || var.op().slots() == 0 || var.op().is_stored()
 }
 
 /// The value that is the same in every lane of a source, of width 1.

@@ -7,7 +7,7 @@
 //! | `number` | equal expressions become one node |
 //! | `record`, `fold` | making nodes: checks, folding, numbering |
 //! | `region`, `loops`, `branch` | recording of traced control flow |
-//! | `gather`, `reduce` | values that look at other lanes |
+//! | `gather`, `reduce`, `native` | values that look at other lanes |
 //! | `effect` | writing to elements at computed positions |
 //! | `detach` | taking edges out of the graph while others walk it |
 //! | `label`, `misuse` | names; messages for wrong programs |
@@ -23,6 +23,7 @@ pub(crate) mod label;
 pub(crate) mod loops;
 #[doc(hidden)]
 pub mod misuse;
+pub(crate) mod native;
 pub(crate) mod node;
 pub(crate) mod number;
 pub(crate) mod op;

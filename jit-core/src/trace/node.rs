@@ -21,6 +21,7 @@ use jit_runtime::memory::Buffer;
 use smallvec::SmallVec;
 
 use super::effect::ScatterExtra;
+use super::native::NativeExtra;
 use super::op::Op;
 use super::region::{BranchExtra, LoopExtra, RegionId};
 
@@ -72,6 +73,7 @@ pub(crate) enum Extra {
     Loop(LoopExtra),
     Branch(BranchExtra),
     Scatter(ScatterExtra),
+    Native(NativeExtra),
 }
 
 /// What a new node is made from.
@@ -526,6 +528,7 @@ impl Extra {
             Extra::Loop(extra) => extra.into_vars().into_iter().for_each(drop_var),
             Extra::Branch(extra) => extra.into_vars().into_iter().for_each(drop_var),
             Extra::Scatter(extra) => extra.into_vars().into_iter().for_each(drop_var),
+            Extra::Native(_) => {}
         }
     }
 
@@ -535,6 +538,7 @@ impl Extra {
             Extra::Loop(extra) => extra.vars().for_each(visit),
             Extra::Branch(extra) => extra.results.iter().flatten().chain([&extra.condition]).for_each(visit),
             Extra::Scatter(extra) => extra.vars().for_each(visit),
+            Extra::Native(_) => {}
         }
     }
 
@@ -542,7 +546,7 @@ impl Extra {
     pub(crate) fn held_results(&self) -> SmallVec<[Var; 2]> {
         match self {
             Extra::Scatter(extra) => extra.results.held(),
-            Extra::Loop(_) | Extra::Branch(_) => SmallVec::new(),
+            Extra::Loop(_) | Extra::Branch(_) | Extra::Native(_) => SmallVec::new(),
         }
     }
 

@@ -52,6 +52,10 @@ pub enum Op {
     Scatter,
     /// Scatter; the third operand slot holds the position of the result, the array after it being the first.
     ScatterResult,
+    /// Work that is no kernel, on operands in memory; what it is stands in the extra.
+    Native,
+    /// Native work; the third operand slot holds the position of the result.
+    NativeResult,
 }
 
 impl Op {
@@ -76,6 +80,8 @@ impl Op {
             Op::BranchResult => 15,
             Op::Scatter => 16,
             Op::ScatterResult => 17,
+            Op::Native => 18,
+            Op::NativeResult => 19,
             Op::Unary(op) => 0x100 | op as u64,
             Op::Binary(op) => 0x200 | op as u64,
             Op::Compare(op) => 0x300 | op as u64,
@@ -101,9 +107,9 @@ impl Op {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex => 0,
             Op::Param | Op::Loop | Op::Branch | Op::Scatter => 0,
             Op::Broadcast | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) => 1,
-            Op::LoopResult | Op::BranchResult | Op::ScatterResult => 1,
+            Op::LoopResult | Op::BranchResult | Op::ScatterResult | Op::NativeResult => 1,
             Op::Binary(_) | Op::Compare(_) => 2,
-            Op::Fma | Op::Select | Op::Gather => 3,
+            Op::Fma | Op::Select | Op::Gather | Op::Native => 3,
         }
     }
 
@@ -114,14 +120,19 @@ impl Op {
 
     /// Whether the node's word is the address of a boxed extra.
     pub(crate) const fn holds_extra(self) -> bool {
-        matches!(self, Op::Loop | Op::Branch | Op::Scatter)
+        matches!(self, Op::Loop | Op::Branch | Op::Scatter | Op::Native)
+    }
+
+    /// Whether the value comes into being in memory, where later kernels read it.
+    pub(crate) const fn is_stored(self) -> bool {
+        matches!(self, Op::Reduce(_) | Op::NativeResult)
     }
 
     /// A rough measure of the time that one lane needs: 1 is an addition.
     pub(crate) const fn weight(self) -> u32 {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex | Op::Param => 0,
-            Op::Broadcast | Op::LoopResult | Op::BranchResult | Op::ScatterResult => 0,
+            Op::Broadcast | Op::LoopResult | Op::BranchResult | Op::ScatterResult | Op::NativeResult => 0,
             Op::Unary(op) => match op {
                 UnaryOp::Sqrt => 4,
                 UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Ln | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos => 16,
@@ -131,7 +142,7 @@ impl Op {
             Op::Binary(BinaryOp::Rem) => 16,
             Op::Binary(BinaryOp::Div) => 4,
             Op::Gather | Op::Scatter => 6,
-            Op::Loop => 1000,
+            Op::Loop | Op::Native => 1000,
             Op::Branch => 4,
             _ => 1,
         }

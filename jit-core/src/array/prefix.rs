@@ -1,0 +1,150 @@
+//! Prefix reductions: each element becomes the reduction of all elements up to it.
+
+use std::panic::Location;
+
+use jit_runtime::ir::ReduceOp;
+use jit_runtime::launch::native::{Call, Prefix, is_supported_prefix};
+
+use super::{Array, Element, Number};
+use crate::trace::misuse::Misuse;
+use crate::trace::{native, record};
+
+/// How [`Array::prefix`] goes over the elements: whether an element's own value takes part in its result, from which end, and in
+/// blocks of which length.
+///
+/// ```
+/// use jit_core::{Int, Scan};
+/// use jit_runtime::ir::ReduceOp;
+///
+/// let x = Int::from([1, 2, 3, 4, 5]);
+/// let suffixes = x.prefix(ReduceOp::Add, Scan::exclusive().reverse());
+/// assert_eq!(suffixes.to_vec()?, [14, 12, 9, 5, 0]);
+/// let pairs = x.prefix(ReduceOp::Add, Scan::inclusive().per_block(2));
+/// assert_eq!(pairs.to_vec()?, [1, 3, 3, 7, 5]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scan {
+    is_exclusive: bool,
+    is_reverse: bool,
+    block: Option<usize>,
+}
+
+impl Scan {
+    /// Over all elements from the first on; each result includes the element itself.
+    #[must_use]
+    pub const fn inclusive() -> Scan {
+        Scan { is_exclusive: false, is_reverse: false, block: None }
+    }
+
+    /// Over all elements from the first on; each result is that of the elements before, so the first one is the identity of the
+    /// operation.
+    #[must_use]
+    pub const fn exclusive() -> Scan {
+        Scan { is_exclusive: true, ..Scan::inclusive() }
+    }
+
+    /// From the last element to the first.
+    #[must_use]
+    pub const fn reverse(self) -> Scan {
+        Scan { is_reverse: true, ..self }
+    }
+
+    /// Each block of so many elements on its own; the last one may be shorter.
+    #[must_use]
+    pub const fn per_block(self, elements: usize) -> Scan {
+        Scan { block: Some(elements), ..self }
+    }
+}
+
+impl<T: Element> Array<T> {
+    /// The reduction of all elements up to each one, as wide as the array.
+    ///
+    /// Integers wrap. Halves are added and multiplied in single precision, and each result is rounded once. Sums and products of
+    /// floats are joined in a fixed order (in rows of 2048 elements, 16 rows a chunk), so the result is the same for any number of threads; minima and
+    /// maxima are NaN from the first NaN on. The identities are those of the reductions of no elements: 0, 1, the largest,
+    /// the smallest value, all ones, zero. Stays lazy; the array will lie in memory.
+    ///
+    /// # Panics
+    ///
+    /// When the element type has no such operation (bitwise ones of floats, arithmetic of `bool`), when blocks have no elements, or on the
+    /// state of a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn prefix(&self, op: ReduceOp, scan: Scan) -> Self {
+        let site = Location::caller();
+        if !is_supported_prefix(op, T::TYPE) {
+            let what = format!("elements of type {} cannot be combined by `ReduceOp::{op:?}`", T::TYPE);
+            let hint = if T::TYPE.is_float() {
+                "floats have `Add`, `Mul`, `Min` and `Max`"
+            } else {
+                "truth values have `And` and `Or`; to count them, `cast` them to numbers"
+            };
+            Misuse::new(what, site).value("the array", &self.var).hint(hint).panic();
+        }
+        if scan.block == Some(0) {
+            Misuse::new("blocks of a prefix reduction have at least one element", site)
+                .value("the array", &self.var)
+                .panic();
+        }
+        if self.len() == 0 {
+            return Array::from_var(record::literal(T::TYPE, 0, 0));
+        }
+        let Scan { is_exclusive, is_reverse, block } = scan;
+        let prefix = Prefix { op, is_exclusive, is_reverse, restart: block.unwrap_or(usize::MAX) };
+        Array::from_var(native::call(Call::Prefix(prefix), &[&self.var], T::TYPE, self.len()))
+    }
+
+    /// The reduction of all elements up to and including each one; see [`Array::prefix`].
+    #[must_use]
+    #[track_caller]
+    pub fn prefix_reduce(&self, op: ReduceOp) -> Self {
+        self.prefix(op, Scan::inclusive())
+    }
+
+    /// The reduction of all elements before each one; see [`Array::prefix`].
+    #[must_use]
+    #[track_caller]
+    pub fn prefix_reduce_exclusive(&self, op: ReduceOp) -> Self {
+        self.prefix(op, Scan::exclusive())
+    }
+
+    /// As [`Array::prefix_reduce`], beginning anew after every `elements` elements.
+    #[must_use]
+    #[track_caller]
+    pub fn block_prefix_reduce(&self, op: ReduceOp, elements: usize) -> Self {
+        self.prefix(op, Scan::inclusive().per_block(elements))
+    }
+}
+
+impl<T: Number> Array<T> {
+    /// The sum of all elements up to and including each one; see [`Array::prefix`].
+    ///
+    /// ```
+    /// use jit_core::UInt;
+    ///
+    /// let x = UInt::from([3, 1, 4, 1]);
+    /// assert_eq!(x.prefix_sum().to_vec()?, [3, 4, 8, 9]);
+    /// assert_eq!(x.prefix_sum_exclusive().to_vec()?, [0, 3, 4, 8]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn prefix_sum(&self) -> Self {
+        self.prefix(ReduceOp::Add, Scan::inclusive())
+    }
+
+    /// The sum of all elements before each one; 0 for the first. See [`Array::prefix`].
+    #[must_use]
+    #[track_caller]
+    pub fn prefix_sum_exclusive(&self) -> Self {
+        self.prefix(ReduceOp::Add, Scan::exclusive())
+    }
+
+    /// As [`Array::prefix_sum`], beginning anew after every `elements` elements.
+    #[must_use]
+    #[track_caller]
+    pub fn block_prefix_sum(&self, elements: usize) -> Self {
+        self.prefix(ReduceOp::Add, Scan::inclusive().per_block(elements))
+    }
+}

@@ -1,0 +1,89 @@
+//! Native work in a plan: what it is launched on.
+//!
+//! Its operands are written by kernels of earlier stages, or lie in memory; what the host knows, constants and opaque values, is
+//! put there. Kernels of later stages read its results.
+
+use std::panic::Location;
+
+use jit_runtime::Error;
+use jit_runtime::device::current_device;
+use jit_runtime::launch::native::{Call, Launch, Operand, launch};
+use smallvec::SmallVec;
+
+use super::Written;
+use super::emit::Outputs;
+use super::order::{Graph, NONE};
+use crate::trace::node::Extra;
+use crate::trace::op::Op;
+
+/// A call with its operands: what [`start`] launches.
+pub(super) struct Planned {
+    call: Call,
+    inputs: Vec<Operand>,
+    outputs: Vec<Operand>,
+    written: SmallVec<[Written; 2]>,
+}
+
+/// The calls of a graph, by stage.
+pub(super) fn calls(graph: &Graph<'_>) -> Vec<u32> {
+    let mut calls = graph.natives.clone();
+    calls.sort_by_key(|&number| graph.entries[number as usize].stage);
+    calls
+}
+
+/// Finds or makes the memory of a call. What constants are put into memory comes before the call itself.
+pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Result<SmallVec<[Planned; 1]>, Error> {
+    let mut planned = SmallVec::new();
+    let Some(Extra::Native(extra)) = graph.entries[number as usize].var.extra() else { return Ok(planned) };
+    let mut inputs = Vec::new();
+    for operand in graph.entries[number as usize].operands.into_iter().filter(|&operand| operand != NONE) {
+        inputs.push(input(graph, operand, outputs, &mut planned)?);
+    }
+    let mut results = Vec::new();
+    let mut written = SmallVec::new();
+    for (position, &(ty, len)) in extra.results.iter().enumerate() {
+        let result = Operand::alloc(ty, len)?;
+        if let Some(entry) = result_entry(graph, number, position) {
+            outputs.insert(entry, result.buffer.clone());
+            written.push((graph.entries[entry as usize].var.clone(), result.buffer.clone()));
+        }
+        results.push(result);
+    }
+    planned.push(Planned { call: extra.call, inputs, outputs: results, written });
+    Ok(planned)
+}
+
+fn input(
+    graph: &Graph<'_>,
+    number: u32,
+    outputs: &Outputs,
+    planned: &mut SmallVec<[Planned; 1]>,
+) -> Result<Operand, Error> {
+    let entry = &graph.entries[number as usize];
+    let (ty, len) = (entry.var.ty(), entry.var.width());
+    if let Some(bits) = entry.var.known_bits() {
+        let filled = Operand::alloc(ty, len)?;
+        let (inputs, outputs, written) = (Vec::new(), vec![filled.clone()], SmallVec::new());
+        planned.push(Planned { call: Call::Fill(bits), inputs, outputs, written });
+        return Ok(filled);
+    }
+    let buffer = if entry.is_evaluated { entry.var.data() } else { outputs.get(&number).cloned() };
+    let buffer = buffer.expect("an operand of native work was written before");
+    Ok(Operand { buffer, ty, len })
+}
+
+/// The entry of a result, if anything depends on it.
+fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> {
+    let is_result = |&result: &u32| {
+        let entry = &graph.entries[result as usize];
+        entry.op == Op::NativeResult && entry.operands[0] == number && entry.var.position() == position
+    };
+    (number + 1..graph.entries.len() as u32).find(is_result)
+}
+
+/// Launches a call; gives the nodes whose elements it writes.
+pub(super) fn start(planned: Planned, site: &'static Location<'static>) -> Result<SmallVec<[Written; 2]>, Error> {
+    let Planned { call, inputs, outputs, written } = planned;
+    launch(Launch { device: current_device(), call, inputs, outputs, site: Some(site) })?;
+    Ok(written)
+}

@@ -1,0 +1,80 @@
+//! Recording native work: operations that are no program of one lane, such as prefix reductions, sorting and matrix products.
+//!
+//! A node holds the call; its operands will lie in memory before it runs, its results, nodes of their own, afterwards. Values stay lazy
+//! until something observes them. A result that nobody refers to any more is computed with the others and dropped.
+
+use std::panic::Location;
+
+use jit_runtime::ir::Type;
+use jit_runtime::launch::native::Call;
+use smallvec::SmallVec;
+
+use super::misuse::Misuse;
+use super::node::{Draft, Extra, Var};
+use super::op::Op;
+use super::record;
+use super::region::{self, RegionId};
+
+/// A call of native work.
+pub(crate) struct NativeExtra {
+    pub(crate) call: Call,
+    /// Types and widths of the results.
+    pub(crate) results: SmallVec<[(Type, usize); 2]>,
+}
+
+/// Records a call with one result.
+///
+/// # Panics
+///
+/// When an operand is known only inside of a traced loop.
+#[track_caller]
+pub(crate) fn call(call: Call, operands: &[&Var], ty: Type, width: usize) -> Var {
+    let mut results = call_for_all(call, operands, &[(ty, width)]);
+    results.remove(0)
+}
+
+/// Records a call of at most three operands; gives its results.
+///
+/// # Panics
+///
+/// When an operand is known only inside of a traced loop.
+#[track_caller]
+pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, usize)]) -> SmallVec<[Var; 2]> {
+    operands.iter().for_each(|operand| refuse_inside_of_loops(operand, call.name()));
+    let site = Location::caller();
+    let draft = |op, ty, width, operands, position, word| Draft {
+        op,
+        ty,
+        width: record::checked_width(width),
+        region: RegionId::NONE,
+        flags: 0,
+        operands,
+        position,
+        word,
+        site,
+    };
+    let slots = [0, 1, 2].map(|slot| operands.get(slot).copied());
+    let widest = operands.iter().map(|operand| operand.width()).max().unwrap_or(1);
+    let extra = Extra::Native(NativeExtra { call, results: results.into() });
+    let node = Var::new(draft(Op::Native, Type::Bool, widest, slots, 0, extra.into_word()));
+    let result = |(position, (ty, width)): (usize, &(Type, usize))| {
+        Var::new(draft(Op::NativeResult, *ty, *width, [Some(&node), None, None], position, 0))
+    };
+    results.iter().enumerate().map(result).collect()
+}
+
+/// Native work looks at all lanes, but the lanes of a loop are in different iterations.
+#[track_caller]
+fn refuse_inside_of_loops(a: &Var, name: &str) {
+    if a.region() == RegionId::NONE {
+        return;
+    }
+    let site = Location::caller();
+    region::check(a, site);
+    let what = format!("`{name}` looks at all lanes, and those of a traced loop run independently");
+    let mut misuse = Misuse::new(what, site).value("the value", a);
+    if let Some(begin) = region::site_of(a.region()) {
+        misuse = misuse.place("the loop begins", begin);
+    }
+    misuse.hint("call it before or after the loop").panic()
+}

@@ -89,12 +89,15 @@ pub use jit_runtime::{Error, ErrorKind};
 
 mod fields;
 pub mod linalg;
+pub mod tensor;
 
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What nearly every program uses: `use jit::prelude::*;`.
 pub mod prelude {
+    pub use crate::s;
+    pub use crate::tensor::Tensor;
     pub use crate::{
         Array, BFloat, Device, Float, Float64, Half, Int, Int8, Int16, Int64, Mask, ReduceOp, Scan, Size, Traverse,
         UInt, UInt8, UInt16, UInt64, jit,

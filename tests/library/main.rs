@@ -4,3 +4,6 @@
 #[path = "../api/devices.rs"]
 mod devices;
 mod linalg;
+mod misuse;
+mod tensor;
+mod tensor_reductions;

@@ -1,0 +1,115 @@
+//! Beyond the edges: padding, and what stands there.
+
+use std::panic::Location;
+
+use jit_core::trace::misuse::Misuse;
+
+use super::Tensor;
+use super::shape::element_count;
+use super::view::{coordinates, number_of};
+use crate::{Array, Element, Mask, UInt};
+
+/// What stands beyond the edges of a tensor. For `1 2 3`:
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Edge<T> {
+    /// One value: `v v 1 2 3 v v`.
+    Constant(T),
+    /// The element at the edge: `1 1 1 2 3 3 3`.
+    Nearest,
+    /// The elements from the other end: `2 3 1 2 3 1 2`.
+    Wrap,
+    /// The elements mirrored at the element at the edge: `3 2 1 2 3 2 1`.
+    Reflect,
+    /// The elements mirrored at the edge: `2 1 1 2 3 3 2`.
+    Mirror,
+}
+
+impl<T: Element> Edge<T> {
+    /// The position, and where it lies inside, of elements that are numbered from `before` in front of an axis.
+    #[track_caller]
+    pub(super) fn position(&self, at: &UInt, before: usize, length: usize) -> (UInt, Option<Mask>) {
+        let (begin, n) = (before as u32, length as u32);
+        // Shifted by whole periods, so that nothing is negative.
+        let periodic = |period: u32| (at + (period - begin % period) % period) % period;
+        match self {
+            Edge::Constant(_) => {
+                let position = at - begin;
+                let is_inside = position.lt(n);
+                (position, Some(is_inside))
+            }
+            Edge::Nearest => (at.clamp(begin, begin + n - 1) - begin, None),
+            Edge::Wrap => (periodic(n), None),
+            Edge::Reflect if n == 1 => (UInt::from(0), None),
+            Edge::Reflect => {
+                let position = periodic(2 * (n - 1));
+                (position.min(2 * (n - 1) - &position), None)
+            }
+            Edge::Mirror => {
+                let position = periodic(2 * n);
+                (position.min((2 * n - 1) - &position), None)
+            }
+        }
+    }
+}
+
+impl<T: Element> Tensor<T> {
+    /// The tensor with elements added in front of and behind each axis: `widths[i]` says how many for axis `i`.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    /// use jit::tensor::Edge;
+    ///
+    /// assert_eq!(Tensor::from([1, 2, 3]).pad(&[(1, 2)], Edge::Constant(0)).to_vec()?, [0, 1, 2, 3, 0, 0]);
+    /// assert_eq!(Tensor::from([1, 2, 3]).pad(&[(2, 2)], Edge::Reflect).to_vec()?, [3, 2, 1, 2, 3, 2, 1]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there are not as many widths as axes, and when an axis without elements is padded by elements.
+    #[must_use]
+    #[track_caller]
+    pub fn pad(&self, widths: &[(usize, usize)], edge: Edge<T>) -> Self {
+        if widths.len() != self.ndim() {
+            let what = format!("{} widths do not pad a tensor of shape {:?}", widths.len(), self.shape);
+            Misuse::new(what, Location::caller()).hint("give each axis a pair of widths, (0, 0) for none").panic();
+        }
+        if widths.iter().all(|width| *width == (0, 0)) {
+            return self.clone();
+        }
+        let shape: Vec<usize> = self.shape.iter().zip(widths).map(|(length, (a, b))| length + a + b).collect();
+        let count = element_count(&shape);
+        if let (0, Edge::Constant(value)) = (self.len(), edge) {
+            return Tensor::full(value, shape);
+        }
+        if self.len() == 0 && count != 0 {
+            let what = format!("a tensor of shape {:?} has no elements to pad with", self.shape);
+            Misuse::new(what, Location::caller()).hint("pad it with `Edge::Constant`").panic();
+        }
+        if count == 0 {
+            return Tensor::new(Array::zeros(0), shape);
+        }
+        Tensor::new(self.padded(&shape, widths, edge), shape)
+    }
+
+    #[track_caller]
+    fn padded(&self, shape: &[usize], widths: &[(usize, usize)], edge: Edge<T>) -> Array<T> {
+        let count = shape.iter().product();
+        let mut at = coordinates(shape, &UInt::arange(count));
+        let mut inside: Option<Mask> = None;
+        for (axis, (before, after)) in widths.iter().enumerate() {
+            if (*before, *after) == (0, 0) {
+                continue;
+            }
+            let (position, is_inside) = edge.position(&at[axis], *before, self.shape[axis]);
+            at[axis] = position;
+            inside = inside.into_iter().chain(is_inside).reduce(|a, b| a & b);
+        }
+        let position = number_of(&self.shape, &at);
+        let array = match (edge, inside) {
+            (Edge::Constant(value), Some(inside)) => inside.select(self.array.gather_masked(&position, &inside), value),
+            _ => self.array.gather(&position),
+        };
+        super::filled(array, count)
+    }
+}

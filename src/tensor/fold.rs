@@ -1,0 +1,180 @@
+//! How axes are reduced: which elements each result is made of, and in which order they are combined.
+//!
+//! A result of few elements is folded by one lane, in a traced loop. Many elements are first folded into parts, side by side:
+//! lanes that are neighbours read elements that are neighbours where memory allows it. The parts of a result are folded in the
+//! same way. The order depends on the shape alone, so results are the same on every device; and the sum of `n` numbers
+//! is a tree whose error grows with its depth, not with `n`.
+
+use super::view::{View, ViewAxis};
+use crate::{Array, Element, UInt, jit};
+
+/// The most elements that one lane folds where more lanes could.
+const LONGEST: usize = 64;
+/// As many results keep all cores busy without being divided, …
+const MANY: usize = 4096;
+/// … unless one has more elements than this, whose sum would lose accuracy.
+const TOO_LONG: usize = 1024;
+/// The most parts that a result is made of.
+const MOST_PARTS: usize = 4096;
+
+/// The elements of an array, as results and what each is made of.
+#[derive(Clone)]
+pub(super) struct Reduction {
+    /// The results, by the position of their first element.
+    pub(super) kept: View,
+    /// The elements of a result, relative to the first one.
+    pub(super) folded: View,
+}
+
+impl Reduction {
+    /// The reduction of some axes of a shape.
+    pub(super) fn new(shape: &[usize], axes: &[usize]) -> Self {
+        let (mut kept, mut folded) = (View::of(shape), View::of(shape));
+        let mut number = 0..shape.len();
+        kept.axes.retain(|_| number.next().is_some_and(|axis| !axes.contains(&axis)));
+        let mut number = 0..shape.len();
+        folded.axes.retain(|_| number.next().is_some_and(|axis| axes.contains(&axis)));
+        Reduction { kept, folded }
+    }
+
+    /// How many results there are.
+    pub(super) fn results(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// How many elements each is made of.
+    pub(super) fn length(&self) -> usize {
+        self.folded.len()
+    }
+
+    /// Whether neighbouring elements of a result are closer in memory than neighbouring results.
+    fn is_along_memory(&self) -> bool {
+        let nearest = |view: &View| {
+            let steps = view.axes.iter().filter(|axis| axis.length > 1).map(|axis| axis.stride.unsigned_abs());
+            steps.min().unwrap_or(usize::MAX)
+        };
+        nearest(&self.folded) < nearest(&self.kept)
+    }
+
+    /// How many parts each result is made of.
+    fn parts(&self) -> usize {
+        let length = self.length();
+        let is_busy = self.results() >= MANY && !self.is_along_memory();
+        if length <= LONGEST || (is_busy && length <= TOO_LONG) {
+            return 1;
+        }
+        length.div_ceil(LONGEST).clamp(16, MOST_PARTS)
+    }
+
+    /// The reduction, a part at a time: elements of each part, and the reduction of the parts if there are several.
+    pub(super) fn step(self) -> (Step, Option<Reduction>) {
+        let (parts, results) = (self.parts(), self.results());
+        let part_is_inner = self.is_along_memory();
+        let rest = (parts > 1).then(|| {
+            let (kept, folded) = if part_is_inner { (parts as isize, 1) } else { (1, results as isize) };
+            let view = |length, stride| View { axes: vec![ViewAxis { length, stride }], offset: 0 };
+            Reduction { kept: view(results, kept), folded: view(parts, folded) }
+        });
+        (Step { reduction: self, parts, part_is_inner }, rest)
+    }
+}
+
+/// One fold of a reduction: lanes, each of which folds every `parts`th element of a result.
+pub(super) struct Step {
+    reduction: Reduction,
+    parts: usize,
+    part_is_inner: bool,
+}
+
+impl Step {
+    /// The number of lanes.
+    fn lanes(&self) -> usize {
+        self.reduction.results() * self.parts
+    }
+
+    /// For each lane, the position of its result's first element, and its part.
+    #[track_caller]
+    fn places(&self) -> (UInt, UInt) {
+        let lane = UInt::arange(self.lanes());
+        let (result, part) = match (self.parts, self.part_is_inner) {
+            (1, _) => (lane, UInt::from(0)),
+            (parts, true) => (&lane / parts as u32, &lane % parts as u32),
+            (_, false) => (&lane % self.reduction.results() as u32, &lane / self.reduction.results() as u32),
+        };
+        (self.reduction.kept.position(&result), part)
+    }
+
+    /// Combines the elements of each lane, in ascending order.
+    #[track_caller]
+    pub(super) fn fold<T: Element>(
+        &self,
+        source: &Array<T>,
+        combine: fn(&Array<T>, &Array<T>) -> Array<T>,
+    ) -> Array<T> {
+        let (first, part) = self.places();
+        super::filled(fold(source, &self.reduction.folded, (&first, &part), self.parts as u32, combine), self.lanes())
+    }
+
+    /// The best element of each lane, of which `is_better` says whether its first argument beats the second, and its number in the
+    /// result; the first one if several are best.
+    #[track_caller]
+    pub(super) fn find<T: Element>(
+        &self,
+        source: &Array<T>,
+        numbers: Option<&UInt>,
+        is_better: fn(&Array<T>, &Array<T>) -> crate::Mask,
+    ) -> (Array<T>, UInt) {
+        let (first, part) = self.places();
+        let (best, number) =
+            find(source, numbers, &self.reduction.folded, (&first, &part), self.parts as u32, is_better);
+        (super::filled(best, self.lanes()), super::filled(number, self.lanes()))
+    }
+}
+
+/// Each lane begins at an element of its part, and takes every `step`th.
+#[jit]
+fn fold<T: Element>(
+    source: &Array<T>,
+    view: &View,
+    (first, part): (&UInt, &UInt),
+    step: u32,
+    combine: fn(&Array<T>, &Array<T>) -> Array<T>,
+) -> Array<T> {
+    let length = view.len() as u32;
+    let mut result = source.gather(&(first + view.position(part)));
+    let mut number = part + step;
+    while number < length {
+        result = combine(&result, &source.gather(&(first + view.position(&number))));
+        number += step;
+    }
+    result
+}
+
+#[jit]
+fn find<T: Element>(
+    source: &Array<T>,
+    numbers: Option<&UInt>,
+    view: &View,
+    (first, part): (&UInt, &UInt),
+    step: u32,
+    is_better: fn(&Array<T>, &Array<T>) -> crate::Mask,
+) -> (Array<T>, UInt) {
+    let length = view.len() as u32;
+    let name =
+        |position: &UInt, number: &UInt| numbers.map_or_else(|| number.clone(), |numbers| numbers.gather(position));
+    let position = first + view.position(part);
+    let mut best = source.gather(&position);
+    let mut best_number = name(&position, part);
+    let mut number = part + step;
+    while number < length {
+        let position = first + view.position(&number);
+        let candidate = source.gather(&position);
+        let candidate_number = name(&position, &number);
+        let ties = !(is_better(&candidate, &best) | is_better(&best, &candidate));
+        let wins = is_better(&candidate, &best) | (ties & candidate_number.lt(&best_number));
+        best = wins.select(&candidate, &best);
+        best_number = wins.select(&candidate_number, &best_number);
+        number += step;
+    }
+    (best, best_number)
+}

@@ -1,0 +1,89 @@
+//! Element-wise functions of tensors: those of arrays, by the same names.
+
+use super::broadcast::{TensorOperand, common_shape};
+use super::{Tensor, filled};
+use crate::{FloatElement, Number, Signed};
+
+macro_rules! functions {
+    ($($bound:ident: $($name:ident)*;)*) => {$(
+        impl<T: $bound> Tensor<T> {
+            $(
+                #[doc = concat!("[`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") of each element.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self) -> Self {
+                    self.with_array(self.array.$name())
+                }
+            )*
+        }
+    )*};
+}
+
+macro_rules! functions_of_two {
+    ($($bound:ident: $($name:ident)*;)*) => {$(
+        impl<T: $bound> Tensor<T> {
+            $(
+                #[doc = concat!("[`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") of each element and another, which broadcast.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self, other: impl TensorOperand<T>) -> Self {
+                    let other = other.into_tensor();
+                    let shape = common_shape([&*self.shape, &*other.shape]);
+                    let array = self.lanes(&shape).$name(other.lanes(&shape));
+                    Tensor::new(filled(array, shape.iter().product()), shape)
+                }
+            )*
+        }
+    )*};
+}
+
+macro_rules! functions_of_three {
+    ($($bound:ident: $($name:ident)*;)*) => {$(
+        impl<T: $bound> Tensor<T> {
+            $(
+                #[doc = concat!("[`Array::", stringify!($name), "`](crate::Array::", stringify!($name), ") of each element and two others, which broadcast.")]
+                #[must_use]
+                #[track_caller]
+                pub fn $name(&self, second: impl TensorOperand<T>, third: impl TensorOperand<T>) -> Self {
+                    let (second, third) = (second.into_tensor(), third.into_tensor());
+                    let shape = common_shape([&*self.shape, &*second.shape, &*third.shape]);
+                    let array = self.lanes(&shape).$name(second.lanes(&shape), third.lanes(&shape));
+                    Tensor::new(filled(array, shape.iter().product()), shape)
+                }
+            )*
+        }
+    )*};
+}
+
+functions! {
+    Number: abs;
+    Signed: sign;
+    FloatElement: floor ceil trunc round round_ties_even sqrt rsqrt recip;
+    FloatElement: sin cos tanh exp exp2 ln log2 sigmoid;
+}
+
+functions_of_two! {
+    Number: min max;
+    FloatElement: fmin fmax copysign hypot;
+}
+
+functions_of_three! {
+    Number: clamp mul_add;
+}
+
+impl<T: FloatElement> Tensor<T> {
+    /// Sine and cosine of each element.
+    #[must_use]
+    #[track_caller]
+    pub fn sin_cos(&self) -> (Self, Self) {
+        let (sine, cosine) = self.array.sin_cos();
+        (self.with_array(sine), self.with_array(cosine))
+    }
+
+    /// Each element to a whole power: see [`Array::powi`](crate::Array::powi).
+    #[must_use]
+    #[track_caller]
+    pub fn powi(&self, exponent: i32) -> Self {
+        self.with_array(self.array.powi(exponent))
+    }
+}

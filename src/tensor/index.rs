@@ -1,0 +1,261 @@
+//! What picks elements along an axis: numbers, ranges, new axes, index arrays. The macro [`s!`](crate::s) makes lists of them.
+
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use std::panic::Location;
+
+use jit_core::trace::misuse::Misuse;
+
+use super::Tensor;
+use crate::{Array, Integer};
+
+/// A list of indices for [`Tensor::slice`], [`Tensor::set`] and their like, separated by commas, one for each axis:
+///
+/// | index | picks |
+/// |---|---|
+/// | `2`, `-1` | one element, and drops the axis; negative numbers count from the end |
+/// | `..`, `1..4`, `2..=-1`, `..-1` | a range; its ends may be negative and are clipped |
+/// | `0..;2`, `..;-1` | every other element, all of them backwards |
+/// | `None` | a new axis of length 1 |
+/// | `Ellipsis` | all axes that the others leave over |
+/// | `&index`, `[0, 2]` | elements at the positions that an array or tensor of integers holds |
+///
+/// Axes at the end that have no index are taken whole.
+///
+/// ```
+/// use jit::prelude::*;
+/// use jit::tensor::Ellipsis;
+///
+/// let x = Tensor::<i32>::arange([2, 3, 4]);
+/// assert_eq!(x.slice(s![1, .., -1]).to_vec()?, [15, 19, 23]);
+/// assert_eq!(x.slice(s![0, 0, ..;2]).to_vec()?, [0, 2]);
+/// assert_eq!(x.slice(s![Ellipsis, None, 1..3]).shape(), [2, 3, 1, 2]);
+/// assert_eq!(x.slice(s![0, [2, 0], 0]).to_vec()?, [8, 0]);
+/// # Ok::<(), jit::Error>(())
+/// ```
+#[macro_export]
+macro_rules! s {
+    ($($index:expr $(; $step:expr)?),* $(,)?) => {
+        {
+            // Backwards, a range begins at its larger end.
+            #[allow(clippy::reversed_empty_ranges)]
+            let indices: [$crate::tensor::Index; _] = [$($crate::tensor::IntoIndex::into_index($index)$(.stepped($step))?),*];
+            indices
+        }
+    };
+}
+
+/// All axes that the other indices of a list leave over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ellipsis;
+
+/// What is picked along an axis: see [`s!`](crate::s).
+#[derive(Clone, Debug)]
+pub struct Index(pub(super) Kind);
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    At(isize),
+    Range(Steps),
+    NewAxis,
+    Ellipsis,
+    Positions(Positions),
+}
+
+/// A range with a step, as it was written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steps {
+    pub(super) start: Option<isize>,
+    pub(super) end: Option<isize>,
+    /// The end belongs to the range.
+    pub(super) is_inclusive: bool,
+    pub(super) step: isize,
+}
+
+/// Positions that an array holds.
+#[derive(Clone, Debug)]
+pub(super) struct Positions {
+    /// The low bits of the positions.
+    pub(super) bits: Tensor<u32>,
+    /// Where they count from the end.
+    pub(super) is_negative: Option<Tensor<bool>>,
+    /// The smallest and the largest position, if the host knows them.
+    pub(super) bounds: Option<(isize, isize)>,
+}
+
+impl Steps {
+    pub(super) const ALL: Steps = Steps { start: None, end: None, is_inclusive: false, step: 1 };
+
+    /// The first position, and how many there are, in an axis; the ends are clipped as in Python.
+    pub(super) fn resolve(&self, length: usize) -> (isize, usize) {
+        let (length, direction) = (length as isize, self.step.signum());
+        let (lowest, highest) = if self.step > 0 { (0, length) } else { (-1, length - 1) };
+        let wrapped = |bound: isize| if bound < 0 { bound.saturating_add(length) } else { bound };
+        let (first, last) = if self.step > 0 { (lowest, highest) } else { (highest, lowest) };
+        let start = self.start.map_or(first, |start| wrapped(start).clamp(lowest, highest));
+        let end = self.end.map_or(last, |end| {
+            let end = wrapped(end).saturating_add(if self.is_inclusive { direction } else { 0 });
+            end.clamp(lowest, highest)
+        });
+        let distance = (end - start) * direction;
+        (start, if distance > 0 { (distance as usize).div_ceil(self.step.unsigned_abs()) } else { 0 })
+    }
+}
+
+impl Index {
+    /// A range that takes every `step`th element, backwards for a negative step.
+    ///
+    /// # Panics
+    ///
+    /// When the step is 0, or the index no range.
+    #[must_use]
+    #[track_caller]
+    pub fn stepped(self, step: isize) -> Self {
+        match self.0 {
+            Kind::Range(steps) if step != 0 => Index(Kind::Range(Steps { step, ..steps })),
+            _ => Misuse::new(format!("an index cannot take the step {step}"), Location::caller())
+                .hint("steps are for ranges, and not 0: `1..;2`, `..;-1`")
+                .panic(),
+        }
+    }
+}
+
+/// What may stand in [`s!`](crate::s).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` picks no elements of a tensor",
+    label = "expected a number, a range, `None`, `Ellipsis`, or an array or tensor of integers",
+    note = "how many elements a mask picks is not known while recording: assign with `set_where`, choose with `mask.select(a, b)`, \
+            or take the positions of the true elements with `compress`"
+)]
+pub trait IntoIndex {
+    /// The index.
+    fn into_index(self) -> Index;
+}
+
+fn range(start: Option<isize>, end: Option<isize>, is_inclusive: bool) -> Index {
+    Index(Kind::Range(Steps { start, end, is_inclusive, step: 1 }))
+}
+
+macro_rules! host_indices {
+    ($($ty:ty),*) => {$(
+        impl IntoIndex for $ty {
+            fn into_index(self) -> Index {
+                Index(Kind::At(self as isize))
+            }
+        }
+
+        impl IntoIndex for Range<$ty> {
+            fn into_index(self) -> Index {
+                range(Some(self.start as isize), Some(self.end as isize), false)
+            }
+        }
+
+        impl IntoIndex for RangeInclusive<$ty> {
+            fn into_index(self) -> Index {
+                range(Some(*self.start() as isize), Some(*self.end() as isize), true)
+            }
+        }
+
+        impl IntoIndex for RangeFrom<$ty> {
+            fn into_index(self) -> Index {
+                range(Some(self.start as isize), None, false)
+            }
+        }
+
+        impl IntoIndex for RangeTo<$ty> {
+            fn into_index(self) -> Index {
+                range(None, Some(self.end as isize), false)
+            }
+        }
+
+        impl IntoIndex for RangeToInclusive<$ty> {
+            fn into_index(self) -> Index {
+                range(None, Some(self.end as isize), true)
+            }
+        }
+
+        impl<const N: usize> IntoIndex for [$ty; N] {
+            #[track_caller]
+            fn into_index(self) -> Index {
+                known_positions(self.iter().map(|&position| position as isize))
+            }
+        }
+
+        impl IntoIndex for &[$ty] {
+            #[track_caller]
+            fn into_index(self) -> Index {
+                known_positions(self.iter().map(|&position| position as isize))
+            }
+        }
+
+        impl IntoIndex for Vec<$ty> {
+            #[track_caller]
+            fn into_index(self) -> Index {
+                known_positions(self.iter().map(|&position| position as isize))
+            }
+        }
+    )*};
+}
+
+host_indices!(i32, isize, usize);
+
+#[track_caller]
+fn known_positions(positions: impl Iterator<Item = isize>) -> Index {
+    let positions: Vec<isize> = positions.collect();
+    let bounds = positions.iter().min().copied().zip(positions.iter().max().copied());
+    let bits: Vec<u32> = positions.iter().map(|&position| position as u32).collect();
+    let is_negative = bounds.is_some_and(|(least, _)| least < 0);
+    let is_negative =
+        is_negative.then(|| positions.iter().map(|&position| position < 0).collect::<Array<bool>>().into());
+    Index(Kind::Positions(Positions { bits: Array::from(bits).into(), is_negative, bounds }))
+}
+
+impl IntoIndex for RangeFull {
+    fn into_index(self) -> Index {
+        Index(Kind::Range(Steps::ALL))
+    }
+}
+
+impl IntoIndex for Ellipsis {
+    fn into_index(self) -> Index {
+        Index(Kind::Ellipsis)
+    }
+}
+
+impl IntoIndex for Option<std::convert::Infallible> {
+    /// `None`: a new axis.
+    fn into_index(self) -> Index {
+        Index(Kind::NewAxis)
+    }
+}
+
+impl IntoIndex for Index {
+    fn into_index(self) -> Index {
+        self
+    }
+}
+
+impl<I: Integer> IntoIndex for &Tensor<I> {
+    fn into_index(self) -> Index {
+        let is_negative = I::TYPE.is_signed_integer().then(|| self.lt(I::default()));
+        Index(Kind::Positions(Positions { bits: self.cast(), is_negative, bounds: None }))
+    }
+}
+
+impl<I: Integer> IntoIndex for Tensor<I> {
+    fn into_index(self) -> Index {
+        (&self).into_index()
+    }
+}
+
+impl<I: Integer> IntoIndex for &Array<I> {
+    /// The positions along one axis, which an array of width 1 has too.
+    fn into_index(self) -> Index {
+        Tensor::from(self).into_index()
+    }
+}
+
+impl<I: Integer> IntoIndex for Array<I> {
+    fn into_index(self) -> Index {
+        (&self).into_index()
+    }
+}

@@ -1,0 +1,136 @@
+//! Other shapes of the same elements: reshaping, permuting axes, repeating and turning around.
+
+use std::panic::Location;
+
+use jit_core::trace::misuse::Misuse;
+
+use super::view::View;
+use super::{Axes, Axis, Shape, Tensor};
+use crate::Element;
+
+impl<T: Element> Tensor<T> {
+    /// The same elements, in row-major order, in another shape; −1 stands for the length that fits, in one axis.
+    ///
+    /// # Panics
+    ///
+    /// When the shape has another number of elements.
+    #[must_use]
+    #[track_caller]
+    pub fn reshape(&self, shape: impl Into<Shape>) -> Self {
+        let describe =
+            |misuse: Misuse| misuse.value(&format!("the tensor of shape {:?}", self.shape), self.array.var());
+        let shape = shape.into().for_elements(self.len(), &describe);
+        Tensor { array: self.array.clone(), shape: shape.into() }
+    }
+
+    /// The elements along one axis.
+    #[must_use]
+    pub fn ravel(&self) -> Self {
+        Tensor::from(&self.array)
+    }
+
+    /// The elements in column-major order (the first axis changes fastest), along one axis.
+    #[must_use]
+    #[track_caller]
+    pub fn ravel_column_major(&self) -> Self {
+        self.transpose().ravel()
+    }
+
+    /// The axes in reverse order: rows become columns.
+    #[must_use]
+    #[track_caller]
+    pub fn transpose(&self) -> Self {
+        self.permuted(&(0..self.ndim()).rev().collect::<Vec<_>>())
+    }
+
+    /// The axes in another order: axis `i` of the result is axis `order[i]`.
+    ///
+    /// # Panics
+    ///
+    /// When an axis is missing, named twice, or does not exist.
+    #[must_use]
+    #[track_caller]
+    pub fn permute_axes(&self, order: impl Into<Axes>) -> Self {
+        let order = order.into().resolve(&self.shape);
+        if order.len() != self.ndim() {
+            let what = format!("{} axes cannot be the new order of the axes of shape {:?}", order.len(), self.shape);
+            Misuse::new(what, Location::caller()).hint("name every axis once").panic();
+        }
+        self.permuted(&order)
+    }
+
+    /// The tensor with two axes exchanged.
+    #[must_use]
+    #[track_caller]
+    pub fn swap_axes(&self, first: impl Into<Axis>, second: impl Into<Axis>) -> Self {
+        let mut order: Vec<usize> = (0..self.ndim()).collect();
+        order.swap(first.into().resolve(&self.shape), second.into().resolve(&self.shape));
+        self.permuted(&order)
+    }
+
+    /// The tensor with one axis in another place, and the others in their order.
+    #[must_use]
+    #[track_caller]
+    pub fn move_axis(&self, from: impl Into<Axis>, to: impl Into<Axis>) -> Self {
+        let (from, to) = (from.into().resolve(&self.shape), to.into().resolve(&self.shape));
+        let mut order: Vec<usize> = (0..self.ndim()).filter(|&axis| axis != from).collect();
+        order.insert(to, from);
+        self.permuted(&order)
+    }
+
+    #[track_caller]
+    pub(super) fn permuted(&self, order: &[usize]) -> Self {
+        let mut view = View::of(&self.shape);
+        view.axes = order.iter().map(|&axis| view.axes[axis]).collect();
+        self.viewed(&view)
+    }
+
+    /// The elements that a view shows.
+    #[track_caller]
+    pub(super) fn viewed(&self, view: &View) -> Self {
+        Tensor::new(view.read(&self.array), view.shape())
+    }
+
+    /// The tensor with a new axis of length 1, which gets the given number.
+    #[must_use]
+    #[track_caller]
+    pub fn expand_dims(&self, axis: impl Into<Axis>) -> Self {
+        let mut shape = self.shape.to_vec();
+        shape.insert(axis.into().resolve_new(&self.shape), 1);
+        Tensor::new(self.array.clone(), shape)
+    }
+
+    /// The tensor without some axes of length 1; with `..`, without all of them.
+    ///
+    /// # Panics
+    ///
+    /// When a named axis has another length.
+    #[must_use]
+    #[track_caller]
+    pub fn squeeze(&self, axes: impl Into<Axes>) -> Self {
+        let axes = axes.into();
+        let named = axes.resolve(&self.shape);
+        let is_all = axes == Axes::from(..);
+        let wrong = named.iter().find(|&&axis| self.shape[axis] != 1).filter(|_| !is_all);
+        if let Some(&axis) = wrong {
+            let what = format!("axis {axis} of shape {:?} has length {}, not 1", self.shape, self.shape[axis]);
+            Misuse::new(what, Location::caller()).hint("only axes of length 1 can be squeezed").panic();
+        }
+        let kept = (0..self.ndim()).filter(|axis| self.shape[*axis] != 1 || !named.contains(axis));
+        let shape: Vec<usize> = kept.map(|axis| self.shape[axis]).collect();
+        Tensor::new(self.array.clone(), shape)
+    }
+
+    /// The elements along some axes in reverse order.
+    #[must_use]
+    #[track_caller]
+    pub fn flip(&self, axes: impl Into<Axes>) -> Self {
+        let mut view = View::of(&self.shape);
+        for axis in axes.into().resolve(&self.shape) {
+            let axis = &mut view.axes[axis];
+            view.offset += axis.stride * (axis.length as isize - 1).max(0);
+            axis.stride = -axis.stride;
+        }
+        self.viewed(&view)
+    }
+}

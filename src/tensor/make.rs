@@ -1,0 +1,236 @@
+//! Making tensors.
+
+use super::shape::element_count;
+use super::view::coordinates;
+use super::{Shape, Tensor};
+use crate::{Array, Element, FloatElement, Number, UInt};
+
+/// Numbers in nested Rust arrays and vectors, all of the same lengths: what a tensor is made from.
+///
+/// ```
+/// use jit::prelude::*;
+///
+/// assert_eq!(Tensor::from([[1, 2, 3], [4, 5, 6]]).shape(), [2, 3]);
+/// assert_eq!(Tensor::from(vec![vec![0.5f32; 4]; 2]).shape(), [2, 4]);
+/// ```
+pub trait Nested<T: Element> {
+    /// Adds the lengths of the axes, found at the first element of each.
+    #[doc(hidden)]
+    fn shape(&self, lengths: &mut Vec<usize>);
+
+    /// Adds the elements in row-major order, unless lengths differ; says whether they don't.
+    #[doc(hidden)]
+    fn flatten(&self, lengths: &[usize], elements: &mut Vec<T>) -> bool;
+}
+
+macro_rules! nested_elements {
+    ($($ty:ty),*) => {$(
+        impl Nested<$ty> for $ty {
+            fn shape(&self, _lengths: &mut Vec<usize>) {}
+
+            fn flatten(&self, _lengths: &[usize], elements: &mut Vec<$ty>) -> bool {
+                elements.push(*self);
+                true
+            }
+        }
+
+        impl From<$ty> for Tensor<$ty> {
+            /// A tensor without axes.
+            #[track_caller]
+            fn from(value: $ty) -> Self {
+                Tensor::new(Array::from(value), [])
+            }
+        }
+    )*};
+}
+
+nested_elements!(bool, i8, i16, i32, i64, u8, u16, u32, u64, half::f16, half::bf16, f32, f64);
+
+impl<T: Element, X: Nested<T>> Nested<T> for [X] {
+    fn shape(&self, lengths: &mut Vec<usize>) {
+        lengths.push(self.len());
+        if let Some(first) = self.first() {
+            first.shape(lengths);
+        }
+    }
+
+    fn flatten(&self, lengths: &[usize], elements: &mut Vec<T>) -> bool {
+        let Some((length, rest)) = lengths.split_first() else { return false };
+        self.len() == *length && self.iter().all(|item| item.flatten(rest, elements))
+    }
+}
+
+macro_rules! nested_lists {
+    ($([$($generics:tt)*] $ty:ty;)*) => {$(
+        impl<T: Element, X: Nested<T>, $($generics)*> Nested<T> for $ty {
+            fn shape(&self, lengths: &mut Vec<usize>) {
+                self.as_slice().shape(lengths);
+            }
+
+            fn flatten(&self, lengths: &[usize], elements: &mut Vec<T>) -> bool {
+                self.as_slice().flatten(lengths, elements)
+            }
+        }
+
+        impl<T: Element, X: Nested<T>, $($generics)*> From<$ty> for Tensor<T> {
+            /// The numbers in their nesting.
+            ///
+            /// # Panics
+            ///
+            /// When lists of one level have different lengths.
+            #[track_caller]
+            fn from(values: $ty) -> Self {
+                from_nested(&values)
+            }
+        }
+
+        impl<T: Element, X: Nested<T>, $($generics)*> From<&$ty> for Tensor<T> {
+            /// The numbers in their nesting.
+            ///
+            /// # Panics
+            ///
+            /// When lists of one level have different lengths.
+            #[track_caller]
+            fn from(values: &$ty) -> Self {
+                from_nested(values)
+            }
+        }
+    )*};
+}
+
+nested_lists! {
+    [const N: usize] [X; N];
+    [] Vec<X>;
+}
+
+#[track_caller]
+fn from_nested<T: Element>(values: &(impl Nested<T> + ?Sized)) -> Tensor<T> {
+    let (mut lengths, mut elements) = (Vec::new(), Vec::new());
+    values.shape(&mut lengths);
+    if !values.flatten(&lengths, &mut elements) {
+        let what =
+            format!("nested lists of different lengths are no tensor: the first of each make the shape {lengths:?}");
+        jit_core::trace::misuse::Misuse::new(what, std::panic::Location::caller())
+            .hint("all lists of one level must have the same length")
+            .panic();
+    }
+    Tensor::new(elements.into(), lengths)
+}
+
+impl<T: Element> From<Array<T>> for Tensor<T> {
+    /// The elements along one axis.
+    fn from(array: Array<T>) -> Self {
+        let length = array.len();
+        Tensor::new(array, [length])
+    }
+}
+
+impl<T: Element> From<&Array<T>> for Tensor<T> {
+    fn from(array: &Array<T>) -> Self {
+        array.clone().into()
+    }
+}
+
+impl<T: Element> Default for Tensor<T> {
+    /// Zero, without axes.
+    #[track_caller]
+    fn default() -> Self {
+        Tensor::new(Array::default(), [])
+    }
+}
+
+impl<T: Element> Tensor<T> {
+    /// One constant in each element. It becomes part of the code and takes no memory.
+    #[must_use]
+    #[track_caller]
+    pub fn full(value: T, shape: impl Into<Shape>) -> Self {
+        let shape = shape.into().known();
+        Tensor::new(Array::full(value, element_count(&shape)), shape)
+    }
+
+    /// Zero (false) in each element.
+    #[must_use]
+    #[track_caller]
+    pub fn zeros(shape: impl Into<Shape>) -> Self {
+        Tensor::full(T::default(), shape)
+    }
+
+    /// Zeros in the same shape.
+    #[must_use]
+    #[track_caller]
+    pub fn zeros_like(&self) -> Self {
+        self.full_like(T::default())
+    }
+
+    /// One value in each element of the same shape.
+    #[must_use]
+    #[track_caller]
+    pub fn full_like(&self, value: T) -> Self {
+        self.with_array(self.array.full_like(value))
+    }
+
+    /// What a function makes of the coordinates of each element, one array for each axis.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let distance = Tensor::from_fn([3, 3], |at| (&at[0] * 3 + &at[1]).cast::<f32>());
+    /// assert_eq!(distance.to_vec()?, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the function gives another number of elements.
+    #[must_use]
+    #[track_caller]
+    pub fn from_fn(shape: impl Into<Shape>, function: impl FnOnce(&[UInt]) -> Array<T>) -> Self {
+        let shape = shape.into().known();
+        let count = element_count(&shape);
+        if count == 0 {
+            return Tensor::new(Array::zeros(0), shape);
+        }
+        let array = function(&coordinates(&shape, &UInt::arange(count)));
+        Tensor::new(super::filled(array, count), shape)
+    }
+}
+
+impl<T: Number> Tensor<T> {
+    /// One in each element.
+    #[must_use]
+    #[track_caller]
+    pub fn ones(shape: impl Into<Shape>) -> Self {
+        Tensor::full(T::ONE, shape)
+    }
+
+    /// Ones in the same shape.
+    #[must_use]
+    #[track_caller]
+    pub fn ones_like(&self) -> Self {
+        self.full_like(T::ONE)
+    }
+
+    /// 0, 1, 2, … in row-major order, as this element type; small integer types wrap, floats round to nearest.
+    #[must_use]
+    #[track_caller]
+    pub fn arange(shape: impl Into<Shape>) -> Self {
+        let shape = shape.into().known();
+        Tensor::new(Array::arange(element_count(&shape)), shape)
+    }
+
+    /// Ones on the diagonal of `rows` × `columns`, zeros elsewhere.
+    #[must_use]
+    #[track_caller]
+    pub fn eye(rows: usize, columns: usize) -> Self {
+        Tensor::from_fn([rows, columns], |at| at[0].eq(&at[1]).select(T::ONE, T::default()))
+    }
+}
+
+impl<T: FloatElement> Tensor<T> {
+    /// Evenly spaced numbers from `start` to `end`, both included, along one axis. A single one is `start`.
+    #[must_use]
+    #[track_caller]
+    pub fn linspace(start: T, end: T, count: usize) -> Self {
+        Array::linspace(start, end, count).into()
+    }
+}

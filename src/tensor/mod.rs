@@ -1,0 +1,233 @@
+//! Tensors: arrays with a shape, under the rules of NumPy.
+//!
+//! A [`Tensor`] is an [`Array`] of elements in row-major order and the lengths of its axes. It is written in the language
+//! itself: every function here records operations on the array beneath, so tensors trace, fuse and evaluate as arrays do,
+//! in `#[jit]` functions and outside of them. The shape is known while recording; it belongs to the host.
+//!
+//! What moves elements (transposition, slices, broadcasting, …) records where each element comes from. Nothing is copied:
+//! a chain of such calls is one computation of positions in the kernel that uses the elements, and a call that changes
+//! nothing gives the same array.
+//!
+//! | part | file |
+//! |---|---|
+//! | shapes and axes as arguments | `shape` |
+//! | making tensors, reading them | `make`, `print` |
+//! | where elements come from | `view` |
+//! | broadcasting, operators, comparison, functions | `broadcast`, `operators`, `compare`, `functions` |
+//! | other shapes of the same elements | `layout` |
+//! | joining, repeating, padding | `join`, `edges` |
+//! | slices, index arrays, assignment | `index`, `slice`, `take` |
+//! | reductions along axes | `reduce`, `fold` |
+//! | products of matrices, convolution | `matmul`, `convolve` |
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use jit_core::trace::misuse::Misuse;
+use jit_core::traverse::HostValue;
+
+use crate::{Array, Element, Traverse, Visitor, VisitorMut};
+
+mod broadcast;
+mod compare;
+mod edges;
+mod fold;
+mod functions;
+mod index;
+mod join;
+mod layout;
+mod make;
+mod operators;
+mod print;
+mod reduce;
+mod shape;
+mod slice;
+mod take;
+mod view;
+
+pub use broadcast::TensorOperand;
+pub use edges::Edge;
+pub use index::{Ellipsis, Index, IntoIndex};
+pub use make::Nested;
+pub use shape::{Axes, Axis, Shape, keep_dims};
+
+/// An array of elements in row-major order, and the lengths of its axes.
+///
+/// Cheap to clone; clones are the same tensor. A tensor without axes holds one element.
+///
+/// ```
+/// use jit::prelude::*;
+///
+/// let table = Tensor::from([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+/// let column = Tensor::from([[10.0], [20.0]]);
+/// assert_eq!((&table + column).array().to_vec()?, [11.0, 12.0, 13.0, 24.0, 25.0, 26.0]);
+/// assert_eq!(table.transpose().shape(), [3, 2]);
+/// # Ok::<(), jit::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Tensor<T: Element> {
+    array: Array<T>,
+    shape: Arc<[usize]>,
+}
+
+impl<T: Element> Tensor<T> {
+    /// The tensor of an array's elements in row-major order; −1 stands for the length that fits, in one axis.
+    ///
+    /// # Panics
+    ///
+    /// When the shape has another number of elements than the array.
+    #[must_use]
+    #[track_caller]
+    pub fn from_array(array: impl Into<Array<T>>, shape: impl Into<Shape>) -> Self {
+        let array = array.into();
+        let shape = shape.into().for_elements(array.len(), &|misuse| misuse.value("the array", array.var()));
+        Tensor::new(array, shape)
+    }
+
+    /// A tensor whose shape is known to fit.
+    fn new(array: Array<T>, shape: impl Into<Arc<[usize]>>) -> Self {
+        let shape = shape.into();
+        debug_assert_eq!(array.len(), shape.iter().product::<usize>());
+        Tensor { array, shape }
+    }
+
+    /// Other elements in the same shape.
+    fn with_array<U: Element>(&self, array: Array<U>) -> Tensor<U> {
+        Tensor { array, shape: self.shape.clone() }
+    }
+
+    /// The lengths of the axes.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The number of axes.
+    #[must_use]
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The number of elements.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "as for arrays: a tensor is no collection")]
+    pub fn len(&self) -> usize {
+        self.array.len()
+    }
+
+    /// The elements in row-major order: the same array, without a copy.
+    #[must_use]
+    pub fn array(&self) -> &Array<T> {
+        &self.array
+    }
+
+    /// The elements in row-major order.
+    #[must_use]
+    pub fn into_array(self) -> Array<T> {
+        self.array
+    }
+
+    /// The elements in row-major order. Evaluates the tensor and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::to_vec`].
+    #[track_caller]
+    pub fn to_vec(&self) -> crate::Result<Vec<T>> {
+        self.array.to_vec()
+    }
+
+    /// The element of a tensor that has one. Evaluates the tensor and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::item`].
+    #[track_caller]
+    pub fn item(&self) -> crate::Result<T> {
+        self.array.item()
+    }
+
+    /// Gives the elements a name, which listings, drawings and messages show. Returns the tensor.
+    #[must_use]
+    pub fn with_label(self, label: impl Into<String>) -> Self {
+        Tensor { array: self.array.with_label(label), shape: self.shape }
+    }
+
+    /// The same values, never part of the code: see [`Array::make_opaque`].
+    #[must_use]
+    #[track_caller]
+    pub fn make_opaque(&self) -> Self {
+        self.with_array(self.array.make_opaque())
+    }
+
+    /// The value as a constant of derivatives.
+    #[must_use]
+    pub fn detach(&self) -> Self {
+        self.with_array(self.array.detach())
+    }
+
+    /// Each element converted to another type: see [`Array::cast`].
+    #[must_use]
+    #[track_caller]
+    pub fn cast<U: Element>(&self) -> Tensor<U> {
+        self.with_array(self.array.cast())
+    }
+
+    /// The bits of each element as another type of the same size.
+    #[must_use]
+    #[track_caller]
+    pub fn bitcast<U: Element>(&self) -> Tensor<U> {
+        self.with_array(self.array.bitcast())
+    }
+
+    /// What a function of arrays makes of the elements, in the same shape: for what tensors have no method for.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let x = Tensor::from([[1.0f32, 4.0], [9.0, 16.0]]);
+    /// assert_eq!(x.map(|x| x.sqrt() + 1.0).to_vec()?, [2.0, 3.0, 4.0, 5.0]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the function gives another number of elements.
+    #[must_use]
+    #[track_caller]
+    pub fn map<U: Element>(&self, function: impl FnOnce(&Array<T>) -> Array<U>) -> Tensor<U> {
+        self.with_array(filled(function(&self.array), self.len()))
+    }
+}
+
+/// An array that has as many elements as there are in a shape.
+#[track_caller]
+fn filled<U: Element>(array: Array<U>, count: usize) -> Array<U> {
+    if array.len() == count {
+        return array;
+    }
+    if array.len() == 1 {
+        return array.gather(&crate::UInt::zeros(count));
+    }
+    let what = format!("the function gave {} elements for a tensor of {count}", array.len());
+    Misuse::new(what, Location::caller())
+        .value("its result", array.var())
+        .hint("`map` and `zip_with` are for functions that work element by element")
+        .panic()
+}
+
+impl<T: Element> Traverse for Tensor<T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.host(HostValue::Shape(self.ndim()));
+        self.shape.iter().for_each(|&length| visitor.host(HostValue::Shape(length)));
+        visitor.array(self.array.var());
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        visitor.array(self.array.var_mut());
+        // A traced region gives each lane of its condition an element, also to what began with one for all.
+        if self.array.len() != self.shape.iter().product::<usize>() {
+            self.shape = [self.array.len()].into();
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Reductions along axes.
+//!
+//! All take the axes that they reduce: `..` for all, a number, or several; [`keep_dims`](super::keep_dims) keeps them with
+//! length 1. The result stays on the device. With no axis named (an empty list), each element is reduced alone.
+
+use jit_core::trace::misuse::Misuse;
+
+use super::fold::Reduction;
+use super::{Axes, Tensor};
+use crate::{Array, Element, FloatElement, Logic, Mask, Number, UInt};
+
+/// What a reduction is: on whole arrays, of two elements, and without elements.
+struct Operation<T: Element> {
+    whole: fn(&Array<T>) -> Array<T>,
+    pair: fn(&Array<T>, &Array<T>) -> Array<T>,
+}
+
+impl<T: Element> Tensor<T> {
+    /// The shape after a reduction of some axes.
+    pub(super) fn reduced_shape(&self, axes: &[usize], keeps: bool) -> Vec<usize> {
+        let lengths = self.shape.iter().enumerate().filter(|(axis, _)| keeps || !axes.contains(axis));
+        lengths.map(|(axis, &length)| if axes.contains(&axis) { 1 } else { length }).collect()
+    }
+
+    #[track_caller]
+    fn reduced(&self, axes: Axes, operation: &Operation<T>) -> Self {
+        let named = axes.resolve(&self.shape);
+        let shape = self.reduced_shape(&named, axes.keeps);
+        let reduction = Reduction::new(&self.shape, &named);
+        let (results, length) = (reduction.results(), reduction.length());
+        let array = if results == 0 {
+            Array::zeros(0)
+        } else if length == 1 {
+            self.array.clone()
+        } else if results == 1 {
+            (operation.whole)(&self.array)
+        } else if length == 0 {
+            super::filled((operation.whole)(&Array::zeros(0)), results)
+        } else {
+            folded(&self.array, reduction, operation.pair)
+        };
+        Tensor::new(array, shape)
+    }
+}
+
+/// Folds until each result is one element.
+#[track_caller]
+fn folded<T: Element>(source: &Array<T>, reduction: Reduction, pair: fn(&Array<T>, &Array<T>) -> Array<T>) -> Array<T> {
+    let (mut source, mut rest) = (source.clone(), Some(reduction));
+    while let Some(reduction) = rest {
+        let (step, next) = reduction.step();
+        (source, rest) = (step.fold(&source, pair), next);
+    }
+    source
+}
+
+/// Sums and products of halves are made in single precision.
+#[track_caller]
+fn in_single<T: Element>(tensor: &Tensor<T>, axes: Axes, operation: &Operation<f32>) -> Tensor<T> {
+    tensor.cast::<f32>().reduced(axes, operation).cast()
+}
+
+fn is_half<T: Element>() -> bool {
+    T::TYPE.is_float() && T::TYPE.bits() == 16
+}
+
+fn adding<T: Number>() -> Operation<T> {
+    Operation { whole: Array::sum, pair: |a, b| a + b }
+}
+
+fn multiplying<T: Number>() -> Operation<T> {
+    Operation { whole: Array::product, pair: |a, b| a * b }
+}
+
+impl<T: Number> Tensor<T> {
+    /// The sum along axes; 0 for no elements. Integers wrap. Halves are summed in single precision.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let x = Tensor::from([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    /// assert_eq!(x.sum(..).item()?, 21.0);
+    /// assert_eq!(x.sum(0).to_vec()?, [5.0, 7.0, 9.0]);
+    /// assert_eq!(x.sum(-1).to_vec()?, [6.0, 15.0]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn sum(&self, axes: impl Into<Axes>) -> Self {
+        let axes = axes.into();
+        if is_half::<T>() { in_single(self, axes, &adding()) } else { self.reduced(axes, &adding()) }
+    }
+
+    /// The product along axes; 1 for no elements. Integers wrap. Halves are multiplied in single precision.
+    #[must_use]
+    #[track_caller]
+    pub fn product(&self, axes: impl Into<Axes>) -> Self {
+        let axes = axes.into();
+        if is_half::<T>() { in_single(self, axes, &multiplying()) } else { self.reduced(axes, &multiplying()) }
+    }
+
+    /// The smallest element along axes; NaN if one is NaN. Without elements: infinity, or the largest integer.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce_min(&self, axes: impl Into<Axes>) -> Self {
+        self.reduced(axes.into(), &Operation { whole: Array::reduce_min, pair: |a, b| a.min(b) })
+    }
+
+    /// The largest element along axes; NaN if one is NaN. Without elements: minus infinity, or the smallest integer.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce_max(&self, axes: impl Into<Axes>) -> Self {
+        self.reduced(axes.into(), &Operation { whole: Array::reduce_max, pair: |a, b| a.max(b) })
+    }
+
+    /// Where the smallest element along an axis is: its position there, the first one of several; NaN beats any number.
+    ///
+    /// # Panics
+    ///
+    /// When the axis has no elements.
+    #[must_use]
+    #[track_caller]
+    pub fn argmin(&self, axes: impl Into<Axes>) -> Tensor<u32> {
+        self.found(axes.into(), |a, b| a.lt(b) | (a.ne(a) & b.eq(b)))
+    }
+
+    /// Where the largest element along an axis is: its position there, the first one of several; NaN beats any number. With
+    /// several axes, the position in their elements in row-major order.
+    ///
+    /// # Panics
+    ///
+    /// When the axis has no elements.
+    #[must_use]
+    #[track_caller]
+    pub fn argmax(&self, axes: impl Into<Axes>) -> Tensor<u32> {
+        self.found(axes.into(), |a, b| a.gt(b) | (a.ne(a) & b.eq(b)))
+    }
+
+    #[track_caller]
+    fn found(&self, axes: Axes, is_better: fn(&Array<T>, &Array<T>) -> Mask) -> Tensor<u32> {
+        let named = axes.resolve(&self.shape);
+        let shape = self.reduced_shape(&named, axes.keeps);
+        let reduction = Reduction::new(&self.shape, &named);
+        if reduction.length() == 0 && reduction.results() != 0 {
+            let what = format!("no element along axes {named:?} of shape {:?} is the first or last", self.shape);
+            Misuse::new(what, std::panic::Location::caller())
+                .hint("an axis of length 0 has no smallest element")
+                .panic();
+        }
+        if reduction.results() == 0 {
+            return Tensor::new(Array::zeros(0), shape);
+        }
+        let (mut source, mut numbers, mut rest) = (self.array.clone(), None::<UInt>, Some(reduction));
+        while let Some(reduction) = rest {
+            let (step, next) = reduction.step();
+            let (best, number) = step.find(&source, numbers.as_ref(), is_better);
+            (source, numbers, rest) = (best, Some(number), next);
+        }
+        Tensor::new(numbers.unwrap_or_else(|| UInt::from(0)), shape)
+    }
+}
+
+impl<T: FloatElement> Tensor<T> {
+    /// The mean along axes; NaN for no elements. Halves are summed in single precision.
+    #[must_use]
+    #[track_caller]
+    pub fn mean(&self, axes: impl Into<Axes>) -> Self {
+        let axes = axes.into();
+        let count = self.count_along(&axes);
+        if is_half::<T>() {
+            return (self.cast::<f32>().reduced(axes, &adding()) / count as f32).cast();
+        }
+        self.reduced(axes, &adding()) / T::from_f64(count as f64)
+    }
+
+    /// The mean square distance from the mean along axes, of which the sum of squares is divided by the number of elements less
+    /// `ddof`: 0 for all there are, 1 for a sample of more.
+    #[must_use]
+    #[track_caller]
+    pub fn var(&self, axes: impl Into<Axes>, ddof: u32) -> Self {
+        let axes = axes.into();
+        if is_half::<T>() {
+            return self.cast::<f32>().var(axes, ddof).cast();
+        }
+        let freedom = self.count_along(&axes) as f64 - f64::from(ddof);
+        let distance = self - self.mean(super::keep_dims(axes.clone()));
+        (&distance * &distance).reduced(axes, &adding()) / T::from_f64(freedom.max(0.0))
+    }
+
+    /// The standard deviation along axes, the square root of [`Tensor::var`].
+    #[must_use]
+    #[track_caller]
+    pub fn std(&self, axes: impl Into<Axes>, ddof: u32) -> Self {
+        self.var(axes, ddof).sqrt()
+    }
+
+    /// The square root of the sum of the squares along axes.
+    #[must_use]
+    #[track_caller]
+    pub fn norm(&self, axes: impl Into<Axes>) -> Self {
+        (self * self).sum(axes).sqrt()
+    }
+}
+
+impl<T: Element> Tensor<T> {
+    /// How many elements a result of a reduction is made of.
+    #[track_caller]
+    pub(super) fn count_along(&self, axes: &Axes) -> usize {
+        axes.resolve(&self.shape).iter().map(|&axis| self.shape[axis]).product()
+    }
+}
+
+impl<T: Logic> Tensor<T> {
+    /// All elements along axes joined by bitwise (logical) and; all ones (true) for none.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce_and(&self, axes: impl Into<Axes>) -> Self {
+        self.reduced(axes.into(), &Operation { whole: Array::reduce_and, pair: |a, b| a & b })
+    }
+
+    /// All elements along axes joined by bitwise (logical) or; zero (false) for none.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce_or(&self, axes: impl Into<Axes>) -> Self {
+        self.reduced(axes.into(), &Operation { whole: Array::reduce_or, pair: |a, b| a | b })
+    }
+}
+
+impl Tensor<bool> {
+    /// Whether all elements along axes are true; true for none.
+    #[must_use]
+    #[track_caller]
+    pub fn all(&self, axes: impl Into<Axes>) -> Self {
+        self.reduce_and(axes)
+    }
+
+    /// Whether any element along axes is true; false for none.
+    #[must_use]
+    #[track_caller]
+    pub fn any(&self, axes: impl Into<Axes>) -> Self {
+        self.reduce_or(axes)
+    }
+
+    /// How many elements along axes are true.
+    #[must_use]
+    #[track_caller]
+    pub fn count(&self, axes: impl Into<Axes>) -> Tensor<u32> {
+        self.cast::<u32>().sum(axes)
+    }
+}

@@ -1,0 +1,277 @@
+//! Shapes and axes as arguments, and what is said when they don't fit.
+
+use std::fmt;
+use std::ops::RangeFull;
+use std::panic::Location;
+
+use jit_core::trace::misuse::Misuse;
+
+/// Lengths of axes, as an argument: an array, slice or vector of `usize` or `i32`, or one number for a single axis.
+///
+/// Where a number of elements is given, −1 stands for the length that fits, in one axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape(Vec<isize>);
+
+macro_rules! shape_from {
+    ($($ty:ty),*) => {$(
+        impl From<$ty> for Shape {
+            fn from(length: $ty) -> Self {
+                Shape(vec![length as isize])
+            }
+        }
+
+        impl<const N: usize> From<[$ty; N]> for Shape {
+            fn from(lengths: [$ty; N]) -> Self {
+                Shape(lengths.iter().map(|&length| length as isize).collect())
+            }
+        }
+
+        impl<const N: usize> From<&[$ty; N]> for Shape {
+            fn from(lengths: &[$ty; N]) -> Self {
+                lengths.as_slice().into()
+            }
+        }
+
+        impl From<&[$ty]> for Shape {
+            fn from(lengths: &[$ty]) -> Self {
+                Shape(lengths.iter().map(|&length| length as isize).collect())
+            }
+        }
+
+        impl From<Vec<$ty>> for Shape {
+            fn from(lengths: Vec<$ty>) -> Self {
+                lengths.as_slice().into()
+            }
+        }
+
+        impl From<&Vec<$ty>> for Shape {
+            fn from(lengths: &Vec<$ty>) -> Self {
+                lengths.as_slice().into()
+            }
+        }
+    )*};
+}
+
+shape_from!(usize, isize, i32);
+
+impl From<()> for Shape {
+    /// The shape of a tensor without axes.
+    fn from((): ()) -> Self {
+        Shape(Vec::new())
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_list(f)
+    }
+}
+
+trait FmtList {
+    fn fmt_list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+impl<T: fmt::Display> FmtList for [T] {
+    fn fmt_list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (position, item) in self.iter().enumerate() {
+            if position > 0 {
+                f.write_str(", ")?;
+            }
+            item.fmt(f)?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl Shape {
+    /// The lengths, none of which may be left open.
+    #[track_caller]
+    pub(super) fn known(&self) -> Vec<usize> {
+        if let Some(length) = self.0.iter().find(|length| **length < 0) {
+            let what = format!("the shape {self} has an axis of length {length}");
+            Misuse::new(what, Location::caller())
+                .hint("lengths are not negative; −1 stands for the length that fits only where the number of elements is given")
+                .panic()
+        }
+        let lengths: Vec<usize> = self.0.iter().map(|&length| length as usize).collect();
+        element_count(&lengths);
+        lengths
+    }
+
+    /// The lengths for a number of elements, where one of them may be −1.
+    #[track_caller]
+    pub(super) fn for_elements(&self, count: usize, describe: &dyn Fn(Misuse) -> Misuse) -> Vec<usize> {
+        let open = self.0.iter().filter(|length| **length == -1).count();
+        if open == 0 {
+            let lengths = self.known();
+            return if element_count(&lengths) == count { lengths } else { self.refuse(count, describe) };
+        }
+        let others = Shape(self.0.iter().copied().filter(|length| *length != -1).collect()).known();
+        let known = element_count(&others);
+        if open > 1 || known == 0 || !count.is_multiple_of(known) {
+            self.refuse(count, describe);
+        }
+        self.0.iter().map(|&length| if length == -1 { count / known } else { length as usize }).collect()
+    }
+
+    #[cold]
+    #[track_caller]
+    fn refuse(&self, count: usize, describe: &dyn Fn(Misuse) -> Misuse) -> ! {
+        let (what, hint) = if self.0.iter().filter(|length| **length == -1).count() > 1 {
+            (
+                format!("the shape {self} leaves more than one axis open"),
+                "−1 stands for one length, which follows from the others",
+            )
+        } else if self.0.contains(&-1) {
+            (
+                format!("no length makes {count} elements fill the shape {self}"),
+                "the number of elements must be a multiple of the product of the known lengths, which must not be 0",
+            )
+        } else {
+            (
+                format!("{count} elements do not fill the shape {self}"),
+                "the product of the lengths must be the number of elements",
+            )
+        };
+        describe(Misuse::new(what, Location::caller())).hint(hint).panic()
+    }
+}
+
+/// The number of elements of a shape.
+#[track_caller]
+pub(super) fn element_count(lengths: &[usize]) -> usize {
+    let product = lengths.iter().try_fold(1usize, |product, &length| product.checked_mul(length));
+    match product.or_else(|| lengths.contains(&0).then_some(0)) {
+        Some(count) if u32::try_from(count).is_ok() => count,
+        _ => Misuse::new(format!("a tensor of shape {lengths:?} has too many elements"), Location::caller())
+            .hint("tensors have fewer than 2^32 elements: cut the work into parts")
+            .panic(),
+    }
+}
+
+/// One axis of a tensor, as an argument: its number, or a negative number that counts from the last axis, −1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis(isize);
+
+/// Axes of a tensor, as an argument: `..` for all, one number, or several; negative numbers count from the last axis.
+///
+/// An empty list names no axis: a reduction then changes nothing. See [`keep_dims`] to keep reduced axes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axes {
+    /// All axes if there is no list.
+    list: Option<Vec<isize>>,
+    pub(super) keeps: bool,
+}
+
+/// Axes that a reduction keeps, of length 1, so that its result broadcasts against the tensor.
+///
+/// ```
+/// use jit::prelude::*;
+/// use jit::tensor::keep_dims;
+///
+/// let x = Tensor::from([[1.0f32, 3.0], [2.0, 6.0]]);
+/// let centred = &x - x.mean(keep_dims(1));
+/// assert_eq!(centred.to_vec()?, [-1.0, 1.0, -2.0, 2.0]);
+/// # Ok::<(), jit::Error>(())
+/// ```
+#[must_use]
+pub fn keep_dims(axes: impl Into<Axes>) -> Axes {
+    Axes { keeps: true, ..axes.into() }
+}
+
+impl From<RangeFull> for Axes {
+    fn from(_: RangeFull) -> Self {
+        Axes { list: None, keeps: false }
+    }
+}
+
+macro_rules! axes_from {
+    ($($ty:ty),*) => {$(
+        impl From<$ty> for Axis {
+            fn from(axis: $ty) -> Self {
+                Axis(axis as isize)
+            }
+        }
+
+        impl From<$ty> for Axes {
+            fn from(axis: $ty) -> Self {
+                Axes { list: Some(vec![axis as isize]), keeps: false }
+            }
+        }
+
+        impl<const N: usize> From<[$ty; N]> for Axes {
+            fn from(axes: [$ty; N]) -> Self {
+                axes.as_slice().into()
+            }
+        }
+
+        impl From<&[$ty]> for Axes {
+            fn from(axes: &[$ty]) -> Self {
+                Axes { list: Some(axes.iter().map(|&axis| axis as isize).collect()), keeps: false }
+            }
+        }
+
+        impl From<Vec<$ty>> for Axes {
+            fn from(axes: Vec<$ty>) -> Self {
+                axes.as_slice().into()
+            }
+        }
+    )*};
+}
+
+axes_from!(usize, isize, i32);
+
+impl From<Axis> for Axes {
+    fn from(axis: Axis) -> Self {
+        axis.0.into()
+    }
+}
+
+impl Axis {
+    /// The number of the axis among `ndim` axes.
+    #[track_caller]
+    pub(super) fn resolve(self, shape: &[usize]) -> usize {
+        resolve(self.0, shape.len()).unwrap_or_else(|| no_such_axis(self.0, shape))
+    }
+
+    /// The place of a new axis in a shape that will have one axis more.
+    #[track_caller]
+    pub(super) fn resolve_new(self, shape: &[usize]) -> usize {
+        resolve(self.0, shape.len() + 1).unwrap_or_else(|| no_such_axis(self.0, shape))
+    }
+}
+
+impl Axes {
+    /// The numbers of the axes, in the order of the argument. No axis may be named twice.
+    #[track_caller]
+    pub(super) fn resolve(&self, shape: &[usize]) -> Vec<usize> {
+        let Some(list) = &self.list else { return (0..shape.len()).collect() };
+        let mut axes = Vec::with_capacity(list.len());
+        for &axis in list {
+            let number = Axis(axis).resolve(shape);
+            if axes.contains(&number) {
+                let what = format!("axis {axis} is named twice for a tensor of shape {shape:?}");
+                Misuse::new(what, Location::caller())
+                    .hint("name each axis once; a negative number counts from the last axis")
+                    .panic();
+            }
+            axes.push(number);
+        }
+        axes
+    }
+}
+
+fn resolve(axis: isize, count: usize) -> Option<usize> {
+    let number = if axis < 0 { axis + count as isize } else { axis };
+    usize::try_from(number).ok().filter(|number| *number < count)
+}
+
+#[cold]
+#[track_caller]
+fn no_such_axis(axis: isize, shape: &[usize]) -> ! {
+    let what = format!("there is no axis {axis} in a tensor of shape {shape:?}");
+    Misuse::new(what, Location::caller())
+        .hint("axes are numbered from 0; negative numbers count from the last axis, −1")
+        .panic()
+}

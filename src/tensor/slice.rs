@@ -1,0 +1,364 @@
+//! Slices: which element of a source each element of a result is, for a list of indices, and assignment to slices.
+//!
+//! Several index arrays broadcast against each other; their common axes stand where they stood if they are neighbours,
+//! else in front, and numbers beside index arrays count as such. These are NumPy's rules for "advanced indexing".
+
+use std::panic::Location;
+
+use jit_core::trace::misuse::Misuse;
+
+use super::broadcast::{TensorOperand, common_shape, spread};
+use super::index::{Index, Kind, Positions, Steps};
+use super::view::{View, ViewAxis, coordinates, strides};
+use super::{Tensor, filled};
+use crate::{Array, Element, Mask, UInt};
+
+/// What a list of indices picks from a shape.
+struct Selection {
+    /// The result's axes, as steps through the source; axes that index arrays make have the step 0.
+    view: View,
+    /// What index arrays add: positions, brought to the result's shape, times a step.
+    moves: Vec<(Tensor<u32>, u32)>,
+    /// What is picked along each axis of the source, if there are no index arrays.
+    picks: Vec<Pick>,
+}
+
+/// What is picked along an axis of the source.
+#[derive(Clone, Copy)]
+struct Pick {
+    start: isize,
+    step: isize,
+    length: usize,
+    /// Its axis in the result, unless it is dropped.
+    axis: Option<usize>,
+}
+
+/// An index that uses an axis of the source, or adds one.
+enum Part<'a> {
+    At { axis: usize, position: isize },
+    Range { axis: usize, start: isize, step: isize, length: usize },
+    NewAxis,
+    Positions { axis: usize, positions: &'a Positions },
+}
+
+impl Part<'_> {
+    /// Whether an index stands for index arrays where there are some.
+    fn is_advanced(&self) -> bool {
+        matches!(self, Part::At { .. } | Part::Positions { .. })
+    }
+}
+
+impl Selection {
+    #[track_caller]
+    fn new(shape: &[usize], indices: &[Index]) -> Self {
+        let parts = parts(shape, indices);
+        if parts.iter().any(|part| matches!(part, Part::Positions { .. })) {
+            advanced(shape, &parts)
+        } else {
+            basic(shape, &parts)
+        }
+    }
+
+    fn shape(&self) -> Vec<usize> {
+        self.view.shape()
+    }
+
+    /// Whether every element is picked in its place.
+    fn covers(&self, shape: &[usize]) -> bool {
+        let is_whole =
+            |(pick, &length): (&Pick, &usize)| pick.axis.is_some() && pick.step == 1 && pick.length == length;
+        *self.shape() == *shape && self.moves.is_empty() && self.picks.iter().zip(shape).all(is_whole)
+    }
+
+    #[track_caller]
+    fn read<T: Element>(&self, source: &Array<T>) -> Array<T> {
+        if self.moves.is_empty() {
+            return self.view.read(source);
+        }
+        if self.view.len() == 0 {
+            return Array::zeros(0);
+        }
+        source.gather(&self.positions())
+    }
+
+    /// The position in the source of each element of the result.
+    #[track_caller]
+    fn positions(&self) -> UInt {
+        let shape = self.shape();
+        let start = self.view.positions();
+        self.moves.iter().fold(start, |sum, (positions, step)| sum + positions.lanes(&shape) * *step)
+    }
+}
+
+/// The indices with their axes.
+#[track_caller]
+fn parts<'a>(shape: &[usize], indices: &'a [Index]) -> Vec<Part<'a>> {
+    let uses_axis = |index: &&Index| !matches!(index.0, Kind::NewAxis | Kind::Ellipsis);
+    let used = indices.iter().filter(uses_axis).count();
+    let ellipses = indices.iter().filter(|index| matches!(index.0, Kind::Ellipsis)).count();
+    if used > shape.len() || ellipses > 1 {
+        let what = match ellipses {
+            0 | 1 => format!("{used} indices are too many for a tensor of shape {shape:?}"),
+            _ => format!("{ellipses} ellipses in one list of indices leave open which axes they stand for"),
+        };
+        Misuse::new(what, Location::caller())
+            .hint("one index for each axis, and one `Ellipsis` for those left over")
+            .panic();
+    }
+    let whole = |axis: usize| Part::Range { axis, start: 0, step: 1, length: shape[axis] };
+    let (mut parts, mut axis) = (Vec::with_capacity(shape.len()), 0);
+    for Index(kind) in indices {
+        match kind {
+            Kind::NewAxis => parts.push(Part::NewAxis),
+            Kind::Ellipsis => {
+                parts.extend((axis..axis + shape.len() - used).map(whole));
+                axis += shape.len() - used;
+            }
+            kind => {
+                parts.push(part(shape, axis, kind));
+                axis += 1;
+            }
+        }
+    }
+    parts.extend((axis..shape.len()).map(whole));
+    parts
+}
+
+#[track_caller]
+fn part<'a>(shape: &[usize], axis: usize, kind: &'a Kind) -> Part<'a> {
+    match kind {
+        Kind::At(position) => Part::At { axis, position: checked(shape, axis, *position) },
+        Kind::Range(steps) => {
+            let (start, length) = steps.resolve(shape[axis]);
+            let Steps { step, .. } = *steps;
+            Part::Range { axis, start: if length == 0 { 0 } else { start }, step, length }
+        }
+        Kind::Positions(positions) => {
+            if let Some((least, greatest)) = positions.bounds {
+                checked(shape, axis, least);
+                checked(shape, axis, greatest);
+            }
+            Part::Positions { axis, positions }
+        }
+        Kind::NewAxis | Kind::Ellipsis => Part::NewAxis,
+    }
+}
+
+/// A position that the host knows, counted from the front.
+#[track_caller]
+fn checked(shape: &[usize], axis: usize, position: isize) -> isize {
+    let length = shape[axis] as isize;
+    let wrapped = if position < 0 { position + length } else { position };
+    if (0..length).contains(&wrapped) {
+        return wrapped;
+    }
+    let what = format!(
+        "index {position} is outside of axis {axis}, which has length {length}, of a tensor of shape {shape:?}"
+    );
+    Misuse::new(what, Location::caller())
+        .hint("indices go from 0, or from −1 backwards, to the length of the axis")
+        .panic()
+}
+
+/// Numbers, ranges and new axes.
+fn basic(shape: &[usize], parts: &[Part<'_>]) -> Selection {
+    let steps = strides(shape);
+    let mut view = View { axes: Vec::new(), offset: 0 };
+    let mut picks = Vec::with_capacity(shape.len());
+    for part in parts {
+        match *part {
+            Part::At { axis, position } => {
+                view.offset += position * steps[axis];
+                picks.push(Pick { start: position, step: 1, length: 1, axis: None });
+            }
+            Part::Range { axis, start, step, length } => {
+                view.offset += start * steps[axis];
+                picks.push(Pick { start, step, length, axis: Some(view.axes.len()) });
+                view.axes.push(ViewAxis { length, stride: step * steps[axis] });
+            }
+            Part::NewAxis | Part::Positions { .. } => view.axes.push(ViewAxis { length: 1, stride: 0 }),
+        }
+    }
+    Selection { view, moves: Vec::new(), picks }
+}
+
+/// With index arrays: their common axes are made once.
+#[track_caller]
+fn advanced(shape: &[usize], parts: &[Part<'_>]) -> Selection {
+    let steps = strides(shape);
+    let arrays = parts.iter().filter_map(|part| match part {
+        Part::Positions { positions, .. } => Some(positions.bits.shape()),
+        _ => None,
+    });
+    let common = common_shape(arrays);
+    let first = parts.iter().position(Part::is_advanced).unwrap_or(0);
+    let last = parts.iter().rposition(Part::is_advanced).unwrap_or(0);
+    let are_neighbours = parts[first..=last].iter().all(Part::is_advanced);
+    let place = if are_neighbours { first } else { 0 };
+
+    let mut view = View { axes: Vec::new(), offset: 0 };
+    let common_axes = || common.iter().map(|&length| ViewAxis { length, stride: 0 });
+    for (number, part) in parts.iter().enumerate() {
+        if number == place {
+            view.axes.extend(common_axes());
+        }
+        match *part {
+            Part::At { axis, position } => view.offset += position * steps[axis],
+            Part::Range { axis, start, step, length } => {
+                view.offset += start * steps[axis];
+                view.axes.push(ViewAxis { length, stride: step * steps[axis] });
+            }
+            Part::NewAxis => view.axes.push(ViewAxis { length: 1, stride: 0 }),
+            Part::Positions { .. } => {}
+        }
+    }
+    let behind = view.axes.len() - common.len() - parts[..place].iter().filter(|part| !part.is_advanced()).count();
+    let moves = parts.iter().filter_map(|part| match part {
+        Part::Positions { axis, positions } => {
+            let positions = positions.wrapped(shape[*axis]);
+            let mut aligned = positions.shape().to_vec();
+            aligned.extend(std::iter::repeat_n(1, behind));
+            Some((positions.reshape(aligned), steps[*axis] as u32))
+        }
+        _ => None,
+    });
+    Selection { moves: moves.collect(), view, picks: Vec::new() }
+}
+
+impl Positions {
+    /// The positions counted from the front of an axis.
+    #[track_caller]
+    fn wrapped(&self, length: usize) -> Tensor<u32> {
+        match &self.is_negative {
+            Some(is_negative) => is_negative.select(&self.bits + length as u32, &self.bits),
+            None => self.bits.clone(),
+        }
+    }
+}
+
+impl<T: Element> Tensor<T> {
+    /// The elements that a list of indices picks: see [`s!`](crate::s). Nothing is copied.
+    ///
+    /// Positions in index arrays may be negative, and count from the end then; beyond the ends of the axis they are an
+    /// error of the program that is found in debugging runs alone, as with [`Array::gather`].
+    ///
+    /// # Panics
+    ///
+    /// When there are more indices than axes, or a number is outside of its axis.
+    #[must_use]
+    #[track_caller]
+    pub fn slice(&self, indices: impl AsRef<[Index]>) -> Self {
+        let selection = Selection::new(&self.shape, indices.as_ref());
+        Tensor::new(selection.read(&self.array), selection.shape())
+    }
+
+    /// Replaces the elements that a list of indices of numbers, ranges and index arrays picks. The value broadcasts to them.
+    ///
+    /// Where index arrays name an element several times, one of its values is kept.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let mut x = Tensor::<i32>::zeros([2, 3]);
+    /// x.set(s![.., 1..], Tensor::from([[1], [2]]));
+    /// assert_eq!(x.to_vec()?, [0, 1, 1, 0, 2, 2]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Tensor::slice`], and when the value does not broadcast to what is picked.
+    #[track_caller]
+    pub fn set(&mut self, indices: impl AsRef<[Index]>, value: impl TensorOperand<T>) {
+        let selection = Selection::new(&self.shape, indices.as_ref());
+        let (value, shape) = (value.into_tensor(), selection.shape());
+        check_fits(&value, &shape);
+        if selection.view.len() == 0 {
+            return;
+        }
+        if selection.covers(&self.shape) {
+            self.array = value.spread_to(&self.shape).array;
+            return;
+        }
+        if selection.moves.is_empty() {
+            self.array = self.with_slice(&selection.picks, &value, &shape);
+        } else {
+            Misuse::new("elements at index arrays cannot be assigned", Location::caller()).panic();
+        }
+    }
+
+    /// Replaces the elements where a mask is true. Mask and value broadcast to the tensor.
+    ///
+    /// # Panics
+    ///
+    /// When they don't.
+    #[track_caller]
+    pub fn set_where(&mut self, mask: &Tensor<bool>, value: impl TensorOperand<T>) {
+        let value = value.into_tensor();
+        check_fits(mask, &self.shape);
+        check_fits(&value, &self.shape);
+        let array = mask.lanes(&self.shape).select(value.lanes(&self.shape), &self.array);
+        self.array = filled(array, self.shape.iter().product());
+    }
+
+    /// Each element decides whether it lies in the slice, and where: so that the assignment fuses with what surrounds it.
+    #[track_caller]
+    fn with_slice(&self, picks: &[Pick], value: &Tensor<T>, shape: &[usize]) -> Array<T> {
+        let steps: Vec<isize> = spread(&value.shape, shape).axes.iter().map(|axis| axis.stride).collect();
+        let at = coordinates(&self.shape, &UInt::arange(self.len()));
+        let (mut inside, mut position): (Option<Mask>, _) = (None, UInt::from(0));
+        for ((pick, at), &length) in picks.iter().zip(&at).zip(&*self.shape) {
+            let number = pick.number(at);
+            if let Some(condition) = pick.contains(&number, length) {
+                inside = Some(inside.map_or(condition.clone(), |inside| inside & &condition));
+            }
+            let step = pick.axis.map_or(0, |axis| steps[axis]);
+            position += (number / pick.step.unsigned_abs() as u32) * (step as u32);
+        }
+        let is_one = value.len() == 1;
+        let Some(inside) = inside else {
+            return if is_one {
+                filled(value.array.clone(), self.len())
+            } else {
+                filled(value.array.gather(&position), self.len())
+            };
+        };
+        let inside = filled(inside, self.len());
+        let value = if is_one { value.array.clone() } else { value.array.gather_masked(&position, &inside) };
+        inside.select(value, &self.array)
+    }
+}
+
+impl Pick {
+    /// How far an element lies behind the first one that is picked, in the direction of the step; modulo 2^32.
+    #[track_caller]
+    fn number(&self, at: &UInt) -> UInt {
+        if self.step > 0 { at - self.start as u32 } else { self.start as u32 - at }
+    }
+
+    /// Which elements are picked, if not all of the axis.
+    #[track_caller]
+    fn contains(&self, number: &UInt, length: usize) -> Option<Mask> {
+        let step = self.step.unsigned_abs() as u32;
+        if self.length == length {
+            return None;
+        }
+        let is_within = number.le((self.length as u32 - 1).wrapping_mul(step));
+        Some(if step == 1 { is_within } else { is_within & (number % step).eq(0) })
+    }
+}
+
+#[track_caller]
+fn check_fits<T: Element>(value: &Tensor<T>, shape: &[usize]) {
+    let missing = shape.len().checked_sub(value.ndim());
+    let fits = missing.is_some_and(|missing| {
+        value.shape.iter().zip(&shape[missing..]).all(|(&length, &wanted)| length == wanted || length == 1)
+    });
+    if !fits {
+        let what = format!("a value of shape {:?} cannot be assigned to elements of shape {shape:?}", value.shape);
+        Misuse::new(what, Location::caller())
+            .value("the value", value.array.var())
+            .hint("the value's axes, counted from the last, must have the length of those of the elements, or 1")
+            .panic();
+    }
+}

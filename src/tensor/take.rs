@@ -1,0 +1,70 @@
+//! Picking along one axis by an array.
+
+use super::index::{Index, IntoIndex};
+use super::{Axis, Tensor};
+use crate::tensor::shape::element_count;
+use crate::tensor::view::{coordinates, number_of};
+use crate::{Array, Element, FloatElement, UInt};
+
+impl<T: Element> Tensor<T> {
+    /// The elements at some positions along an axis, in whose place the axes of the index stand. Negative positions count from the end.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let rows = Tensor::from([[1, 2], [3, 4], [5, 6]]);
+    /// assert_eq!(rows.take(0, [2, 0]).to_vec()?, [5, 6, 1, 2]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Tensor::slice`].
+    #[must_use]
+    #[track_caller]
+    pub fn take(&self, axis: impl Into<Axis>, index: impl IntoIndex) -> Self {
+        let axis = axis.into().resolve(&self.shape);
+        let mut indices: Vec<Index> = (0..axis).map(|_| (..).into_index()).collect();
+        indices.push(index.into_index());
+        self.slice(indices)
+    }
+}
+
+impl<T: FloatElement> Tensor<T> {
+    /// The elements between whole positions along an axis, by linear interpolation of the two neighbours. Positions beyond the ends
+    /// give the element there; NaN gives NaN. The axis gets the length of the array of positions.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let x = Tensor::from([0.0f32, 10.0, 40.0]);
+    /// assert_eq!(x.take_interp(0, &Float::from([0.5, 1.5, 9.0])).to_vec()?, [5.0, 25.0, 40.0]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the axis has no elements.
+    #[must_use]
+    #[track_caller]
+    pub fn take_interp(&self, axis: impl Into<Axis>, position: &Array<T>) -> Self {
+        let axis = axis.into().resolve(&self.shape);
+        let last = self.shape[axis].saturating_sub(1);
+        let mut shape = self.shape.to_vec();
+        shape[axis] = position.len();
+        let count = element_count(&shape);
+        if count == 0 {
+            return Tensor::new(Array::zeros(0), shape);
+        }
+        let mut at = coordinates(&shape, &UInt::arange(count));
+        let position = position.gather(&at[axis]).clamp(T::default(), T::from_f64(last as f64));
+        let below = position.floor().cast::<u32>().min(last.saturating_sub(1) as u32);
+        let fraction = position - below.cast::<T>();
+        at[axis] = below;
+        let low = self.array.gather(&number_of(&self.shape, &at));
+        at[axis] = (&at[axis] + 1).min(last as u32);
+        let high = self.array.gather(&number_of(&self.shape, &at));
+        let array = fraction.mul_add(high - &low, low);
+        Tensor::new(super::filled(array, count), shape)
+    }
+}

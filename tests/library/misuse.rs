@@ -1,0 +1,11 @@
+//! What wrong programs are told.
+
+/// The message that a wrong program panics with.
+#[track_caller]
+#[allow(clippy::panic, reason = "a program that is not refused is what this finds")]
+pub(crate) fn message_of<R>(program: impl FnOnce() -> R) -> String {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(program)) {
+        Ok(_) => panic!("the program is wrong and did not panic"),
+        Err(payload) => payload.downcast_ref::<String>().cloned().unwrap_or_else(|| "no text".to_owned()),
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! All are defined by operations of the kernel IR, so that every device gives the same bits.
 
-use jit_runtime::ir::{BinaryOp, Type, UnaryOp};
+use jit_runtime::ir::{BinaryOp, UnaryOp};
 
 use super::{Array, FloatElement, Number, Operand, Signed};
 use crate::trace::record;
@@ -62,6 +62,28 @@ unary_functions! { FloatElement:
     sin Sin;
     /// Cosine of an angle in radians.
     cos Cos;
+    /// Tangent of an angle in radians.
+    tan Tan;
+    /// Hyperbolic sine.
+    sinh Sinh;
+    /// Hyperbolic cosine.
+    cosh Cosh;
+    /// Hyperbolic tangent.
+    tanh Tanh;
+    /// Inverse hyperbolic sine.
+    asinh Asinh;
+    /// Inverse hyperbolic cosine; NaN below 1.
+    acosh Acosh;
+    /// Inverse hyperbolic tangent; infinite at ±1, NaN beyond.
+    atanh Atanh;
+    /// e to the value, less one; accurate near zero.
+    exp_m1 ExpM1;
+    /// Natural logarithm of one plus the value, accurate near zero; NaN below -1.
+    ln_1p Ln1p;
+    /// Logarithm to base 10; NaN below zero.
+    log10 Log10;
+    /// Cube root.
+    cbrt Cbrt;
 }
 
 unary_functions! { Number:
@@ -83,6 +105,8 @@ binary_functions! { FloatElement:
     fmax FMax;
     /// The magnitude of this with the sign of the other, zeros and NaN included.
     copysign CopySign;
+    /// The length of the hypotenuse, `sqrt(x² + y²)`, without overflow on the way; infinite if one of them is.
+    hypot Hypot;
 }
 
 impl<T: Number> Array<T> {
@@ -149,20 +173,6 @@ impl<T: FloatElement> Array<T> {
         (self.sin(), self.cos())
     }
 
-    /// The length of the hypotenuse, `sqrt(x² + y²)`, without overflow on the way.
-    #[must_use]
-    #[track_caller]
-    pub fn hypot(&self, other: impl Operand<T>) -> Self {
-        let (a, b) = (self.abs(), other.into_array().abs());
-        let (long, short) = (a.max(&b), a.min(&b));
-        let ratio = &short / &long;
-        let length = &long * ratio.mul_add(&ratio, T::ONE).sqrt();
-        let infinity = T::from_f64(f64::INFINITY);
-        let is_infinite = a.eq(infinity) | b.eq(infinity);
-        let is_zero = long.eq(T::default());
-        is_infinite.select(infinity, is_zero.select(long, length))
-    }
-
     /// `1 / (1 + exp(-x))`, accurate at both ends.
     #[must_use]
     #[track_caller]
@@ -170,22 +180,6 @@ impl<T: FloatElement> Array<T> {
         let decay = (-self.abs()).exp();
         let numerator = self.ge(T::default()).select(T::ONE, &decay);
         numerator / (decay + T::ONE)
-    }
-
-    /// Hyperbolic tangent. Near zero by polynomials (S. Moshier, Cephes Mathematical Library, `tanhf.c` and `tanh.c`), elsewhere by `exp`.
-    #[must_use]
-    #[track_caller]
-    pub fn tanh(&self) -> Self {
-        if matches!(T::TYPE, Type::F16 | Type::BF16) {
-            return self.cast::<f32>().tanh().cast();
-        }
-        let magnitude = self.abs();
-        let decay = (&magnitude * T::from_f64(-2.0)).exp();
-        let far = ((T::ONE.into_array() - &decay) / (decay + T::ONE)).copysign(self);
-        let square = self * self;
-        let correction = if T::TYPE == Type::F64 { tanh_double(&square) } else { tanh_single(&square) };
-        let near = (self * square).mul_add(correction, self);
-        magnitude.lt(T::from_f64(0.625)).select(near, far)
     }
 
     /// The value to a whole power, by repeated multiplication; negative powers are reciprocals.
@@ -207,25 +201,4 @@ impl<T: FloatElement> Array<T> {
         let power = Array::from_var(record::broadcast(&power.var, self.len()));
         if exponent < 0 { power.recip() } else { power }
     }
-}
-
-/// `coefficients[0] * x^n + … + coefficients[n]`.
-#[track_caller]
-fn polynomial<T: FloatElement>(x: &Array<T>, coefficients: &[f64]) -> Array<T> {
-    let (first, rest) = coefficients.split_first().expect("a polynomial has a coefficient");
-    rest.iter().fold(T::from_f64(*first).into_array(), |sum, &next| sum.mul_add(x, T::from_f64(next)))
-}
-
-#[track_caller]
-fn tanh_single<T: FloatElement>(square: &Array<T>) -> Array<T> {
-    let coefficients =
-        [-5.704_988_727_45e-3, 2.063_908_879_54e-2, -5.373_971_555_31e-2, 1.333_144_220_36e-1, -3.333_328_194_22e-1];
-    polynomial(square, &coefficients)
-}
-
-#[track_caller]
-fn tanh_double<T: FloatElement>(square: &Array<T>) -> Array<T> {
-    let numerator = [-9.643_991_794_250_522e-1, -9.928_772_310_019_186e1, -1.614_687_684_417_084_5e3];
-    let denominator = [1.0, 1.128_116_784_916_329_3e2, 2.235_488_390_601_004_5e3, 4.844_063_053_251_255e3];
-    polynomial(square, &numerator) / polynomial(square, &denominator)
 }

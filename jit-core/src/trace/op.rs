@@ -92,9 +92,9 @@ impl Op {
     /// Whether the first two operands may change places, down to the last bit of the result.
     #[inline]
     pub(crate) const fn is_commutative(self) -> bool {
-        use BinaryOp::{Add, And, FMax, FMin, Max, Min, Mul, MulHi, Or, Xor};
+        use BinaryOp::{Add, And, FMax, FMin, Hypot, Max, Min, Mul, MulHi, Or, Xor};
         match self {
-            Op::Binary(op) => matches!(op, Add | Mul | Min | Max | FMin | FMax | And | Or | Xor | MulHi),
+            Op::Binary(op) => matches!(op, Add | Hypot | Mul | Min | Max | FMin | FMax | And | Or | Xor | MulHi),
             Op::Compare(op) => matches!(op, CompareOp::Eq | CompareOp::Ne),
             Op::Fma => true,
             _ => false,
@@ -135,10 +135,12 @@ impl Op {
             Op::Broadcast | Op::LoopResult | Op::BranchResult | Op::ScatterResult | Op::NativeResult => 0,
             Op::Unary(op) => match op {
                 UnaryOp::Sqrt => 4,
-                UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Ln | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos => 16,
                 UnaryOp::CountOnes | UnaryOp::ReverseBits => 4,
+                UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Ln | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos => 16,
+                _ if op.is_transcendental() => 40,
                 _ => 1,
             },
+            Op::Binary(op) if op.is_transcendental() => 40,
             Op::Binary(BinaryOp::Rem) => 16,
             Op::Binary(BinaryOp::Div) => 4,
             Op::Gather | Op::Scatter => 6,

@@ -43,6 +43,28 @@ pub enum UnaryOp {
     Sin,
     /// Cosine of an angle in radians.
     Cos,
+    /// Tangent of an angle in radians.
+    Tan,
+    /// Hyperbolic sine.
+    Sinh,
+    /// Hyperbolic cosine.
+    Cosh,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// Inverse hyperbolic sine.
+    Asinh,
+    /// Inverse hyperbolic cosine.
+    Acosh,
+    /// Inverse hyperbolic tangent.
+    Atanh,
+    /// e to the operand, less one, accurate near zero.
+    ExpM1,
+    /// Natural logarithm of one plus the operand, accurate near zero.
+    Ln1p,
+    /// Logarithm to base 10.
+    Log10,
+    /// Cube root.
+    Cbrt,
 }
 
 /// An operation on two values of one type; the result has that type.
@@ -81,6 +103,9 @@ pub enum BinaryOp {
     Shl,
     /// Right shift, arithmetic for signed types; a count at or beyond the width shifts out every bit.
     Shr,
+    /// The length of the hypotenuse, `√(a² + b²)` without overflow on the way (expanded by a pass, as all transcendental
+    /// functions are).
+    Hypot,
 }
 
 /// A comparison of two values of one type; the result is `bool`.
@@ -266,11 +291,13 @@ macro_rules! names {
 names!(UnaryOp:
     Neg "neg", Not "not", Abs "abs", Sqrt "sqrt", Floor "floor", Ceil "ceil", Round "round", Trunc "trunc",
     CountOnes "count_ones", LeadingZeros "leading_zeros", TrailingZeros "trailing_zeros",
-    ReverseBits "reverse_bits", Exp "exp", Exp2 "exp2", Ln "ln", Log2 "log2", Sin "sin", Cos "cos"
+    ReverseBits "reverse_bits", Exp "exp", Exp2 "exp2", Ln "ln", Log2 "log2", Sin "sin", Cos "cos", Tan "tan",
+    Sinh "sinh", Cosh "cosh", Tanh "tanh", Asinh "asinh", Acosh "acosh", Atanh "atanh", ExpM1 "exp_m1", Ln1p "ln_1p",
+    Log10 "log10", Cbrt "cbrt"
 );
 names!(BinaryOp:
     Add "add", Sub "sub", Mul "mul", Div "div", Rem "rem", Min "min", Max "max", FMin "fmin", FMax "fmax",
-    CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr"
+    CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr", Hypot "hypot"
 );
 names!(CompareOp: Eq "eq", Ne "ne", Lt "lt", Le "le", Gt "gt", Ge "ge");
 names!(ReduceOp: Add "add", Mul "mul", Min "min", Max "max", And "and", Or "or");
@@ -279,8 +306,19 @@ impl UnaryOp {
     /// Whether the operation is defined by an expansion into others.
     #[must_use]
     pub const fn is_transcendental(self) -> bool {
-        use UnaryOp::{Cos, Exp, Exp2, Ln, Log2, Sin};
-        matches!(self, Exp | Exp2 | Ln | Log2 | Sin | Cos)
+        use UnaryOp::{
+            Acosh, Asinh, Atanh, Cbrt, Cos, Cosh, Exp, Exp2, ExpM1, Ln, Ln1p, Log2, Log10, Sin, Sinh, Tan, Tanh,
+        };
+        matches!(self, Exp | Exp2 | ExpM1 | Ln | Ln1p | Log2 | Log10 | Sin | Cos | Tan | Cbrt)
+            || matches!(self, Sinh | Cosh | Tanh | Asinh | Acosh | Atanh)
+    }
+}
+
+impl BinaryOp {
+    /// Whether the operation is defined by an expansion into others.
+    #[must_use]
+    pub const fn is_transcendental(self) -> bool {
+        matches!(self, BinaryOp::Hypot)
     }
 }
 
@@ -376,6 +414,16 @@ impl Op {
             Op::Loop { condition, body, .. } => Some([condition, body]),
             Op::If { then_region, else_region, .. } => Some([then_region, else_region]),
             _ => None,
+        }
+    }
+
+    /// Whether the operation is defined by an expansion into others.
+    #[must_use]
+    pub const fn is_transcendental(&self) -> bool {
+        match self {
+            Op::Unary(op, _) => op.is_transcendental(),
+            Op::Binary(op, ..) => op.is_transcendental(),
+            _ => false,
         }
     }
 

@@ -26,7 +26,7 @@ use super::interleave;
 use super::target::Target;
 use crate::backend::CodeOptions;
 use crate::error::{Error, ErrorKind};
-use crate::ir::{Inst, Kernel, Op, UnaryOp};
+use crate::ir::{Kernel, Op};
 
 /// Passes for kernels with loops.
 const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
@@ -69,8 +69,8 @@ fn with_module<T>(
     consume: impl FnOnce(&Module<'_>, &TargetMachine) -> Result<T, Error>,
 ) -> Result<T, Error> {
     super::library::load()?;
-    if let Some(op) = kernel.regions.iter().flat_map(|region| &region.insts).find_map(transcendental) {
-        return Err(failed(&format!("{op:?} was not expanded before")));
+    if let Some(inst) = kernel.regions.iter().flat_map(|region| &region.insts).find(|inst| inst.op.is_transcendental()) {
+        return Err(failed(&format!("{:?} was not expanded before", inst.op)));
     }
     let packets = interleave::choose(kernel, target);
     let analysis = Analysis::new(kernel, packets * target.lanes);
@@ -104,13 +104,6 @@ fn with_module<T>(
         let errors: Vec<String> = diagnostics.into_inner();
         if errors.is_empty() { result } else { Err(failed(&errors.join("; "))) }
     })
-}
-
-fn transcendental(inst: &Inst) -> Option<UnaryOp> {
-    match inst.op {
-        Op::Unary(op, _) if op.is_transcendental() => Some(op),
-        _ => None,
-    }
 }
 
 /// Whether the code of a kernel is more than one straight list: it has loops or branches of its own, reduces and so has a

@@ -60,6 +60,19 @@ pub(super) fn reduce_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> Angle<A::Valu
     Angle { remainder, tail, quadrant }
 }
 
+/// Reduces an `f32`, given with the same value as an `f64`, to a remainder in `f64`, without a tail.
+pub(super) fn reduce_wide<A: Arithmetic>(m: &mut A, x: A::Value, wide: A::Value) -> Angle<A::Value> {
+    let rounder = m.like(wide, 6_755_399_441_055_744.0);
+    let sum = m.fma_by(wide, std::f64::consts::FRAC_2_PI, rounder);
+    let n = m.sub(sum, rounder);
+    let remainder = m.fma_by(n, -HALF_PI[0], wide);
+    let remainder = m.fma_by(n, -HALF_PI[1], remainder);
+    let quadrant = m.bitcast(Type::U64, sum);
+    let is_huge = is_huge(m, wide, HUGE_F64);
+    let [remainder, quadrant] = m.rarely(is_huge, |m| reduce_huge_wide(m, x), [remainder, quadrant]);
+    Angle { remainder, tail: remainder, quadrant }
+}
+
 /// Infinities and NaN are not huge: the moderate way makes NaN of them.
 fn is_huge<A: Arithmetic>(m: &mut A, x: A::Value, limit: f64) -> A::Value {
     let size = m.unary(UnaryOp::Abs, x);
@@ -152,6 +165,13 @@ fn negate_where<A: Arithmetic>(m: &mut A, mask: A::Value, a: A::Value) -> A::Val
 }
 
 fn reduce_huge_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 2] {
+    let [remainder, quadrant] = reduce_huge_wide(m, x);
+    let remainder = m.cast(Type::F32, remainder);
+    [remainder, m.cast(Type::U32, quadrant)]
+}
+
+/// Remainder (`f64`) and quadrant of a huge `f32`.
+fn reduce_huge_wide<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 2] {
     let (mantissa, digits) = mantissa_and_digits(m, x, &F32);
     // The product in fixed point, 2 bits before the point and 62 behind it; what lies above drops out.
     let mantissa = m.cast(Type::U64, mantissa);
@@ -168,8 +188,6 @@ fn reduce_huge_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 2] {
     let rest = m.cast(Type::F64, rest);
     let factor = m.like(rest, std::f64::consts::FRAC_PI_2 / (1u64 << 62) as f64);
     let remainder = m.mul(rest, factor);
-    let remainder = m.cast(Type::F32, remainder);
-    let quadrant = m.cast(Type::U32, quadrant);
     let (is_negative, quadrant) = mirror(m, x, quadrant);
     [negate_where(m, is_negative, remainder), quadrant]
 }

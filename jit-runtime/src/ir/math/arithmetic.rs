@@ -53,6 +53,63 @@ pub(crate) trait Arithmetic: Sized {
         self.binary(BinaryOp::Mul, a, b)
     }
 
+    fn div(&mut self, a: Self::Value, b: Self::Value) -> Self::Value {
+        self.binary(BinaryOp::Div, a, b)
+    }
+
+    fn neg(&mut self, a: Self::Value) -> Self::Value {
+        self.unary(UnaryOp::Neg, a)
+    }
+
+    fn abs(&mut self, a: Self::Value) -> Self::Value {
+        self.unary(UnaryOp::Abs, a)
+    }
+
+    fn sqrt(&mut self, a: Self::Value) -> Self::Value {
+        self.unary(UnaryOp::Sqrt, a)
+    }
+
+    /// The magnitude of `a` with the sign of `b`.
+    fn copy_sign(&mut self, a: Self::Value, b: Self::Value) -> Self::Value {
+        self.binary(BinaryOp::CopySign, a, b)
+    }
+
+    /// `a + constant`.
+    fn add_to(&mut self, a: Self::Value, constant: f64) -> Self::Value {
+        let constant = self.like(a, constant);
+        self.add(a, constant)
+    }
+
+    /// `a * constant`.
+    fn mul_by(&mut self, a: Self::Value, constant: f64) -> Self::Value {
+        let constant = self.like(a, constant);
+        self.mul(a, constant)
+    }
+
+    /// `constant / a`.
+    fn divide_by(&mut self, constant: f64, a: Self::Value) -> Self::Value {
+        let constant = self.like(a, constant);
+        self.div(constant, a)
+    }
+
+    /// `c - a * b`, rounded once.
+    fn fnma(&mut self, a: Self::Value, b: Self::Value, c: Self::Value) -> Self::Value {
+        let a = self.neg(a);
+        self.fma(a, b, c)
+    }
+
+    /// `a * b - c`, rounded once.
+    fn fms(&mut self, a: Self::Value, b: Self::Value, c: Self::Value) -> Self::Value {
+        let c = self.neg(c);
+        self.fma(a, b, c)
+    }
+
+    /// A constant where the mask is true, else the value.
+    fn put(&mut self, mask: Self::Value, constant: f64, a: Self::Value) -> Self::Value {
+        let constant = self.like(a, constant);
+        self.select(mask, constant, a)
+    }
+
     /// `a * constant + c`.
     fn fma_by(&mut self, a: Self::Value, constant: f64, c: Self::Value) -> Self::Value {
         let constant = self.like(a, constant);

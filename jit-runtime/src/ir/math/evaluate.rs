@@ -1,8 +1,8 @@
 //! The expansions run on carriers, for constant folding and the interpreter.
 
-use super::{Arithmetic, expand};
+use super::{Arithmetic, expand, expand_binary};
 use crate::ir::op::{BinaryOp, CompareOp, UnaryOp};
-use crate::ir::scalar::{self, UnaryFn};
+use crate::ir::scalar::{self, BinaryFn, UnaryFn};
 use crate::ir::types::Type;
 
 /// A transcendental function of one value of a float type: the bits that a kernel computes.
@@ -11,24 +11,42 @@ pub fn evaluate(op: UnaryOp, ty: Type, bits: u64) -> u64 {
     expand(&mut Carriers, op, (ty, bits)).1
 }
 
+/// A transcendental function of two values of a float type: the bits that a kernel computes.
+#[must_use]
+pub fn evaluate_binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
+    expand_binary(&mut Carriers, op, (ty, a), (ty, b)).1
+}
+
+/// The table from operation and float type to a function of the carriers alone.
+macro_rules! table {
+    ($enum:ident $evaluate:ident $arguments:tt $op:ident $ty:ident: $($variant:ident),*) => {
+        match $op {
+            $($enum::$variant => table!(@ $enum $evaluate $arguments $ty $variant),)*
+            _ => None,
+        }
+    };
+    (@ $enum:ident $evaluate:ident ($($argument:ident),*) $ty:ident $variant:ident) => {
+        match $ty {
+            Type::F16 => Some(|$($argument),*| $evaluate($enum::$variant, Type::F16, $($argument),*)),
+            Type::BF16 => Some(|$($argument),*| $evaluate($enum::$variant, Type::BF16, $($argument),*)),
+            Type::F32 => Some(|$($argument),*| $evaluate($enum::$variant, Type::F32, $($argument),*)),
+            Type::F64 => Some(|$($argument),*| $evaluate($enum::$variant, Type::F64, $($argument),*)),
+            _ => None,
+        }
+    };
+}
+
 /// [`evaluate`] as a function of the carrier alone, where the type is a float.
 #[must_use]
 pub fn function(op: UnaryOp, ty: Type) -> Option<UnaryFn> {
-    macro_rules! table {
-        ($($op:ident),*; $types:tt) => {
-            match op {
-                $(UnaryOp::$op => table!(@ $op $types),)*
-                _ => None,
-            }
-        };
-        (@ $op:ident ($($ty:ident),*)) => {
-            match ty {
-                $(Type::$ty => Some(|a| evaluate(UnaryOp::$op, Type::$ty, a)),)*
-                _ => None,
-            }
-        };
-    }
-    table!(Exp, Exp2, Ln, Log2, Sin, Cos; (F16, BF16, F32, F64))
+    table!(UnaryOp evaluate(a) op ty:
+        Exp, Exp2, Ln, Log2, Sin, Cos, Tan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, ExpM1, Ln1p, Log10, Cbrt)
+}
+
+/// [`evaluate_binary`] as a function of the carriers alone, where the type is a float.
+#[must_use]
+pub fn binary_function(op: BinaryOp, ty: Type) -> Option<BinaryFn> {
+    table!(BinaryOp evaluate_binary(a, b) op ty: Hypot)
 }
 
 /// Arithmetic on carriers with their types.

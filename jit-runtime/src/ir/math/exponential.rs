@@ -26,7 +26,7 @@ fn format(ty: Type) -> &'static Format {
 }
 
 /// Bounds beyond which the result is 0 or infinite; NaN stays.
-fn clamp<A: Arithmetic>(m: &mut A, x: A::Value, low: f64, high: f64) -> A::Value {
+pub(super) fn clamp<A: Arithmetic>(m: &mut A, x: A::Value, low: f64, high: f64) -> A::Value {
     let (low, high) = (m.like(x, low), m.like(x, high));
     let is_above = m.compare(CompareOp::Gt, x, high);
     let x = m.select(is_above, high, x);
@@ -35,7 +35,7 @@ fn clamp<A: Arithmetic>(m: &mut A, x: A::Value, low: f64, high: f64) -> A::Value
 }
 
 /// The whole number nearest to `x * factor`, and the sum that holds it in its low bits.
-fn nearest<A: Arithmetic>(m: &mut A, x: A::Value, factor: f64) -> (A::Value, A::Value) {
+pub(super) fn nearest<A: Arithmetic>(m: &mut A, x: A::Value, factor: f64) -> (A::Value, A::Value) {
     let rounder = format(m.ty(x)).rounder;
     let rounder = m.like(x, rounder);
     let sum = m.fma_by(x, factor, rounder);

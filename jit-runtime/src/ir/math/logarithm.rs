@@ -1,11 +1,12 @@
-//! `ln` and `log2`.
+//! `ln`, `log2` and `log10`.
 //!
 //! The argument is m·2^k with m near 1, and the logarithm k·log 2 + log m. In `f32` the polynomial of `ln` is Norbert
 //! Juffa's (max 0.851 ulp), that of `log2` a near-minimax fit of this project whose leading terms are carried in two
-//! parts. In `f64` the method and coefficients are those of FreeBSD's msun `e_log.c` and `e_log2.c` (Sun Microsystems,
+//! parts. In `f64` the method and coefficients are those of FreeBSD's msun `e_log.c`, `e_log2.c` and
+//! `e_log10.c` (Sun Microsystems,
 //! 1993).
 
-use super::Arithmetic;
+use super::{Arithmetic, Precision};
 use crate::ir::op::{BinaryOp, CompareOp};
 use crate::ir::types::Type;
 
@@ -22,7 +23,7 @@ pub(super) fn log2<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
 }
 
 /// Puts in the results for zero, negative and infinite arguments and NaN.
-fn finish<A: Arithmetic>(m: &mut A, x: A::Value, result: A::Value) -> A::Value {
+pub(super) fn finish<A: Arithmetic>(m: &mut A, x: A::Value, result: A::Value) -> A::Value {
     let is_finite = m.compare_with(CompareOp::Lt, x, f64::INFINITY);
     let result = m.select(is_finite, result, x);
     let is_zero = m.compare_with(CompareOp::Eq, x, 0.0);
@@ -105,24 +106,48 @@ struct Parts<V> {
     rest: V,
 }
 
-fn parts_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> Parts<A::Value> {
-    const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
+/// Where the mantissas of [`split_f64`] start: √½.
+const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
+
+/// The biased exponent k + 1023 and m of a positive normal `f64` m·2^k, with m in [√½, √2).
+pub(super) fn split_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Value, A::Value) {
     const ONE: u64 = 0x3ff0_0000_0000_0000;
-    // The exponent becomes a float by standing in the low bits of 2^52.
-    const SHIFT: f64 = 4_503_599_627_370_496.0;
-    let bias = SHIFT + 1023.0;
-    let (x, bias) = normalize(m, x, f64::MIN_POSITIVE, 18_014_398_509_481_984.0, [bias, bias + 54.0]);
     let bits = m.bitcast(Type::U64, x);
     let distance = m.with(BinaryOp::Add, bits, ONE - ROOT);
     let exponent = m.with(BinaryOp::Shr, distance, 52);
-    let shifted = m.with(BinaryOp::Or, exponent, SHIFT.to_bits());
-    let shifted = m.bitcast(Type::F64, shifted);
-    let k = m.sub(shifted, bias);
     let mantissa = m.with(BinaryOp::And, distance, (1 << 52) - 1);
     let mantissa = m.with(BinaryOp::Add, mantissa, ROOT);
-    let mantissa = m.bitcast(Type::F64, mantissa);
-    let (one, two, half) = (m.like(mantissa, 1.0), m.like(mantissa, 2.0), m.like(mantissa, 0.5));
-    let f = m.sub(mantissa, one);
+    (exponent, m.bitcast(Type::F64, mantissa))
+}
+
+/// Stands in for the exponent of an `f64` by being its low bits.
+const SHIFT: f64 = 4_503_599_627_370_496.0;
+
+/// A biased exponent as an `f64` without its bias, less a constant.
+pub(super) fn exponent_to_float<A: Arithmetic>(m: &mut A, exponent: A::Value, less: f64) -> A::Value {
+    let bias = m.number(Type::F64, SHIFT + 1023.0 + less);
+    exponent_less(m, exponent, bias)
+}
+
+/// A biased exponent as an `f64`, less a bias to which [`SHIFT`] was added.
+fn exponent_less<A: Arithmetic>(m: &mut A, exponent: A::Value, bias: A::Value) -> A::Value {
+    let shifted = m.with(BinaryOp::Or, exponent, SHIFT.to_bits());
+    let shifted = m.bitcast(Type::F64, shifted);
+    m.sub(shifted, bias)
+}
+
+fn parts_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> Parts<A::Value> {
+    let bias = SHIFT + 1023.0;
+    let (x, bias) = normalize(m, x, f64::MIN_POSITIVE, 18_014_398_509_481_984.0, [bias, bias + 54.0]);
+    let (exponent, mantissa) = split_f64(m, x);
+    let k = exponent_less(m, exponent, bias);
+    let f = m.add_to(mantissa, -1.0);
+    parts_of(m, k, f)
+}
+
+/// The parts for m - 1 = f.
+fn parts_of<A: Arithmetic>(m: &mut A, k: A::Value, f: A::Value) -> Parts<A::Value> {
+    let (two, half) = (m.like(f, 2.0), m.like(f, 0.5));
     let half_f = m.mul(half, f);
     let half_square = m.mul(half_f, f);
     let sum = m.add(two, f);
@@ -141,24 +166,56 @@ fn parts_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> Parts<A::Value> {
     Parts { k, f, half_square, rest }
 }
 
-fn ln_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
-    let Parts { k, f, half_square, rest } = parts_f64(m, x);
+/// k ln 2 + ln(1 + f), of `f64`, for f in [√½ - 1, √2 - 1).
+pub(super) fn ln_of<A: Arithmetic>(m: &mut A, k: A::Value, f: A::Value, precision: Precision) -> A::Value {
+    if precision == Precision::Single {
+        let ln = ln_near_one(m, f);
+        return m.fma_by(k, std::f64::consts::LN_2, ln);
+    }
+    let parts = parts_of(m, k, f);
+    sum_of_parts(m, parts)
+}
+
+/// ln(1 + f) of an `f64`, to 2^-32.
+fn ln_near_one<A: Arithmetic>(m: &mut A, f: A::Value) -> A::Value {
+    let p = m.horner(f, &LN_SINGLE);
+    let half = m.like(f, -0.5);
+    let p = m.fma(p, f, half);
+    let square = m.mul(f, f);
+    m.fma(square, p, f)
+}
+
+/// (ln(1 + f) - f + f²/2) / f³, a near-minimax fit of this project.
+const LN_SINGLE: [f64; 10] = [
+    -0.061518505213507296,
+    0.1074361323672632,
+    -0.10793964924251134,
+    0.11012001605912541,
+    -0.1242509894877807,
+    0.14286947858528729,
+    -0.16669434287162052,
+    0.20000035691434473,
+    -0.24999966042194502,
+    0.3333333286460522,
+];
+
+fn sum_of_parts<A: Arithmetic>(m: &mut A, parts: Parts<A::Value>) -> A::Value {
+    let Parts { k, f, half_square, rest } = parts;
     let rest = m.fma_by(k, 1.908_214_929_270_587_7e-10, rest);
     let rest = m.sub(rest, half_square);
     let sum = m.add(rest, f);
     m.fma_by(k, 6.931_471_803_691_238e-1, sum)
 }
 
+fn ln_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let parts = parts_f64(m, x);
+    sum_of_parts(m, parts)
+}
+
 fn log2_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
-    let Parts { k, f, half_square, rest } = parts_f64(m, x);
-    // ln m as a short high part, so that its product with a short factor is exact, and a low part.
-    let high = m.sub(f, half_square);
-    let bits = m.bitcast(Type::U64, high);
-    let bits = m.with(BinaryOp::And, bits, 0xffff_ffff_0000_0000);
-    let high = m.bitcast(Type::F64, bits);
-    let low = m.sub(f, high);
-    let low = m.sub(low, half_square);
-    let low = m.add(low, rest);
+    let parts = parts_f64(m, x);
+    let [high, low] = ln_in_two_parts(m, &parts);
+    let Parts { k, f, .. } = parts;
     let (leading, trailing) = (1.442_695_040_721_446_3, 1.675_171_316_488_651_2e-10);
     let factor = m.like(f, leading);
     let product = m.mul(high, factor);
@@ -168,6 +225,53 @@ fn log2_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     let small = m.fma_by(low, leading, small);
     let sum = m.add(k, product);
     let lost = m.sub(k, sum);
+    let lost = m.add(lost, product);
+    let small = m.add(small, lost);
+    m.add(small, sum)
+}
+
+/// ln m as a short high part, so that its product with a short factor is exact, and a low part.
+fn ln_in_two_parts<A: Arithmetic>(m: &mut A, parts: &Parts<A::Value>) -> [A::Value; 2] {
+    let high = m.sub(parts.f, parts.half_square);
+    let bits = m.bitcast(Type::U64, high);
+    let bits = m.with(BinaryOp::And, bits, 0xffff_ffff_0000_0000);
+    let high = m.bitcast(Type::F64, bits);
+    let low = m.sub(parts.f, high);
+    let low = m.sub(low, parts.half_square);
+    [high, m.add(low, parts.rest)]
+}
+
+/// The logarithm to base 10 of an `f64`.
+pub(super) fn log10<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) -> A::Value {
+    let result = if precision == Precision::Single { log10_single(m, x) } else { log10_double(m, x) };
+    finish(m, x, result)
+}
+
+/// No `f32` is a subnormal `f64`.
+fn log10_single<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let (exponent, mantissa) = split_f64(m, x);
+    let k = exponent_to_float(m, exponent, 0.0);
+    let f = m.add_to(mantissa, -1.0);
+    let ln = ln_near_one(m, f);
+    let scaled = m.mul_by(k, std::f64::consts::LOG10_2);
+    m.fma_by(ln, std::f64::consts::LOG10_E, scaled)
+}
+
+fn log10_double<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let parts = parts_f64(m, x);
+    let [high, low] = ln_in_two_parts(m, &parts);
+    let k = parts.k;
+    // 1 / ln 10 and log10 2, each as a short part and the rest.
+    let (leading, trailing) = (0.434_294_481_878_168_9, 2.508_294_671_164_527_5e-11);
+    let (leading_2, trailing_2) = (0.301_029_995_663_611_77, 3.694_239_077_158_931e-13);
+    let product = m.mul_by(high, leading);
+    let whole = m.mul_by(k, leading_2);
+    let both = m.add(low, high);
+    let small = m.mul_by(both, trailing);
+    let small = m.fma_by(k, trailing_2, small);
+    let small = m.fma_by(low, leading, small);
+    let sum = m.add(whole, product);
+    let lost = m.sub(whole, sum);
     let lost = m.add(lost, product);
     let small = m.add(small, lost);
     m.add(small, sum)

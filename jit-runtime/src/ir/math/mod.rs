@@ -24,18 +24,22 @@
 //! the whole range and near the zeros of the functions.
 
 mod angle;
+mod area;
 mod arithmetic;
 mod evaluate;
 mod exponential;
+mod hyperbolic;
 mod logarithm;
+mod root;
+mod tangent;
 mod trigonometric;
 
-use super::op::UnaryOp;
+use super::op::{BinaryOp, UnaryOp};
 use super::types::Type;
 
 pub(crate) use angle::Angle;
 pub(crate) use arithmetic::Arithmetic;
-pub use evaluate::{evaluate, function};
+pub use evaluate::{binary_function, evaluate, evaluate_binary, function};
 
 /// The angle of a sine or cosine, reduced; both functions of one argument share it.
 pub(crate) fn reduce_angle<A: Arithmetic>(m: &mut A, x: A::Value) -> Angle<A::Value> {
@@ -60,23 +64,104 @@ pub(crate) fn of_angle<A: Arithmetic>(m: &mut A, op: UnaryOp, ty: Type, angle: A
     if m.ty(result) == ty { result } else { m.cast(ty, result) }
 }
 
+/// What a computation in `f64` is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Precision {
+    /// A result that is rounded to `f32`: short polynomials do.
+    Single,
+    /// A result in `f64`.
+    Double,
+}
+
+impl Precision {
+    /// The coefficients for this precision.
+    fn choose<'a>(self, single: &'a [f64], double: &'a [f64]) -> &'a [f64] {
+        if self == Precision::Single { single } else { double }
+    }
+}
+
 /// A transcendental function of a float.
 pub(crate) fn expand<A: Arithmetic>(m: &mut A, op: UnaryOp, x: A::Value) -> A::Value {
-    let ty = m.ty(x);
-    if matches!(op, UnaryOp::Sin | UnaryOp::Cos) {
-        let angle = reduce_angle(m, x);
-        return of_angle(m, op, ty, angle);
+    match m.ty(x) {
+        ty @ (Type::F16 | Type::BF16) if !matches!(op, UnaryOp::Sin | UnaryOp::Cos) => {
+            let single = m.cast(Type::F32, x);
+            let result = expand(m, op, single);
+            m.cast(ty, result)
+        }
+        ty => match op {
+            UnaryOp::Sin | UnaryOp::Cos => {
+                let angle = reduce_angle(m, x);
+                of_angle(m, op, ty, angle)
+            }
+            UnaryOp::Exp => exponential::exp(m, x),
+            UnaryOp::Exp2 => exponential::exp2(m, x),
+            UnaryOp::Ln => logarithm::ln(m, x),
+            UnaryOp::Log2 => logarithm::log2(m, x),
+            UnaryOp::Cbrt => root::cbrt(m, x),
+            UnaryOp::Tan => tan(m, x),
+            _ if ty == Type::F32 => {
+                let wide = m.cast(Type::F64, x);
+                let result = expand_wide(m, op, wide, Precision::Single);
+                m.cast(Type::F32, result)
+            }
+            _ => expand_wide(m, op, x, Precision::Double),
+        },
     }
-    if matches!(ty, Type::F16 | Type::BF16) {
-        let single = m.cast(Type::F32, x);
-        let result = expand(m, op, single);
-        return m.cast(ty, result);
-    }
+}
+
+/// The functions that are computed in `f64` for `f32` too: rounding the result is all that errs then.
+fn expand_wide<A: Arithmetic>(m: &mut A, op: UnaryOp, x: A::Value, precision: Precision) -> A::Value {
     match op {
-        UnaryOp::Exp => exponential::exp(m, x),
-        UnaryOp::Exp2 => exponential::exp2(m, x),
-        UnaryOp::Ln => logarithm::ln(m, x),
-        UnaryOp::Log2 => logarithm::log2(m, x),
+        UnaryOp::Log10 => logarithm::log10(m, x, precision),
+        UnaryOp::Ln1p => area::ln_1p(m, x, precision),
+        UnaryOp::ExpM1 => hyperbolic::exp_m1(m, x, precision),
+        UnaryOp::Sinh => hyperbolic::sinh(m, x, precision),
+        UnaryOp::Cosh => hyperbolic::cosh(m, x, precision),
+        UnaryOp::Tanh => hyperbolic::tanh(m, x, precision),
+        UnaryOp::Asinh => area::asinh(m, x, precision),
+        UnaryOp::Acosh => area::acosh(m, x, precision),
+        UnaryOp::Atanh => area::atanh(m, x, precision),
+        _ => unreachable!("{op:?} is not transcendental"),
+    }
+}
+
+fn tan<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    if m.ty(x) == Type::F64 {
+        let angle = angle::reduce_f64(m, x);
+        return tangent::tan(m, angle, Precision::Double);
+    }
+    let wide = m.cast(Type::F64, x);
+    let angle = angle::reduce_wide(m, x, wide);
+    let result = tangent::tan(m, angle, Precision::Single);
+    m.cast(Type::F32, result)
+}
+
+/// A transcendental function of two floats of one type.
+pub(crate) fn expand_binary<A: Arithmetic>(m: &mut A, op: BinaryOp, x: A::Value, y: A::Value) -> A::Value {
+    match m.ty(x) {
+        Type::F64 => expand_binary_wide(m, op, x, y, Precision::Double),
+        Type::F32 => {
+            let [x, y] = [x, y].map(|a| m.cast(Type::F64, a));
+            let result = expand_binary_wide(m, op, x, y, Precision::Single);
+            m.cast(Type::F32, result)
+        }
+        ty => {
+            let [x, y] = [x, y].map(|a| m.cast(Type::F32, a));
+            let result = expand_binary(m, op, x, y);
+            m.cast(ty, result)
+        }
+    }
+}
+
+fn expand_binary_wide<A: Arithmetic>(
+    m: &mut A,
+    op: BinaryOp,
+    x: A::Value,
+    y: A::Value,
+    precision: Precision,
+) -> A::Value {
+    match op {
+        BinaryOp::Hypot => root::hypot(m, x, y, precision),
         _ => unreachable!("{op:?} is not transcendental"),
     }
 }

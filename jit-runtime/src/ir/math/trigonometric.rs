@@ -26,7 +26,7 @@ pub(super) fn cos<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>) -> A::Value 
     negate_in_half(m, result, next)
 }
 
-fn is_odd<A: Arithmetic>(m: &mut A, quadrant: A::Value) -> A::Value {
+pub(super) fn is_odd<A: Arithmetic>(m: &mut A, quadrant: A::Value) -> A::Value {
     let ty = m.ty(quadrant);
     let bit = m.with(BinaryOp::And, quadrant, 1);
     let zero = m.constant(ty, 0);
@@ -43,7 +43,7 @@ fn negate_in_half<A: Arithmetic>(m: &mut A, x: A::Value, quadrant: A::Value) -> 
     m.bitcast(ty, bits)
 }
 
-fn sine<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>) -> A::Value {
+pub(super) fn sine<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>) -> A::Value {
     let x = angle.remainder;
     let z = m.mul(x, x);
     if m.ty(x) == Type::F32 {
@@ -74,7 +74,7 @@ fn sine<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>) -> A::Value {
     m.sub(x, inner)
 }
 
-fn cosine<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>) -> A::Value {
+pub(super) fn cosine<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>) -> A::Value {
     let x = angle.remainder;
     let z = m.mul(x, x);
     if m.ty(x) == Type::F32 {

@@ -9,8 +9,7 @@ use crate::ir::op::{Op, UnaryOp};
 
 /// Runs the pass.
 pub fn run(kernel: &mut Kernel) {
-    let is_transcendental = |inst: &Inst| matches!(inst.op, Op::Unary(op, _) if op.is_transcendental());
-    if kernel.regions.iter().flat_map(|region| &region.insts).any(is_transcendental) {
+    if kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| inst.op.is_transcendental()) {
         rewrite(kernel, &mut ExpandMath::default());
     }
 }
@@ -24,6 +23,16 @@ struct ExpandMath {
 }
 
 impl ExpandMath {
+    fn unary(&mut self, to: &mut Rewriter<'_>, op: UnaryOp, x: Value) -> Value {
+        let (x, ty) = (to.value(x), to.old.ty(x));
+        if matches!(op, UnaryOp::Sin | UnaryOp::Cos) {
+            let angle = self.angle(to, x);
+            math::of_angle(&mut to.new, op, ty, angle)
+        } else {
+            math::expand(&mut to.new, op, x)
+        }
+    }
+
     fn angle(&mut self, to: &mut Rewriter<'_>, x: Value) -> math::Angle<Value> {
         if let Some(&(_, angle)) = self.angles.iter().find(|(value, _)| *value == x) {
             return angle;
@@ -36,16 +45,13 @@ impl ExpandMath {
 
 impl Rewrite for ExpandMath {
     fn inst(&mut self, to: &mut Rewriter<'_>, inst: &Inst) -> bool {
-        let Op::Unary(op, x) = inst.op else { return false };
-        if !op.is_transcendental() {
-            return false;
-        }
-        let (x, ty) = (to.value(x), to.old.ty(x));
-        let result = if matches!(op, UnaryOp::Sin | UnaryOp::Cos) {
-            let angle = self.angle(to, x);
-            math::of_angle(&mut to.new, op, ty, angle)
-        } else {
-            math::expand(&mut to.new, op, x)
+        let result = match inst.op {
+            Op::Unary(op, x) if op.is_transcendental() => self.unary(to, op, x),
+            Op::Binary(op, x, y) if op.is_transcendental() => {
+                let (x, y) = (to.value(x), to.value(y));
+                math::expand_binary(&mut to.new, op, x, y)
+            }
+            _ => return false,
         };
         to.define(inst.first, result);
         true

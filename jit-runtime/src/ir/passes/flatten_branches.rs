@@ -25,7 +25,7 @@ fn is_cheap_branch(kernel: &Kernel, inst: &Inst) -> bool {
 fn cost(kernel: &Kernel, inst: &Inst) -> Option<u32> {
     match inst.op {
         Op::Const(..) | Op::LaneIndex | Op::Scalar(_) | Op::Bitcast(..) => Some(0),
-        Op::Unary(op, _) if op.is_transcendental() => None,
+        ref op if op.is_transcendental() => None,
         Op::Unary(UnaryOp::Sqrt, _) | Op::Binary(BinaryOp::Div | BinaryOp::Rem | BinaryOp::MulHi, ..) => Some(8),
         Op::Unary(..) | Op::Binary(..) | Op::Fma(..) | Op::Compare(..) | Op::Select(..) | Op::Cast(..) => Some(1),
         Op::Load(_)

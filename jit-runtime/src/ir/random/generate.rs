@@ -238,6 +238,9 @@ impl Generator {
 
     fn binary(&mut self) {
         let op = self.rng.choose(BinaryOp::ALL);
+        if op.is_transcendental() && !(self.options.transcendental && self.rng.one_in(3)) {
+            return self.fma();
+        }
         let ty = self.type_that(|ty| scalar::is_supported_binary(op, ty));
         let a = self.pick(ty);
         let mut b = self.pick(ty);

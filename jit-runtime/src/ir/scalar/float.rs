@@ -220,7 +220,7 @@ pub(super) fn binary<T: Float>(op: BinaryOp) -> Option<BinaryFn> {
         BinaryOp::FMin => function!(minimum_number),
         BinaryOp::FMax => function!(maximum_number),
         BinaryOp::CopySign => function!(copysign),
-        BinaryOp::MulHi | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr => None,
+        _ => None,
     }
 }
 

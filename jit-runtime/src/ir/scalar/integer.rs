@@ -173,7 +173,7 @@ pub(super) fn binary<T: Integer>(op: BinaryOp) -> Option<BinaryFn> {
         BinaryOp::Xor => function!(xor),
         BinaryOp::Shl => function!(shl),
         BinaryOp::Shr => function!(shr),
-        BinaryOp::FMin | BinaryOp::FMax | BinaryOp::CopySign => None,
+        _ => None,
     }
 }
 

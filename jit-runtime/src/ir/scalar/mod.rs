@@ -65,6 +65,9 @@ pub fn unary_function(op: UnaryOp, ty: Type) -> Option<UnaryFn> {
 pub fn binary_function(op: BinaryOp, ty: Type) -> Option<BinaryFn> {
     use float::binary as of_float;
     use integer::binary as of_integer;
+    if op.is_transcendental() {
+        return math::binary_function(op, ty);
+    }
     by_type!(ty, bool: bool_binary(op), integer: of_integer, float: of_float, (op))
 }
 

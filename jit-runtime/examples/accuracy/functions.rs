@@ -1,0 +1,185 @@
+//! The functions, their references and the domains that are told apart.
+
+use std::f64::consts::PI;
+
+use dashu_float::FBig;
+use dashu_float::round::mode::HalfEven;
+use jit_runtime::ir::{BinaryOp, UnaryOp};
+
+use crate::machine::Operation;
+
+/// A number of higher precision.
+pub type Big = FBig<HalfEven, 2>;
+
+/// A result, nearly exact, as the nearest `f64` and what that leaves over.
+#[derive(Clone, Copy)]
+pub struct Exact {
+    /// The nearest `f64`.
+    pub high: f64,
+    /// The rest.
+    pub low: f64,
+}
+
+/// A function, how it is computed, and what it should give.
+pub struct Function {
+    /// Its name in Rust.
+    pub name: &'static str,
+    /// The operation.
+    pub op: Operation,
+    /// The operation of fast math, if there is one.
+    pub fast: Option<Operation>,
+    /// The function of `f32`, computed in `f64`.
+    pub single: fn(f64, f64) -> f64,
+    /// The function of `f64`, in higher precision; nothing where it is not defined or too large.
+    pub double: fn(f64, f64) -> Option<Exact>,
+    /// Where `f32` is measured.
+    pub domains: &'static [Domain],
+    /// Where `f64` is measured.
+    pub double_domains: &'static [Domain],
+}
+
+/// A range of arguments.
+#[derive(Clone, Copy)]
+pub struct Domain {
+    /// As the tables write it.
+    pub name: &'static str,
+    /// The range of the first argument.
+    pub first: (f64, f64),
+    /// The range of the second one.
+    pub second: Option<(f64, f64)>,
+    /// Smaller results are held to the units of this size: where a function has zeros that are no floats.
+    pub absolute_unit: f64,
+    /// What a peer was measured to err at most, see `docs/accuracy.md`.
+    pub peer: &'static str,
+}
+
+impl Domain {
+    /// Whether an argument of a function of one argument is in the domain.
+    pub fn contains(&self, x: f64) -> bool {
+        self.second.is_some() || (self.first.0 <= x && x <= self.first.1) || (x.is_nan() && self.first.1 == f64::INFINITY)
+    }
+}
+
+const fn on(name: &'static str, low: f64, high: f64, peer: &'static str) -> Domain {
+    Domain { name, first: (low, high), second: None, absolute_unit: 0.0, peer }
+}
+
+const fn on_pairs(name: &'static str, first: (f64, f64), second: (f64, f64), peer: &'static str) -> Domain {
+    Domain { name, first, second: Some(second), absolute_unit: 0.0, peer }
+}
+
+/// Every argument, infinities and NaN included.
+const fn all(peer: &'static str) -> Domain {
+    on("all", f64::NEG_INFINITY, f64::INFINITY, peer)
+}
+
+/// The bits that references keep.
+const PRECISION: usize = 140;
+
+/// A float as a number of higher precision.
+pub fn big(x: f64) -> Big {
+    Big::try_from(x).expect("references are asked for finite arguments only").with_precision(PRECISION).value()
+}
+
+/// The nearest `f64` and the rest; nothing where there is none.
+pub fn exact(value: Big) -> Option<Exact> {
+    let high = value.to_f64().value();
+    high.is_finite().then(|| Exact { high, low: (value - big(high)).to_f64().value() })
+}
+
+/// A reference of one argument where it is defined.
+macro_rules! reference {
+    ($name:ident where $defined:expr) => {
+        |x, _| {
+            let is_defined: fn(f64) -> bool = $defined;
+            if is_defined(x) { exact(big(x).$name()) } else { None }
+        }
+    };
+}
+
+macro_rules! unary {
+    ($name:literal $op:ident $fast:expr, $single:expr, $double:expr, [$($domain:expr),*], [$($double_domain:expr),*]) => {
+        Function {
+            name: $name,
+            op: Operation::Unary(UnaryOp::$op),
+            fast: $fast,
+            single: |x, _| {
+                let single: fn(f64) -> f64 = $single;
+                single(x)
+            },
+            double: $double,
+            domains: &[$($domain),*],
+            double_domains: &[$($double_domain),*],
+        }
+    };
+}
+
+/// Every function.
+pub const FUNCTIONS: &[Function] = &[
+    unary!("sin" Sin None, f64::sin, reference!(sin where |_| true),
+        [all("2e12"), on("[-π, π]", -PI, PI, "1.42"), on("[1e-3, 8192]", 1e-3, 8192.0, "478")],
+        [on("[-π, π]", -PI, PI, "1.52"), on("[-8192, 8192]", -8192.0, 8192.0, "1.53"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
+    unary!("cos" Cos None, f64::cos, reference!(cos where |_| true),
+        [all("1.4e11"), on("[-π, π]", -PI, PI, "1.55"), on("[1e-3, 8192]", 1e-3, 8192.0, "974")],
+        [on("[-8192, 8192]", -8192.0, 8192.0, "1.53"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
+    unary!("tan" Tan None, f64::tan, reference!(tan where |_| true),
+        [all(""), on("[-π, π]", -PI, PI, "2.44"), on("[1e-3, 8192]", 1e-3, 8192.0, "923")],
+        [on("[-8192, 8192]", -8192.0, 8192.0, "2.5e7"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
+    unary!("sinh" Sinh None, f64::sinh, reference!(sinh where |x| x.abs() < 710.4),
+        [all("inf"), on("[-10, 10]", -10.0, 10.0, "2.16")],
+        [on("[-10, 10]", -10.0, 10.0, "2.45"), on("[-710, 710]", -710.4, 710.4, "")]),
+    unary!("cosh" Cosh None, f64::cosh, reference!(cosh where |x| x.abs() < 710.4),
+        [all("inf"), on("[-10, 10]", -10.0, 10.0, "2.11")],
+        [on("[-10, 10]", -10.0, 10.0, "2.43"), on("[-710, 710]", -710.4, 710.4, "")]),
+    unary!("tanh" Tanh None, f64::tanh, reference!(tanh where |_| true),
+        [all(""), on("[-10, 10]", -10.0, 10.0, "2.99")],
+        [on("[-10, 10]", -10.0, 10.0, "3.00")]),
+    unary!("asinh" Asinh None, f64::asinh, reference!(asinh where |_| true),
+        [all(""), on("[-30, 30]", -30.0, 30.0, "3.09")],
+        [on("[-30, 30]", -30.0, 30.0, ""), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
+    unary!("acosh" Acosh None, f64::acosh, reference!(acosh where |x| x >= 1.0),
+        [all(""), on("[1, 10]", 1.0, 10.0, "3.24")],
+        [on("[1, 10]", 1.0, 10.0, ""), on("[1, 1e300]", 1.0, 1e300, "")]),
+    unary!("atanh" Atanh None, f64::atanh, reference!(atanh where |x| x.abs() < 1.0),
+        [all(""), on("(-1, 1)", -1.0, 1.0, "1.31")],
+        [on("(-1, 1)", -1.0, 1.0, "")]),
+    unary!("exp" Exp None, f64::exp, reference!(exp where |x| x.abs() < 709.7),
+        [all("inf"), on("[-20, 30]", -20.0, 30.0, "1.26")],
+        [on("[-700, 700]", -700.0, 700.0, "1.90"), on("[-745, 709]", -745.0, 709.7, "")]),
+    unary!("exp2" Exp2 None, f64::exp2, |x, _| exact((big(x) * big(2.0).ln()).exp()),
+        [all("inf"), on("[-126, 127.99]", -126.0, 127.99, "1.39")],
+        [on("[-1000, 1000]", -1000.0, 1000.0, "1.60"), on("[-1074, 1023]", -1074.0, 1023.0, "")]),
+    unary!("exp_m1" ExpM1 None, f64::exp_m1, reference!(exp_m1 where |x| x < 709.7),
+        [all("")],
+        [on("[-50, 50]", -50.0, 50.0, ""), on("[-1, 1]", -1.0, 1.0, ""), on("[-700, 709]", -700.0, 709.7, "")]),
+    unary!("ln" Ln None, f64::ln, reference!(ln where |x| x > 0.0),
+        [all("inf"), on("normal", 1.2e-38, 3.4e38, "0.824")],
+        [on("[1e-3, 1e6]", 1e-3, 1e6, "0.84"), on("[5e-324, 1e308]", 5e-324, 1e308, "")]),
+    unary!("ln_1p" Ln1p None, f64::ln_1p, reference!(ln_1p where |x| x > -1.0),
+        [all("")],
+        [on("(-1, 1]", -1.0, 1.0, ""), on("[1e-3, 1e6]", 1e-3, 1e6, ""), on("[1e-300, 1e300]", 1e-300, 1e300, "")]),
+    unary!("log2" Log2 None, f64::log2, reference!(log2 where |x| x > 0.0),
+        [all("inf"), on("normal", 1.2e-38, 3.4e38, "1.85")],
+        [on("[1e-3, 1e6]", 1e-3, 1e6, "1.52"), on("[5e-324, 1e308]", 5e-324, 1e308, "")]),
+    unary!("log10" Log10 None, f64::log10, reference!(log10 where |x| x > 0.0),
+        [all("")],
+        [on("[1e-3, 1e6]", 1e-3, 1e6, ""), on("[5e-324, 1e308]", 5e-324, 1e308, "")]),
+    unary!("cbrt" Cbrt None, f64::cbrt, |x, _| exact(big(x).nth_root(3)),
+        [all("inf"), on("normal", 1.2e-38, 3.4e38, "0.733")],
+        [on("[1e-3, 1e6]", 1e-3, 1e6, "0.73"), on("all", -1.7e308, 1.7e308, "")]),
+    Function {
+        name: "hypot",
+        op: Operation::Binary(BinaryOp::Hypot),
+        fast: None,
+        single: f64::hypot,
+        double: |x, y| exact(big(x).hypot(&big(y))),
+        domains: &[
+            on_pairs("[-1e19, 1e19]²", (-1e19, 1e19), (-1e19, 1e19), "1.92"),
+            on_pairs("[1e-45, 3e38]²", (1e-45, 3e38), (1e-45, 3e38), ""),
+        ],
+        double_domains: &[
+            on_pairs("[-10, 10]²", (-10.0, 10.0), (-10.0, 10.0), ""),
+            on_pairs("[1e-300, 1e300]²", (1e-300, 1e300), (1e-300, 1e300), ""),
+        ],
+    },
+];

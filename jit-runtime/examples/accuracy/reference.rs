@@ -1,0 +1,1 @@
+//! Error function and gamma function of higher precision.

@@ -9,54 +9,56 @@ use jit_runtime::ir::{BinaryOp, UnaryOp};
 use crate::machine::Operation;
 
 /// A number of higher precision.
-pub type Big = FBig<HalfEven, 2>;
+pub(crate) type Big = FBig<HalfEven, 2>;
 
 /// A result, nearly exact, as the nearest `f64` and what that leaves over.
 #[derive(Clone, Copy)]
-pub struct Exact {
+pub(crate) struct Exact {
     /// The nearest `f64`.
-    pub high: f64,
+    pub(crate) high: f64,
     /// The rest.
-    pub low: f64,
+    pub(crate) low: f64,
 }
 
 /// A function, how it is computed, and what it should give.
-pub struct Function {
+pub(crate) struct Function {
     /// Its name in Rust.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The operation.
-    pub op: Operation,
+    pub(crate) op: Operation,
     /// The operation of fast math, if there is one.
-    pub fast: Option<Operation>,
+    pub(crate) fast: Option<Operation>,
     /// The function of `f32`, computed in `f64`.
-    pub single: fn(f64, f64) -> f64,
+    pub(crate) single: fn(f64, f64) -> f64,
     /// The function of `f64`, in higher precision; nothing where it is not defined or too large.
-    pub double: fn(f64, f64) -> Option<Exact>,
+    pub(crate) double: fn(f64, f64) -> Option<Exact>,
     /// Where `f32` is measured.
-    pub domains: &'static [Domain],
+    pub(crate) domains: &'static [Domain],
     /// Where `f64` is measured.
-    pub double_domains: &'static [Domain],
+    pub(crate) double_domains: &'static [Domain],
 }
 
 /// A range of arguments.
 #[derive(Clone, Copy)]
-pub struct Domain {
+pub(crate) struct Domain {
     /// As the tables write it.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The range of the first argument.
-    pub first: (f64, f64),
+    pub(crate) first: (f64, f64),
     /// The range of the second one.
-    pub second: Option<(f64, f64)>,
+    pub(crate) second: Option<(f64, f64)>,
     /// Smaller results are held to the units of this size: where a function has zeros that are no floats.
-    pub absolute_unit: f64,
+    pub(crate) absolute_unit: f64,
     /// What a peer was measured to err at most, see `docs/accuracy.md`.
-    pub peer: &'static str,
+    pub(crate) peer: &'static str,
 }
 
 impl Domain {
     /// Whether an argument of a function of one argument is in the domain.
-    pub fn contains(&self, x: f64) -> bool {
-        self.second.is_some() || (self.first.0 <= x && x <= self.first.1) || (x.is_nan() && self.first.1 == f64::INFINITY)
+    pub(crate) fn contains(&self, x: f64) -> bool {
+        self.second.is_some()
+            || (self.first.0 <= x && x <= self.first.1)
+            || (x.is_nan() && self.first.1 == f64::INFINITY)
     }
 }
 
@@ -77,12 +79,12 @@ const fn all(peer: &'static str) -> Domain {
 const PRECISION: usize = 140;
 
 /// A float as a number of higher precision.
-pub fn big(x: f64) -> Big {
+pub(crate) fn big(x: f64) -> Big {
     Big::try_from(x).expect("references are asked for finite arguments only").with_precision(PRECISION).value()
 }
 
 /// The nearest `f64` and the rest; nothing where there is none.
-pub fn exact(value: Big) -> Option<Exact> {
+pub(crate) fn exact(value: Big) -> Option<Exact> {
     let high = value.to_f64().value();
     high.is_finite().then(|| Exact { high, low: (value - big(high)).to_f64().value() })
 }
@@ -115,7 +117,7 @@ macro_rules! unary {
 }
 
 /// Every function.
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     unary!("sin" Sin None, f64::sin, reference!(sin where |_| true),
         [all("2e12"), on("[-π, π]", -PI, PI, "1.42"), on("[1e-3, 8192]", 1e-3, 8192.0, "478")],
         [on("[-π, π]", -PI, PI, "1.52"), on("[-8192, 8192]", -8192.0, 8192.0, "1.53"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),

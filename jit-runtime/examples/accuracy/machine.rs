@@ -10,7 +10,7 @@ use jit_runtime::memory::Buffer;
 
 /// An operation of one or two operands.
 #[derive(Clone, Copy)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// Of one.
     Unary(UnaryOp),
     /// Of two.
@@ -19,7 +19,7 @@ pub enum Operation {
 
 impl Operation {
     /// The results for arguments of `f32`; the second ones are not looked at by an operation of one operand.
-    pub fn of_singles(self, x: &[f32], y: &[f32]) -> Result<Vec<f32>, Error> {
+    pub(crate) fn of_singles(self, x: &[f32], y: &[f32]) -> Result<Vec<f32>, Error> {
         let mut results = vec![0.0; x.len()];
         let inputs = [bytemuck::cast_slice(x), bytemuck::cast_slice(y)];
         self.apply(Type::F32, x.len(), inputs, bytemuck::cast_slice_mut(&mut results))?;
@@ -27,7 +27,7 @@ impl Operation {
     }
 
     /// The results for arguments of `f64`.
-    pub fn of_doubles(self, x: &[f64], y: &[f64]) -> Result<Vec<f64>, Error> {
+    pub(crate) fn of_doubles(self, x: &[f64], y: &[f64]) -> Result<Vec<f64>, Error> {
         let mut results = vec![0.0; x.len()];
         let inputs = [bytemuck::cast_slice(x), bytemuck::cast_slice(y)];
         self.apply(Type::F64, x.len(), inputs, bytemuck::cast_slice_mut(&mut results))?;

@@ -10,7 +10,7 @@ use crate::machine::Operation;
 
 /// How many arguments to look at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Thoroughness {
+pub(crate) enum Thoroughness {
     /// All of them, or dense samples.
     Full,
     /// A sample.
@@ -18,22 +18,10 @@ pub enum Thoroughness {
 }
 
 /// The errors of a function over a domain.
-pub struct Measured {
-    function: &'static str,
-    domain: Domain,
-    errors: Errors,
-}
-
-impl Measured {
-    /// The largest error in units in the last place, and where.
-    pub fn worst(&self) -> (f64, f64, f64) {
-        self.errors.worst
-    }
-
-    /// What the row is called.
-    pub fn name(&self) -> String {
-        format!("{} on {}", self.function, self.domain.name)
-    }
+pub(crate) struct Measured {
+    pub(crate) function: &'static str,
+    pub(crate) domain: Domain,
+    pub(crate) errors: Errors,
 }
 
 impl fmt::Display for Measured {
@@ -47,10 +35,11 @@ impl fmt::Display for Measured {
     }
 }
 
+/// What is kept of errors, which are counted in units in the last place.
 #[derive(Clone, Copy, Default)]
-struct Errors {
+pub(crate) struct Errors {
     /// The largest, and its arguments.
-    worst: (f64, f64, f64),
+    pub(crate) worst: (f64, f64, f64),
     sum: f64,
     count: u64,
     rounded: u64,
@@ -77,7 +66,7 @@ impl Errors {
 }
 
 /// The errors of a function of `f32` on each of its domains, computed by an operation.
-pub fn single(function: &Function, op: Operation, thoroughness: Thoroughness) -> Result<Vec<Measured>, Error> {
+pub(crate) fn single(function: &Function, op: Operation, thoroughness: Thoroughness) -> Result<Vec<Measured>, Error> {
     const BLOCK: u64 = 1 << 20;
     let mut all = vec![Errors::default(); function.domains.len()];
     if let Operation::Binary(_) = op {
@@ -103,7 +92,7 @@ pub fn single(function: &Function, op: Operation, thoroughness: Thoroughness) ->
 }
 
 /// The errors of a function of `f64` on each of its domains.
-pub fn double(function: &Function, thoroughness: Thoroughness) -> Result<Vec<Measured>, Error> {
+pub(crate) fn double(function: &Function, thoroughness: Thoroughness) -> Result<Vec<Measured>, Error> {
     let count = if thoroughness == Thoroughness::Full { 60_000 } else { 3_000 };
     let mut all = Vec::new();
     for domain in function.double_domains {

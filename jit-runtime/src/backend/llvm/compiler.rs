@@ -69,7 +69,8 @@ fn with_module<T>(
     consume: impl FnOnce(&Module<'_>, &TargetMachine) -> Result<T, Error>,
 ) -> Result<T, Error> {
     super::library::load()?;
-    if let Some(inst) = kernel.regions.iter().flat_map(|region| &region.insts).find(|inst| inst.op.is_transcendental()) {
+    if let Some(inst) = kernel.regions.iter().flat_map(|region| &region.insts).find(|inst| inst.op.is_transcendental())
+    {
         return Err(failed(&format!("{:?} was not expanded before", inst.op)));
     }
     let packets = interleave::choose(kernel, target);

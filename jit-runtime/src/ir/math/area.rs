@@ -66,11 +66,8 @@ pub(super) fn atanh<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision)
     m.copy_sign(result, x)
 }
 
-/// ln(1 + t), or ln(2 a) where a is so large that its square may overflow.
+/// ln(1 + t), or ln(2 a) where a is so large that its square may overflow, or infinite.
 fn ln_1p_or_twice<A: Arithmetic>(m: &mut A, a: A::Value, t: A::Value, precision: Precision) -> A::Value {
-    if precision == Precision::Single {
-        return ln_1p(m, t, precision);
-    }
     let is_large = m.compare_with(CompareOp::Gt, a, 1e18);
     let argument = m.select(is_large, a, t);
     let result = ln_1p(m, argument, precision);

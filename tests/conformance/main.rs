@@ -1,0 +1,42 @@
+//! One test for each row of `docs/conformance.md`: what users of array languages expect of memory operations, reductions
+//! and indexing. Each runs on the interpreter and on the processor.
+#![allow(clippy::unwrap_used, reason = "helpers of tests, too, stop at what is wrong")]
+
+use jit::prelude::*;
+
+mod basics;
+mod gathers;
+mod rows;
+
+/// Runs a test on every device of the host.
+fn on_each_device(test: impl Fn()) {
+    for device in [Device::Interpreter, Device::Cpu] {
+        jit::with_device(device, &test);
+    }
+}
+
+/// What the panic of a wrong program says.
+fn message_of<R>(program: impl FnOnce() -> R) -> String {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(program)) {
+        Ok(_) => panic!("the program is wrong and was accepted"),
+        Err(payload) => payload.downcast_ref::<String>().cloned().unwrap_or_default(),
+    }
+}
+
+/// An array in memory.
+fn resident<T: jit::Element, const N: usize>(values: [T; N]) -> Array<T> {
+    let array = Array::from(values);
+    jit::eval(&array).unwrap();
+    array
+}
+
+/// Pseudo-random numbers that are the same in every run (Marsaglia's xorshift).
+fn noise(count: usize, mut seed: u32) -> Vec<u32> {
+    let next = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 17;
+        seed ^= seed << 5;
+        seed
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}

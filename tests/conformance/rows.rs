@@ -1,0 +1,35 @@
+//! The table in `docs/conformance.md` names tests that exist.
+
+use std::path::Path;
+
+/// The text of all test sources.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_row_names_a_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut text = String::new();
+    for folder in ["tests", "jit-core/tests", "jit-core/src", "src", "ui-tests"] {
+        sources(&root.join(folder), &mut text);
+    }
+    let table = include_str!("../../docs/conformance.md");
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| C")).collect();
+    assert!(rows.len() > 100, "the table has {} rows", rows.len());
+    for row in rows {
+        let tests = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
+        let mut names = tests.split('`').skip(1).step_by(2).peekable();
+        assert!(names.peek().is_some(), "a row names no test: {row}");
+        for name in names {
+            assert!(text.contains(&format!("fn {name}(")), "there is no test {name}: {row}");
+        }
+    }
+}

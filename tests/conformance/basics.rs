@@ -77,3 +77,30 @@ fn bits_are_reinterpreted() {
         assert_eq!(UInt16::from(0x3c00).bitcast::<half::f16>().item().unwrap().to_f32(), 1.0);
     });
 }
+
+#[test]
+fn equal_expressions_are_one_node() {
+    on_each_device(|| {
+        let x = resident([1.0_f32, 2.0]);
+        assert!((&x * 2.0 + 1.0).var().is_same((&x * 2.0 + 1.0).var()));
+        assert!(Float::full(1.5, 3).var().is_same(Float::full(1.5, 3).var()));
+        assert!(!resident([1.0_f32]).var().is_same(resident([1.0_f32]).var()));
+        assert!(!Float::opaque(1.0).var().is_same(Float::opaque(1.0).var()));
+    });
+}
+
+#[test]
+fn floats_of_every_width_are_stored() {
+    use half::{bf16, f16};
+    on_each_device(|| {
+        let values = [0.0, -0.0, 1.5, -65504.0, 1e-7, f64::INFINITY];
+        let halves = values.map(f16::from_f64);
+        assert_eq!(resident(halves).to_vec().unwrap(), halves);
+        assert_eq!((resident(halves) * 1.0).cast::<f32>().to_vec().unwrap(), halves.map(f16::to_f32));
+        let brains = values.map(bf16::from_f64);
+        assert_eq!((resident(brains) + f32::from(brains[0])).to_vec().unwrap(), brains);
+        let singles = values.map(|x| x as f32);
+        assert_eq!((resident(singles) * 1.0).to_vec().unwrap(), singles);
+        assert_eq!((resident(values) / 1.0).to_vec().unwrap(), values);
+    });
+}

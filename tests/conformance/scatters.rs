@@ -1,0 +1,266 @@
+//! Scatters, atomics, and what becomes of the arrays that they change.
+
+use jit::prelude::*;
+
+use crate::{message_of, noise, on_each_device, resident};
+
+#[test]
+fn scatters_write_where_the_mask_is_true() {
+    on_each_device(|| {
+        let mut target = resident([0.0_f32; 5]);
+        target.scatter(Float::from([1.0, 2.0]), &UInt::from([4, 1]));
+        target.scatter(7.0, &UInt::from([0, 0]));
+        assert_eq!(target.to_vec().unwrap(), [7.0, 2.0, 0.0, 0.0, 1.0]);
+        let mask = Mask::from([true, false, true]);
+        target.scatter_masked(Float::from([3.0, 4.0, 5.0]), &Int::from([2, 99, 3]), &mask);
+        assert_eq!(target.to_vec().unwrap(), [7.0, 2.0, 3.0, 5.0, 1.0]);
+        target.scatter_masked(9.0, &UInt::from([0]), &Mask::from(false));
+        assert_eq!(target.to_vec().unwrap(), [7.0, 2.0, 3.0, 5.0, 1.0]);
+    });
+}
+
+#[test]
+fn scatters_happen_in_order() {
+    on_each_device(|| {
+        let mut target = UInt::zeros(6);
+        let lane = UInt::arange(6);
+        target.scatter(&lane, &lane);
+        target.scatter(10, &UInt::from([1, 2]));
+        target.scatter_add(5, &UInt::from([2, 3]));
+        target.scatter(&UInt::from([77]), &UInt::from([3]));
+        assert_eq!(target.to_vec().unwrap(), [0, 10, 15, 77, 4, 5]);
+    });
+}
+
+#[test]
+fn old_handles_keep_old_contents() {
+    on_each_device(|| {
+        let mut target = resident([1, 2, 3]);
+        target.scatter(10, &UInt::from([0]));
+        jit::eval(&target).unwrap();
+        let copy = target.clone();
+        target.scatter(20, &UInt::from([1]));
+        let pending = target.gather(&UInt::from([0, 1, 2]));
+        target.scatter(30, &UInt::from([2]));
+        assert_eq!(target.to_vec().unwrap(), [10, 20, 30]);
+        assert_eq!(copy.to_vec().unwrap(), [10, 2, 3]);
+        assert_eq!(pending.to_vec().unwrap(), [10, 20, 3]);
+    });
+}
+
+#[test]
+fn every_lane_of_a_reducing_scatter_counts() {
+    on_each_device(|| {
+        for lanes in [1, 15, 16, 17, 1000, 70_000] {
+            let mut sum = UInt::zeros(2);
+            let lane = UInt::arange(lanes);
+            sum.scatter_add_masked(1, &UInt::zeros(lanes), &(&lane & 1).eq(1));
+            sum.scatter_add(&lane, &UInt::ones(lanes));
+            let n = lanes as u32;
+            assert_eq!(sum.to_vec().unwrap(), [n / 2, (0..n).fold(0, u32::wrapping_add)]);
+        }
+    });
+}
+
+/// Reduces noise into bins and compares with the host.
+macro_rules! reductions {
+    ($bins:ident: $($ty:ident { $($op:ident $start:expr, $host:expr;)* })*) => {$(
+        $({
+            let values: Vec<$ty> = noise(3000, 7).iter().map(|&bits| (bits >> 7) as $ty).collect();
+            let index: Vec<u32> = noise(3000, 99).iter().map(|bits| bits % $bins).collect();
+            let mut target = Array::<$ty>::full($start, $bins as usize);
+            target.scatter_reduce(ReduceOp::$op, &Array::from(&values), &UInt::from(&index));
+            let mut expected = vec![$start; $bins as usize];
+            let host: fn($ty, $ty) -> $ty = $host;
+            for (&value, &bin) in values.iter().zip(&index) {
+                expected[bin as usize] = host(expected[bin as usize], value);
+            }
+            assert_eq!(target.to_vec().unwrap(), expected, "{} of {} into {}", stringify!($op), stringify!($ty), $bins);
+        })*
+    )*};
+}
+
+#[test]
+fn reducing_scatters_agree_with_the_host() {
+    on_each_device(|| {
+        for bins in [1, 2, 3, 10, 31, 100, 1000_u32] {
+            reductions!(bins:
+                u8 { Add 1, u8::wrapping_add; Mul 3, u8::wrapping_mul; Min 255, u8::min; Max 0, u8::max; And 255, |a, b| a & b; Or 0, |a, b| a | b; }
+                i8 { Add 1, i8::wrapping_add; Mul 3, i8::wrapping_mul; Min 127, i8::min; Max -128, i8::max; And -1, |a, b| a & b; Or 0, |a, b| a | b; }
+                u16 { Add 1, u16::wrapping_add; Mul 3, u16::wrapping_mul; Min 9999, u16::min; Max 0, u16::max; And 65535, |a, b| a & b; Or 0, |a, b| a | b; }
+                i16 { Add 1, i16::wrapping_add; Mul 3, i16::wrapping_mul; Min 9999, i16::min; Max -9, i16::max; And -1, |a, b| a & b; Or 0, |a, b| a | b; }
+                u32 { Add 1, u32::wrapping_add; Mul 3, u32::wrapping_mul; Min u32::MAX, u32::min; Max 0, u32::max; And u32::MAX, |a, b| a & b; Or 0, |a, b| a | b; }
+                i32 { Add 1, i32::wrapping_add; Mul 3, i32::wrapping_mul; Min i32::MAX, i32::min; Max -5, i32::max; And -1, |a, b| a & b; Or 0, |a, b| a | b; }
+                u64 { Add 1, u64::wrapping_add; Mul 3, u64::wrapping_mul; Min u64::MAX, u64::min; Max 0, u64::max; And u64::MAX, |a, b| a & b; Or 0, |a, b| a | b; }
+                i64 { Add 1, i64::wrapping_add; Mul 3, i64::wrapping_mul; Min i64::MAX, i64::min; Max -5, i64::max; And -1, |a, b| a & b; Or 0, |a, b| a | b; }
+                f32 { Min f32::INFINITY, f32::min; Max f32::NEG_INFINITY, f32::max; }
+                f64 { Add 0.0, |a, b| a + b; Min f64::INFINITY, f64::min; Max f64::NEG_INFINITY, f64::max; }
+            );
+        }
+    });
+}
+
+#[test]
+fn rows_of_neighbours_are_reduced() {
+    on_each_device(|| {
+        for (row, op) in [(2, ReduceOp::Add), (3, ReduceOp::Min), (4, ReduceOp::Max), (8, ReduceOp::Add)] {
+            let index = UInt::from(noise(500, 3)) % 7;
+            let mut rows = Float64::full(1.0, 7 * row as usize);
+            let mut singles = rows.clone();
+            let value = Float64::from(noise(500, 5).iter().map(|&x| f64::from(x >> 8)).collect::<Vec<_>>());
+            for k in 0..row {
+                rows.scatter_reduce(op, &value + f64::from(k), &(&index * row + k));
+            }
+            let wide = UInt::arange(500 * row as usize);
+            let (lane, k) = (&wide / row, &wide % row);
+            let all = value.gather(&lane) + k.cast::<f64>();
+            singles.scatter_reduce(op, all, &(index.gather(&lane) * row + k));
+            assert_eq!(rows.to_vec().unwrap(), singles.to_vec().unwrap());
+        }
+    });
+}
+
+#[test]
+fn scatter_inc_hands_out_every_slot_once() {
+    on_each_device(|| {
+        for bins in [2_u32, 5, 16] {
+            let index: Vec<u32> = noise(10_000, bins).iter().map(|bits| (bits >> 9) % bins).collect();
+            let mut counters = UInt::zeros(bins as usize);
+            let slots = counters.scatter_inc(&UInt::from(&index)).to_vec().unwrap();
+            let mut expected = vec![0; bins as usize];
+            index.iter().for_each(|&bin| expected[bin as usize] += 1);
+            assert_eq!(counters.to_vec().unwrap(), expected);
+            for bin in 0..bins {
+                let mut taken: Vec<u32> =
+                    slots.iter().zip(&index).filter(|(_, of)| **of == bin).map(|(slot, _)| *slot).collect();
+                taken.sort_unstable();
+                assert!(taken.iter().copied().eq(0..expected[bin as usize]));
+            }
+        }
+    });
+}
+
+#[test]
+fn old_values_stay_usable() {
+    on_each_device(|| {
+        let mut counter = UInt::zeros(1);
+        let slot = counter.scatter_inc(&UInt::zeros(100));
+        let mut payload = UInt::zeros(100);
+        payload.scatter(UInt::arange(100) + 1, &slot);
+        let mut first = payload.to_vec().unwrap();
+        first.sort_unstable();
+        assert!(first.iter().copied().eq(1..=100));
+        let mut again = slot.to_vec().unwrap();
+        again.sort_unstable();
+        assert!(again.iter().copied().eq(0..100));
+        assert_eq!((slot.reduce_max() + counter).to_vec().unwrap(), [199]);
+    });
+}
+
+#[test]
+fn masked_off_lanes_take_no_slot() {
+    on_each_device(|| {
+        let mut counter = UInt::zeros(1);
+        let mask = (UInt::arange(64) & 1).eq(1);
+        let slot = counter.scatter_inc_masked(&UInt::zeros(64), &mask);
+        let slots = slot.to_vec().unwrap();
+        assert_eq!(counter.item().unwrap(), 32);
+        assert!(slots.iter().step_by(2).all(|&slot| slot == 0));
+        let none = counter.scatter_inc_masked(&UInt::zeros(64), &Mask::from(false));
+        assert_eq!(none.len(), 64);
+        assert_eq!(counter.item().unwrap(), 32);
+    });
+}
+
+#[test]
+fn an_exchange_gives_what_was_there() {
+    on_each_device(|| {
+        let mut target = resident([1.5_f32, 2.5, 3.5, 4.5]);
+        let old = target.scatter_exchange(Float::from([10.0, 20.0]), &UInt::from([3, 1]));
+        assert_eq!(old.to_vec().unwrap(), [4.5, 2.5]);
+        assert_eq!(target.to_vec().unwrap(), [1.5, 20.0, 3.5, 10.0]);
+        let mask = Mask::from([true, false, false]);
+        let old = target.scatter_exchange_masked(0.0, &UInt::from([0, 1, 99]), &mask);
+        assert_eq!(old.to_vec().unwrap(), [1.5, 0.0, 0.0]);
+        assert_eq!(target.to_vec().unwrap(), [0.0, 20.0, 3.5, 10.0]);
+    });
+}
+
+#[test]
+fn compare_and_swap_tells_what_was_there() {
+    on_each_device(|| {
+        let mut target = resident([5_u32, 6, 7, 8]);
+        let index = UInt::from([0, 2, 3]);
+        let (old, swapped) = target.scatter_cas(UInt::from([5, 0, 8]), UInt::from([50, 70, 80]), &index);
+        assert_eq!(old.to_vec().unwrap(), [5, 7, 8]);
+        assert_eq!(swapped.to_vec().unwrap(), [true, false, true]);
+        assert_eq!(target.to_vec().unwrap(), [50, 6, 7, 80]);
+        let mask = Mask::from([true, true, false]);
+        let (old, swapped) = target.scatter_cas_masked(UInt::from([50, 7, 80]), 1, &index, &mask);
+        assert_eq!(old.to_vec().unwrap(), [50, 7, 0]);
+        assert_eq!(swapped.to_vec().unwrap(), [true, true, false]);
+        assert_eq!(target.to_vec().unwrap(), [1, 6, 1, 80]);
+    });
+}
+
+#[jit]
+fn take_slot(counter: &mut UInt, locks: &mut UInt, lane: UInt) -> (UInt, UInt, Mask) {
+    let slot = counter.scatter_inc(&UInt::zeros(lane.width()));
+    let before = locks.scatter_exchange(1, &(lane % 4));
+    let (_, won) = locks.scatter_cas(1, 2, &(lane % 4));
+    (slot, before, won)
+}
+
+#[test]
+fn atomics_in_called_functions_keep_to_their_buffer() {
+    on_each_device(|| {
+        let [mut a, mut b] = [UInt::zeros(1), UInt::full(100, 1)];
+        let [mut locks_a, mut locks_b] = [UInt::zeros(4), UInt::zeros(4)];
+        let (slots_a, _, won_a) = take_slot(&mut a, &mut locks_a, UInt::arange(4));
+        let (slots_b, before_b, _) = take_slot(&mut b, &mut locks_b, UInt::arange(4));
+        assert_eq!(slots_a.sum().item().unwrap(), 6);
+        assert_eq!(slots_b.sum().item().unwrap(), 406);
+        assert_eq!(before_b.to_vec().unwrap(), [0; 4]);
+        assert_eq!(won_a.count().item().unwrap(), 4);
+        assert_eq!(locks_a.to_vec().unwrap(), [2; 4]);
+        assert_eq!((a.item().unwrap(), b.item().unwrap()), (4, 104));
+    });
+}
+
+#[jit]
+fn count_digits(values: &UInt, counts: &mut UInt) {
+    let mut rest = values.clone();
+    while rest > 0 {
+        counts.scatter_add(1, &(rest % 10));
+        rest /= 10;
+    }
+}
+
+#[test]
+fn a_scatter_in_a_loop_happens_in_each_iteration() {
+    on_each_device(|| {
+        let mut counts = UInt::zeros(10);
+        count_digits(&UInt::from([1002, 7, 0, 77_123]), &mut counts);
+        assert_eq!(counts.to_vec().unwrap(), [2, 2, 2, 1, 0, 0, 0, 3, 0, 0]);
+    });
+}
+
+#[test]
+fn arrays_of_more_than_2_to_the_28_elements_are_scattered_to() {
+    jit::with_device(Device::Cpu, || {
+        let n = (1_usize << 28) + 1;
+        let mut target = UInt8::zeros(n);
+        target.scatter(UInt8::from([1, 2, 3]), &UInt::from([0, (1 << 28) - 1, 1 << 28]));
+        target.scatter_add(10, &UInt::from([1 << 28, 1 << 28, 5]));
+        jit::eval(&target).unwrap();
+        let at = |index: usize| target.get(index).unwrap();
+        assert_eq!([at(0), at(5), at((1 << 28) - 1), at(1 << 28)], [1, 10, 2, 23]);
+        assert_eq!(target.gather(&UInt::from([1 << 28])).item().unwrap(), 23);
+    });
+}
+
+#[test]
+fn a_target_without_elements_is_refused() {
+    let message = message_of(|| UInt::from(Vec::new()).scatter(1, &UInt::from([0])));
+    assert!(message.contains("without elements"), "{message}");
+}

@@ -42,6 +42,8 @@ const ROWS: &[Row] = &[
     ("W03", throughput::mandelbrot),
     ("W04", throughput::n_body),
     ("W06", throughput::monte_carlo_pi),
+    ("W07a", memory::small_histogram),
+    ("W07b", memory::large_histogram),
     ("W08", memory::permutation),
     ("W09a", throughput::sum),
     ("W09b", throughput::max),

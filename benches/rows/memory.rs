@@ -2,7 +2,7 @@
 
 use jit::prelude::*;
 
-use crate::inputs::{checksum, u01s};
+use crate::inputs::{checksum, hash32, u01s};
 use crate::measure::{Bench, RowError};
 use crate::throughput::{LARGE, resident};
 
@@ -26,4 +26,23 @@ fn indices(function: impl Fn(u32) -> u32) -> Result<UInt, RowError> {
 pub(crate) fn permutation(bench: &Bench) -> Result<(), RowError> {
     let (x, order) = (resident(u01s(LARGE, 1, |u| u))?, indices(perm24)?);
     bench.throughput("W08", (71_316_010.604_921_16, 1e-8), || x.gather(&order), |o| Ok(checksum(&o.to_vec()?)))
+}
+
+/// How often each of `bins` indices occurs.
+fn histogram(index: &UInt, bins: usize) -> UInt {
+    let mut counts = UInt::zeros(bins);
+    counts.scatter_add(1, index);
+    counts
+}
+
+/// W07a: 2^24 indices counted in 256 bins; bound by additions to the same addresses.
+pub(crate) fn small_histogram(bench: &Bench) -> Result<(), RowError> {
+    let index = indices(|i| hash32(i) >> 24)?;
+    bench.throughput("W07a", (142_603_472.0, 0.0), || histogram(&index, 1 << 8), |o| Ok(checksum(&o.to_vec()?)))
+}
+
+/// W07b: 2^24 indices counted in 2^20 bins; bound by the latency of the cache.
+pub(crate) fn large_histogram(bench: &Bench) -> Result<(), RowError> {
+    let index = indices(|i| hash32(i) >> 12)?;
+    bench.throughput("W07b", (142_634_925.0, 0.0), || histogram(&index, 1 << 20), |o| Ok(checksum(&o.to_vec()?)))
 }

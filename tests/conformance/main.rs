@@ -6,7 +6,10 @@ use jit::prelude::*;
 
 mod basics;
 mod gathers;
+mod reductions;
 mod rows;
+mod scatters;
+mod shapes;
 
 /// Runs a test on every device of the host.
 fn on_each_device(test: impl Fn()) {

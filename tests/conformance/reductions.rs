@@ -74,9 +74,9 @@ fn norms_and_variances() {
         assert_eq!(x.squared_norm().item().unwrap(), 169.0);
         let mean = 11.0 / 4.0;
         let squares: f64 = [3.0, -4.0, 0.0, 12.0_f64].iter().map(|x| (x - mean) * (x - mean)).sum();
-        assert!((x.var().item().unwrap() - squares / 4.0).abs() < 1e-12);
+        assert!((x.variance().item().unwrap() - squares / 4.0).abs() < 1e-12);
         assert!((x.std().item().unwrap() - (squares / 4.0).sqrt()).abs() < 1e-12);
-        assert_eq!(Float::full(2.5, 7).var().item().unwrap(), 0.0);
+        assert_eq!(Float::full(2.5, 7).variance().item().unwrap(), 0.0);
     });
 }
 

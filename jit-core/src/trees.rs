@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use crate::array::{Array, Integer, Mask};
 use crate::trace::misuse::Misuse;
-use crate::trace::{Var, gather as lanes, record};
+use crate::trace::{Var, effect, gather as lanes, record};
 use crate::traverse::{Traverse, VisitorMut, arrays};
 
 /// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.
@@ -23,6 +23,26 @@ pub fn gather_masked<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>
     gather_leaves(tree, index.var(), Some(mask.var()))
 }
 
+/// Writes every array of a value to the array in its place in the target, as [`Array::scatter`].
+///
+/// # Panics
+///
+/// As [`Array::scatter`], and when the values do not hold equally many arrays of equal types.
+#[track_caller]
+pub fn scatter<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X, index: &Array<I>) {
+    scatter_leaves(target, value, index.var(), None);
+}
+
+/// As [`scatter`] on the lanes where the mask is true; the others may have any index.
+///
+/// # Panics
+///
+/// As [`scatter`].
+#[track_caller]
+pub fn scatter_masked<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X, index: &Array<I>, mask: &Mask) {
+    scatter_leaves(target, value, index.var(), Some(mask.var()));
+}
+
 /// The arrays of the one value where the mask is true, those of the other where it is false.
 ///
 /// # Panics
@@ -32,17 +52,32 @@ pub fn gather_masked<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>
 #[track_caller]
 pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X {
     let (a, b) = (arrays(if_true), arrays(if_false));
-    let is_alike = a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.ty() == b.ty());
-    if !is_alike {
-        Misuse::new("two values of different shape cannot be selected from", Location::caller())
-            .hint("both must hold equally many arrays, of the same element types, in the same order")
-            .panic();
-    }
+    check_alike(&a, &b);
     let mut chosen = Vec::with_capacity(a.len());
     for (a, b) in a.iter().zip(&b) {
         chosen.push(record::select(mask.var(), a, b));
     }
     with_arrays(if_true, chosen)
+}
+
+/// Refuses values that do not hold the same arrays.
+#[track_caller]
+fn check_alike(a: &[Var], b: &[Var]) {
+    if a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.ty() != b.ty()) {
+        Misuse::new("two values of different shape do not go together", Location::caller())
+            .hint("both must hold equally many arrays, of the same element types, in the same order")
+            .panic();
+    }
+}
+
+#[track_caller]
+fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, mask: Option<&Var>) {
+    let (mut targets, values) = (arrays(target), arrays(value));
+    check_alike(&targets, &values);
+    for (target, value) in targets.iter_mut().zip(&values) {
+        effect::scatter(target, None, value, index, mask);
+    }
+    put_arrays(target, targets);
 }
 
 #[track_caller]
@@ -58,11 +93,16 @@ fn gather_leaves<X: Traverse + Clone>(tree: &X, index: &Var, mask: Option<&Var>)
 /// A copy of a value with other arrays, as many as it holds.
 fn with_arrays<X: Traverse + Clone>(tree: &X, vars: Vec<Var>) -> X {
     let mut result = tree.clone();
+    put_arrays(&mut result, vars);
+    result
+}
+
+/// Replaces the arrays of a value by others, as many as it holds.
+fn put_arrays(tree: &mut impl Traverse, vars: Vec<Var>) {
     let mut vars = vars.into_iter();
-    result.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
+    tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
         if let Some(new) = vars.next() {
             *var = new;
         }
     }));
-    result
 }

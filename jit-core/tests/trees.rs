@@ -189,7 +189,7 @@ fn a_struct_of_arrays_is_selected_whole() {
 }
 
 #[test]
-#[should_panic(expected = "two values of different shape cannot be selected from")]
+#[should_panic(expected = "two values of different shape do not go together")]
 fn values_of_different_shape_cannot_be_selected_from() {
     let _ = trees::select(&Mask::from(true), &vec![Float::from(1.0)], &vec![]);
 }

@@ -2,7 +2,7 @@
 
 use jit::prelude::*;
 
-use crate::{message_of, noise, on_each_device, resident};
+use crate::{message_of, on_each_device, resident};
 
 #[test]
 fn reductions_of_nothing_have_values() {
@@ -135,71 +135,6 @@ fn the_first_extreme_element_is_found() {
 }
 
 #[test]
-fn blocks_are_summed() {
-    on_each_device(|| {
-        let x = resident([1_u32, 2, 3, 4, 5, 6]);
-        let expected: [&[u32]; 6] = [&[1, 2, 3, 4, 5, 6], &[3, 7, 11], &[6, 15], &[10, 11], &[15, 6], &[21]];
-        for (block, expected) in (1..=6).zip(expected) {
-            assert_eq!(x.block_sum(block).to_vec().unwrap(), expected);
-        }
-        assert_eq!(x.block_sum(100).to_vec().unwrap(), [21]);
-        let message = message_of(|| x.block_sum(0));
-        assert!(message.contains("block"), "{message}");
-    });
-}
-
-#[test]
-fn blocks_of_constants_are_reduced() {
-    on_each_device(|| {
-        assert_eq!(UInt::full(3, 7).block_sum(3).to_vec().unwrap(), [9, 9, 3]);
-        assert_eq!(Int::full(2, 5).block_reduce(ReduceOp::Mul, 4).to_vec().unwrap(), [16, 2]);
-        assert_eq!(Float::full(2.5, 5).block_reduce(ReduceOp::Max, 2).to_vec().unwrap(), [2.5; 3]);
-    });
-}
-
-/// Numbers of an element type, from noise.
-macro_rules! noise_of {
-    ($ty:ident, $count:expr) => {
-        noise($count, 11).iter().map(|&bits| (u64::from(bits) * 0x9E37_79B9_7F4A_7C15) as $ty).collect::<Vec<$ty>>()
-    };
-}
-
-macro_rules! blocks {
-    ($ty:ident: $sizes:expr, $blocks:expr) => {
-        for size in $sizes {
-            let values = noise_of!($ty, size);
-            let x = Array::<$ty>::from(&values);
-            for block in $blocks {
-                let reduce = |op: ReduceOp, host: fn($ty, $ty) -> $ty| {
-                    let expected: Vec<$ty> =
-                        values.chunks(block).map(|block| block.iter().copied().reduce(host).unwrap()).collect();
-                    assert_eq!(x.block_reduce(op, block).to_vec().unwrap(), expected, "{op:?} of {size} by {block}");
-                };
-                reduce(ReduceOp::Add, $ty::wrapping_add);
-                reduce(ReduceOp::Mul, $ty::wrapping_mul);
-                reduce(ReduceOp::Min, $ty::min);
-                reduce(ReduceOp::Max, $ty::max);
-                reduce(ReduceOp::And, |a, b| a & b);
-                reduce(ReduceOp::Or, |a, b| a | b);
-            }
-        }
-    };
-}
-
-#[test]
-fn blocks_of_every_size_are_reduced() {
-    on_each_device(|| {
-        blocks!(u32: [1, 2, 15, 16, 17, 1000, 20_000], [1, 2, 3, 16, 63, 64, 65, 1000, 16_384, 19_999]);
-        blocks!(u64: [1, 31, 64, 1025, 20_000], [1, 2, 5, 32, 100, 1024, 16_385]);
-    });
-}
-
-#[test]
-fn large_blocks_are_reduced() {
-    jit::with_device(Device::Cpu, || blocks!(u32: [1 << 22], (0..=22).step_by(2).map(|shift| 1 << shift)));
-}
-
-#[test]
 fn prefix_sums_of_arrays() {
     on_each_device(|| {
         let x = resident([1, 2, 3, 4]);
@@ -209,102 +144,5 @@ fn prefix_sums_of_arrays() {
         assert_eq!(Int::full(2, 4).prefix_sum().to_vec().unwrap(), [2, 4, 6, 8]);
         assert_eq!((Float::arange(3) + 0.5).prefix_sum().to_vec().unwrap(), [0.5, 2.0, 4.5]);
         assert_eq!(UInt::from(Vec::new()).prefix_sum().to_vec().unwrap(), [] as [u32; 0]);
-    });
-}
-
-#[test]
-fn true_lanes_are_listed() {
-    on_each_device(|| {
-        assert_eq!(Mask::from([true, false, false, true, true]).compress().to_vec().unwrap(), [0, 3, 4]);
-        assert_eq!(resident([false, false]).compress().to_vec().unwrap(), [] as [u32; 0]);
-        assert_eq!(Mask::from(Vec::new()).compress().to_vec().unwrap(), [] as [u32; 0]);
-        assert_eq!(Mask::full(true, 3).compress().to_vec().unwrap(), [0, 1, 2]);
-    });
-}
-
-#[test]
-fn true_lanes_are_listed_over_block_borders() {
-    on_each_device(|| {
-        for size in [1, 63, 64, 65, 4095, 4096, 4097, 100_000] {
-            let random = noise(size, 5);
-            for density in [0, 1, 50, 99, 100] {
-                let flags: Vec<bool> = random.iter().map(|bits| bits % 100 < density).collect();
-                let expected: Vec<u32> = (0..size as u32).filter(|&lane| flags[lane as usize]).collect();
-                assert_eq!(Mask::from(&flags).compress().to_vec().unwrap(), expected, "{size} at {density} %");
-            }
-        }
-    });
-}
-
-macro_rules! sorts {
-    ($($ty:ident),*) => {$({
-        let mut values = noise_of!($ty, 500);
-        values.extend([$ty::MIN, $ty::MAX, 0 as $ty, 1 as $ty, $ty::MAX, $ty::MIN]);
-        let x = Array::<$ty>::from(&values);
-        let mut order: Vec<u32> = (0..values.len() as u32).collect();
-        order.sort_by(|&a, &b| values[a as usize].partial_cmp(&values[b as usize]).unwrap());
-        let sorted: Vec<$ty> = order.iter().map(|&i| values[i as usize]).collect();
-        assert_eq!(x.sort().to_vec().unwrap(), sorted);
-        assert_eq!(x.argsort().to_vec().unwrap(), order);
-        let descending: Vec<$ty> = sorted.iter().rev().copied().collect();
-        assert_eq!(x.sort_descending().to_vec().unwrap(), descending);
-    })*};
-}
-
-#[test]
-fn arrays_of_every_type_are_sorted() {
-    on_each_device(|| {
-        sorts!(i8, u8, i16, u16, i32, u32, i64, u64, f32, f64);
-        let x = resident([f32::NAN, 1.0, f32::NEG_INFINITY, -1.0]);
-        let sorted = x.sort().to_vec().unwrap();
-        assert_eq!(sorted[..3], [f32::NEG_INFINITY, -1.0, 1.0]);
-        assert!(sorted[3].is_nan());
-        assert_eq!(resident([0.0_f32, -0.0]).sort().to_vec().unwrap().map_bits(), [0x8000_0000, 0]);
-    });
-}
-
-/// The bits of floats.
-trait Bits {
-    fn map_bits(self) -> Vec<u32>;
-}
-
-impl Bits for Vec<f32> {
-    fn map_bits(self) -> Vec<u32> {
-        self.into_iter().map(f32::to_bits).collect()
-    }
-}
-
-#[test]
-fn many_elements_are_sorted() {
-    on_each_device(|| {
-        for size in [0, 1, 2, 1000, 16_385, 100_003] {
-            let values = noise(size, 21);
-            let mut expected = values.clone();
-            expected.sort_unstable();
-            assert_eq!(UInt::from(&values).sort().to_vec().unwrap(), expected);
-            let wide: Vec<u64> = values.iter().map(|&x| u64::from(x) << 31).collect();
-            assert_eq!(UInt64::from(&wide).sort().to_vec().unwrap().len(), size);
-        }
-    });
-}
-
-#[test]
-fn sorting_by_key_groups_stably() {
-    on_each_device(|| {
-        for buckets in [1_u32, 2, 10, 1000] {
-            let keys: Vec<u32> = noise(5000, 3).iter().map(|bits| bits % buckets).collect();
-            let order = UInt::from(&keys).argsort().to_vec().unwrap();
-            let mut expected: Vec<u32> = (0..5000).collect();
-            expected.sort_by_key(|&lane| keys[lane as usize]);
-            assert_eq!(order, expected);
-        }
-    });
-}
-
-#[test]
-fn medians_are_the_lower_of_two() {
-    on_each_device(|| {
-        assert_eq!(resident([5, 1, 9]).median().item().unwrap(), 5);
-        assert_eq!(resident([4.0_f32, 1.0, 3.0, 2.0]).median().item().unwrap(), 2.0);
     });
 }

@@ -23,7 +23,7 @@ fn every_row_names_a_test() {
     }
     let table = include_str!("../../docs/conformance.md");
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| C")).collect();
-    assert!(rows.len() > 100, "the table has {} rows", rows.len());
+    assert!(rows.len() > 50, "the table has {} rows", rows.len());
     for row in rows {
         let tests = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
         let mut names = tests.split('`').skip(1).step_by(2).peekable();

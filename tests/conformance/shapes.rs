@@ -58,7 +58,8 @@ fn arrays_are_sliced() {
 #[test]
 fn arrays_are_joined() {
     on_each_device(|| {
-        let joined = Float::concat(&[resident([1.0, 2.0]), Float::from(Vec::new()), Float::arange(2), Float::from(9.0)]);
+        let joined =
+            Float::concat(&[resident([1.0, 2.0]), Float::from(Vec::new()), Float::arange(2), Float::from(9.0)]);
         assert_eq!(joined.to_vec().unwrap(), [1.0, 2.0, 0.0, 1.0, 9.0]);
         assert_eq!(Int::concat(&[resident([5, 6])]).to_vec().unwrap(), [5, 6]);
     });
@@ -74,23 +75,6 @@ fn meshgrids_have_both_orders() {
 }
 
 #[test]
-fn packets_of_neighbours_are_gathered() {
-    on_each_device(|| {
-        let source = (UInt::arange(48) * 3).make_opaque();
-        let index = UInt::from([2, 0, 1]);
-        let pairs = source.gather_packet::<2>(&index);
-        assert_eq!(pairs[1].to_vec().unwrap(), [15, 3, 9]);
-        let triples = source.gather_packet::<3>(&index);
-        assert_eq!(triples[2].to_vec().unwrap(), [24, 6, 15]);
-        let rows = source.gather_packet::<16>(&index);
-        assert_eq!(rows[15].to_vec().unwrap(), [141, 45, 93]);
-        let wild = UInt::from([1, u32::MAX, 1 << 31]);
-        let masked = source.gather_packet_masked::<8>(&wild, &Mask::from([true, false, false]));
-        assert_eq!(masked[7].to_vec().unwrap(), [45, 0, 0]);
-    });
-}
-
-#[test]
 fn masks_choose_what_is_assigned() {
     on_each_device(|| {
         let mut x = resident([1, -2, 3]);
@@ -98,7 +82,10 @@ fn masks_choose_what_is_assigned() {
         assert_eq!(x.to_vec().unwrap(), [1, 30, 3]);
         let value = resident([1.5_f32, 2.5]);
         assert_eq!(Mask::from([true, false]).select(&value, 0.0).to_vec().unwrap(), [1.5, 0.0]);
-        assert_eq!(Mask::from([true, false]).select(UInt::from(u32::MAX), resident([1_u32, 2])).to_vec().unwrap(), [u32::MAX, 2]);
+        assert_eq!(
+            Mask::from([true, false]).select(UInt::from(u32::MAX), resident([1_u32, 2])).to_vec().unwrap(),
+            [u32::MAX, 2]
+        );
     });
 }
 

@@ -89,6 +89,7 @@ pub use jit_runtime::{Error, ErrorKind};
 
 mod fields;
 pub mod linalg;
+pub mod random;
 pub mod tensor;
 
 /// A result whose error is [`Error`].

@@ -162,6 +162,45 @@ fn equal_expressions_are_computed_once() {
 }
 
 #[test]
+fn random_numbers_of_other_seeds_calls_and_parameters_are_made_by_the_same_kernels() {
+    use jit::random::{Pcg32, Philox4x32, rng};
+    let draw = |seed: u64, low: f32, high: f32| {
+        let mut rng = rng(seed);
+        drop(rng.random::<f32>(1));
+        let floats: [Float; 2] = [rng.uniform(low, high, 100), rng.normal(low, high, 100)];
+        let (exponential, split): (Float, Float) = (rng.exponential(high, 100), rng.split().random(100));
+        let integers: Int = rng.integers(3..17, 100);
+        let (mut pcg, mut philox) = (Pcg32::new(100, seed), Philox4x32::new(100, seed));
+        philox.advance(seed);
+        let results = [&floats[0], &floats[1], &exponential, &split, &pcg.next_f32(), &philox.next_f32x4()[0]];
+        let mut values: Vec<f32> = results.iter().map(|result| result.to_vec().unwrap()[5]).collect();
+        values.extend(integers.to_vec().unwrap().iter().map(|x| *x as f32));
+        values.push(f32::from(u8::from(rng.bernoulli(0.5, 100).to_vec().unwrap()[3])));
+        values
+    };
+    on_each_device(|| {
+        jit::cache::clear();
+        let first = draw(1, 0.0, 1.0);
+        let mut second = Vec::new();
+        let counts = count(|| second = draw(2, -2.0, 7.0));
+        assert!(first[..6].iter().zip(&second[..6]).all(|(a, b)| a != b), "{first:?} {second:?}");
+        assert_eq!((counts.compiles, counts.launches), (0, 8));
+    });
+}
+
+#[test]
+fn random_numbers_are_made_where_they_are_used() {
+    on_each_device(|| {
+        let mut rng = jit::random::rng(0);
+        let x: Float = rng.uniform(0.0, 1.0, 1000);
+        assert!(!x.is_evaluated());
+        let counts = count(|| assert!(((x * 2.0).mean().item().unwrap() - 1.0).abs() < 0.1));
+        // The sum and its division; the numbers never lie in memory.
+        assert_eq!(counts.launches, 2);
+    });
+}
+
+#[test]
 fn resetting_starts_from_zero() {
     on_each_device(|| {
         jit::eval(&(resident(&[1.0]) + 2.0)).unwrap();

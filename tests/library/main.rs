@@ -5,5 +5,6 @@
 mod devices;
 mod linalg;
 mod misuse;
+mod random;
 mod tensor;
 mod tensor_reductions;

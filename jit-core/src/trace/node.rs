@@ -392,7 +392,8 @@ impl Var {
     }
 
     /// The bits of a literal or an opaque scalar: what the host knows without an evaluation.
-    pub(crate) fn known_bits(&self) -> Option<u64> {
+    #[must_use]
+    pub fn known_bits(&self) -> Option<u64> {
         self.op().holds_bits().then(|| self.node().word.load(Ordering::Relaxed))
     }
 

@@ -1,0 +1,9 @@
+//! Random numbers against published vectors, plain Rust and the laws of statistics. All seeds are fixed.
+
+mod generator;
+mod integers;
+mod pcg;
+mod philox;
+mod sequence;
+mod statistics;
+mod warps;

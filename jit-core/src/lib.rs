@@ -6,10 +6,13 @@
 //! | schedule | graph and wanted values → kernels and what they are launched on | `schedule` |
 //! | look | at all arrays of a value, or of the program | [`traverse`], [`trees`], `whos` |
 //!
+//! What is no program of one lane, such as a product of matrices, is in [`native`].
+//!
 //! Kernels are compiled and run by [`jit_runtime`], beneath this crate.
 
 pub mod array;
 pub mod control;
+pub mod native;
 mod schedule;
 pub mod trace;
 pub mod traverse;

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | one value in every element | `fill` |
 //! | prefix reductions | `prefix` |
+//! | matrix products | `matmul` |
 //! | how blocks hand what came before them to the next block | `carry` |
 //! | element types and the operations on them | `element` |
 //! | stores that bypass the cache | `stream` |
@@ -36,11 +37,13 @@ use carry::Carries;
 mod carry;
 mod element;
 mod fill;
+mod matmul;
 mod prefix;
 mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use matmul::{MatMul, is_supported_matmul};
 pub use prefix::{Prefix, is_supported_prefix};
 
 /// Memory that native work reads or writes.
@@ -72,6 +75,8 @@ pub enum Call {
     Fill(u64),
     /// A prefix reduction. One input, one output of the same type and width.
     Prefix(Prefix),
+    /// Products of matrices. Two inputs, one output, all of one type.
+    MatMul(MatMul),
 }
 
 impl Call {
@@ -81,6 +86,7 @@ impl Call {
         match self {
             Call::Fill(_) => "fill",
             Call::Prefix(_) => "prefix_reduce",
+            Call::MatMul(_) => "matmul",
         }
     }
 }
@@ -114,6 +120,7 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
     match (call, &inputs[..], &outputs[..]) {
         (Call::Fill(bits), [], [output]) => fill::launch(context, bits, output),
         (Call::Prefix(prefix), [input], [output]) => prefix::launch(context, prefix, input, output),
+        (Call::MatMul(product), [a, b], [c]) => matmul::launch(context, product, a, b, c),
         _ => Err(refuse(call.name(), site, "the numbers of inputs or outputs are wrong".into())),
     }
 }
@@ -138,6 +145,7 @@ impl Launch {
         }
         match self.call {
             Call::Prefix(prefix) => prefix.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
+            Call::MatMul(product) => product.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
             Call::Fill(_) => Ok(()),
         }
     }

@@ -199,3 +199,88 @@ fn steps_come_after_those_whose_results_they_read() {
     assert_eq!(values(&last)[len - 1], n * (n + 1) * (n + 2) / 6);
     sync().unwrap();
 }
+
+/// The products, one after another, in `f64` or wrapping.
+fn expected_products(product: MatMul, ty: Type, a: &[u64], b: &[u64]) -> Vec<u64> {
+    let MatMul { rows, inner, columns, .. } = product;
+    let wide = if ty.is_float() { Type::F64 } else { ty };
+    let element = |matrix: &[u64], index: usize| scalar::cast(ty, wide, matrix[index]);
+    let mut result = Vec::new();
+    for index in 0..product.batch * rows * columns {
+        let (batch, row, column) = (index / (rows * columns), index / columns % rows, index % columns);
+        let a_first = if product.is_a_shared { 0 } else { batch * rows * inner };
+        let b_first = if product.is_b_shared { 0 } else { batch * inner * columns };
+        let sum = (0..inner).fold(0, |sum, step| {
+            let at = if product.is_a_transposed { step * rows + row } else { row * inner + step };
+            let bt = if product.is_b_transposed { column * inner + step } else { step * columns + column };
+            let factors = (element(a, a_first + at), element(b, b_first + bt));
+            let term = scalar::binary(crate::ir::BinaryOp::Mul, wide, factors.0, factors.1);
+            scalar::binary(crate::ir::BinaryOp::Add, wide, sum, term)
+        });
+        result.push(scalar::cast(wide, ty, sum));
+    }
+    result
+}
+
+fn check_products(product: MatMul, ty: Type) {
+    let mut random = XorShift(product.rows as u64 * 1000 + product.inner as u64 * 10 + 1);
+    let [a_len, b_len, c_len] = product.lens().unwrap();
+    let mut number = |_| match ty.is_float() {
+        true => scalar::cast(Type::F64, ty, ((random.next() >> 40) as f64 / f64::from(1 << 24)).to_bits()),
+        false => random.bits(ty),
+    };
+    let (a, b): (Vec<u64>, Vec<u64>) = ((0..a_len).map(&mut number).collect(), (0..b_len).map(&mut number).collect());
+    let c = Operand::alloc(ty, c_len).unwrap();
+    run(Call::MatMul(product), vec![operand(ty, &a), operand(ty, &b)], vec![c.clone()]).unwrap();
+    let as_f64 = |bits| f64::from_bits(scalar::cast(ty, Type::F64, bits));
+    // Of halves one unit in the last place: a sum in single precision may lie on the other side of a tie.
+    let tolerance = match ty {
+        Type::F64 => 1e-14,
+        Type::F32 => 1e-5,
+        Type::F16 => 1.0 / 1024.0,
+        _ => 1.0 / 128.0,
+    };
+    for (index, (got, wanted)) in values(&c).into_iter().zip(expected_products(product, ty, &a, &b)).enumerate() {
+        let is_right = if ty.is_float() {
+            (as_f64(got) - as_f64(wanted)).abs() <= tolerance * as_f64(wanted).abs()
+        } else {
+            got == wanted
+        };
+        assert!(is_right, "{product:?} of {ty}, element {index}: {got:x} instead of {wanted:x}");
+    }
+}
+
+#[test]
+fn products_of_matrices_of_every_type_and_shape_are_right() {
+    for ty in Type::ALL.into_iter().filter(|ty| is_supported_matmul(*ty)) {
+        for (rows, inner, columns) in [(1, 1, 1), (3, 5, 7), (130, 17, 20), (5, 40, 300), (4, 0, 3), (0, 2, 2)] {
+            for flags in 0..4 {
+                let (is_a_transposed, is_b_transposed) = (flags & 1 != 0, flags & 2 != 0);
+                check_products(MatMul { is_a_transposed, is_b_transposed, ..MatMul::new(rows, inner, columns) }, ty);
+            }
+        }
+        let batch = MatMul { batch: 3, ..MatMul::new(4, 5, 6) };
+        check_products(batch, ty);
+        check_products(MatMul { is_a_shared: true, ..batch }, ty);
+        check_products(MatMul { is_b_shared: true, is_b_transposed: true, ..batch }, ty);
+    }
+}
+
+#[test]
+fn products_of_matrices_are_the_same_on_any_number_of_threads() {
+    let product = MatMul::new(300, 257, 513);
+    let mut random = XorShift(5);
+    let [a, b] = [300 * 257, 257 * 513].map(|len| {
+        let values: Vec<u64> = (0..len).map(|_| ((random.next() >> 40) as f32).to_bits().into()).collect();
+        operand(Type::F32, &values)
+    });
+    let once = |threads| {
+        set_threads(threads);
+        let c = Operand::alloc(Type::F32, 300 * 513).unwrap();
+        run(Call::MatMul(product), vec![a.clone(), b.clone()], vec![c.clone()]).unwrap();
+        values(&c)
+    };
+    let expected = once(1);
+    assert!(once(2) == expected && once(5) == expected);
+    set_threads(2);
+}

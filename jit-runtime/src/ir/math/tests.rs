@@ -59,8 +59,11 @@ const SPECIAL: &[(UnaryOp, &[(f64, f64)])] = &[
     ),
 ];
 
+/// Two arguments and the result.
+type Triple = (f64, f64, f64);
+
 /// The same for functions of two values.
-const SPECIAL_PAIRS: &[(BinaryOp, &[(f64, f64, f64)])] = &[(
+const SPECIAL_PAIRS: &[(BinaryOp, &[Triple])] = &[(
     BinaryOp::Hypot,
     &[
         (0.0, -0.0, 0.0),

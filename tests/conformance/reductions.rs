@@ -59,9 +59,9 @@ fn dot_products() {
     on_each_device(|| {
         let x = resident([1.0_f32, 2.0, 4.0]);
         assert_eq!(x.dot(&x).item().unwrap(), 21.0);
-        assert_eq!(x.dot(&resident([2.0])).item().unwrap(), 14.0);
+        assert_eq!(x.dot(resident([2.0])).item().unwrap(), 14.0);
         assert_eq!(x.dot(1.0).item().unwrap(), 7.0);
-        let message = message_of(|| x.dot(&resident([1.0, 2.0])));
+        let message = message_of(|| x.dot(resident([1.0, 2.0])));
         assert!(message.contains("width 3 and 2"), "{message}");
     });
 }

@@ -42,7 +42,7 @@ fn scatters_happen_in_order() {
         target.scatter(&lane, &lane);
         target.scatter(10, &UInt::from([1, 2]));
         target.scatter_add(5, &UInt::from([2, 3]));
-        target.scatter(&UInt::from([77]), &UInt::from([3]));
+        target.scatter(UInt::from([77]), &UInt::from([3]));
         assert_eq!(target.to_vec().unwrap(), [0, 10, 15, 77, 4, 5]);
     });
 }

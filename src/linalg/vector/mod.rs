@@ -8,8 +8,6 @@
 //! | products, lengths, directions | `geometry` |
 //! | other lanes: gather, flat arrays, reductions, reading | `lanes`, `print` |
 
-use half::{bf16, f16};
-
 use crate::fields::traverse_fields;
 use crate::{Array, Element, Number, Operand, Size};
 
@@ -64,6 +62,7 @@ macro_rules! for_each_vector {
 }
 
 pub(crate) use for_each_vector;
+pub(in crate::linalg) use geometry::difference_of_products;
 
 /// What operations take beside a vector: such a vector, a reference to one, or what stands for all components: an array
 /// or a number.
@@ -90,42 +89,93 @@ pub trait Component<T: Element> {
     fn into_component(self) -> Array<T>;
 }
 
-/// An array or a number as a component and in the place of a vector.
+/// Calls a macro once for each type of operands that are no vectors: with generics of which the element type has a bound, the
+/// element type, and the type of the operand.
+macro_rules! operand_types {
+    ($macro:ident $Bound:ident) => {
+        $macro!([T: $Bound,] T: $crate::Array<T>);
+        $macro!([T: $Bound,] T: &$crate::Array<T>);
+        $macro!([T: $Bound,] T: T);
+        $macro!([] half::f16: i32);
+        $macro!([] half::f16: f32);
+        $macro!([] half::bf16: i32);
+        $macro!([] half::bf16: f32);
+        $macro!([] f32: i32);
+        $macro!([] f64: i32);
+    };
+}
+
+pub(crate) use operand_types;
+
+/// Calls a macro once for each type of numbers that stand on the left of an operator: with no generics, the element type, and the
+/// type of the number.
+macro_rules! number_types {
+    ($macro:ident $($arguments:tt)*) => {
+        $macro!($($arguments)* [] i8: i8);
+        $macro!($($arguments)* [] i16: i16);
+        $macro!($($arguments)* [] i32: i32);
+        $macro!($($arguments)* [] i64: i64);
+        $macro!($($arguments)* [] u8: u8);
+        $macro!($($arguments)* [] u16: u16);
+        $macro!($($arguments)* [] u32: u32);
+        $macro!($($arguments)* [] u64: u64);
+        $macro!($($arguments)* [] half::f16: half::f16);
+        $macro!($($arguments)* [] half::bf16: half::bf16);
+        $macro!($($arguments)* [] f32: f32);
+        $macro!($($arguments)* [] f64: f64);
+        $macro!($($arguments)* [] half::f16: i32);
+        $macro!($($arguments)* [] half::bf16: i32);
+        $macro!($($arguments)* [] half::f16: f32);
+        $macro!($($arguments)* [] half::bf16: f32);
+        $macro!($($arguments)* [] f32: i32);
+        $macro!($($arguments)* [] f64: i32);
+    };
+}
+
+pub(crate) use number_types;
+
 macro_rules! component {
-    ([$($generics:tt)*] $T:ty: $Operand:ty) => {
-        impl<$($generics)*> Component<$T> for $Operand {
+    ([$($generics:tt)*] $T:ty: $Component:ty) => {
+        impl<$($generics)*> Component<$T> for $Component {
             #[inline]
             #[track_caller]
             fn into_component(self) -> Array<$T> {
                 Operand::<$T>::into_array(self)
             }
         }
-
-        for_each_vector!(splat [$($generics)*] $T: $Operand);
     };
 }
 
+// An `f32` is no component of halves: it would be ambiguous to make a vector of nothing but such numbers.
+component!([T: Element] T: Array<T>);
+component!([T: Element] T: &Array<T>);
+component!([T: Element] T: T);
+component!([] half::f16: i32);
+component!([] half::bf16: i32);
+component!([] f32: i32);
+component!([] f64: i32);
+
+/// An array or a number in the place of a vector.
 macro_rules! splat {
     ($Vec:ident $n:literal $components:tt [$($generics:tt)*] $T:ty: $Operand:ty) => {
         impl<$($generics)*> VectorOperand<$Vec<$T>> for $Operand {
             #[inline]
             #[track_caller]
             fn into_vector(self) -> $Vec<$T> {
-                $Vec::splat(self)
+                let all: Array<$T> = Operand::<$T>::into_array(self);
+                $Vec::splat(all)
             }
         }
     };
 }
 
-component!([T: Element] T: Array<T>);
-component!([T: Element] T: &Array<T>);
-component!([T: Element] T: T);
-component!([] f16: i32);
-component!([] f16: f32);
-component!([] bf16: i32);
-component!([] bf16: f32);
-component!([] f32: i32);
-component!([] f64: i32);
+macro_rules! splats {
+    ($($operand:tt)*) => {
+        for_each_vector!(splat $($operand)*);
+    };
+}
+
+operand_types!(splats Element);
 
 macro_rules! vector {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {

@@ -5,9 +5,7 @@ use std::ops::{
     Neg, Not, Rem, RemAssign, Shl, ShlAssign, Shr, ShrAssign, Sub, SubAssign,
 };
 
-use half::{bf16, f16};
-
-use super::{Vec2, Vec3, Vec4, VectorOperand, for_each_vector};
+use super::{Vec2, Vec3, Vec4, VectorOperand, for_each_vector, number_types};
 use crate::{Array, Integer, Logic, Number, Operand, Signed};
 
 macro_rules! vector_operator {
@@ -45,41 +43,26 @@ macro_rules! vector_operator {
     };
 }
 
-/// An array on the left: `array * vector`.
-macro_rules! array_on_the_left {
-    ($Vec:ident [$($c:ident),*] $Op:ident $op:ident $Bound:ident: $Array:ty, $Vector:ty) => {
-        impl<T: $Bound> $Op<$Vector> for $Array {
-            type Output = $Vec<T>;
+/// An array or a number on the left: `array * vector`, `2.0 * vector`.
+macro_rules! left {
+    ($Vec:ident [$($c:ident),*] $Op:ident $op:ident [$($generics:tt)*] $T:ty: $Left:ty) => {
+        impl<$($generics)*> $Op<$Vec<$T>> for $Left {
+            type Output = $Vec<$T>;
 
             #[inline]
             #[track_caller]
-            fn $op(self, right: $Vector) -> $Vec<T> {
-                $Vec { $($c: (&self).$op(&right.$c)),* }
-            }
-        }
-    };
-}
-
-/// A number on the left: `2.0 * vector`.
-macro_rules! number_on_the_left {
-    ($Vec:ident [$($c:ident),*] $Op:ident $op:ident: $number:ident $element:ident) => {
-        impl $Op<$Vec<$element>> for $number {
-            type Output = $Vec<$element>;
-
-            #[inline]
-            #[track_caller]
-            fn $op(self, right: $Vec<$element>) -> $Vec<$element> {
+            fn $op(self, right: $Vec<$T>) -> $Vec<$T> {
                 self.$op(&right)
             }
         }
 
-        impl $Op<&$Vec<$element>> for $number {
-            type Output = $Vec<$element>;
+        impl<$($generics)*> $Op<&$Vec<$T>> for $Left {
+            type Output = $Vec<$T>;
 
             #[inline]
             #[track_caller]
-            fn $op(self, right: &$Vec<$element>) -> $Vec<$element> {
-                let left = Operand::<$element>::into_array(self);
+            fn $op(self, right: &$Vec<$T>) -> $Vec<$T> {
+                let left: Array<$T> = Operand::<$T>::into_array(self);
                 $Vec { $($c: (&left).$op(&right.$c)),* }
             }
         }
@@ -89,25 +72,15 @@ macro_rules! number_on_the_left {
 macro_rules! operator {
     ($Vec:ident $components:tt $Op:ident $op:ident $OpAssign:ident $op_assign:ident $Bound:ident) => {
         vector_operator!($Vec $components $Op $op $OpAssign $op_assign $Bound);
-        array_on_the_left!($Vec $components $Op $op $Bound: Array<T>, $Vec<T>);
-        array_on_the_left!($Vec $components $Op $op $Bound: Array<T>, &$Vec<T>);
-        array_on_the_left!($Vec $components $Op $op $Bound: &Array<T>, $Vec<T>);
-        array_on_the_left!($Vec $components $Op $op $Bound: &Array<T>, &$Vec<T>);
-    };
-}
-
-macro_rules! numbers_on_the_left {
-    ($Vec:ident $components:tt $Op:ident $op:ident: $($number:ident $element:ident),*) => {
-        $(number_on_the_left!($Vec $components $Op $op: $number $element);)*
+        left!($Vec $components $Op $op [T: $Bound] T: Array<T>);
+        left!($Vec $components $Op $op [T: $Bound] T: &Array<T>);
     };
 }
 
 macro_rules! arithmetic {
     ($Vec:ident $components:tt $($Op:ident $op:ident $OpAssign:ident $op_assign:ident;)*) => {$(
         operator!($Vec $components $Op $op $OpAssign $op_assign Number);
-        numbers_on_the_left!($Vec $components $Op $op: i8 i8, i16 i16, i32 i32, i64 i64, u8 u8, u16 u16, u32 u32, u64 u64);
-        numbers_on_the_left!($Vec $components $Op $op: f16 f16, bf16 bf16, f32 f32, f64 f64);
-        numbers_on_the_left!($Vec $components $Op $op: i32 f16, i32 bf16, i32 f32, i32 f64, f32 f16, f32 bf16);
+        number_types!(left $Vec $components $Op $op);
     )*};
 }
 

@@ -19,6 +19,8 @@ pub mod traverse;
 pub mod trees;
 mod whos;
 
+#[doc(hidden)]
+pub use array::print::fmt_shaped;
 pub use array::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
     Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, UInt, UInt8, UInt16, UInt64, meshgrid,

@@ -18,6 +18,8 @@
 //! | joining, repeating, padding | `join`, `edges` |
 //! | slices, index arrays, assignment | `index`, `slice`, `take` |
 //! | reductions along axes | `reduce`, `fold` |
+//! | prefix reductions along axes | `scan` |
+//! | products of matrices, convolution | `matmul`, `convolve` |
 //! | products of matrices, convolution | `matmul`, `convolve` |
 
 use std::panic::Location;
@@ -30,6 +32,7 @@ use crate::{Array, Element, Traverse, Visitor, VisitorMut};
 
 mod broadcast;
 mod compare;
+mod convolve;
 mod edges;
 mod fold;
 mod functions;
@@ -37,15 +40,18 @@ mod index;
 mod join;
 mod layout;
 mod make;
+mod matmul;
 mod operators;
 mod print;
 mod reduce;
+mod scan;
 mod shape;
 mod slice;
 mod take;
 mod view;
 
 pub use broadcast::TensorOperand;
+pub use convolve::Padding;
 pub use edges::Edge;
 pub use index::{Ellipsis, Index, IntoIndex};
 pub use make::Nested;

@@ -283,7 +283,7 @@ impl<T: Element> Tensor<T> {
         if selection.moves.is_empty() {
             self.array = self.with_slice(&selection.picks, &value, &shape);
         } else {
-            Misuse::new("elements at index arrays cannot be assigned", Location::caller()).panic();
+            self.array.scatter(value.lanes(&shape), &selection.positions());
         }
     }
 

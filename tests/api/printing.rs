@@ -11,6 +11,8 @@ fn display_shows_the_elements() {
         assert_eq!(Mask::from([true, false]).to_string(), "[true, false]");
         assert_eq!(Int::from(-3).to_string(), "[-3]");
         assert_eq!(UInt::from(Vec::new()).to_string(), "[]");
+        assert_eq!(Float64::from([1e-30, 1e300, 0.1, f64::NAN]).to_string(), "[1e-30, 1e300, 0.1, NaN]");
+        assert_eq!(Half::from([0.1f32, 2.0].map(half::f16::from_f32)).to_string(), "[0.099975586, 2]");
     });
 }
 
@@ -19,6 +21,17 @@ fn long_arrays_show_their_ends() {
     on_each_device(|| {
         let text = UInt::arange(1_000_000).to_string();
         assert!(text.starts_with("[0, 1, 2, …") && text.ends_with("999999]"), "{text}");
+    });
+}
+
+#[test]
+fn lines_end_before_the_margin_and_are_aligned() {
+    on_each_device(|| {
+        let text = UInt::arange(100).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() > 1 && lines.iter().all(|line| line.len() <= 75), "{text}");
+        assert!(lines[0].starts_with("[ 0,  1,") && lines[1].starts_with(' '), "{text}");
+        assert!(lines[..lines.len() - 1].iter().all(|line| line.ends_with(',')), "{text}");
     });
 }
 

@@ -7,4 +7,6 @@ mod linalg;
 mod misuse;
 mod random;
 mod tensor;
+mod tensor_printing;
+mod tensor_products;
 mod tensor_reductions;

@@ -247,6 +247,13 @@ fn slices_are_assigned() {
         assert_eq!(x.to_vec().unwrap(), [1, 0, 1, 0, 2, 7, 2, 7, 3, 0, 3, 9]);
         x.set(s![0, ..;-1], [1, 2, 3, 4].map(|v| v * 10).as_slice().iter().copied().collect::<Int>());
         assert_eq!(x.slice(s![0]).to_vec().unwrap(), [40, 30, 20, 10]);
+        x.set(s![[0, -1], [0, 3]], Tensor::from([5, 6]));
+        x.set(s![1, &Int::from([2, -4])], 4);
+        assert_eq!(x.to_vec().unwrap(), [5, 30, 20, 10, 4, 7, 4, 7, 3, 0, 3, 6]);
+        let before = x.clone();
+        x.set(s![.., UInt::from([1])], Tensor::from([[1], [2], [3]]));
+        assert_eq!(x.slice(s![.., 1]).to_vec().unwrap(), [1, 2, 3]);
+        assert_eq!(before.slice(s![.., 1]).to_vec().unwrap(), [30, 7, 0]);
         x.set(s![.., 2..2], 5);
         x.set(s![Ellipsis], 1);
         assert_eq!(x.to_vec().unwrap(), [1; 12]);

@@ -13,7 +13,7 @@
 //! | writing to elements: scatter | `scatter` |
 //! | other lanes: gather, reductions | `lanes`, `reductions`, `shape` |
 //! | prefix reductions | `prefix` |
-//! | reading back, printing | `read`, `print` |
+//! | reading back, printing | `read`, `print`, `columns` |
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -26,6 +26,7 @@ use crate::trace::{Var, record};
 
 mod bits;
 mod choose;
+mod columns;
 mod compare;
 pub mod element;
 mod helpers;
@@ -35,7 +36,7 @@ mod math;
 mod operand;
 mod operators;
 mod prefix;
-mod print;
+pub(crate) mod print;
 pub mod promote;
 mod read;
 mod reductions;

@@ -1,55 +1,91 @@
-//! Arrays as text.
+//! Arrays as text: what is shown of an array of some shape.
+//!
+//! The rules are NumPy's: more than 1000 elements are shortened to three at the ends of each axis, lines end before
+//! column 75, elements that stand below one another are aligned, floats have as many digits as tell them from their
+//! neighbours. Only what is shown is copied from the device. How it is put into lines is in `columns`.
 
 use std::fmt;
 use std::panic::Location;
 
+use jit_runtime::Error;
+use jit_runtime::ir::Type;
+
+use super::columns::{Cell, Rows};
 use super::{Array, Element};
 use crate::schedule;
 
 /// Arrays that are longer are shortened to their ends.
 const LONGEST: usize = 1000;
-/// How many elements each end then shows.
+/// How many elements each end of an axis then shows.
 const END: usize = 3;
 
 impl<T: Element> fmt::Display for Array<T> {
     /// The elements, which evaluates the array; a long array is shortened to its ends. Where the evaluation fails, its
     /// error is printed in their place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.shown() {
-            Ok((first, last)) => write_elements(f, &first, last.as_deref()),
-            Err(error) => write!(f, "<{error}>"),
-        }
+        fmt_shaped(self, &[self.len()], f)
     }
+}
+
+/// Writes the elements of an array as those of a row-major shape.
+#[doc(hidden)]
+pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let axes: Vec<Vec<Option<usize>>> = shape.iter().map(|&length| shown_of_axis(length, array.len())).collect();
+    let mut positions = Vec::new();
+    collect_positions(&axes, shape, 0, &mut positions);
+    match array.at_positions(&positions) {
+        Ok(elements) => {
+            let cells = elements.iter().map(|element| Cell::new(text(*element), T::TYPE.is_float()));
+            Rows::new(cells.collect(), &axes).write(f)
+        }
+        Err(error) => write!(f, "<{error}>"),
+    }
+}
+
+/// The positions along an axis that are shown; `None` for those that are left out.
+fn shown_of_axis(length: usize, elements: usize) -> Vec<Option<usize>> {
+    if elements <= LONGEST || length <= 2 * END {
+        return (0..length).map(Some).collect();
+    }
+    (0..END).map(Some).chain([None]).chain((length - END..length).map(Some)).collect()
+}
+
+/// The numbers of the elements that are shown, in their order.
+fn collect_positions(axes: &[Vec<Option<usize>>], shape: &[usize], begin: usize, positions: &mut Vec<usize>) {
+    let Some((axis, inner)) = axes.split_first() else {
+        positions.push(begin);
+        return;
+    };
+    let step: usize = shape[1..].iter().product();
+    for at in axis.iter().flatten() {
+        collect_positions(inner, &shape[1..], begin + at * step, positions);
+    }
+}
+
+/// One element. Floats that are very large or small have an exponent.
+fn text<T: Element>(element: T) -> String {
+    if !matches!(T::TYPE, Type::F16 | Type::BF16 | Type::F32 | Type::F64) {
+        return element.to_string();
+    }
+    let magnitude = super::read::as_f64(T::TYPE, element.to_bits()).abs();
+    let is_plain = magnitude == 0.0 || (1e-5..1e16).contains(&magnitude) || !magnitude.is_finite();
+    if is_plain { element.to_string() } else { format!("{element:?}") }
 }
 
 impl<T: Element> Array<T> {
-    /// All elements, or those at both ends.
-    fn shown(&self) -> Result<(Vec<T>, Option<Vec<T>>), jit_runtime::Error> {
+    /// The elements at some positions in ascending order, of which neighbours are copied together.
+    fn at_positions(&self, positions: &[usize]) -> Result<Vec<T>, Error> {
+        if let Some(bits) = self.var.known_bits() {
+            return Ok(vec![T::from_bits(bits); positions.len()]);
+        }
         // Formatting does not tell who asked for it: the line that made the value is the best there is.
-        if self.var.known_bits().is_none() {
-            schedule::evaluate(&[&self.var], self.var.site())?;
+        schedule::evaluate(&[&self.var], self.var.site())?;
+        let mut elements = Vec::with_capacity(positions.len());
+        for run in positions.chunk_by(|a, b| a + 1 == *b) {
+            elements.extend(self.copy(run[0], run.len())?);
         }
-        if self.len() <= LONGEST {
-            return Ok((self.to_vec()?, None));
-        }
-        let range = |range: std::ops::Range<usize>| range.map(|index| self.get(index)).collect::<Result<Vec<T>, _>>();
-        Ok((range(0..END)?, Some(range(self.len() - END..self.len())?)))
+        Ok(elements)
     }
-}
-
-fn write_elements<T: fmt::Display>(f: &mut fmt::Formatter<'_>, first: &[T], last: Option<&[T]>) -> fmt::Result {
-    let mut separator = "";
-    f.write_str("[")?;
-    for element in first {
-        f.write_str(separator)?;
-        element.fmt(f)?;
-        separator = ", ";
-    }
-    for (position, element) in last.unwrap_or_default().iter().enumerate() {
-        f.write_str(if position == 0 { ", …, " } else { separator })?;
-        element.fmt(f)?;
-    }
-    f.write_str("]")
 }
 
 impl<T: Element> fmt::Debug for Array<T> {

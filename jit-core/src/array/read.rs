@@ -59,7 +59,7 @@ impl<T: Element> Array<T> {
     }
 
     /// Some elements of an array that is evaluated.
-    fn copy(&self, first: usize, count: usize) -> Result<Vec<T>, Error> {
+    pub(super) fn copy(&self, first: usize, count: usize) -> Result<Vec<T>, Error> {
         let buffer = self.var.data().expect("an array that was evaluated lies in memory");
         T::read(count, |bytes| buffer.read(first * size_of::<T>(), bytes))
     }

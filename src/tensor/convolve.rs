@@ -1,0 +1,217 @@
+//! Convolution as neural networks mean it: correlation of a batch of images with a set of kernels.
+
+use std::panic::Location;
+
+use jit_core::trace::misuse::Misuse;
+
+use super::Tensor;
+use super::shape::element_count;
+use super::view::{coordinates, number_of};
+use crate::{Array, Mask, Number, UInt, jit};
+
+/// Kernels of up to this many elements are unrolled.
+const UNROLLED: usize = 32;
+
+/// How far a kernel reaches beyond the edges, where zeros stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// Not at all: the result is smaller by the kernel's length less one.
+    Valid,
+    /// So far that the result is as long as the input, divided by the stride and rounded up; one more behind than in front if it is uneven.
+    Same,
+    /// By as many zeros on each side.
+    Zeros(usize),
+}
+
+impl Padding {
+    /// How many zeros stand in front of an axis, and how long the result is.
+    fn resolve(self, length: usize, kernel: usize, stride: usize) -> Option<(usize, usize)> {
+        let fitting = |padded: usize| padded.checked_sub(kernel).map(|rest| rest / stride + 1);
+        match self {
+            Padding::Valid => Some((0, fitting(length)?)),
+            Padding::Zeros(count) => Some((count, fitting(length + 2 * count)?)),
+            Padding::Same => {
+                let result = length.div_ceil(stride);
+                let needed = (result.saturating_sub(1) * stride + kernel).saturating_sub(length);
+                Some((needed / 2, result))
+            }
+        }
+    }
+}
+
+impl<T: Number> Tensor<T> {
+    /// The correlation of signals `[batch, channel, position]` with kernels `[result channel, channel, position]`: each result is
+    /// the sum, over all channels and positions of a kernel, of the products with the elements from its place on.
+    ///
+    /// Sums of halves are made in single precision.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    /// use jit::tensor::Padding;
+    ///
+    /// let signal = Tensor::from([[[1.0f32, 2.0, 4.0, 8.0]]]);
+    /// let kernel = Tensor::from([[[1.0f32, -1.0]]]);
+    /// assert_eq!(signal.conv1d(&kernel, Padding::Valid, 1).to_vec()?, [-1.0, -2.0, -4.0]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the tensors have other numbers of axes, the channels differ, the stride is 0, or the kernel is longer than the padded signal.
+    #[must_use]
+    #[track_caller]
+    pub fn conv1d(&self, kernel: &Tensor<T>, padding: Padding, stride: usize) -> Self {
+        self.correlated(kernel, padding, &[stride])
+    }
+
+    /// The correlation of images `[batch, channel, row, column]` with kernels `[result channel, channel, row, column]`, by strides along rows and
+    /// columns: see [`Tensor::conv1d`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Tensor::conv1d`].
+    #[must_use]
+    #[track_caller]
+    pub fn conv2d(&self, kernel: &Tensor<T>, padding: Padding, strides: [usize; 2]) -> Self {
+        self.correlated(kernel, padding, &strides)
+    }
+
+    #[track_caller]
+    fn correlated(&self, kernel: &Tensor<T>, padding: Padding, strides: &[usize]) -> Self {
+        let Some(plan) = Correlation::new(&self.shape, &kernel.shape, padding, strides) else {
+            refuse(&self.shape, &kernel.shape, padding, strides)
+        };
+        let count = element_count(&plan.shape);
+        let array = if count == 0 || plan.taps() == 0 {
+            Array::zeros(count)
+        } else if T::TYPE.is_float() && T::TYPE.bits() == 16 {
+            plan.compute(&self.array.cast::<f32>(), &kernel.array.cast::<f32>()).cast()
+        } else {
+            plan.compute(&self.array, &kernel.array)
+        };
+        Tensor::new(array, plan.shape)
+    }
+}
+
+#[cold]
+#[track_caller]
+fn refuse(input: &[usize], kernel: &[usize], padding: Padding, strides: &[usize]) -> ! {
+    let what = format!(
+        "a tensor of shape {input:?} cannot be convolved with kernels of shape {kernel:?}, padding {padding:?} and strides {strides:?}"
+    );
+    let hint = match strides.len() {
+        1 => {
+            "shapes are [batch, channel, position] and [result channel, channel, position], strides positive, kernels no longer than the padded signal"
+        }
+        _ => {
+            "shapes are [batch, channel, row, column] and [result channel, channel, row, column], strides positive, kernels no larger than the padded image"
+        }
+    };
+    Misuse::new(what, Location::caller()).hint(hint).panic()
+}
+
+/// Which elements the results of a correlation are made of.
+struct Correlation {
+    input: Vec<usize>,
+    kernel: Vec<usize>,
+    shape: Vec<usize>,
+    before: Vec<usize>,
+    strides: Vec<usize>,
+}
+
+/// What a lane computes: the first element of its kernel, its image and its place there.
+struct Lane {
+    kernel: UInt,
+    image: UInt,
+    corner: Vec<UInt>,
+}
+
+impl Correlation {
+    fn new(input: &[usize], kernel: &[usize], padding: Padding, strides: &[usize]) -> Option<Self> {
+        let axes = strides.len() + 2;
+        if input.len() != axes || kernel.len() != axes || input[1] != kernel[1] || strides.contains(&0) {
+            return None;
+        }
+        let mut plan = Correlation {
+            input: input.to_vec(),
+            kernel: kernel.to_vec(),
+            shape: vec![input[0], kernel[0]],
+            before: Vec::new(),
+            strides: strides.to_vec(),
+        };
+        for ((&length, &kernel), &stride) in input[2..].iter().zip(&kernel[2..]).zip(strides) {
+            let (before, result) = padding.resolve(length, kernel, stride)?;
+            plan.before.push(before);
+            plan.shape.push(result);
+        }
+        Some(plan)
+    }
+
+    /// How many products each result is the sum of.
+    fn taps(&self) -> usize {
+        self.kernel[1..].iter().product()
+    }
+
+    #[track_caller]
+    fn compute<T: Number>(&self, input: &Array<T>, kernel: &Array<T>) -> Array<T> {
+        let count = self.shape.iter().product();
+        let at = coordinates(&self.shape, &UInt::arange(count));
+        let corner = at[2..].iter().zip(&self.strides).map(|(at, &stride)| at * stride as u32);
+        let lane = Lane { kernel: &at[1] * self.taps() as u32, image: at[0].clone(), corner: corner.collect() };
+        let sum = if self.taps() <= UNROLLED {
+            let taps = (0..self.taps() as u32).map(UInt::from);
+            taps.fold(Array::from(T::default()), |sum, tap| self.add_product(&sum, input, kernel, &lane, &tap))
+        } else {
+            sum_over_taps(self, input, kernel, &lane)
+        };
+        super::filled(sum, count)
+    }
+
+    /// Adds the product of one element of the kernel.
+    #[track_caller]
+    fn add_product<T: Number>(
+        &self,
+        sum: &Array<T>,
+        input: &Array<T>,
+        kernel: &Array<T>,
+        lane: &Lane,
+        tap: &UInt,
+    ) -> Array<T> {
+        let within = coordinates(&self.kernel[1..], tap);
+        let mut at = vec![lane.image.clone(), within[0].clone()];
+        let mut inside: Option<Mask> = None;
+        for (axis, (corner, within)) in lane.corner.iter().zip(&within[1..]).enumerate() {
+            // In front of the edge this wraps, to a number that is beyond the other edge.
+            let position = corner + within - self.before[axis] as u32;
+            if self.reaches_out(axis) {
+                let is_inside = position.lt(self.input[axis + 2] as u32);
+                inside = Some(inside.map_or(is_inside.clone(), |inside| inside & &is_inside));
+            }
+            at.push(position);
+        }
+        let position = number_of(&self.input, &at);
+        let element = match inside {
+            Some(inside) => input.gather_masked(&position, &inside),
+            None => input.gather(&position),
+        };
+        element.mul_add(&kernel.gather(&(&lane.kernel + tap)), sum)
+    }
+
+    /// Whether a kernel reaches beyond the edges of an axis.
+    fn reaches_out(&self, axis: usize) -> bool {
+        let end = (self.shape[axis + 2] - 1) * self.strides[axis] + self.kernel[axis + 2];
+        self.before[axis] > 0 || end > self.input[axis + 2]
+    }
+}
+
+#[jit]
+fn sum_over_taps<T: Number>(plan: &Correlation, input: &Array<T>, kernel: &Array<T>, lane: &Lane) -> Array<T> {
+    let taps = plan.taps() as u32;
+    let mut sum = Array::from(T::default());
+    let mut tap = UInt::from(0);
+    while tap < taps {
+        sum = plan.add_product(&sum, input, kernel, lane, &tap);
+        tap += 1;
+    }
+    sum
+}

@@ -1,0 +1,191 @@
+//! Products of matrices.
+
+use std::panic::Location;
+
+use jit_core::trace::misuse::Misuse;
+
+use super::broadcast::common_shape;
+use super::view::{View, ViewAxis, strides};
+use super::{Axes, Tensor};
+use crate::{Array, Number, UInt, jit};
+
+impl<T: Number> Tensor<T> {
+    /// The product of matrices: `m × k` by `k × n` gives `m × n`.
+    ///
+    /// More axes in front are a batch, and broadcast. A tensor of one axis is a row on the left, a column on the right, and that axis is not in the
+    /// result. Sums of halves are made in single precision; integers wrap.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let a = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(a.matmul(&Tensor::eye(2, 2)).to_vec()?, [1.0, 2.0, 3.0, 4.0]);
+    /// assert_eq!(a.matmul(&Tensor::from([1.0, 10.0])).to_vec()?, [21.0, 43.0]);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the inner lengths differ, a tensor has no axes, or the batches do not broadcast.
+    #[must_use]
+    #[track_caller]
+    pub fn matmul(&self, other: &Tensor<T>) -> Self {
+        if self.ndim() == 0 || other.ndim() == 0 {
+            inner_mismatch(&self.shape, &other.shape, "a tensor without axes is no matrix: multiply with `*`");
+        }
+        let a = if self.ndim() == 1 { self.expand_dims(0) } else { self.clone() };
+        let b = if other.ndim() == 1 { other.expand_dims(1) } else { other.clone() };
+        if a.shape[a.ndim() - 1] != b.shape[b.ndim() - 2] {
+            let hint = "the last axis of the left tensor must have the length of the last but one of the right tensor";
+            inner_mismatch(&self.shape, &other.shape, hint);
+        }
+        let product = Product::new(&a, &b);
+        let mut shape = product.shape();
+        if other.ndim() == 1 {
+            shape.pop();
+        }
+        if self.ndim() == 1 {
+            shape.remove(product.batch.len());
+        }
+        Tensor::new(product.compute(&a.array, &b.array), shape)
+    }
+
+    /// The sums of products along the last axis of this tensor and the last but one, or only, axis of another. For tensors of one
+    /// axis, the scalar product.
+    ///
+    /// # Panics
+    ///
+    /// When the lengths of these axes differ, or a tensor has no axes.
+    #[must_use]
+    #[track_caller]
+    pub fn dot(&self, other: &Tensor<T>) -> Self {
+        if self.ndim() == 0 || other.ndim() == 0 {
+            inner_mismatch(
+                &self.shape,
+                &other.shape,
+                "a tensor without axes has no products to sum: multiply with `*`",
+            );
+        }
+        let axis = other.ndim().saturating_sub(2);
+        self.tensordot(other, self.ndim() - 1, axis)
+    }
+
+    /// The sums of products along pairs of axes, in the order in which they are named. The result has the other axes of this tensor,
+    /// then those of the other.
+    ///
+    /// # Panics
+    ///
+    /// When there are not as many axes for both, or the lengths of a pair differ.
+    #[must_use]
+    #[track_caller]
+    pub fn tensordot(&self, other: &Tensor<T>, axes: impl Into<Axes>, other_axes: impl Into<Axes>) -> Self {
+        let (ours, theirs) = (axes.into().resolve(&self.shape), other_axes.into().resolve(&other.shape));
+        let lengths =
+            |tensor: &Tensor<T>, axes: &[usize]| axes.iter().map(|&axis| tensor.shape[axis]).collect::<Vec<_>>();
+        if lengths(self, &ours) != lengths(other, &theirs) {
+            let hint = "the axes that are summed over have equal lengths, pair by pair";
+            inner_mismatch(&self.shape, &other.shape, hint);
+        }
+        let rest = |tensor: &Tensor<T>, axes: &[usize]| {
+            (0..tensor.ndim()).filter(|axis| !axes.contains(axis)).collect::<Vec<_>>()
+        };
+        let (rows, columns) = (rest(self, &ours), rest(other, &theirs));
+        let shape = [lengths(self, &rows), lengths(other, &columns)].concat();
+        let inner: usize = lengths(self, &ours).iter().product();
+        let matrix = |tensor: &Tensor<T>, order: [&[usize]; 2], shape: [usize; 2]| {
+            Tensor::new(tensor.permuted(&order.concat()).array, shape)
+        };
+        let a = matrix(self, [&rows, &ours], [lengths(self, &rows).iter().product(), inner]);
+        let b = matrix(other, [&theirs, &columns], [inner, lengths(other, &columns).iter().product()]);
+        Tensor::new(a.matmul(&b).array, shape)
+    }
+
+    /// The product of every element of this tensor and every element of another: a matrix of as many rows as this one has elements.
+    #[must_use]
+    #[track_caller]
+    pub fn outer(&self, other: &Tensor<T>) -> Self {
+        self.ravel().expand_dims(1) * other.ravel()
+    }
+}
+
+#[cold]
+#[track_caller]
+fn inner_mismatch(a: &[usize], b: &[usize], hint: &str) -> ! {
+    Misuse::new(format!("tensors of shape {a:?} and {b:?} have no product"), Location::caller()).hint(hint).panic()
+}
+
+/// Products of `rows × inner` and `inner × columns` matrices.
+struct Product {
+    batch: Vec<usize>,
+    rows: usize,
+    inner: usize,
+    columns: usize,
+    /// Where the row, and the column, of each result begins.
+    row: View,
+    column: View,
+}
+
+impl Product {
+    #[track_caller]
+    fn new<T: Number>(a: &Tensor<T>, b: &Tensor<T>) -> Self {
+        let (a_batch, [rows, inner]) = split(&a.shape);
+        let (b_batch, [_, columns]) = split(&b.shape);
+        let batch = common_shape([a_batch, b_batch]);
+        let view = |shape: &[usize], own: &[usize], matrix: [(usize, isize); 2]| {
+            let matrix = matrix.map(|(length, stride)| ViewAxis { length, stride });
+            View { axes: [batch_axes(&batch, shape, own), matrix.to_vec()].concat(), offset: 0 }
+        };
+        let row = view(&a.shape, a_batch, [(rows, inner as isize), (columns, 0)]);
+        let column = view(&b.shape, b_batch, [(rows, 0), (columns, 1)]);
+        Product { batch, rows, inner, columns, row, column }
+    }
+
+    fn shape(&self) -> Vec<usize> {
+        [&self.batch[..], &[self.rows, self.columns]].concat()
+    }
+
+    #[track_caller]
+    fn compute<T: Number>(&self, a: &Array<T>, b: &Array<T>) -> Array<T> {
+        let count = super::shape::element_count(&self.shape());
+        if count == 0 || self.inner == 0 {
+            return Array::zeros(count);
+        }
+        if T::TYPE.is_float() && T::TYPE.bits() == 16 {
+            return self.compute(&a.cast::<f32>(), &b.cast::<f32>()).cast();
+        }
+        let result = UInt::arange(count);
+        let (row, column) = (self.row.position(&result), self.column.position(&result));
+        super::filled(sums_of_products(a, b, (&row, &column), self.columns as u32, self.inner as u32), count)
+    }
+}
+
+/// The batch, and the lengths of the matrices.
+fn split(shape: &[usize]) -> (&[usize], [usize; 2]) {
+    let (batch, matrix) = shape.split_at(shape.len() - 2);
+    (batch, [matrix[0], matrix[1]])
+}
+
+/// The steps through a batch, which are 0 where it is repeated.
+fn batch_axes(batch: &[usize], shape: &[usize], own: &[usize]) -> Vec<ViewAxis> {
+    let (missing, steps) = (batch.len() - own.len(), strides(shape));
+    let stride = |axis: usize| axis.checked_sub(missing).filter(|&axis| own[axis] != 1).map_or(0, |axis| steps[axis]);
+    batch.iter().enumerate().map(|(axis, &length)| ViewAxis { length, stride: stride(axis) }).collect()
+}
+
+/// Each lane sums the products of a row and a column, in ascending order.
+#[jit]
+fn sums_of_products<T: Number>(
+    a: &Array<T>,
+    b: &Array<T>,
+    (row, column): (&UInt, &UInt),
+    step: u32,
+    length: u32,
+) -> Array<T> {
+    let mut sum = Array::from(T::default());
+    let mut k = UInt::from(0);
+    while k < length {
+        sum = a.gather(&(row + k)).mul_add(&b.gather(&(column + k * step)), &sum);
+        k += 1;
+    }
+    sum
+}

@@ -1,0 +1,131 @@
+//! Products, convolutions and prefix reductions of tensors against plain Rust.
+
+use jit::prelude::*;
+use jit::tensor::Padding;
+
+use crate::devices::on_each_device;
+use crate::misuse::message_of;
+
+fn numbers(count: usize, seed: u32) -> Vec<i32> {
+    (0..count as u32).map(|i| ((i + seed).wrapping_mul(2_654_435_761) >> 27) as i32 - 16).collect()
+}
+
+fn product(a: &[i32], b: &[i32], [rows, inner, columns]: [usize; 3]) -> Vec<i32> {
+    let element = |i: usize, j: usize| (0..inner).map(|k| a[i * inner + k] * b[k * columns + j]).sum();
+    (0..rows * columns).map(|number| element(number / columns, number % columns)).collect()
+}
+
+#[test]
+fn products_of_matrices() {
+    on_each_device(|| {
+        for [m, k, n] in [[1, 1, 1], [2, 3, 4], [7, 5, 3], [33, 40, 17]] {
+            let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+            let wanted = product(&a, &b, [m, k, n]);
+            let (a, b) = (Tensor::from_array(a, [m, k]), Tensor::from_array(b, [k, n]));
+            assert_eq!(a.matmul(&b).to_vec().unwrap(), wanted);
+            let floats = a.cast::<f32>().matmul(&b.cast::<f32>());
+            assert_eq!(floats.to_vec().unwrap(), wanted.iter().map(|&v| v as f32).collect::<Vec<_>>());
+            let doubles = a.cast::<f64>().transpose().transpose().matmul(&b.cast::<f64>());
+            assert_eq!(doubles.to_vec().unwrap(), wanted.iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
+        }
+        let halves = Tensor::full(half::f16::ONE, [2, 3000]).matmul(&Tensor::full(half::f16::ONE, [3000, 1]));
+        assert_eq!(halves.to_vec().unwrap(), [half::f16::from_f32(3000.0); 2]);
+    });
+}
+
+#[test]
+fn batches_and_vectors_as_in_numpy() {
+    on_each_device(|| {
+        let (a, b) = (numbers(2 * 3 * 4, 1), numbers(5 * 4 * 2, 2));
+        let (x, y) = (Tensor::from_array(a.clone(), [2, 1, 3, 4]), Tensor::from_array(b.clone(), [5, 4, 2]));
+        let z = x.matmul(&y);
+        assert_eq!(z.shape(), [2, 5, 3, 2]);
+        let parts = (0..10).flat_map(|n| product(&a[n / 5 * 12..][..12], &b[n % 5 * 8..][..8], [3, 4, 2]));
+        assert_eq!(z.to_vec().unwrap(), parts.collect::<Vec<_>>());
+
+        let (row, matrix) = (Tensor::from([1, 2]), Tensor::from([[1, 2, 3], [4, 5, 6]]));
+        assert_eq!(row.matmul(&matrix).to_vec().unwrap(), [9, 12, 15]);
+        assert_eq!(matrix.matmul(&Tensor::from([1, 0, -1])).shape(), [2]);
+        let scalar = row.dot(&row);
+        assert_eq!((scalar.shape(), scalar.item().unwrap()), (&[][..], 5));
+        assert_eq!(x.matmul(&Tensor::from([1, 1, 1, 1])).shape(), [2, 1, 3]);
+        assert_eq!(row.outer(&matrix).shape(), [2, 6]);
+        assert_eq!(row.outer(&row).to_vec().unwrap(), [1, 2, 2, 4]);
+        let traces = matrix.tensordot(&matrix, [0, 1], [0, 1]);
+        assert_eq!(traces.item().unwrap(), 91);
+        assert_eq!(matrix.tensordot(&x, 1, 2).shape(), [2, 2, 1, 4]);
+        assert_eq!(Tensor::<f32>::zeros([2, 0]).matmul(&Tensor::zeros([0, 3])).to_vec().unwrap(), [0.0; 6]);
+    });
+    let (a, b) = (Tensor::<f32>::zeros([2, 3]), Tensor::<f32>::zeros([4, 2]));
+    assert!(message_of(|| a.matmul(&b)).contains("shape [2, 3] and [4, 2] have no product"));
+    assert!(message_of(|| a.tensordot(&b, 1, 0)).contains("have no product"));
+}
+
+/// The correlation of images with kernels, element by element.
+fn correlated(
+    image: &[i32],
+    [n, c, h, w]: [usize; 4],
+    kernel: &[i32],
+    [o, kh, kw]: [usize; 3],
+    pad: [usize; 2],
+    result: [usize; 2],
+    stride: [usize; 2],
+) -> Vec<i32> {
+    let at = |n: usize, c_: usize, y: isize, x: isize| {
+        let inside = (0..h as isize).contains(&y) && (0..w as isize).contains(&x);
+        if inside { image[((n * c + c_) * h + y as usize) * w + x as usize] } else { 0 }
+    };
+    let mut results = Vec::new();
+    for (n, o, y, x) in (0..n)
+        .flat_map(|n| (0..o).map(move |o| (n, o)))
+        .flat_map(|(n, o)| (0..result[0] * result[1]).map(move |at| (n, o, at / result[1], at % result[1])))
+    {
+        let mut sum = 0;
+        for (c_, dy, dx) in (0..c * kh * kw).map(|tap| (tap / (kh * kw), tap / kw % kh, tap % kw)) {
+            let (y, x) =
+                ((y * stride[0] + dy) as isize - pad[0] as isize, (x * stride[1] + dx) as isize - pad[1] as isize);
+            sum += at(n, c_, y, x) * kernel[((o * c + c_) * kh + dy) * kw + dx];
+        }
+        results.push(sum);
+    }
+    results
+}
+
+#[test]
+fn convolutions_of_images() {
+    on_each_device(|| {
+        for (padding, stride, kernel, pad, result) in [
+            (Padding::Valid, [1, 1], [3, 2], [0, 0], [4, 6]),
+            (Padding::Same, [1, 1], [3, 2], [1, 0], [6, 7]),
+            (Padding::Same, [2, 3], [3, 3], [0, 1], [3, 3]),
+            (Padding::Zeros(2), [2, 1], [5, 5], [2, 2], [3, 7]),
+        ] {
+            let (image, weights) = (numbers(2 * 3 * 6 * 7, 3), numbers(4 * 3 * kernel[0] * kernel[1], 4));
+            let wanted = correlated(&image, [2, 3, 6, 7], &weights, [4, kernel[0], kernel[1]], pad, result, stride);
+            let (x, k) =
+                (Tensor::from_array(image, [2, 3, 6, 7]), Tensor::from_array(weights, [4, 3, kernel[0], kernel[1]]));
+            let y = x.conv2d(&k, padding, stride);
+            assert_eq!(y.shape(), [2, 4, result[0], result[1]]);
+            assert_eq!(y.to_vec().unwrap(), wanted, "{padding:?}");
+        }
+        let y = Tensor::from([[[1, 2, 3, 4, 5]]]).conv1d(&Tensor::from([[[1, 10]]]), Padding::Valid, 2);
+        assert_eq!(y.to_vec().unwrap(), [21, 43]);
+    });
+    let (x, k) = (Tensor::<f32>::zeros([1, 2, 5]), Tensor::<f32>::zeros([1, 3, 2]));
+    let message = message_of(|| x.conv1d(&k, Padding::Valid, 1));
+    assert!(message.contains("[1, 2, 5]") && message.contains("[1, 3, 2]"), "{message}");
+    assert!(message_of(|| x.conv1d(&Tensor::zeros([1, 2, 6]), Padding::Valid, 1)).contains("cannot be convolved"));
+}
+
+#[test]
+fn prefix_reductions_along_axes() {
+    on_each_device(|| {
+        let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+        assert_eq!(x.prefix_sum(1).to_vec().unwrap(), [1, 3, 6, 4, 9, 15]);
+        assert_eq!(x.prefix_sum(0).to_vec().unwrap(), [1, 2, 3, 5, 7, 9]);
+        assert_eq!(x.prefix_sum_exclusive(-1).to_vec().unwrap(), [0, 1, 3, 0, 4, 9]);
+        let from_the_end = x.prefix(0, ReduceOp::Add, Scan::inclusive().reverse());
+        assert_eq!(from_the_end.to_vec().unwrap(), [5, 7, 9, 4, 5, 6]);
+        assert_eq!(x.prefix(1, ReduceOp::Mul, Scan::inclusive()).to_vec().unwrap(), [1, 2, 6, 4, 20, 120]);
+    });
+}

@@ -324,7 +324,7 @@ pub(crate) fn arrays(tree: &(impl Traverse + ?Sized)) -> Vec<Var> {
 pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
     let site = Location::caller();
     let vars = arrays(tree);
-    scheduler::evaluate(&vars.iter().collect::<Vec<_>>(), site)
+    scheduler::evaluate(&vars.iter().collect::<Vec<_>>(), "`eval` asks for it", site)
 }
 
 /// Marks all arrays of a value to be computed together with the next evaluation of this thread, those that still live then.

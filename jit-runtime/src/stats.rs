@@ -22,6 +22,8 @@ static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 static LANES: AtomicU64 = AtomicU64::new(0);
 static HITS: AtomicU64 = AtomicU64::new(0);
 static COMPILES: AtomicU64 = AtomicU64::new(0);
+static PROMOTED: AtomicU64 = AtomicU64::new(0);
+static EVALUATIONS: AtomicU64 = AtomicU64::new(0);
 static COMPILE_NS: AtomicU64 = AtomicU64::new(0);
 static BUSY_NS: AtomicU64 = AtomicU64::new(0);
 static IS_RECORDING: AtomicBool = AtomicBool::new(true);
@@ -42,6 +44,10 @@ pub struct Stats {
     pub cache_hits: u64,
     /// Kernels that were compiled.
     pub compiles: u64,
+    /// Literals that kept changing and became parameters of a kernel.
+    pub promoted_literals: u64,
+    /// Evaluations of arrays.
+    pub evaluations: u64,
     /// Time that compilation took.
     pub compile_time: Duration,
     /// Time that cores spent on launches, added up.
@@ -57,6 +63,8 @@ pub fn stats() -> Stats {
         lanes: LANES.load(Ordering::Relaxed),
         cache_hits: HITS.load(Ordering::Relaxed),
         compiles: COMPILES.load(Ordering::Relaxed),
+        promoted_literals: PROMOTED.load(Ordering::Relaxed),
+        evaluations: EVALUATIONS.load(Ordering::Relaxed),
         compile_time: Duration::from_nanos(COMPILE_NS.load(Ordering::Relaxed)),
         busy_time: Duration::from_nanos(BUSY_NS.load(Ordering::Relaxed)),
     }
@@ -67,9 +75,18 @@ pub fn count_trace() {
     TRACES.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Counts an evaluation of arrays.
+pub fn count_evaluation() {
+    EVALUATIONS.fetch_add(1, Ordering::Relaxed);
+}
+
+pub(crate) fn count_promoted(literals: usize) {
+    PROMOTED.fetch_add(literals as u64, Ordering::Relaxed);
+}
+
 /// Sets all counters to zero.
 pub fn reset_stats() {
-    for counter in [&TRACES, &LAUNCHES, &LANES, &HITS, &COMPILES, &COMPILE_NS, &BUSY_NS] {
+    for counter in [&TRACES, &LAUNCHES, &LANES, &HITS, &COMPILES, &PROMOTED, &EVALUATIONS, &COMPILE_NS, &BUSY_NS] {
         counter.store(0, Ordering::Relaxed);
     }
 }

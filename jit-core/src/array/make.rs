@@ -113,7 +113,7 @@ impl<T: Element> Array<T> {
         if let Some(bits) = self.var.literal() {
             return Array::from_var(record::scalar(T::TYPE, bits, self.len()));
         }
-        if let Err(error) = schedule::evaluate(&[&self.var], Location::caller()) {
+        if let Err(error) = schedule::evaluate(&[&self.var], "`make_opaque` keeps it in memory", Location::caller()) {
             misuse::panic_with(error);
         }
         self.clone()

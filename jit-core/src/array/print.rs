@@ -79,7 +79,7 @@ impl<T: Element> Array<T> {
             return Ok(vec![T::from_bits(bits); positions.len()]);
         }
         // Formatting does not tell who asked for it: the line that made the value is the best there is.
-        schedule::evaluate(&[&self.var], self.var.site())?;
+        schedule::evaluate(&[&self.var], "it is printed", self.var.site())?;
         let mut elements = Vec::with_capacity(positions.len());
         for run in positions.chunk_by(|a, b| a + 1 == *b) {
             elements.extend(self.copy(run[0], run.len())?);

@@ -20,7 +20,7 @@ impl<T: Element> Array<T> {
         if let Some(bits) = self.var.known_bits() {
             return Ok(vec![T::from_bits(bits); self.len()]);
         }
-        schedule::evaluate(&[&self.var], site)?;
+        schedule::evaluate(&[&self.var], "its elements are read", site)?;
         self.copy(0, self.len())
     }
 
@@ -54,7 +54,7 @@ impl<T: Element> Array<T> {
         if let Some(bits) = self.var.known_bits() {
             return Ok(T::from_bits(bits));
         }
-        schedule::evaluate(&[&self.var], site)?;
+        schedule::evaluate(&[&self.var], "its elements are read", site)?;
         Ok(self.copy(index, 1)?[0])
     }
 

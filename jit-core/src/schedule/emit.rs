@@ -2,6 +2,7 @@
 //!
 //! Without loops and branches, entries are appended in their order. With them, blocks are emitted depth first, from a list of things to do.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::Error;
@@ -24,7 +25,11 @@ pub(super) type Outputs = FxHashMap<u32, Arc<Buffer>>;
 pub(super) struct Emitted {
     pub(super) kernel: Kernel,
     pub(super) arguments: Vec<Argument>,
+    pub(super) literals: Literals,
 }
+
+/// The literals of a kernel, and the lines that made them.
+pub(super) type Literals = SmallVec<[(Value, &'static Location<'static>); 8]>;
 
 struct Emitter<'a, 'e> {
     graph: &'a Graph<'e>,
@@ -33,6 +38,7 @@ struct Emitter<'a, 'e> {
     placement: Option<Placement>,
     builder: Builder,
     arguments: Vec<Argument>,
+    literals: Literals,
     values: Vec<Option<Value>>,
     /// Parameters for memory that is read, by entry.
     inputs: Vec<Option<ParamId>>,
@@ -54,6 +60,7 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
         placement: has_control.then(|| place(graph, group)),
         builder: Builder::with_capacity(group.order.len() + group.roots.len()),
         arguments: Vec::with_capacity(8),
+        literals: SmallVec::new(),
         values: vec![None; count],
         inputs: vec![None; count],
         written: vec![None; graph.memories.len()],
@@ -85,7 +92,7 @@ impl<'e> Emitter<'_, 'e> {
         for &root in &self.group.roots {
             self.write(root)?;
         }
-        Ok(Emitted { kernel: self.builder.finish(), arguments: self.arguments })
+        Ok(Emitted { kernel: self.builder.finish(), arguments: self.arguments, literals: self.literals })
     }
 
     fn entry(&self, number: u32) -> &Entry<'e> {
@@ -234,7 +241,11 @@ impl<'e> Emitter<'_, 'e> {
     fn leaf(&mut self, number: u32) -> Value {
         let Entry { op, var, .. } = *self.entry(number);
         match (op, var.known_bits()) {
-            (Op::Literal, Some(bits)) => self.builder.constant(var.ty(), bits),
+            (Op::Literal, Some(bits)) => {
+                let value = self.builder.constant(var.ty(), bits);
+                self.literals.push((value, var.site()));
+                value
+            }
             (_, Some(bits)) => {
                 self.arguments.push(Argument::Scalar(bits));
                 let param = self.builder.scalar_param(var.ty());

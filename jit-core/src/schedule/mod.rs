@@ -8,6 +8,7 @@
 //! | what stands in which loop or branch | `place` |
 //! | what is written in place | `effect` |
 //! | kernel IR, memory | `emit` |
+//! | why it is evaluated, for people | `explain` |
 //! | work that is no kernel | `native` |
 //!
 //! While the graph is walked its edges stay in place (see [`crate::trace::detach`]); kernels are launched after that. When all are launched,
@@ -22,9 +23,10 @@ use std::sync::Arc;
 
 use jit_runtime::device::current_device;
 use jit_runtime::dump::{self, Form};
-use jit_runtime::launch::{Launch, launch};
+use jit_runtime::launch::{Launch, launch_with_literals};
+use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
-use jit_runtime::{Error, launch as machine};
+use jit_runtime::{Error, launch as machine, stats};
 use smallvec::SmallVec;
 
 use crate::control;
@@ -35,6 +37,7 @@ use crate::trace::{Op, Var, detach};
 mod draw;
 mod effect;
 mod emit;
+mod explain;
 mod group;
 mod live;
 mod map;
@@ -78,8 +81,8 @@ pub(crate) fn mark(var: &Var) {
     }
 }
 
-/// Computes values, and whatever was marked on this thread. Returns when the kernels are launched.
-pub(crate) fn evaluate(wanted: &[&Var], site: &'static Location<'static>) -> Result<(), Error> {
+/// Computes values, and whatever was marked on this thread. Returns when the kernels are launched. Messages say why.
+pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
     let marked: Vec<Var> =
         MARKED.with_borrow_mut(|marked| marked.drain(..).filter_map(|weak| weak.upgrade()).collect());
     let all = wanted.iter().copied().chain(marked.iter().filter(|var| var.region() == RegionId::NONE));
@@ -91,21 +94,23 @@ pub(crate) fn evaluate(wanted: &[&Var], site: &'static Location<'static>) -> Res
         return Err(order::only_inside(inside).at(site));
     }
     if missing.iter().any(|var| var.flags() & flag::EFFECT != 0) {
-        return effect::alone(|| evaluate_missing(missing.iter().filter(|var| !var.is_evaluated()), site));
+        return effect::alone(|| evaluate_missing(missing.iter().filter(|var| !var.is_evaluated()), why, site));
     }
-    evaluate_missing(missing.iter(), site)
+    evaluate_missing(missing.iter(), why, site)
 }
 
 fn evaluate_missing<'a>(
     missing: impl Iterator<Item = &'a &'a Var>,
+    why: &'static str,
     site: &'static Location<'static>,
 ) -> Result<(), Error> {
     let missing: SmallVec<[&Var; 8]> = missing.copied().collect();
-    run(plan(&missing)?, site)
+    stats::count_evaluation();
+    run(plan(&missing, why, site)?, site)
 }
 
 /// Builds the kernels.
-fn plan(wanted: &[&Var]) -> Result<Plan, Error> {
+fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<Plan, Error> {
     let edges = detach::read();
     let held = effect::Held::search(&edges, wanted);
     let mut graph = order::Graph::of(&edges, wanted, &held)?;
@@ -113,6 +118,7 @@ fn plan(wanted: &[&Var]) -> Result<Plan, Error> {
     if dump::is_wanted(Form::Trace) {
         dump::write(Form::Trace, "evaluation", &draw::list(&graph, &groups));
     }
+    log::emit(Level::Debug, || explain::evaluation(&graph, &groups, wanted, why, site));
     let mut outputs = emit::Outputs::default();
     let mut steps = SmallVec::new();
     let mut calls = native::calls(&graph).into_iter().peekable();
@@ -186,8 +192,9 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
 }
 
 fn start(planned: Planned, site: &'static Location<'static>) -> Result<SmallVec<[Written; 2]>, Error> {
-    let Planned { emitted: emit::Emitted { kernel, arguments }, lanes, label, written } = planned;
-    launch(Launch { device: current_device(), kernel, width: lanes, arguments, label, site: Some(site) })?;
+    let Planned { emitted: emit::Emitted { kernel, arguments, literals }, lanes, label, written } = planned;
+    let launch = Launch { device: current_device(), kernel, width: lanes, arguments, label, site: Some(site) };
+    launch_with_literals(launch, &literals)?;
     Ok(written)
 }
 

@@ -10,42 +10,92 @@
 //! | a cached kernel and what is known about it | `entry` |
 //! | the hash of a kernel | `hash` |
 //! | the table | `store` |
+//! | literals that keep changing | `literals` |
 //! | kernel → code | `compile` |
 
 mod compile;
 mod entry;
 mod hash;
+mod literals;
 mod store;
 
 use std::panic::Location;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use crate::backend::CodeOptions;
 use crate::device::Device;
 use crate::dump::{self, Form};
-use crate::ir::Kernel;
-use crate::{Error, config};
+use crate::ir::{self, Kernel, Type, Value};
+use crate::log::{self, Level};
+use crate::{Error, config, stats};
 
 pub(crate) use entry::{Entry, Facts, ParamFacts};
+use literals::{Promoted, Skeletons};
 use store::Store;
 
 static STORE: LazyLock<Store> = LazyLock::new(|| Store::new(config::get().cache_mem_max));
 
-/// The code of a kernel, and whether it was there already.
+static SKELETONS: LazyLock<Skeletons> = LazyLock::new(|| Skeletons::new(config::get().cache_mem_max));
+
+/// The lines of the user's program that some values of a kernel come from.
+pub(crate) type Sites<'a> = &'a [(Value, &'static Location<'static>)];
+
+/// Who wants a kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    /// What the kernel is called.
+    pub(crate) label: &'static str,
+    /// Where the user's program caused the launch.
+    pub(crate) site: Option<&'static Location<'static>>,
+    /// Where its literals come from, as far as that is known.
+    pub(crate) literals: Sites<'a>,
+}
+
+/// The code of a kernel.
+pub(crate) struct Found {
+    pub(crate) entry: Arc<Entry>,
+    /// Whether it was there already.
+    pub(crate) is_hit: bool,
+    /// What the code takes after the kernel's own arguments: literals that became parameters.
+    pub(crate) scalars: SmallVec<[u64; 4]>,
+}
+
+/// The code of a kernel, compiled if it is not there.
 pub(crate) fn find_or_compile(
     device: Device,
-    kernel: Kernel,
+    mut kernel: Kernel,
     options: CodeOptions,
-    label: &'static str,
-    site: Option<&'static Location<'static>>,
-) -> Result<(Arc<Entry>, bool), Error> {
+    origin: Origin<'_>,
+) -> Result<Found, Error> {
     let hash = hash::kernel(&kernel, device, options);
-    let compile = |kernel| compile::compile(hash, device, kernel, options, label, site);
+    let compile = |hash, kernel| compile::compile(hash, device, kernel, options, origin.label, origin.site);
     if !config::get().is_cache_on {
-        return Ok((Arc::new(compile(kernel)?), false));
+        return Ok(Found { entry: Arc::new(compile(hash, kernel)?), is_hit: false, scalars: SmallVec::new() });
     }
-    STORE.find_or_insert(hash, device, options, kernel, compile)
+    if let Some(entry) = STORE.look_up(hash, device, options, &kernel) {
+        return Ok(Found { entry, is_hit: true, scalars: SmallVec::new() });
+    }
+    let Promoted { scalars, new } = SKELETONS.promote(&mut kernel, device, options);
+    report(&new, origin);
+    let hash = if scalars.is_empty() { hash } else { hash::kernel(&kernel, device, options) };
+    let (entry, is_hit) = STORE.find_or_insert(hash, device, options, kernel, |kernel| compile(hash, kernel))?;
+    Ok(Found { entry, is_hit, scalars })
+}
+
+/// Says which literals became parameters.
+fn report(promoted: &[(Value, Type, u64)], origin: Origin<'_>) {
+    stats::count_promoted(promoted.len());
+    for &(value, ty, bits) in promoted {
+        log::emit(Level::Info, || {
+            let made = origin.literals.iter().find(|(literal, _)| *literal == value);
+            let line = made.map(|(_, site)| format!(" of {}:{}", site.file(), site.line())).unwrap_or_default();
+            let literal = ir::print::Literal(ty, bits);
+            format!("`{}`: the literal {literal} ({ty}){line} keeps changing: it is a parameter now", origin.label)
+        });
+    }
 }
 
 /// How the cache is set up.
@@ -111,6 +161,7 @@ pub fn stats() -> CacheStats {
 /// Forgets all kernels. Launches that run keep their code until they are done.
 pub fn clear() {
     STORE.clear();
+    SKELETONS.clear();
 }
 
 /// A form of a kernel that the cache holds, for people to read. It is made anew for each call.

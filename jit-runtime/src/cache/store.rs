@@ -82,8 +82,7 @@ impl Store {
         compile: impl FnOnce(Kernel) -> Result<Entry, Error>,
     ) -> Result<(Arc<Entry>, bool), Error> {
         loop {
-            if let Some(entry) = self.find(hash, device, options, &kernel) {
-                self.hits.fetch_add(1, Ordering::Relaxed);
+            if let Some(entry) = self.look_up(hash, device, options, &kernel) {
                 return Ok((entry, true));
             }
             match self.begin(hash, device, options, &kernel) {
@@ -98,6 +97,19 @@ impl Store {
                 Turn::JustDone => {}
             }
         }
+    }
+
+    /// The entry of a kernel, if it is there.
+    pub(super) fn look_up(
+        &self,
+        hash: u64,
+        device: Device,
+        options: CodeOptions,
+        kernel: &Kernel,
+    ) -> Option<Arc<Entry>> {
+        let entry = self.find(hash, device, options, kernel)?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(entry)
     }
 
     fn find(&self, hash: u64, device: Device, options: CodeOptions, kernel: &Kernel) -> Option<Arc<Entry>> {

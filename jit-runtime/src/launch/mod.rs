@@ -48,9 +48,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::backend::{CodeOptions, RawArgument};
-use crate::cache::{self, Entry};
+use crate::cache::{self, Entry, Found, Origin};
 use crate::device::Device;
-use crate::ir::{Kernel, Op, Param, TOP};
+use crate::ir::{Kernel, Op, Param, TOP, Value};
 use crate::log::{self, Level};
 use crate::memory::Buffer;
 use crate::stats::{self, Record, Time};
@@ -152,10 +152,22 @@ impl Ready {
 /// A bad setting in the environment; a kernel that does not compile; arguments that do not match its parameters; no
 /// memory for partial results; a failure of an earlier launch whose results this one reads, or of this one if it ran at once.
 pub fn launch(launch: Launch) -> Result<(), Error> {
+    launch_with_literals(launch, &[])
+}
+
+/// As [`launch`], of a kernel some of whose literals come from known lines of the user's program: what is said about them
+/// names the line.
+///
+/// # Errors
+///
+/// As [`launch`].
+pub fn launch_with_literals(launch: Launch, literals: &[(Value, &'static Location<'static>)]) -> Result<(), Error> {
     config::check()?;
-    let Launch { device, kernel, width, arguments, label, site } = launch;
+    let Launch { device, kernel, width, mut arguments, label, site } = launch;
     let options = code_options(&kernel, width, &arguments);
-    let (entry, is_hit) = cache::find_or_compile(device, kernel, options, label, site)?;
+    let Found { entry, is_hit, scalars } =
+        cache::find_or_compile(device, kernel, options, Origin { label, site, literals })?;
+    arguments.extend(scalars.into_iter().map(Argument::Scalar));
     start(Ready { entry, width, arguments, label, site, is_hit })
 }
 

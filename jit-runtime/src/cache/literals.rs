@@ -1,0 +1,209 @@
+//! Literals that keep changing become parameters.
+//!
+//! A program that is recorded with another constant each time gives kernels that differ only in the bits of a literal.
+//! When a kernel is not in the cache, its skeleton (the kernel with the bits of all literals left out) is looked up. If a
+//! kernel with this skeleton has been seen, the literals that differ between the two become scalar parameters, and do so from
+//! then on: the second kernel of a skeleton is compiled with parameters, and the third one is found.
+//!
+//! A literal and a parameter of the same bits give the same result, so what is found here decides about time and never
+//! about values; skeletons are therefore known by their hash alone. Literals that stay the same stay literals.
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::backend::CodeOptions;
+use crate::device::Device;
+use crate::ir::{Kernel, Op, Param, ParamId, Type, Value};
+
+use super::hash;
+
+/// Each time the bound is reached, this part of the skeletons is forgotten.
+const FORGOTTEN_PART: usize = 8;
+
+/// Kernels that were seen, without their literals.
+pub(super) struct Skeletons {
+    table: Mutex<Table>,
+    max_entries: usize,
+}
+
+#[derive(Default)]
+struct Table {
+    known: FxHashMap<u64, Skeleton>,
+    /// Advances with each look: the age of skeletons.
+    clock: u64,
+}
+
+struct Skeleton {
+    /// The bits of the literals when the skeleton was first seen.
+    first: Box<[u64]>,
+    /// Which of them have been seen to differ.
+    varies: Box<[bool]>,
+    last_used: u64,
+}
+
+/// What has become of a kernel's literals.
+#[derive(Default)]
+pub(super) struct Promoted {
+    /// The bits of those that are parameters now, in the order of the parameters.
+    pub(super) scalars: SmallVec<[u64; 4]>,
+    /// Those that are parameters for the first time: the value, its type and its bits.
+    pub(super) new: Vec<(Value, Type, u64)>,
+}
+
+impl Skeletons {
+    pub(super) fn new(max_entries: usize) -> Skeletons {
+        Skeletons { table: Mutex::default(), max_entries: max_entries.max(1) }
+    }
+
+    /// Turns those literals of a kernel into scalar parameters, after all others, that differ between the kernels of its
+    /// skeleton.
+    pub(super) fn promote(&self, kernel: &mut Kernel, device: Device, options: CodeOptions) -> Promoted {
+        let literals = replace_literals(kernel, |_| 0);
+        if literals.is_empty() {
+            return Promoted::default();
+        }
+        let skeleton = hash::kernel(kernel, device, options);
+        let mut bits = literals.iter().map(|literal| literal.2);
+        replace_literals(kernel, |_| bits.next().unwrap_or_default());
+        let (varies, new) = self.look_up(skeleton, &literals);
+        let mut promoted = Promoted { scalars: SmallVec::new(), new };
+        if varies.contains(&true) {
+            to_parameters(kernel, &varies, &mut promoted.scalars);
+        }
+        promoted
+    }
+
+    /// Which literals vary, and which of them were not known to.
+    fn look_up(&self, hash: u64, literals: &[(Value, Type, u64)]) -> (Box<[bool]>, Vec<(Value, Type, u64)>) {
+        let mut table = self.table.lock();
+        table.clock += 1;
+        let now = table.clock;
+        // Two skeletons of one hash that are not alike: the later one takes the place.
+        if let Some(known) = table.known.get_mut(&hash).filter(|known| known.first.len() == literals.len()) {
+            known.last_used = now;
+            let mut new = Vec::new();
+            for (position, literal) in literals.iter().enumerate() {
+                if literal.2 != known.first[position] && !known.varies[position] {
+                    known.varies[position] = true;
+                    new.push(*literal);
+                }
+            }
+            return (known.varies.clone(), new);
+        }
+        if table.known.len() >= self.max_entries {
+            table.forget_oldest();
+        }
+        let first = literals.iter().map(|literal| literal.2).collect();
+        let varies: Box<[bool]> = vec![false; literals.len()].into();
+        table.known.insert(hash, Skeleton { first, varies: varies.clone(), last_used: now });
+        (varies, Vec::new())
+    }
+
+    pub(super) fn clear(&self) {
+        *self.table.lock() = Table::default();
+    }
+}
+
+impl Table {
+    fn forget_oldest(&mut self) {
+        let mut ages: Vec<u64> = self.known.values().map(|skeleton| skeleton.last_used).collect();
+        let count = (ages.len() / FORGOTTEN_PART).clamp(1, ages.len());
+        let (_, &mut last_forgotten, _) = ages.select_nth_unstable(count - 1);
+        self.known.retain(|_, skeleton| skeleton.last_used > last_forgotten);
+    }
+}
+
+/// Gives each literal of a kernel other bits; returns what they were, in order.
+fn replace_literals(kernel: &mut Kernel, mut bits: impl FnMut(u64) -> u64) -> Vec<(Value, Type, u64)> {
+    let mut before = Vec::new();
+    for inst in kernel.regions.iter_mut().flat_map(|region| &mut region.insts) {
+        if let Op::Const(ty, old) = &mut inst.op {
+            before.push((inst.first, *ty, *old));
+            *old = bits(*old);
+        }
+    }
+    before
+}
+
+/// Replaces the marked literals by scalar parameters.
+fn to_parameters(kernel: &mut Kernel, varies: &[bool], scalars: &mut SmallVec<[u64; 4]>) {
+    let mut varies = varies.iter();
+    for inst in kernel.regions.iter_mut().flat_map(|region| &mut region.insts) {
+        let Op::Const(ty, bits) = inst.op else { continue };
+        if varies.next() == Some(&true) {
+            inst.op = Op::Scalar(ParamId(kernel.params.len() as u32));
+            kernel.params.push(Param::Scalar { ty });
+            scalars.push(bits);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Access, BinaryOp, Builder};
+
+    /// `load * a + b`
+    fn kernel(a: u64, b: u64) -> Kernel {
+        let mut builder = Builder::new();
+        let (input, output) = (builder.buffer(Type::U64, Access::Read), builder.buffer(Type::U64, Access::Write));
+        let x = builder.load(input);
+        let a = builder.constant(Type::U64, a);
+        let product = builder.binary(BinaryOp::Mul, x, a);
+        let b = builder.constant(Type::U64, b);
+        let sum = builder.binary(BinaryOp::Add, product, b);
+        builder.store(output, sum);
+        builder.finish()
+    }
+
+    fn promote(skeletons: &Skeletons, a: u64, b: u64) -> (Kernel, Vec<u64>, usize) {
+        let mut kernel = kernel(a, b);
+        let promoted = skeletons.promote(&mut kernel, Device::Interpreter, CodeOptions::default());
+        crate::ir::verify(&kernel).unwrap();
+        (kernel, promoted.scalars.to_vec(), promoted.new.len())
+    }
+
+    #[test]
+    fn what_differs_becomes_a_parameter_and_stays_one() {
+        let skeletons = Skeletons::new(100);
+        assert_eq!(promote(&skeletons, 3, 7), (kernel(3, 7), vec![], 0));
+        let (first, scalars, new) = promote(&skeletons, 3, 8);
+        assert_eq!((scalars, new), (vec![8], 1));
+        assert_eq!(first.params.len(), 3);
+        assert_eq!(promote(&skeletons, 3, 9), (first.clone(), vec![9], 0));
+        assert_eq!(promote(&skeletons, 3, 7), (first, vec![7], 0));
+        let (both, scalars, new) = promote(&skeletons, 4, 9);
+        assert_eq!((both.params.len(), scalars, new), (4, vec![4, 9], 1));
+    }
+
+    #[test]
+    fn other_programs_are_told_apart() {
+        let skeletons = Skeletons::new(100);
+        promote(&skeletons, 1, 2);
+        let mut builder = Builder::new();
+        let output = builder.buffer(Type::U64, Access::Write);
+        let value = builder.constant(Type::U64, 9);
+        builder.store(output, value);
+        let mut other = builder.finish();
+        assert!(skeletons.promote(&mut other, Device::Interpreter, CodeOptions::default()).scalars.is_empty());
+        let mut elsewhere = kernel(5, 6);
+        assert!(skeletons.promote(&mut elsewhere, Device::Cpu, CodeOptions::default()).scalars.is_empty());
+    }
+
+    #[test]
+    fn a_bounded_number_of_skeletons_is_known() {
+        let skeletons = Skeletons::new(16);
+        for count in 0..100 {
+            let mut builder = Builder::new();
+            for _ in 0..=count {
+                builder.constant(Type::U8, 1);
+            }
+            let mut kernel = builder.finish();
+            skeletons.promote(&mut kernel, Device::Interpreter, CodeOptions::default());
+            assert!(skeletons.table.lock().known.len() <= 16);
+        }
+        skeletons.clear();
+        assert_eq!(skeletons.table.lock().known.len(), 0);
+    }
+}

@@ -58,8 +58,8 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
     fn reflect_columns(&mut self, (normal, scale): &(Vec<Array<T>>, Array<T>), first: usize) {
         for column in first..N {
             let mut along = &normal[0] * &self.rows[first][column];
-            for k in 1..normal.len() {
-                along = normal[k].mul_add(&self.rows[first + k][column], along);
+            for (part, row) in normal.iter().zip(&self.rows[first..]).skip(1) {
+                along = part.mul_add(&row[column], along);
             }
             let along = -(along * scale);
             for (k, part) in normal.iter().enumerate() {

@@ -64,6 +64,12 @@ unary_functions! { FloatElement:
     cos Cos;
     /// Tangent of an angle in radians.
     tan Tan;
+    /// The angle in [-π/2, π/2] with this sine; NaN beyond ±1.
+    asin Asin;
+    /// The angle in [0, π] with this cosine; NaN beyond ±1.
+    acos Acos;
+    /// The angle in [-π/2, π/2] with this tangent.
+    atan Atan;
     /// Hyperbolic sine.
     sinh Sinh;
     /// Hyperbolic cosine.
@@ -84,6 +90,17 @@ unary_functions! { FloatElement:
     log10 Log10;
     /// Cube root.
     cbrt Cbrt;
+    /// The error function, 2/√π times the integral of e^(-t²) from 0 to the value.
+    erf Erf;
+    /// One less the error function, accurate where that is near 1.
+    erfc Erfc;
+    /// The inverse of the error function; infinite at ±1, NaN beyond.
+    erfinv Erfinv;
+    /// The gamma function, the factorial of the value less one; infinite at zeros, NaN at negative whole numbers.
+    tgamma Tgamma;
+    /// The natural logarithm of the magnitude of the gamma function; infinite at zero and at negative whole numbers. Near
+    /// its zeros it is accurate absolutely.
+    lgamma Lgamma;
 }
 
 unary_functions! { Number:
@@ -107,6 +124,12 @@ binary_functions! { FloatElement:
     copysign CopySign;
     /// The length of the hypotenuse, `sqrt(x² + y²)`, without overflow on the way; infinite if one of them is.
     hypot Hypot;
+    /// The angle, in [-π, π], of the point whose second coordinate (y) this is, and whose first (x) the other. Zeros
+    /// count by their sign.
+    atan2 Atan2;
+    /// The value to the power of the other. 1 to any power and anything to the power of 0 is 1, even NaN; a negative
+    /// value to a power that is no whole number is NaN.
+    powf Pow;
 }
 
 impl<T: Number> Array<T> {

@@ -7,6 +7,7 @@ use dashu_float::round::mode::HalfEven;
 use jit_runtime::ir::{BinaryOp, UnaryOp};
 
 use crate::machine::Operation;
+use crate::reference;
 
 /// A number of higher precision.
 pub(crate) type Big = FBig<HalfEven, 2>;
@@ -70,6 +71,11 @@ const fn on_pairs(name: &'static str, first: (f64, f64), second: (f64, f64), pee
     Domain { name, first, second: Some(second), absolute_unit: 0.0, peer }
 }
 
+/// Where results below 1 are held to the units of 1: the function has zeros that are no floats.
+const fn absolute(name: &'static str, low: f64, high: f64, peer: &'static str) -> Domain {
+    Domain { name, first: (low, high), second: None, absolute_unit: 1.0, peer }
+}
+
 /// Every argument, infinities and NaN included.
 const fn all(peer: &'static str) -> Domain {
     on("all", f64::NEG_INFINITY, f64::INFINITY, peer)
@@ -127,6 +133,15 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     unary!("tan" Tan None, f64::tan, reference!(tan where |_| true),
         [all(""), on("[-π, π]", -PI, PI, "2.44"), on("[1e-3, 8192]", 1e-3, 8192.0, "923")],
         [on("[-8192, 8192]", -8192.0, 8192.0, "2.5e7"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
+    unary!("asin" Asin None, f64::asin, reference!(asin where |x| x.abs() <= 1.0),
+        [all(""), on("[-1, 1]", -1.0, 1.0, "2.38")],
+        [on("[-1, 1]", -1.0, 1.0, "1.18")]),
+    unary!("acos" Acos None, f64::acos, reference!(acos where |x| x.abs() <= 1.0),
+        [all(""), on("[-1, 1]", -1.0, 1.0, "1.26")],
+        [on("[-1, 1]", -1.0, 1.0, "1.19")]),
+    unary!("atan" Atan None, f64::atan, reference!(atan where |_| true),
+        [all("11.9"), on("[-1, 1]", -1.0, 1.0, "11.9")],
+        [on("[-100, 100]", -100.0, 100.0, "5.13"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
     unary!("sinh" Sinh None, f64::sinh, reference!(sinh where |x| x.abs() < 710.4),
         [all("inf"), on("[-10, 10]", -10.0, 10.0, "2.16")],
         [on("[-10, 10]", -10.0, 10.0, "2.45"), on("[-710, 710]", -710.4, 710.4, "")]),
@@ -169,6 +184,60 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     unary!("cbrt" Cbrt None, f64::cbrt, |x, _| exact(big(x).nth_root(3)),
         [all("inf"), on("normal", 1.2e-38, 3.4e38, "0.733")],
         [on("[1e-3, 1e6]", 1e-3, 1e6, "0.73"), on("all", -1.7e308, 1.7e308, "")]),
+    unary!("erf" Erf None, libm::erf, |x, _| reference::erf(x),
+        [all(""), on("[-1, 1]", -1.0, 1.0, "4.08"), on("[-6, 6]", -6.0, 6.0, "3.82")],
+        [on("[-5, 5]", -5.0, 5.0, "3.33")]),
+    unary!("erfc" Erfc None, libm::erfc, |x, _| reference::erfc(x),
+        [all("")],
+        [on("[-5, 5]", -5.0, 5.0, ""), on("[0.5, 27]", 0.5, 27.0, "")]),
+    unary!("erfinv" Erfinv None, reference::erfinv, |x, _| reference::erfinv_exact(x),
+        [all(""), on("(-1, 1)", -1.0 + 1e-7, 1.0 - 1e-7, "5.27")],
+        [on("(-1, 1)", -1.0 + 1e-15, 1.0 - 1e-15, "9.3e8")]),
+    unary!("tgamma" Tgamma None, libm::tgamma, |x, _| reference::tgamma(x),
+        [all("")],
+        [on("[0.01, 171]", 0.01, 171.0, ""), on("[-170, 0.5]", -170.0, 0.5, "")]),
+    unary!("lgamma" Lgamma None, libm::lgamma, |x, _| reference::lgamma(x),
+        [on("[0, ∞]", 0.0, f64::INFINITY, ""), on("[0.01, 10]", 0.01, 10.0, "5.6e6"), on("[10, 1e6]", 10.0, 1e6, "3.05"),
+            absolute("[-5.5, -0.01], absolute", -5.5, -0.01, "1.0e7"),
+            absolute("all, absolute", f64::NEG_INFINITY, f64::INFINITY, "")],
+        [absolute("[0.01, 50], absolute", 0.01, 50.0, "2.8e4"), on("[3, 1e300]", 3.0, 1e300, ""),
+            absolute("[-50, 0.01], absolute", -50.0, 0.01, "")]),
+    Function {
+        name: "atan2",
+        op: Operation::Binary(BinaryOp::Atan2),
+        fast: None,
+        single: f64::atan2,
+        double: |y, x| exact(big(y).atan2(&big(x))),
+        domains: &[
+            on_pairs("[-10, 10]²", (-10.0, 10.0), (-10.0, 10.0), "12.1"),
+            on_pairs("[-3e38, 3e38]²", (-3e38, 3e38), (-3e38, 3e38), ""),
+        ],
+        double_domains: &[
+            on_pairs("[-10, 10]²", (-10.0, 10.0), (-10.0, 10.0), ""),
+            on_pairs("[-1e300, 1e300]²", (-1e300, 1e300), (-1e300, 1e300), ""),
+        ],
+    },
+    Function {
+        name: "powf",
+        op: Operation::Binary(BinaryOp::Pow),
+        fast: None,
+        single: f64::powf,
+        double: |x, y| {
+            let ln = big(x).ln() * big(y);
+            if ln.to_f64().value().abs() < 709.0 { exact(ln.exp()) } else { None }
+        },
+        domains: &[
+            on_pairs("[0.01, 10] to [-10, 10]", (0.01, 10.0), (-10.0, 10.0), "45"),
+            on_pairs("[1e-30, 1e30] to [-4, 4]", (1e-30, 1e30), (-4.0, 4.0), "122"),
+            on_pairs("[0.5, 2] to [-100, 100]", (0.5, 2.0), (-100.0, 100.0), "91"),
+            on_pairs("[1e-45, 3e38] to [-200, 200]", (1e-45, 3e38), (-200.0, 200.0), ""),
+        ],
+        double_domains: &[
+            on_pairs("[0.01, 10] to [-10, 10]", (0.01, 10.0), (-10.0, 10.0), "48.7"),
+            on_pairs("[0.5, 2] to [-1000, 1000]", (0.5, 2.0), (-1000.0, 1000.0), ""),
+            on_pairs("[1e-300, 1e300] to [-2, 2]", (1e-300, 1e300), (-2.0, 2.0), ""),
+        ],
+    },
     Function {
         name: "hypot",
         op: Operation::Binary(BinaryOp::Hypot),

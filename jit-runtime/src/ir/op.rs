@@ -45,6 +45,12 @@ pub enum UnaryOp {
     Cos,
     /// Tangent of an angle in radians.
     Tan,
+    /// Angle in [-π/2, π/2] with this sine.
+    Asin,
+    /// Angle in [0, π] with this cosine.
+    Acos,
+    /// Angle in [-π/2, π/2] with this tangent.
+    Atan,
     /// Hyperbolic sine.
     Sinh,
     /// Hyperbolic cosine.
@@ -65,6 +71,16 @@ pub enum UnaryOp {
     Log10,
     /// Cube root.
     Cbrt,
+    /// Error function.
+    Erf,
+    /// One less the error function, without cancellation.
+    Erfc,
+    /// The inverse of the error function.
+    Erfinv,
+    /// Gamma function.
+    Tgamma,
+    /// Natural logarithm of the magnitude of the gamma function.
+    Lgamma,
 }
 
 /// An operation on two values of one type; the result has that type.
@@ -106,6 +122,10 @@ pub enum BinaryOp {
     /// The length of the hypotenuse, `√(a² + b²)` without overflow on the way (expanded by a pass, as all transcendental
     /// functions are).
     Hypot,
+    /// Angle of the point whose second coordinate is the first operand and whose first is the second.
+    Atan2,
+    /// The first to the power of the second.
+    Pow,
 }
 
 /// A comparison of two values of one type; the result is `bool`.
@@ -292,12 +312,13 @@ names!(UnaryOp:
     Neg "neg", Not "not", Abs "abs", Sqrt "sqrt", Floor "floor", Ceil "ceil", Round "round", Trunc "trunc",
     CountOnes "count_ones", LeadingZeros "leading_zeros", TrailingZeros "trailing_zeros",
     ReverseBits "reverse_bits", Exp "exp", Exp2 "exp2", Ln "ln", Log2 "log2", Sin "sin", Cos "cos", Tan "tan",
+    Asin "asin", Acos "acos", Atan "atan",
     Sinh "sinh", Cosh "cosh", Tanh "tanh", Asinh "asinh", Acosh "acosh", Atanh "atanh", ExpM1 "exp_m1", Ln1p "ln_1p",
-    Log10 "log10", Cbrt "cbrt"
+    Log10 "log10", Cbrt "cbrt", Erf "erf", Erfc "erfc", Erfinv "erfinv", Tgamma "tgamma", Lgamma "lgamma"
 );
 names!(BinaryOp:
     Add "add", Sub "sub", Mul "mul", Div "div", Rem "rem", Min "min", Max "max", FMin "fmin", FMax "fmax",
-    CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr", Hypot "hypot"
+    CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr", Hypot "hypot", Atan2 "atan2", Pow "pow"
 );
 names!(CompareOp: Eq "eq", Ne "ne", Lt "lt", Le "le", Gt "gt", Ge "ge");
 names!(ReduceOp: Add "add", Mul "mul", Min "min", Max "max", And "and", Or "or");
@@ -307,9 +328,11 @@ impl UnaryOp {
     #[must_use]
     pub const fn is_transcendental(self) -> bool {
         use UnaryOp::{
-            Acosh, Asinh, Atanh, Cbrt, Cos, Cosh, Exp, Exp2, ExpM1, Ln, Ln1p, Log2, Log10, Sin, Sinh, Tan, Tanh,
+            Acos, Acosh, Asin, Asinh, Atan, Atanh, Cbrt, Cos, Cosh, Erf, Erfc, Erfinv, Exp, Exp2, ExpM1, Lgamma, Ln,
+            Ln1p, Log2, Log10, Sin, Sinh, Tan, Tanh, Tgamma,
         };
-        matches!(self, Exp | Exp2 | ExpM1 | Ln | Ln1p | Log2 | Log10 | Sin | Cos | Tan | Cbrt)
+        matches!(self, Exp | Exp2 | ExpM1 | Ln | Ln1p | Log2 | Log10 | Sin | Cos | Tan | Asin | Acos | Atan | Cbrt)
+            || matches!(self, Erf | Erfc | Erfinv | Tgamma | Lgamma)
             || matches!(self, Sinh | Cosh | Tanh | Asinh | Acosh | Atanh)
     }
 }
@@ -318,7 +341,7 @@ impl BinaryOp {
     /// Whether the operation is defined by an expansion into others.
     #[must_use]
     pub const fn is_transcendental(self) -> bool {
-        matches!(self, BinaryOp::Hypot)
+        matches!(self, BinaryOp::Hypot | BinaryOp::Atan2 | BinaryOp::Pow)
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn nearest<A: Arithmetic>(m: &mut A, x: A::Value, factor: f64) -> (A:
 }
 
 /// `p * 2^n` for the n in the low bits of the sum.
-fn scale<A: Arithmetic>(m: &mut A, p: A::Value, sum: A::Value) -> A::Value {
+pub(super) fn scale<A: Arithmetic>(m: &mut A, p: A::Value, sum: A::Value) -> A::Value {
     let ty = m.ty(p);
     let format = format(ty);
     let exponent = m.bitcast(format.bits, sum);

@@ -99,10 +99,10 @@ pub(super) fn power_of_two<A: Arithmetic>(m: &mut A, n: A::Value, offset: f64) -
 }
 
 /// ln 2 less its nearest `f64`.
-const LN_2_TAIL: f64 = 2.319_046_813_846_299_6e-17;
+pub(super) const LN_2_TAIL: f64 = 2.319_046_813_846_299_6e-17;
 
 /// (e^r - 1 - r) / r², to 2^-32 of e^r - 1.
-const SINGLE: [f64; 6] = [
+pub(super) const SINGLE: [f64; 6] = [
     0.00019914238791941634,
     0.0013941003760863076,
     0.008333272904822534,
@@ -112,7 +112,7 @@ const SINGLE: [f64; 6] = [
 ];
 
 /// The same, to 2^-60.
-const DOUBLE: [f64; 11] = [
+pub(super) const DOUBLE: [f64; 11] = [
     2.0924441788160496e-09,
     2.5109033970335938e-08,
     2.7557242763800453e-07,

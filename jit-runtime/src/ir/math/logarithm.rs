@@ -34,7 +34,13 @@ pub(super) fn finish<A: Arithmetic>(m: &mut A, x: A::Value, result: A::Value) ->
 }
 
 /// A subnormal is made normal; returns the float and one of two constants, the latter for the subnormal.
-fn normalize<A: Arithmetic>(m: &mut A, x: A::Value, least: f64, factor: f64, k: [f64; 2]) -> (A::Value, A::Value) {
+pub(super) fn normalize<A: Arithmetic>(
+    m: &mut A,
+    x: A::Value,
+    least: f64,
+    factor: f64,
+    k: [f64; 2],
+) -> (A::Value, A::Value) {
     let is_small = m.compare_with(CompareOp::Lt, x, least);
     let factor = m.like(x, factor);
     let large = m.mul(x, factor);
@@ -176,8 +182,8 @@ pub(super) fn ln_of<A: Arithmetic>(m: &mut A, k: A::Value, f: A::Value, precisio
     sum_of_parts(m, parts)
 }
 
-/// ln(1 + f) of an `f64`, to 2^-32.
-fn ln_near_one<A: Arithmetic>(m: &mut A, f: A::Value) -> A::Value {
+/// ln(1 + f) of an `f64`, to 2^-35.
+pub(super) fn ln_near_one<A: Arithmetic>(m: &mut A, f: A::Value) -> A::Value {
     let p = m.horner(f, &LN_SINGLE);
     let half = m.like(f, -0.5);
     let p = m.fma(p, f, half);
@@ -186,17 +192,18 @@ fn ln_near_one<A: Arithmetic>(m: &mut A, f: A::Value) -> A::Value {
 }
 
 /// (ln(1 + f) - f + f²/2) / f³, a near-minimax fit of this project.
-const LN_SINGLE: [f64; 10] = [
-    -0.061518505213507296,
-    0.1074361323672632,
-    -0.10793964924251134,
-    0.11012001605912541,
-    -0.1242509894877807,
-    0.14286947858528729,
-    -0.16669434287162052,
-    0.20000035691434473,
-    -0.24999966042194502,
-    0.3333333286460522,
+const LN_SINGLE: [f64; 11] = [
+    0.05534797926853448,
+    -0.09976980077365777,
+    0.09975098760185516,
+    -0.09898573433652377,
+    0.11013142548324917,
+    -0.12500400752399665,
+    0.14290407546267878,
+    -0.16666783417848136,
+    0.19999902826486887,
+    -0.24999997904691945,
+    0.3333333397866202,
 ];
 
 fn sum_of_parts<A: Arithmetic>(m: &mut A, parts: Parts<A::Value>) -> A::Value {

@@ -26,10 +26,14 @@
 mod angle;
 mod area;
 mod arithmetic;
+mod error_function;
 mod evaluate;
 mod exponential;
+mod gamma;
 mod hyperbolic;
+mod inverse;
 mod logarithm;
+mod power;
 mod root;
 mod tangent;
 mod trigonometric;
@@ -115,12 +119,20 @@ fn expand_wide<A: Arithmetic>(m: &mut A, op: UnaryOp, x: A::Value, precision: Pr
         UnaryOp::Log10 => logarithm::log10(m, x, precision),
         UnaryOp::Ln1p => area::ln_1p(m, x, precision),
         UnaryOp::ExpM1 => hyperbolic::exp_m1(m, x, precision),
+        UnaryOp::Asin => inverse::asin(m, x, precision),
+        UnaryOp::Acos => inverse::acos(m, x, precision),
+        UnaryOp::Atan => inverse::atan(m, x, precision),
         UnaryOp::Sinh => hyperbolic::sinh(m, x, precision),
         UnaryOp::Cosh => hyperbolic::cosh(m, x, precision),
         UnaryOp::Tanh => hyperbolic::tanh(m, x, precision),
         UnaryOp::Asinh => area::asinh(m, x, precision),
         UnaryOp::Acosh => area::acosh(m, x, precision),
         UnaryOp::Atanh => area::atanh(m, x, precision),
+        UnaryOp::Erf => error_function::erf(m, x, precision),
+        UnaryOp::Erfc => error_function::erfc(m, x, precision),
+        UnaryOp::Erfinv => error_function::erfinv(m, x, precision),
+        UnaryOp::Tgamma => gamma::tgamma(m, x, precision),
+        UnaryOp::Lgamma => gamma::lgamma(m, x, precision),
         _ => unreachable!("{op:?} is not transcendental"),
     }
 }
@@ -162,6 +174,8 @@ fn expand_binary_wide<A: Arithmetic>(
 ) -> A::Value {
     match op {
         BinaryOp::Hypot => root::hypot(m, x, y, precision),
+        BinaryOp::Atan2 => inverse::atan2(m, x, y, precision),
+        BinaryOp::Pow => power::pow(m, x, y, precision),
         _ => unreachable!("{op:?} is not transcendental"),
     }
 }

@@ -28,9 +28,31 @@ fn same(a: f64, b: f64) -> bool {
 
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
+const PI: f64 = std::f64::consts::PI;
 
 /// Results for zeros, infinities and the like, as annex F of C23 asks for; NaN gives NaN in addition.
 const SPECIAL: &[(UnaryOp, &[(f64, f64)])] = &[
+    (UnaryOp::Erf, &[(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (1e300, 1.0)]),
+    (UnaryOp::Erfc, &[(0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0), (1e300, 0.0), (1e-45, 1.0)]),
+    (UnaryOp::Erfinv, &[(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN)]),
+    (
+        UnaryOp::Tgamma,
+        &[
+            (0.0, INF),
+            (-0.0, -INF),
+            (1.0, 1.0),
+            (5.0, 24.0),
+            (-1.0, NAN),
+            (-INF, NAN),
+            (INF, INF),
+            (-1e30, NAN),
+            (172.0, INF),
+        ],
+    ),
+    (
+        UnaryOp::Lgamma,
+        &[(0.0, INF), (-0.0, INF), (1.0, 0.0), (2.0, 0.0), (-3.0, INF), (-INF, INF), (INF, INF), (-1e30, INF)],
+    ),
     (UnaryOp::Exp, &[(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1e300, INF), (-1e300, 0.0)]),
     (UnaryOp::Exp2, &[(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (10.0, 1024.0), (-3.0, 0.125)]),
     (UnaryOp::ExpM1, &[(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -1.0), (1e-45, 1e-45), (-1e300, -1.0)]),
@@ -41,6 +63,12 @@ const SPECIAL: &[(UnaryOp, &[(f64, f64)])] = &[
     (UnaryOp::Sin, &[(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (1e-30, 1e-30), (-1e-30, -1e-30)]),
     (UnaryOp::Cos, &[(0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN), (1e-30, 1.0), (-1e-30, 1.0)]),
     (UnaryOp::Tan, &[(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (1e-30, 1e-30), (-1e-45, -1e-45)]),
+    (
+        UnaryOp::Asin,
+        &[(0.0, 0.0), (-0.0, -0.0), (1.0, PI / 2.0), (-1.0, -PI / 2.0), (1.5, NAN), (-INF, NAN), (1e-45, 1e-45)],
+    ),
+    (UnaryOp::Acos, &[(1.0, 0.0), (-1.0, PI), (0.0, PI / 2.0), (-0.0, PI / 2.0), (1.5, NAN), (-INF, NAN)]),
+    (UnaryOp::Atan, &[(0.0, 0.0), (-0.0, -0.0), (1.0, PI / 4.0), (INF, PI / 2.0), (-INF, -PI / 2.0), (-1e-45, -1e-45)]),
     (UnaryOp::Sinh, &[(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (1e-45, 1e-45), (-1e4, -INF)]),
     (UnaryOp::Cosh, &[(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF), (1e-45, 1.0), (-1e4, INF)]),
     (UnaryOp::Tanh, &[(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (1e-45, 1e-45), (1e300, 1.0)]),
@@ -59,24 +87,102 @@ const SPECIAL: &[(UnaryOp, &[(f64, f64)])] = &[
     ),
 ];
 
-/// Two arguments and the result.
-type Triple = (f64, f64, f64);
+/// Arguments and the result.
+type Results = &'static [(f64, f64, f64)];
 
 /// The same for functions of two values.
-const SPECIAL_PAIRS: &[(BinaryOp, &[Triple])] = &[(
-    BinaryOp::Hypot,
-    &[
-        (0.0, -0.0, 0.0),
-        (-3.0, 4.0, 5.0),
-        (0.0, -7.0, 7.0),
-        (-INF, NAN, INF),
-        (NAN, INF, INF),
-        (INF, 0.0, INF),
-        (NAN, 1.0, NAN),
-        (0.0, NAN, NAN),
-        (1e-45, 0.0, 1e-45),
-    ],
-)];
+const SPECIAL_PAIRS: [(BinaryOp, Results); 3] =
+    [(BinaryOp::Atan2, ATAN2), (BinaryOp::Pow, POW), (BinaryOp::Hypot, HYPOT)];
+
+const HYPOT: Results = &[
+    (0.0, -0.0, 0.0),
+    (-3.0, 4.0, 5.0),
+    (0.0, -7.0, 7.0),
+    (-INF, NAN, INF),
+    (NAN, INF, INF),
+    (INF, 0.0, INF),
+    (NAN, 1.0, NAN),
+    (0.0, NAN, NAN),
+    (1e-45, 0.0, 1e-45),
+];
+
+const ATAN2: Results = &[
+    (0.0, -0.0, PI),
+    (-0.0, -0.0, -PI),
+    (0.0, 0.0, 0.0),
+    (-0.0, 0.0, -0.0),
+    (0.0, -1.0, PI),
+    (-0.0, -1.0, -PI),
+    (0.0, 1.0, 0.0),
+    (-0.0, 1.0, -0.0),
+    (-1.0, 0.0, -PI / 2.0),
+    (-1.0, -0.0, -PI / 2.0),
+    (1.0, -0.0, PI / 2.0),
+    (1.0, -INF, PI),
+    (-1.0, -INF, -PI),
+    (1.0, INF, 0.0),
+    (-1.0, INF, -0.0),
+    (INF, 1.0, PI / 2.0),
+    (-INF, -1.0, -PI / 2.0),
+    (INF, -INF, 3.0 * PI / 4.0),
+    (-INF, INF, -PI / 4.0),
+    (INF, INF, PI / 4.0),
+    (-INF, -INF, -3.0 * PI / 4.0),
+    (NAN, 1.0, NAN),
+    (1.0, NAN, NAN),
+    (1e-45, 1.0, 1e-45),
+    (3e38, 3e38, PI / 4.0),
+];
+
+const POW: Results = &[
+    (0.0, -3.0, INF),
+    (-0.0, -3.0, -INF),
+    (0.0, -2.0, INF),
+    (-0.0, -2.5, INF),
+    (0.0, -INF, INF),
+    (-0.0, -INF, INF),
+    (0.0, 3.0, 0.0),
+    (-0.0, 3.0, -0.0),
+    (-0.0, 2.0, 0.0),
+    (-0.0, 2.5, 0.0),
+    (0.0, INF, 0.0),
+    (-1.0, INF, 1.0),
+    (-1.0, -INF, 1.0),
+    (1.0, NAN, 1.0),
+    (1.0, INF, 1.0),
+    (NAN, 0.0, 1.0),
+    (NAN, -0.0, 1.0),
+    (0.0, 0.0, 1.0),
+    (INF, -0.0, 1.0),
+    (-2.0, 0.5, NAN),
+    (-2.0, 3.0, -8.0),
+    (-2.0, 2.0, 4.0),
+    (-2.0, -1.0, -0.5),
+    (0.5, -INF, INF),
+    (-0.5, -INF, INF),
+    (2.0, -INF, 0.0),
+    (-2.0, -INF, 0.0),
+    (0.5, INF, 0.0),
+    (2.0, INF, INF),
+    (-INF, -3.0, -0.0),
+    (-INF, -2.0, 0.0),
+    (-INF, -2.5, 0.0),
+    (-INF, 3.0, -INF),
+    (-INF, 2.0, INF),
+    (-INF, 2.5, INF),
+    (INF, -1.0, 0.0),
+    (INF, 1.0, INF),
+    (NAN, 1.0, NAN),
+    (2.0, NAN, NAN),
+    (NAN, INF, NAN),
+    (10.0, 400.0, INF),
+    (10.0, -400.0, 0.0),
+    (-10.0, 401.0, -INF),
+    (2.0, -149.0, 1.401298464324817e-45),
+    (2.0, 10.0, 1024.0),
+    (-1.0, 16777215.0, -1.0),
+    (-1.0, 16777216.0, 1.0),
+];
 
 #[test]
 fn special_cases() {
@@ -89,7 +195,7 @@ fn special_cases() {
             assert!(is_exact, "{op:?}({x:e}) = {:e}", double(op, x));
         }
     }
-    for &(op, values) in SPECIAL_PAIRS {
+    for (op, values) in SPECIAL_PAIRS {
         for &(x, y, expected) in values {
             let [double, single] = both(op, x, y);
             assert!(same(double, expected), "{op:?}({x:e}, {y:e}) = {double:e}");
@@ -159,6 +265,21 @@ fn the_ends_of_double_precision() {
         assert!((result / x.hypot(y) - 1.0).abs() < 1e-15, "hypot({x:e}, {y:e}) = {result:e}");
     }
     assert_eq!(both(BinaryOp::Hypot, f64::MAX, f64::MAX)[0], INF);
+    assert_eq!(double(UnaryOp::Erfc, 27.3), 0.0);
+    assert!((double(UnaryOp::Erfc, 26.5) / 2.21090766426e-307 - 1.0).abs() < 1e-11);
+    assert!((double(UnaryOp::Erfinv, 1.0 - f64::EPSILON / 2.0) - 5.863584748755168).abs() < 1e-14);
+    assert!((double(UnaryOp::Tgamma, 171.6) / 1.585896909667257e308 - 1.0).abs() < 1e-14);
+    assert_eq!(double(UnaryOp::Tgamma, least), INF);
+    assert!((double(UnaryOp::Lgamma, least) - 744.4400719213812).abs() < 1e-12);
+    assert_eq!(double(UnaryOp::Lgamma, f64::MAX), INF);
+    assert_eq!(both(BinaryOp::Pow, 2.0, -1074.0)[0], least);
+    assert_eq!(both(BinaryOp::Pow, least, 1.0)[0], least);
+    assert_eq!(both(BinaryOp::Pow, 2.0, 1024.0)[0], INF);
+    assert_eq!(both(BinaryOp::Pow, -1.0, 9007199254740991.0)[0], -1.0);
+    assert_eq!(both(BinaryOp::Pow, -1.0, 9007199254740992.0)[0], 1.0);
+    assert_eq!(both(BinaryOp::Atan2, f64::MAX, f64::MAX)[0], PI / 4.0);
+    assert_eq!(both(BinaryOp::Atan2, least, f64::MAX)[0], 0.0);
+    assert_eq!(both(BinaryOp::Atan2, least, -least)[0], 3.0 * PI / 4.0);
 }
 
 #[test]

@@ -116,12 +116,18 @@ impl Codegen<'_> {
         e.select(e.fcmp(LLVMRealUNO, a, b), e.fadd(a, b), number)
     }
 
+    /// By bits: LLVM's own intrinsic, with its operands in different types after simplification, calls conversions that
+    /// no instruction does.
     fn copy_sign(&self, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
-        if matches!(ty, Type::F32 | Type::F64) {
-            return self.same_type("llvm.copysign", ty, &[a, b], lanes);
-        }
-        let bits = |value| self.emit.constant(self.emit.int(16), lanes, value);
-        self.emit.or(self.emit.and(a, bits(0x7fff)), self.emit.and(b, bits(0x8000)))
+        let e = &self.emit;
+        let integer = e.int(ty.bits());
+        let (words, floats) = (e.vector(integer, lanes), e.vector(e.register_type(ty), lanes));
+        let is_half = matches!(ty, Type::F16 | Type::BF16);
+        let bits = |value| if is_half { value } else { e.convert(Conversion::Bitcast, value, words) };
+        let sign = 1 << (ty.bits() - 1);
+        let magnitude = e.and(bits(a), e.constant(integer, lanes, sign - 1));
+        let result = e.or(magnitude, e.and(bits(b), e.constant(integer, lanes, sign)));
+        if is_half { result } else { e.convert(Conversion::Bitcast, result, floats) }
     }
 
     fn integer_binary(&self, op: BinaryOp, ty: Type, a: Raw, b: Raw, lanes: u32, constant: Option<u64>) -> Raw {

@@ -67,6 +67,23 @@ fn unary() {
 }
 
 #[test]
+fn functions() {
+    for ty in [Type::F16, Type::BF16, Type::F32, Type::F64] {
+        let mut table = Table::new(50 + ty as u64);
+        let (a, b) = (table.operand(ty), table.operand(ty));
+        for &op in UnaryOp::ALL.iter().filter(|op| op.is_transcendental()) {
+            let result = table.builder.unary(op, a);
+            table.store(result);
+        }
+        for &op in BinaryOp::ALL.iter().filter(|op| op.is_transcendental()) {
+            let result = table.builder.binary(op, a, b);
+            table.store(result);
+        }
+        table.check();
+    }
+}
+
+#[test]
 fn binary() {
     for ty in Type::ALL {
         let mut table = Table::new(100 + ty as u64);

@@ -231,3 +231,329 @@ fn an_array_is_not_read_in_the_if_that_writes_it() {
         assert!(message.contains("that writes to it") && message.contains("scatter.rs"), "{message}");
     }
 }
+
+#[test]
+fn every_increment_gets_a_place_of_its_own() {
+    on_each_device(|| {
+        let (lanes, bins) = (10_000, 16);
+        let index: Vec<u32> = ramp(lanes).iter().map(|value| value % bins as u32).collect();
+        let mut counter = UInt::zeros(bins);
+        let place = counter.scatter_inc(&UInt::from(&index));
+        let mut seen = vec![Vec::new(); bins];
+        for (&bin, place) in index.iter().zip(place.to_vec().unwrap()) {
+            seen[bin as usize].push(place);
+        }
+        let counts = counter.to_vec().unwrap();
+        for (mut places, count) in seen.into_iter().zip(counts) {
+            places.sort_unstable();
+            assert_eq!(places, (0..count).collect::<Vec<_>>());
+        }
+    });
+}
+
+#[test]
+fn results_of_a_scatter_can_be_used_at_any_time() {
+    on_each_device(|| {
+        let x = Int::arange(100);
+        let mut counter = UInt::from(5);
+        let mut kept = Int::zeros(60);
+        let wanted = (&x % 2).eq(0);
+        let place = counter.scatter_inc_masked(&UInt::zeros(100), &wanted);
+        let later = &place * 3;
+        kept.scatter_masked(&x, &place, &wanted);
+        assert_eq!(counter.item().unwrap(), 55);
+        let mut list = kept.to_vec().unwrap();
+        list.sort_unstable();
+        assert_eq!(list[10..], (0..100).step_by(2).collect::<Vec<_>>());
+        let place = place.to_vec().unwrap();
+        assert_eq!(later.to_vec().unwrap(), place.iter().map(|place| place * 3).collect::<Vec<_>>());
+        assert!(place.iter().enumerate().all(|(lane, &place)| (place == 0) == (lane % 2 == 1)));
+        // Only the places are asked for; the counter is counted once all the same.
+        let place = counter.scatter_inc(&UInt::from(0));
+        assert_eq!((&place + 1).item().unwrap(), 56);
+        assert_eq!((place.item().unwrap(), counter.item().unwrap()), (55, 56));
+        drop(counter.scatter_inc(&UInt::zeros(3)));
+        let second = counter.scatter_inc(&UInt::zeros(3));
+        drop(counter);
+        let mut second = second.to_vec().unwrap();
+        second.sort_unstable();
+        assert_eq!(second, [59, 60, 61]);
+    });
+}
+
+#[test]
+fn exchanged_elements_come_back() {
+    on_each_device(|| {
+        let mut x = Float::from([1.5, 2.5, 3.5]);
+        let before = x.clone();
+        let old = x.scatter_exchange(Float::from([10.0, 20.0]), &Int::from([2, 0]));
+        assert_eq!(old.to_vec().unwrap(), [3.5, 1.5]);
+        assert_eq!(x.to_vec().unwrap(), [20.0, 2.5, 10.0]);
+        assert_eq!(before.to_vec().unwrap(), [1.5, 2.5, 3.5]);
+        let old = x.scatter_exchange_masked(-1.0, &Int::from([0, 900]), &Mask::from([true, false]));
+        assert_eq!((&old * 2).to_vec().unwrap(), [40.0, 0.0]);
+        assert_eq!(x.get(0).unwrap(), -1.0);
+        let off = x.scatter_exchange_masked(9.0, &Int::from([0, 900]), &Mask::from(false));
+        assert_eq!(off.to_vec().unwrap(), [0.0, 0.0]);
+        // A stack of lanes: each finds what the one before has left.
+        let mut top = UInt::from([100]);
+        let mut found = top.scatter_exchange(UInt::arange(50), &UInt::zeros(50)).to_vec().unwrap();
+        found.push(top.item().unwrap());
+        found.sort_unstable();
+        assert_eq!(found, (0..50).chain([100]).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn elements_are_replaced_if_they_are_as_expected() {
+    on_each_device(|| {
+        let mut x = Int::from([1, 2, 3, 4]);
+        let (old, replaced) = x.scatter_cas(Int::from([1, 9, 3]), 7, &UInt::from([0, 1, 2]));
+        assert_eq!(old.to_vec().unwrap(), [1, 2, 3]);
+        assert_eq!(replaced.to_vec().unwrap(), [true, false, true]);
+        assert_eq!(x.to_vec().unwrap(), [7, 2, 7, 4]);
+        let (old, replaced) = x.scatter_cas_masked(4, 5, &UInt::from([3, 77]), &Mask::from([true, false]));
+        assert_eq!((old.to_vec().unwrap(), replaced.to_vec().unwrap()), (vec![4, 0], vec![true, false]));
+        assert_eq!(x.to_vec().unwrap(), [7, 2, 7, 5]);
+        // One of many takes the lock.
+        let mut lock = UInt8::from([0]);
+        let (_, taken) = lock.scatter_cas(0, 1, &UInt::zeros(500));
+        assert_eq!(taken.count().item().unwrap(), 1);
+        assert_eq!(lock.item().unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_loop_scatters_in_each_iteration() {
+    #[jit]
+    fn run(start: &UInt, visits: &mut UInt, lowest: &mut UInt) -> UInt {
+        let (mut n, mut steps) = (start.clone(), UInt::from(0));
+        while n != 1 {
+            visits.scatter_add(1, &(n % 8));
+            lowest.scatter_reduce(ReduceOp::Min, &steps, &(n % 8));
+            n = if n % 2 == 0 { n / 2 } else { n * 3 + 1 };
+            steps += 1;
+        }
+        steps
+    }
+    on_each_device(|| {
+        let starts = 1..300;
+        let (mut visits, mut lowest, mut total) = ([0; 8], [9999; 8], Vec::new());
+        for start in starts.clone() {
+            let (mut n, mut steps) = (start, 0);
+            while n != 1 {
+                visits[n as usize % 8] += 1;
+                lowest[n as usize % 8] = steps.min(lowest[n as usize % 8]);
+                n = if n % 2 == 0 { n / 2 } else { n * 3 + 1 };
+                steps += 1;
+            }
+            total.push(steps);
+        }
+        let start = UInt::from_iter(starts);
+        let (mut traced, mut low) = (UInt::zeros(8), UInt::full(9999, 8));
+        let before = traced.clone();
+        let steps = run(&start, &mut traced, &mut low);
+        // Whatever is asked for first, the loop runs once.
+        assert_eq!(low.to_vec().unwrap(), lowest);
+        assert_eq!(steps.to_vec().unwrap(), total);
+        assert_eq!(traced.to_vec().unwrap(), visits);
+        assert_eq!(before.to_vec().unwrap(), [0; 8]);
+        run(&start, &mut traced, &mut low);
+        assert_eq!(traced.to_vec().unwrap(), visits.map(|count| 2 * count));
+    });
+}
+
+#[test]
+fn loops_and_branches_that_scatter_nest() {
+    struct Bins {
+        outer: UInt,
+        inner: UInt,
+    }
+    impl Traverse for Bins {
+        fn traverse(&self, visitor: &mut jit::Visitor<'_>) {
+            visitor.field("outer", &self.outer);
+            visitor.field("inner", &self.inner);
+        }
+        fn traverse_mut(&mut self, visitor: &mut jit::VisitorMut<'_>) {
+            visitor.field("outer", &mut self.outer);
+            visitor.field("inner", &mut self.inner);
+        }
+    }
+    #[jit]
+    fn note(bins: &mut Bins, at: &UInt) {
+        bins.inner.scatter_add(1, at);
+    }
+    #[jit]
+    fn run(x: &UInt, bins: &mut Bins) {
+        let mut i = UInt::from(0);
+        while i < *x {
+            bins.outer.scatter_add(1, &i);
+            let mut j = UInt::from(0);
+            while j < i {
+                if (i + j) % 3 == 0 {
+                    note(bins, &j);
+                } else if j == 1 {
+                    bins.outer.scatter_add(100, &UInt::from(0));
+                }
+                j += 1;
+            }
+            i += 1;
+        }
+    }
+    on_each_device(|| {
+        let widths = [0, 3, 6, 1, 5];
+        let (mut outer, mut inner) = ([0; 6], [0; 6]);
+        for x in widths {
+            for i in 0..x {
+                outer[i] += 1;
+                for (j, count) in inner.iter_mut().enumerate().take(i) {
+                    match (i + j) % 3 {
+                        0 => *count += 1,
+                        _ if j == 1 => outer[0] += 100,
+                        _ => {}
+                    }
+                }
+            }
+        }
+        let x = UInt::from(widths.map(|x| x as u32));
+        let mut bins = Bins { outer: UInt::zeros(6), inner: UInt::zeros(6) };
+        run(&x, &mut bins);
+        assert_eq!(bins.inner.to_vec().unwrap(), inner);
+        assert_eq!(bins.outer.to_vec().unwrap(), outer);
+    });
+}
+
+#[test]
+fn places_are_taken_and_filled_in_the_same_branch_of_a_loop() {
+    #[jit]
+    fn collect(x: &UInt, count: &mut UInt, list: &mut UInt) {
+        let mut i = UInt::from(0);
+        while i < 10 {
+            if (x * &i) % 7 == 1 {
+                let place = count.scatter_inc(&UInt::from(0));
+                list.scatter(x * 100 + &i, &place);
+            }
+            i += 1;
+        }
+    }
+    on_each_device(|| {
+        let mut expected: Vec<u32> =
+            (0..50).flat_map(|x| (0..10).filter(move |i| x * i % 7 == 1).map(move |i| x * 100 + i)).collect();
+        expected.sort_unstable();
+        let (mut count, mut list) = (UInt::from(0), UInt::zeros(500));
+        collect(&UInt::arange(50), &mut count, &mut list);
+        let mut list = list.to_vec().unwrap();
+        list.truncate(count.item().unwrap() as usize);
+        list.sort_unstable();
+        assert_eq!(list, expected);
+    });
+}
+
+#[test]
+fn a_loop_over_numbers_runs_on_the_lanes_of_what_it_scatters() {
+    #[jit]
+    fn run(values: &Float, index: &UInt, sums: &mut Float, turns: &mut UInt) {
+        let mut i = UInt::from(0);
+        while i < 3 {
+            sums.scatter_add(values, index);
+            turns.scatter_add(1, &UInt::from(0));
+            i += 1;
+        }
+    }
+    on_each_device(|| {
+        let (mut sums, mut turns) = (Float::zeros(2), UInt::from(0));
+        run(&Float::from([1.0, 2.0, 4.0, 8.0]), &UInt::from([0, 1, 1, 0]), &mut sums, &mut turns);
+        assert_eq!(sums.to_vec().unwrap(), [27.0, 18.0]);
+        assert_eq!(turns.item().unwrap(), 12);
+    });
+}
+
+type Step = fn(&Int, &mut Int) -> Int;
+
+#[test]
+fn what_a_loop_writes_is_not_read_in_it() {
+    #[jit]
+    fn elementwise(x: &Int, target: &mut Int) -> Int {
+        let mut y = x.clone();
+        while y < 2 {
+            y = &y + &*target + 1;
+            target.scatter_add(1, x);
+        }
+        y
+    }
+    #[jit]
+    fn gathers(x: &Int, target: &mut Int) -> Int {
+        let mut y = x.clone();
+        while y < 2 {
+            target.scatter_add(1, x);
+            y = target.gather(x);
+        }
+        y
+    }
+    #[jit]
+    fn nested(x: &Int, target: &mut Int) -> Int {
+        let mut y = x.clone();
+        while y < 2 {
+            let mut z = y.clone();
+            while z < 2 {
+                z = &z + &*target + 1;
+            }
+            target.scatter_add(1, x);
+            y = z;
+        }
+        y
+    }
+    #[jit]
+    fn copies(x: &Int, target: &mut Int) -> Int {
+        let mut y = x.clone();
+        while y < 2 {
+            let mut copy = target.clone();
+            y += copy.scatter_inc(x) + 1;
+        }
+        y
+    }
+    #[jit]
+    fn local(x: &Int, _: &mut Int) -> Int {
+        let mut y = x.clone();
+        while y < 2 {
+            let mut local = Int::zeros(3);
+            y += local.scatter_inc(x) + 1;
+        }
+        y
+    }
+    #[jit]
+    fn in_condition(x: &Int, target: &mut Int) -> Int {
+        let mut y = x.clone();
+        while {
+            target.scatter_add(1, x);
+            y < 2
+        } {
+            y += 1;
+        }
+        y
+    }
+    let wrong: [(Step, &str); 6] = [
+        (elementwise, "that writes to it"),
+        (gathers, "that writes to it"),
+        (nested, "that writes to it"),
+        (copies, "only its state can be written to"),
+        (local, "only its state can be written to"),
+        (in_condition, "condition of a traced loop cannot write"),
+    ];
+    for (program, text) in wrong {
+        let message = panic_message(move || drop(program(&Int::from([1, 2, 0]), &mut Int::zeros(3))));
+        assert!(message.contains(text) && message.contains("scatter.rs"), "`{text}` is not in: {message}");
+    }
+}
+
+#[test]
+fn what_is_written_goes_on_into_a_prefix_sum_and_back() {
+    on_each_device(|| {
+        let mut counts = UInt::zeros(4);
+        counts.scatter_add(1, &UInt::from([3, 0, 3, 1]));
+        let mut ends = counts.prefix_sum();
+        ends.scatter_add(10, &UInt::from([2]));
+        assert_eq!(ends.to_vec().unwrap(), [1, 2, 12, 4]);
+        assert_eq!(counts.to_vec().unwrap(), [1, 1, 0, 2]);
+    });
+}

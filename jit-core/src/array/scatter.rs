@@ -6,35 +6,43 @@
 //!
 //! Value, index and mask are equally wide or have width 1; each lane writes one element. Inside of a traced `if` or
 //! `while` the lanes write that take part in it, in each iteration. There the array can be written by more than one
-//! scatter, but read only after the region.
+//! scatter, but read only after the region: other lanes write when they get there.
 
-use jit_runtime::ir::ReduceOp;
+use jit_runtime::ir::{AtomicOp, ReduceOp};
 
 use super::{Array, Element, Integer, Mask, Number, Operand};
-use crate::trace::effect;
+use crate::trace::Var;
+use crate::trace::effect::{self, How, Request};
+
+fn request<'a>(how: How, value: &'a Var, index: &'a Var, mask: Option<&'a Mask>) -> Request<'a> {
+    Request { how, index, value, expected: None, mask: mask.map(Array::var) }
+}
 
 impl<T: Element> Array<T> {
     /// Writes values to the elements at some positions. Where lanes write to the same element, one of the values stays.
     ///
-    /// Positions outside of the array are an error of the program, which is detected for constants, and at run time with
-    /// `JIT_DEBUG`.
+    /// A value has the type of the array, or one that promotes into it. Positions outside of the array are an error of the
+    /// program, which is detected for constants, and with `JIT_DEBUG` when the kernel runs; a negative one is outside.
     ///
     /// # Panics
     ///
-    /// When widths do not fit together, the array has no elements, or a constant index is out of range.
+    /// When widths do not fit together, the array has no elements, or a constant index is out of range; inside of a traced
+    /// loop, when the array is not one that was declared before it.
     #[track_caller]
     pub fn scatter<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>) {
-        effect::scatter(self.var_mut(), None, value.into_array().var(), index.var(), None);
+        effect::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), None));
     }
 
     /// As [`Array::scatter`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_masked<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>, mask: &Mask) {
-        effect::scatter(self.var_mut(), None, value.into_array().var(), index.var(), Some(mask.var()));
+        effect::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), Some(mask)));
     }
 
     /// Combines values with the elements at some positions. All lanes count, also those with the same position; sums and
     /// products of floats depend on the order, which is unspecified.
+    ///
+    /// A constant that changes nothing is not written: 0 added, 1 multiplied, and so on.
     ///
     /// # Panics
     ///
@@ -42,7 +50,7 @@ impl<T: Element> Array<T> {
     /// and `bool`, the others for numbers.
     #[track_caller]
     pub fn scatter_reduce<I: Integer>(&mut self, op: ReduceOp, value: impl Operand<T>, index: &Array<I>) {
-        effect::scatter(self.var_mut(), Some(op), value.into_array().var(), index.var(), None);
+        effect::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), None));
     }
 
     /// As [`Array::scatter_reduce`] on the lanes where the mask is true; the others may have any index.
@@ -54,7 +62,77 @@ impl<T: Element> Array<T> {
         index: &Array<I>,
         mask: &Mask,
     ) {
-        effect::scatter(self.var_mut(), Some(op), value.into_array().var(), index.var(), Some(mask.var()));
+        effect::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), Some(mask)));
+    }
+
+    /// Writes values to the elements at some positions; gives what each lane has found there, at the moment when it wrote.
+    /// Lanes with the same position come one after another, in an unspecified order.
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::scatter`].
+    #[track_caller]
+    pub fn scatter_exchange<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>) -> Array<T> {
+        self.atomic(AtomicOp::Exchange, value.into_array().var(), index.var(), None)
+    }
+
+    /// As [`Array::scatter_exchange`] on the lanes where the mask is true; zero on the others.
+    #[track_caller]
+    pub fn scatter_exchange_masked<I: Integer>(
+        &mut self,
+        value: impl Operand<T>,
+        index: &Array<I>,
+        mask: &Mask,
+    ) -> Array<T> {
+        self.atomic(AtomicOp::Exchange, value.into_array().var(), index.var(), Some(mask))
+    }
+
+    /// Writes values to the elements at some positions, each if the element has the bits of `expected` at that moment. Gives
+    /// what each lane has found, and whether it has written. Lanes with the same position come one after another, in an
+    /// unspecified order.
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::scatter`].
+    #[track_caller]
+    pub fn scatter_cas<I: Integer>(
+        &mut self,
+        expected: impl Operand<T>,
+        value: impl Operand<T>,
+        index: &Array<I>,
+    ) -> (Array<T>, Mask) {
+        self.compare_exchange(&expected.into_array(), &value.into_array(), index.var(), None)
+    }
+
+    /// As [`Array::scatter_cas`] on the lanes where the mask is true; zero and false on the others.
+    #[track_caller]
+    pub fn scatter_cas_masked<I: Integer>(
+        &mut self,
+        expected: impl Operand<T>,
+        value: impl Operand<T>,
+        index: &Array<I>,
+        mask: &Mask,
+    ) -> (Array<T>, Mask) {
+        self.compare_exchange(&expected.into_array(), &value.into_array(), index.var(), Some(mask))
+    }
+
+    #[track_caller]
+    fn atomic(&mut self, op: AtomicOp, value: &Var, index: &Var, mask: Option<&Mask>) -> Array<T> {
+        Array::from_var(effect::exchange(self.var_mut(), &request(How::Atomic(op), value, index, mask)))
+    }
+
+    #[track_caller]
+    fn compare_exchange(
+        &mut self,
+        expected: &Array<T>,
+        value: &Array<T>,
+        index: &Var,
+        mask: Option<&Mask>,
+    ) -> (Array<T>, Mask) {
+        let request =
+            Request { expected: Some(expected.var()), ..request(How::CompareExchange, value.var(), index, mask) };
+        let (old, replaced) = effect::compare_exchange(self.var_mut(), &request);
+        (Array::from_var(old), Array::from_var(replaced))
     }
 }
 
@@ -73,5 +151,24 @@ impl<T: Number> Array<T> {
     #[track_caller]
     pub fn scatter_add_masked<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>, mask: &Mask) {
         self.scatter_reduce_masked(ReduceOp::Add, value, index, mask);
+    }
+}
+
+impl<T: Integer> Array<T> {
+    /// Adds one to the elements at some positions; gives what each lane has found there. So lanes with the same position
+    /// get different, consecutive numbers: places in a list that is being filled. Which lane gets which is unspecified.
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::scatter`].
+    #[track_caller]
+    pub fn scatter_inc<I: Integer>(&mut self, index: &Array<I>) -> Array<T> {
+        self.atomic(AtomicOp::Reduce(ReduceOp::Add), Array::from(T::ONE).var(), index.var(), None)
+    }
+
+    /// As [`Array::scatter_inc`] on the lanes where the mask is true; zero on the others.
+    #[track_caller]
+    pub fn scatter_inc_masked<I: Integer>(&mut self, index: &Array<I>, mask: &Mask) -> Array<T> {
+        self.atomic(AtomicOp::Reduce(ReduceOp::Add), Array::from(T::ONE).var(), index.var(), Some(mask))
     }
 }

@@ -4,19 +4,22 @@
 //! array is not in memory yet, an earlier kernel writes a copy. Scatters one after another are kernels one after another,
 //! but for those that combine by the same operation over the same lanes, whose order does not matter.
 //!
-//! A kernel that has written in place cannot be run again. So whatever is held of a scatter's results is computed with it.
+//! A loop that scatters writes memory for each of its states that lies there; inside of it, scatters to one state write the
+//! same memory, in the order of the lane.
+//!
+//! A kernel that has written in place cannot be run again. So whatever is held of a scatter's results, or of such a loop's, is
+//! computed with it. A result of lanes is used by the same kernel, or read from memory by later ones.
 
-use jit_runtime::ir::ReduceOp;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
-use super::order::{NONE, Walk};
+use super::order::{Entry, NONE, Walk};
 use crate::trace::Var;
 use crate::trace::detach::Edges;
-use crate::trace::effect::{ARRAY, ScatterExtra};
+use crate::trace::effect::{ARRAY, How, ScatterExtra};
 use crate::trace::node::{Extra, flag};
 use crate::trace::op::Op;
-use crate::trace::region::RegionId;
+use crate::trace::region::{LoopExtra, RegionId};
 
 /// A scatter of a kernel.
 pub(super) struct Effect<'e> {
@@ -26,13 +29,14 @@ pub(super) struct Effect<'e> {
     previous: u32,
     pub(super) index: u32,
     pub(super) value: u32,
+    pub(super) expected: u32,
     pub(super) mask: u32,
 }
 
 impl Effect<'_> {
     /// The entries that the scatter uses as values of the lane or must come after.
     pub(super) fn used(&self) -> impl Iterator<Item = u32> {
-        [self.previous, self.index, self.value, self.mask].into_iter().filter(|&entry| entry != NONE)
+        [self.previous, self.index, self.value, self.expected, self.mask].into_iter().filter(|&entry| entry != NONE)
     }
 }
 
@@ -43,6 +47,20 @@ pub(super) enum Memory {
     Taken(u32),
     /// A copy that a kernel of this evaluation writes, by its entry.
     Copied(u32),
+    /// Of a loop's state, the memory of its initial value; unknown until the loop is complete.
+    Same(u32),
+}
+
+/// A state of a loop that lies in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Shared {
+    /// Its position in the extra.
+    pub(super) position: usize,
+    pub(super) memory: u32,
+    /// The initial value, if it is written in the same kernel.
+    pub(super) previous: u32,
+    /// After the body.
+    pub(super) next: u32,
 }
 
 /// Held while a graph with something that can be run once only is evaluated.
@@ -101,56 +119,50 @@ impl<'e> Walk<'e> {
     pub(super) fn finish_scatter(&mut self, var: &'e Var) -> u32 {
         let Some(Extra::Scatter(extra)) = var.extra() else { return NONE };
         let [index, value] = [&extra.index, &extra.value].map(|operand| self.number(operand));
-        let mask = extra.mask.as_ref().map_or(NONE, |mask| self.number(mask));
-        let mut region = if var.is_pinned() { var.region() } else { RegionId::NONE };
-        let mut stage = 0;
-        for number in [index, value, mask].into_iter().filter(|&number| number != NONE) {
-            stage = stage.max(self.stage_after(number));
-            region = region.max(self.graph.entries[number as usize].region);
-        }
-        let (memory, ready) = self.memory_of(&extra.target);
+        let [expected, mask] =
+            [&extra.expected, &extra.mask].map(|operand| operand.as_ref().map_or(NONE, |operand| self.number(operand)));
+        let used = [index, value, expected, mask].into_iter().filter(|&number| number != NONE);
+        let stage = used.map(|number| self.stage_after(number)).max().unwrap_or(0);
+        let Place { memory, ready, previous } = self.place_of(&extra.target);
         let target = self.number(&extra.target);
-        let previous = match self.joined(target, memory, extra.reduce, var.width()) {
-            Some(before) if before >= stage => {
-                stage = before;
-                target
-            }
-            _ => {
-                stage = stage.max(ready);
-                NONE
-            }
+        let (stage, previous) = match self.joined(target, memory, extra.how, var.width()) {
+            Some(before) if before >= stage => (before, target),
+            _ => (stage.max(ready), previous),
         };
         let effect = self.graph.effects.len() as u32;
-        self.graph.effects.push(Effect { extra, memory, previous, index, value, mask });
-        self.push(var, [NONE; 3], stage, region, effect)
+        self.graph.effects.push(Effect { extra, memory, previous, index, value, expected, mask });
+        self.push(var, [NONE; 3], stage, var.region(), effect)
     }
 
     /// The stage of the kernel that writes an array, if a scatter may join it there: both combine by the same operation,
     /// over as many lanes.
-    fn joined(&self, target: u32, memory: u32, reduce: Option<ReduceOp>, lanes: usize) -> Option<u32> {
+    fn joined(&self, target: u32, memory: u32, how: How, lanes: usize) -> Option<u32> {
         let entry = &self.graph.entries[target as usize];
         if entry.op != Op::ScatterResult || entry.is_evaluated || entry.memory != memory {
             return None;
         }
         let scatter = &self.graph.entries[entry.operands[0] as usize];
-        let before = self.graph.effects[scatter.control as usize].extra.reduce;
-        (before.is_some() && before == reduce && scatter.var.width() == lanes).then_some(entry.stage)
+        let before = self.graph.effects[scatter.control as usize].extra.how;
+        (matches!(how, How::Reduce(_)) && before == how && scatter.var.width() == lanes).then_some(entry.stage)
     }
 
-    /// The memory in which an array can be overwritten, and the first stage in which it can be.
-    fn memory_of(&mut self, array: &'e Var) -> (u32, u32) {
+    /// Where an array is overwritten.
+    fn place_of(&mut self, array: &'e Var) -> Place {
         let number = self.number(array);
         let entry = self.graph.entries[number as usize];
+        if entry.region != RegionId::NONE && entry.memory != NONE {
+            return Place { memory: entry.memory, ready: entry.stage, previous: number };
+        }
         let is_sole = self.held.is_sole(array);
         if is_sole && entry.memory != NONE {
-            return (entry.memory, entry.stage + 1);
+            return Place { memory: entry.memory, ready: entry.stage + 1, previous: NONE };
         }
         if is_sole && array.has_data() {
-            return (self.add_memory(Memory::Taken(number)), 0);
+            return Place { memory: self.add_memory(Memory::Taken(number)), ready: 0, previous: NONE };
         }
         let stage = self.stage_after(number);
         let copy = self.push_copy(array, number, stage);
-        (self.add_memory(Memory::Copied(copy)), stage + 1)
+        Place { memory: self.add_memory(Memory::Copied(copy)), ready: stage + 1, previous: NONE }
     }
 
     fn add_memory(&mut self, memory: Memory) -> u32 {
@@ -161,13 +173,65 @@ impl<'e> Walk<'e> {
     /// Makes the entry of a scatter's result.
     pub(super) fn finish_scatter_result(&mut self, var: &'e Var) -> u32 {
         let scatter = self.operand_on_top(0);
-        let entry = self.graph.entries[scatter as usize];
-        let number = self.push(var, [scatter, NONE, NONE], entry.stage, entry.region, NONE);
-        let memory = self.graph.effects[entry.control as usize].memory;
-        let result = &mut self.graph.entries[number as usize];
-        if var.position() == ARRAY {
-            (result.memory, result.is_root, result.is_later) = (memory, true, true);
-        }
+        let Entry { stage, region, control, .. } = self.graph.entries[scatter as usize];
+        let number = self.push(var, [scatter, NONE, NONE], stage, region, NONE);
+        let memory = if var.position() == ARRAY { self.graph.effects[control as usize].memory } else { NONE };
+        self.mark_result(number, memory);
         number
     }
+
+    /// Completes the entry of a loop's result, if the loop writes memory.
+    pub(super) fn complete_loop_result(&mut self, number: u32) {
+        let Entry { var, operands, .. } = self.graph.entries[number as usize];
+        let control = self.graph.entries[operands[0] as usize].control;
+        let shared = &self.graph.controls[control as usize].shared;
+        if !shared.is_empty() {
+            let found = shared.iter().find(|shared| shared.position == var.position());
+            self.mark_result(number, found.map_or(NONE, |shared| shared.memory));
+        }
+    }
+
+    /// Notes of a result of what runs once that it is an array in memory, or of which kernels can use it.
+    fn mark_result(&mut self, number: u32, memory: u32) {
+        let lanes = self.graph.entries[self.graph.entries[number as usize].operands[0] as usize].var.width();
+        let entry = &mut self.graph.entries[number as usize];
+        entry.memory = memory;
+        let is_outside = entry.region == RegionId::NONE;
+        entry.is_root = is_outside && memory != NONE;
+        // A value of width 1 is used by kernels of any width, which would all run what it comes from.
+        entry.is_later = is_outside && (memory != NONE || lanes == 1);
+    }
+
+    /// Gives the parameter of a state that lies in memory its memory.
+    pub(super) fn mark_param(&mut self, number: u32) {
+        let memory = self.add_memory(Memory::Same(NONE));
+        self.graph.entries[number as usize].memory = memory;
+    }
+
+    /// The states of a loop that lie in memory, and the first stage in which the loop can write there.
+    pub(super) fn shared_of(&mut self, var: &'e Var, extra: &'e LoopExtra) -> (Vec<Shared>, u32) {
+        let mut ready = 0;
+        let mut shared = Vec::new();
+        for (position, state) in extra.states.iter().enumerate() {
+            let Some(next) = state.next.as_ref().filter(|_| state.is_memory && self.is_live(var, position)) else {
+                continue;
+            };
+            let place = self.place_of(&state.init);
+            let param = self.graph.entries[self.number(&state.param) as usize].memory;
+            self.graph.memories[param as usize] = Memory::Same(place.memory);
+            ready = ready.max(place.ready);
+            let next = self.number(next);
+            shared.push(Shared { position, memory: place.memory, previous: place.previous, next });
+        }
+        (shared, ready)
+    }
+}
+
+/// Where an array is overwritten.
+struct Place {
+    memory: u32,
+    /// The first stage in which it can be.
+    ready: u32,
+    /// The entry of the array, if the same kernel has written it.
+    previous: u32,
 }

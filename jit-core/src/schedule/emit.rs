@@ -16,6 +16,7 @@ use super::effect::Memory;
 use super::group::{Group, is_leaf};
 use super::order::{Entry, Graph, NONE};
 use super::place::{Placement, TOP, place};
+use crate::trace::effect::How;
 use crate::trace::op::Op;
 
 /// Memory that kernels of this evaluation write, by entry.
@@ -315,7 +316,9 @@ impl<'e> Emitter<'_, 'e> {
             }
             Op::Gather => self.gather([a, b, c], block),
             Op::Scatter => return self.scatter(number, block),
-            Op::ScatterResult => return None,
+            Op::ScatterResult | Op::LoopResult if self.entry(number).memory != NONE => return None,
+            // The first result is the array, the others are consecutive values.
+            Op::ScatterResult => Value(self.values[a as usize]?.0 + var.position() as u32 - 1),
             Op::LoopResult | Op::BranchResult => self.result(a, var.position())?,
             // A reduction is what the kernel writes; loops and branches are emitted by their blocks; native work is no
             // part of a kernel.
@@ -359,12 +362,22 @@ impl<'e> Emitter<'_, 'e> {
         let [index, value] = [effect.index, effect.value].map(|operand| self.value(operand));
         let is_masked = effect.mask != NONE && !self.is_implied(effect.mask, block);
         let mask = is_masked.then(|| self.value(effect.mask));
-        self.builder.scatter(effect.extra.reduce, param, index, value, mask);
+        let builder = &mut self.builder;
+        match effect.extra.how {
+            How::Write => builder.scatter(None, param, index, value, mask),
+            How::Reduce(op) => builder.scatter(Some(op), param, index, value, mask),
+            How::Atomic(op) => return Some(builder.atomic(op, param, index, value, mask)),
+            How::CompareExchange => {
+                let expected = self.value(effect.expected);
+                return Some(self.builder.compare_exchange(param, index, expected, value, mask).0);
+            }
+        }
         None
     }
 
     /// The parameter for memory that is written in place.
     fn memory(&mut self, memory: u32, ty: Type) -> ParamId {
+        let memory = self.graph.root_memory(memory);
         if let Some(param) = self.written[memory as usize] {
             return param;
         }
@@ -376,9 +389,10 @@ impl<'e> Emitter<'_, 'e> {
     }
 
     fn buffer_of(&self, memory: u32) -> (Arc<Buffer>, usize) {
-        let (number, buffer) = match self.graph.memories[memory as usize] {
+        let (number, buffer) = match self.graph.memories[self.graph.root_memory(memory) as usize] {
             Memory::Taken(number) => (number, self.entry(number).var.data()),
             Memory::Copied(number) => (number, self.outputs.get(&number).cloned()),
+            Memory::Same(_) => unreachable!("the state of a complete loop has the memory of its initial value"),
         };
         (buffer.expect("memory is written in place after it was filled"), self.entry(number).var.width())
     }

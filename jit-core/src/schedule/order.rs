@@ -7,7 +7,7 @@
 use jit_runtime::{Error, ErrorKind};
 use smallvec::SmallVec;
 
-use super::effect::{Effect, Held, Memory};
+use super::effect::{Effect, Held, Memory, Shared};
 use super::live::Live;
 use super::map::NodeMap;
 use crate::trace::Var;
@@ -50,7 +50,7 @@ impl Entry<'_> {
     /// How many lanes compute the value.
     pub(super) fn lanes(&self, entries: &[Entry<'_>]) -> usize {
         match self.op {
-            Op::Reduce(_) | Op::ScatterResult => entries[self.operands[0] as usize].var.width(),
+            Op::Reduce(_) | Op::ScatterResult | Op::LoopResult => entries[self.operands[0] as usize].var.width(),
             _ => self.var.width(),
         }
     }
@@ -66,6 +66,7 @@ pub(super) struct Control<'e> {
     pub(super) extra: &'e Extra,
     pub(super) condition: u32,
     pub(super) parts: Vec<Part>,
+    pub(super) shared: Vec<Shared>,
 }
 
 /// A state of a loop, or a result of a branch, that something depends on.
@@ -89,6 +90,26 @@ pub(super) struct Graph<'e> {
     pub(super) memories: Vec<Memory>,
     /// The entries of native work.
     pub(super) natives: Vec<u32>,
+}
+
+impl Graph<'_> {
+    /// The memory that another one is the same as, at last.
+    pub(super) fn root_memory(&self, mut memory: u32) -> u32 {
+        while let Memory::Same(other) = self.memories[memory as usize] {
+            memory = other;
+        }
+        memory
+    }
+
+    /// Whether an entry writes memory in place.
+    pub(super) fn writes_memory(&self, number: u32) -> bool {
+        let entry = &self.entries[number as usize];
+        match entry.op {
+            Op::Scatter => true,
+            Op::Loop => !self.controls[entry.control as usize].shared.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 /// A node that waits for its operands.
@@ -280,6 +301,18 @@ impl<'e> Walk<'e> {
         }
     }
 
+    /// Whether a parameter is that of a state in memory.
+    fn is_memory(&self, param: &Var) -> bool {
+        match self.live.loop_of(param).and_then(Var::extra) {
+            Some(Extra::Loop(extra)) => extra.states[param.position()].is_memory,
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_live(&self, control: &Var, position: usize) -> bool {
+        self.live.is_live(control, position)
+    }
+
     /// Makes the entry of a node whose operands have theirs.
     fn finish(&mut self, var: &'e Var) -> u32 {
         match var.op() {
@@ -287,6 +320,11 @@ impl<'e> Walk<'e> {
             Op::Param => self.finish_param(var),
             Op::Scatter => self.finish_scatter(var),
             Op::ScatterResult => self.finish_scatter_result(var),
+            Op::LoopResult => {
+                let number = self.finish_plain(var, Op::LoopResult);
+                self.complete_loop_result(number);
+                number
+            }
             op => self.finish_plain(var, op),
         }
     }
@@ -329,7 +367,13 @@ impl<'e> Walk<'e> {
                 let Entry { region, .. } = self.graph.entries[number as usize];
                 self.push(var, [number, NONE, NONE], self.stage_after(number), region, NONE)
             }
-            None => self.push(var, [NONE; 3], 0, var.region(), NONE),
+            None => {
+                let number = self.push(var, [NONE; 3], 0, var.region(), NONE);
+                if self.is_memory(var) {
+                    self.mark_param(number);
+                }
+                number
+            }
         }
     }
 
@@ -342,12 +386,16 @@ impl<'e> Walk<'e> {
     fn finish_control(&mut self, var: &'e Var) -> u32 {
         let Some(extra) = var.extra() else { return NONE };
         let (condition, parts) = self.parts_of(var, extra);
+        let (shared, mut stage) = match extra {
+            Extra::Loop(extra) => self.shared_of(var, extra),
+            Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => (Vec::new(), 0),
+        };
         let used = parts.iter().flat_map(|part| [part.first, part.second]).chain([condition]);
-        let mut stage = 0;
+        let used = used.chain(shared.iter().map(|shared| shared.next));
         let mut region = RegionId::NONE;
         for number in used {
             let entry = &self.graph.entries[number as usize];
-            stage = stage.max(self.stage_after(number));
+            stage = stage.max(entry.stage + u32::from(entry.is_later));
             region = region.max(entry.region);
         }
         // What is inside of a loop depends on the loop; what the loop itself depends on was written down with it.
@@ -355,7 +403,7 @@ impl<'e> Walk<'e> {
             region = var.region();
         }
         let control = self.graph.controls.len() as u32;
-        self.graph.controls.push(Control { extra, condition, parts });
+        self.graph.controls.push(Control { extra, condition, parts, shared });
         self.push(var, [NONE; 3], stage, region, control)
     }
 
@@ -363,7 +411,8 @@ impl<'e> Walk<'e> {
         let is_live = |position: &usize| self.live.is_live(var, *position);
         match extra {
             Extra::Loop(extra) => {
-                let live = (0..extra.states.len()).filter(is_live);
+                let live =
+                    (0..extra.states.len()).filter(is_live).filter(|&position| !extra.states[position].is_memory);
                 let parts = live.filter_map(|position| {
                     let state = &extra.states[position];
                     let second = self.number(state.next.as_ref()?);
@@ -446,6 +495,8 @@ pub(super) fn uses(graph: &Graph<'_>, number: u32) -> SmallVec<[u32; 8]> {
         let control = &graph.controls[entry.control as usize];
         used.push(control.condition);
         used.extend(control.parts.iter().flat_map(|part| [part.first, part.second]));
+        let shared = control.shared.iter().flat_map(|shared| [shared.previous, shared.next]);
+        used.extend(shared.filter(|&entry| entry != NONE));
     }
     used
 }

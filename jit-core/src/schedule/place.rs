@@ -38,8 +38,8 @@ struct Placing<'a, 'e> {
     placement: Placement,
     /// For each entry, the innermost block that contains all its uses so far.
     latest: Vec<u32>,
-    /// The block of the condition of each loop: the outermost in which its state is known.
-    loops: FxHashMap<RegionId, u32>,
+    /// The blocks of the condition of each loop, the outermost in which its state is known, and of its body.
+    loops: FxHashMap<RegionId, [u32; 2]>,
 }
 
 /// Places the entries of a kernel.
@@ -64,8 +64,9 @@ impl Placing<'_, '_> {
             return;
         }
         let entry = self.graph.entries[number as usize];
-        let earliest = self.loops.get(&entry.region).copied().unwrap_or(TOP);
-        let block = self.leave_loops(latest, earliest);
+        let [earliest, home] = self.loops.get(&entry.region).copied().unwrap_or([TOP; 2]);
+        // What writes memory runs on the lanes for which it was recorded, whoever uses its results.
+        let block = if self.graph.writes_memory(number) { home } else { self.leave_loops(latest, earliest) };
         self.placement.blocks[block as usize].entries.push(number);
         if is_leaf(self.graph, self.group, number) {
             return;
@@ -96,9 +97,12 @@ impl Placing<'_, '_> {
             Extra::Loop(extra) => {
                 let condition = self.open(block, 1, None);
                 let body = self.open(condition, 0, None);
-                self.loops.insert(extra.id, condition);
+                self.loops.insert(extra.id, [condition, body]);
                 self.placement.inner.insert(number, [condition, body]);
                 control.parts.iter().for_each(|part| self.use_in(body, part.second));
+                control.shared.iter().for_each(|shared| self.use_in(body, shared.next));
+                let written = control.shared.iter().map(|shared| shared.previous).filter(|&previous| previous != NONE);
+                written.for_each(|previous| self.use_in(block, previous));
                 (condition, block)
             }
             Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => {

@@ -7,11 +7,12 @@
 //! that are still held are computed at once. The node therefore knows its results, weakly.
 //!
 //! Inside of a traced region lanes write at different times, so the array cannot be read there until the region is
-//! closed: its node bears [`RegionId::WRITING`].
+//! closed: its node bears [`RegionId::WRITING`]. A loop whose body writes to an array has it as a state that lies in
+//! memory, see [`super::loops`].
 
 use std::panic::Location;
 
-use jit_runtime::ir::{ReduceOp, Type, scalar};
+use jit_runtime::ir::{AtomicOp, ReduceOp, Type, scalar};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -24,6 +25,32 @@ use super::{number, record};
 
 /// The position of the array among the results of a scatter.
 pub(crate) const ARRAY: usize = 0;
+/// The position of what was there before.
+const OLD: usize = 1;
+/// The position of the lanes that have replaced what was there.
+const REPLACED: usize = 2;
+
+/// What a scatter does to an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    /// Writes the value.
+    Write,
+    /// Combines it with the value.
+    Reduce(ReduceOp),
+    /// Changes it in one step, telling what was there before.
+    Atomic(AtomicOp),
+    /// Writes the value if it is what is expected, telling what was there before.
+    CompareExchange,
+}
+
+/// What a scatter is made from.
+pub(crate) struct Request<'a> {
+    pub(crate) how: How,
+    pub(crate) index: &'a Var,
+    pub(crate) value: &'a Var,
+    pub(crate) expected: Option<&'a Var>,
+    pub(crate) mask: Option<&'a Var>,
+}
 
 /// The results of a node that has several, to find those that are held.
 #[derive(Default)]
@@ -44,96 +71,172 @@ impl Results {
 
 /// The parts of a recorded scatter.
 pub(crate) struct ScatterExtra {
-    /// How a value and the element are combined; a plain write without it.
-    pub(crate) reduce: Option<ReduceOp>,
+    pub(crate) how: How,
     /// The array before.
     pub(crate) target: Var,
     pub(crate) index: Var,
     pub(crate) value: Var,
+    pub(crate) expected: Option<Var>,
     pub(crate) mask: Option<Var>,
     pub(crate) results: Results,
 }
 
 impl ScatterExtra {
     pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
-        [&self.target, &self.index, &self.value].into_iter().chain(&self.mask)
+        [&self.target, &self.index, &self.value].into_iter().chain(&self.expected).chain(&self.mask)
     }
 
     pub(crate) fn into_vars(self) -> Vec<Var> {
-        [self.target, self.index, self.value].into_iter().chain(self.mask).collect()
+        [self.target, self.index, self.value].into_iter().chain(self.expected).chain(self.mask).collect()
     }
 }
 
 /// Writes values to an array where a mask holds, or combines them with what is there.
 #[track_caller]
-pub(crate) fn scatter(target: &mut Var, reduce: Option<ReduceOp>, value: &Var, index: &Var, mask: Option<&Var>) {
+pub(crate) fn scatter(target: &mut Var, request: &Request<'_>) {
+    record_scatter(target, request);
+}
+
+/// As [`scatter`]; gives what was there before, zero where the mask does not hold.
+#[track_caller]
+pub(crate) fn exchange(target: &mut Var, request: &Request<'_>) -> Var {
+    let ty = target.ty();
+    match record_scatter(target, request) {
+        Some(node) => value_after(&node, ty, OLD),
+        None => zero(request, ty),
+    }
+}
+
+/// As [`exchange`]; gives also the lanes that have replaced what was there.
+#[track_caller]
+pub(crate) fn compare_exchange(target: &mut Var, request: &Request<'_>) -> (Var, Var) {
+    let ty = target.ty();
+    match record_scatter(target, request) {
+        Some(node) => (value_after(&node, ty, OLD), value_after(&node, Type::Bool, REPLACED)),
+        None => (zero(request, ty), zero(request, Type::Bool)),
+    }
+}
+
+#[track_caller]
+fn zero(request: &Request<'_>, ty: Type) -> Var {
+    record::literal(ty, 0, lanes(request, request.mask) as usize)
+}
+
+/// Records a scatter, unless it has no effect.
+#[track_caller]
+fn record_scatter(target: &mut Var, request: &Request<'_>) -> Option<Var> {
     let site = Location::caller();
-    check_operation(target, reduce, site);
-    let lanes = record::common_width([Some(index), Some(value), mask]);
+    let Request { how, index, value, expected, mask } = *request;
+    check_operation(target, how, site);
+    let lanes = lanes(request, mask);
     let mask = mask.filter(|mask| mask.literal() != Some(1));
     if lanes == 0 || mask.is_some_and(|mask| mask.literal() == Some(0)) {
-        return;
+        return None;
     }
     check_target(target, site);
     let around = region::current_mask();
     check_index(target, index, mask.is_some() || around.is_some(), site);
-    if changes_nothing(target, reduce, value) {
-        return;
+    if changes_nothing(target, how, value) {
+        return None;
     }
     let mask = match (around, mask) {
         (Some(around), Some(mask)) => Some(record::and(&around, mask)),
         (around, mask) => around.or_else(|| mask.cloned()),
     };
-    let pinned = region::innermost_body();
-    let region = region::of_operands([Some(index), Some(value), mask.as_ref()]).max(pinned);
-    let lanes = record::common_width([Some(index), Some(value), mask.as_ref()]);
+    let lanes = self::lanes(request, mask.as_ref());
+    let operands = region::of_operands([Some(index), Some(value), expected]);
+    let region = operands.max(region::of_operands([mask.as_ref(), None, None])).max(region::innermost_body());
     let (ty, width) = (target.ty(), target.width() as u32);
-    let before = std::mem::replace(target, record::literal(ty, 0, 1));
     let extra = ScatterExtra {
-        reduce,
-        target: before,
+        how,
+        // Not a clone: who holds the array alone still does.
+        target: std::mem::replace(target, record::literal(ty, 0, 1)),
         index: index.clone(),
         value: value.clone(),
+        expected: expected.cloned(),
         mask,
         results: Results::default(),
     };
     let node = control_node(Op::Scatter, lanes, Extra::Scatter(extra), region, site);
     number::count_work(Op::Scatter.weight());
+    region::note_effect();
     *target = array_after(&node, ty, width, ARRAY, site);
+    Some(node)
+}
+
+#[track_caller]
+fn lanes(request: &Request<'_>, mask: Option<&Var>) -> u32 {
+    let width = record::common_width([Some(request.index), Some(request.value), mask]);
+    match request.expected {
+        Some(expected) if expected.width() != 1 && width != 1 && expected.width() != width as usize => {
+            record::width_mismatch(expected, request.index)
+        }
+        Some(expected) if width == 1 => expected.width() as u32,
+        _ => width,
+    }
+}
+
+/// A result of a scatter that belongs to the lanes.
+fn value_after(scatter: &Var, ty: Type, position: usize) -> Var {
+    let (width, region) = (scatter.width() as u32, scatter.region());
+    register(result(Op::ScatterResult, scatter, ty, width, position, region, scatter.site()), scatter)
 }
 
 /// The array that a scatter or loop leaves in memory.
-fn array_after(control: &Var, ty: Type, width: u32, position: usize, site: &'static Location<'static>) -> Var {
+pub(crate) fn array_after(
+    control: &Var,
+    ty: Type,
+    width: u32,
+    position: usize,
+    site: &'static Location<'static>,
+) -> Var {
     let region = if region::is_open() { RegionId::WRITING } else { RegionId::NONE };
-    let op = Op::ScatterResult;
-    let var = result(op, control, ty, width, position, region, site);
-    if let Some(Extra::Scatter(extra)) = control.extra() {
-        extra.results.add(&var);
-    }
-    var
+    let op = if control.op() == Op::Loop { Op::LoopResult } else { Op::ScatterResult };
+    register(result(op, control, ty, width, position, region, site), control)
 }
 
-/// The array that one was made from by a scatter.
-fn before(var: &Var) -> Option<Var> {
-    if var.op() != Op::ScatterResult || var.position() != ARRAY {
+fn register(result: Var, control: &Var) -> Var {
+    match control.extra() {
+        Some(Extra::Scatter(extra)) => extra.results.add(&result),
+        Some(Extra::Loop(extra)) => extra.results.add(&result),
+        Some(Extra::Branch(_) | Extra::Native(_)) | None => {}
+    }
+    result
+}
+
+/// The array that one was made from by a scatter, or by a loop that scatters; and that scatter or loop.
+pub(crate) fn before(array: &Var) -> Option<(Var, Var)> {
+    if !matches!(array.op(), Op::ScatterResult | Op::LoopResult) {
         return None;
     }
-    match var.operand(0)?.extra()? {
-        Extra::Scatter(extra) => Some(extra.target.clone()),
-        _ => None,
-    }
+    let control = array.operand(0)?;
+    let before = match control.extra()? {
+        Extra::Scatter(extra) if array.position() == ARRAY => extra.target.clone(),
+        Extra::Loop(extra) if extra.states[array.position()].is_memory => extra.states[array.position()].init.clone(),
+        _ => return None,
+    };
+    Some((before, control))
 }
 
 /// Whether an array was made from another one by scatters alone.
 pub(crate) fn continues(after: &Var, from: &Var) -> bool {
     let mut array = after.clone();
-    while let Some(before) = before(&array) {
+    while let Some((before, _)) = before(&array) {
         if before.is_same(from) {
             return true;
         }
         array = before;
     }
     false
+}
+
+/// What an array was at first, before all scatters.
+pub(crate) fn origin(array: &Var) -> Var {
+    let mut array = array.clone();
+    while let Some((before, _)) = before(&array) {
+        array = before;
+    }
+    array
 }
 
 /// Of an array before and after a piece of the program, the one after if scatters alone have made it.
@@ -150,24 +253,27 @@ pub(crate) fn settle(var: &Var) -> Var {
     array_after(&control, var.ty(), var.width() as u32, var.position(), var.site())
 }
 
-/// Whether a scatter leaves the array as it is, whatever its index.
-fn changes_nothing(target: &Var, reduce: Option<ReduceOp>, value: &Var) -> bool {
+/// Whether a scatter leaves the array as it is, whatever its index, and nobody asks what was there.
+fn changes_nothing(target: &Var, how: How, value: &Var) -> bool {
     let Some(bits) = value.literal() else { return false };
     let ty = target.ty();
-    match reduce {
-        None => target.literal() == Some(bits),
+    match how {
+        How::Write => target.literal() == Some(bits),
         // Adding -0 changes nothing, adding +0 at most the sign of a zero.
-        Some(ReduceOp::Add) if ty.is_float() => bits & (ty.bit_mask() >> 1) == 0,
-        Some(op) => bits == scalar::identity(op, ty),
+        How::Reduce(ReduceOp::Add) if ty.is_float() => bits & (ty.bit_mask() >> 1) == 0,
+        How::Reduce(op) => bits == scalar::identity(op, ty),
+        How::Atomic(_) | How::CompareExchange => false,
     }
 }
 
-fn check_operation(target: &Var, reduce: Option<ReduceOp>, site: &'static Location<'static>) {
-    let Some(op) = reduce.filter(|&op| !scalar::is_supported_reduce(op, target.ty())) else { return };
-    Misuse::new(format!("`{}` does not exist for {}", op.name(), target.ty()), site)
-        .value("the array", target)
-        .hint("`and` and `or` are for integers and `bool`, the others for numbers")
-        .panic();
+fn check_operation(target: &Var, how: How, site: &'static Location<'static>) {
+    let (How::Reduce(op) | How::Atomic(AtomicOp::Reduce(op))) = how else { return };
+    if !scalar::is_supported_reduce(op, target.ty()) {
+        Misuse::new(format!("`{}` does not exist for {}", op.name(), target.ty()), site)
+            .value("the array", target)
+            .hint("`and` and `or` are for integers and `bool`, the others for numbers")
+            .panic();
+    }
 }
 
 fn check_target(target: &Var, site: &'static Location<'static>) {
@@ -180,15 +286,28 @@ fn check_target(target: &Var, site: &'static Location<'static>) {
             .hint("a condition is computed once more than the body; write in the body, or before the loop")
             .panic();
     }
-    let is_written_in_region = target.region() == RegionId::WRITING && region::is_open();
-    if !is_written_in_region {
+    let body = region::innermost_body();
+    if body != RegionId::NONE {
+        check_state(target, body, site);
+    } else if target.region() != RegionId::WRITING || !region::is_open() {
         region::check(target, site);
     }
-    if region::innermost_body() != RegionId::NONE || (target.region() != RegionId::NONE && !is_written_in_region) {
-        Misuse::new("an array cannot be written by the lanes of a traced loop", site)
-            .value("the array", target)
-            .panic();
+}
+
+/// Lanes are in different iterations, so what they write to must be the same array for all of them: a state of the loop.
+fn check_state(target: &Var, body: RegionId, site: &'static Location<'static>) {
+    let origin = origin(target);
+    if origin.op() == Op::Param && origin.region() == body {
+        return;
     }
+    let mut misuse =
+        Misuse::new("inside of a traced loop, only its state can be written to", site).value("the array", &origin);
+    if let Some(begin) = region::site_of(body) {
+        misuse = misuse.place("the loop begins", begin);
+    }
+    misuse
+        .hint("declare the array with `let mut` before the loop and scatter to that variable, which every lane then shares")
+        .panic()
 }
 
 /// What is known about the index while recording.

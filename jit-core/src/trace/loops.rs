@@ -1,15 +1,19 @@
 //! Recording a loop: the condition and the body are each traced once, on parameters that stand for the state.
+//!
+//! A state whose next value is made from its parameter by scatters alone lies in memory: all lanes share it, and its width is
+//! its own. The body reads it nowhere; the array after the loop is a result like the others.
 
 use std::marker::PhantomData;
 use std::panic::Location;
 
 use jit_runtime::ir::Type;
 
+use super::effect::{self, Results};
 use super::misuse::Misuse;
 use super::node::{Draft, Extra, Var, flag};
-use super::number;
 use super::op::Op;
 use super::region::{self, LoopExtra, Mark, RegionId, State};
+use super::{number, written};
 
 /// A loop that is being recorded. Dropping it before [`LoopRecorder::finish`] leaves the trace as it was before.
 ///
@@ -29,7 +33,7 @@ impl LoopRecorder {
     /// recorded first.
     #[must_use]
     pub fn begin(inits: &[Var], site: &'static Location<'static>) -> (LoopRecorder, Vec<Var>) {
-        inits.iter().for_each(|init| region::check(init, site));
+        inits.iter().filter(|init| !is_being_written(init)).for_each(|init| region::check(init, site));
         let mark = region::open_loop(site);
         let params: Vec<Var> =
             inits.iter().enumerate().map(|(position, init)| param(mark.id, position, init)).collect();
@@ -82,29 +86,30 @@ impl LoopRecorder {
         let Some(condition) = self.condition.take() else {
             Misuse::new("a loop ended without a condition", self.site).panic();
         };
-        next.iter().for_each(|var| region::check(var, self.site));
+        next.iter().filter(|next| !is_being_written(next)).for_each(|next| region::check(next, self.site));
+        let has_effect = region::has_effect(self.mark);
         region::close(self.mark);
         if condition.literal() == Some(0) {
             return std::mem::take(&mut self.inits);
         }
         let states: Vec<State> = self.take_states(next);
+        if has_effect || states.iter().any(|state| is_being_written(&state.init)) {
+            written::check(self.mark.id, &condition, &states, self.site);
+        }
         let width = loop_width(&condition, &states, self.site);
         if states.iter().all(|state| state.next.is_none()) {
             return states.into_iter().map(|state| state.init).collect();
         }
         let kept: Vec<Option<Var>> =
             states.iter().map(|state| state.next.is_none().then(|| state.init.clone())).collect();
-        let types: Vec<Type> = states.iter().map(|state| state.init.ty()).collect();
-        let extra = Extra::Loop(LoopExtra { id: self.mark.id, condition, states });
-        let node = control_node(Op::Loop, width, extra, region::innermost_loop(), self.site);
+        if states.iter().any(|state| state.is_memory) {
+            region::note_effect();
+        }
+        let extra = LoopExtra { id: self.mark.id, condition, states, results: Results::default() };
+        let node = control_node(Op::Loop, width, Extra::Loop(extra), region::innermost_loop(), self.site);
         number::count_work(Op::Loop.weight());
-        kept.into_iter()
-            .zip(types)
-            .enumerate()
-            .map(|(position, (kept, ty))| {
-                kept.unwrap_or_else(|| result(Op::LoopResult, &node, ty, width, position, node.region(), self.site))
-            })
-            .collect()
+        let results = kept.into_iter().enumerate();
+        results.map(|(position, kept)| kept.unwrap_or_else(|| loop_result(&node, position))).collect()
     }
 
     fn take_states(&mut self, next: Vec<Var>) -> Vec<State> {
@@ -121,7 +126,12 @@ impl LoopRecorder {
                 .panic();
         }
         let is_unchanged = next.is_same(&param) || next.is_same(&init) || is_equal_literal(&next, &init);
-        State { param, next: (!is_unchanged).then_some(next), init }
+        let is_memory = effect::continues(&next, &param);
+        if !is_unchanged && !is_memory {
+            // An array that is written in this region or in one around it does not become a value of the lane.
+            [&init, &next].into_iter().for_each(|var| written::refuse_reading(var, self.site));
+        }
+        State { param, next: (!is_unchanged).then_some(next), init, is_memory }
     }
 }
 
@@ -129,6 +139,26 @@ impl Drop for LoopRecorder {
     fn drop(&mut self) {
         region::close(self.mark);
     }
+}
+
+/// An array in memory that lanes of an open region write.
+fn is_being_written(var: &Var) -> bool {
+    var.region() == RegionId::WRITING
+}
+
+/// The result of a loop for a state.
+fn loop_result(node: &Var, position: usize) -> Var {
+    let Some(Extra::Loop(extra)) = node.extra() else { unreachable!("the node of a loop has its parts") };
+    let State { init, is_memory, .. } = &extra.states[position];
+    if *is_memory {
+        return effect::array_after(node, init.ty(), init.width() as u32, position, node.site());
+    }
+    let width = node.width() as u32;
+    let value = result(Op::LoopResult, node, init.ty(), width, position, node.region(), node.site());
+    if extra.states.iter().any(|state| state.is_memory) {
+        extra.results.add(&value);
+    }
+    value
 }
 
 /// Both are the same constant, of the same width.
@@ -185,11 +215,13 @@ pub(crate) fn result(
     Var::new(Draft { op, ty, width, region, flags: 0, operands, position, word: 0, site })
 }
 
-/// The width of a loop: that of its condition and of all state that changes.
+/// The width of a loop: that of its condition, of all state that changes, and of what is written to state in memory.
 fn loop_width(condition: &Var, states: &[State], site: &'static Location<'static>) -> u32 {
+    let writers: Vec<Var> = states.iter().flat_map(written::writers).collect();
     let mut widest = condition;
-    let changed = states.iter().filter_map(|state| state.next.as_ref().map(|next| [&state.init, next]));
-    for var in changed.flatten() {
+    let changed = states.iter().filter(|state| !state.is_memory);
+    let changed = changed.filter_map(|state| state.next.as_ref().map(|next| [&state.init, next]));
+    for var in changed.flatten().chain(&writers) {
         if widest.width() == 1 {
             widest = var;
         } else if var.width() != 1 && var.width() != widest.width() {

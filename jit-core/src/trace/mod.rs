@@ -8,7 +8,7 @@
 //! | `record`, `fold` | making nodes: checks, folding, numbering |
 //! | `region`, `loops`, `branch` | recording of traced control flow |
 //! | `gather`, `reduce`, `native` | values that look at other lanes |
-//! | `effect` | writing to elements at computed positions |
+//! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
 //! | `detach` | taking edges out of the graph while others walk it |
 //! | `label`, `misuse` | names; messages for wrong programs |
 //!
@@ -31,6 +31,7 @@ pub(crate) mod pool;
 pub(crate) mod record;
 pub(crate) mod reduce;
 pub(crate) mod region;
+pub(crate) mod written;
 
 pub use branch::BranchRecorder;
 pub use loops::LoopRecorder;

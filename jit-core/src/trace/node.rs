@@ -547,7 +547,8 @@ impl Extra {
     pub(crate) fn held_results(&self) -> SmallVec<[Var; 2]> {
         match self {
             Extra::Scatter(extra) => extra.results.held(),
-            Extra::Loop(_) | Extra::Branch(_) | Extra::Native(_) => SmallVec::new(),
+            Extra::Loop(extra) => extra.results.held(),
+            Extra::Branch(_) | Extra::Native(_) => SmallVec::new(),
         }
     }
 

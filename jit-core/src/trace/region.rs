@@ -9,6 +9,7 @@
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 
+use super::effect::Results;
 use super::misuse::Misuse;
 use super::node::Var;
 use super::record;
@@ -38,6 +39,8 @@ pub(crate) struct State {
     pub(crate) init: Var,
     /// Its value after the body; none where the loop does not change it, so that it is its first value throughout.
     pub(crate) next: Option<Var>,
+    /// It is an array in memory that all lanes share, and that the body writes by scatters.
+    pub(crate) is_memory: bool,
 }
 
 /// The parts of a recorded loop.
@@ -45,6 +48,8 @@ pub(crate) struct LoopExtra {
     pub(crate) id: RegionId,
     pub(crate) condition: Var,
     pub(crate) states: Vec<State>,
+    /// The results, of a loop with state in memory.
+    pub(crate) results: Results,
 }
 
 /// The parts of a recorded branch.
@@ -90,6 +95,8 @@ enum Open {
 struct Frame {
     id: RegionId,
     open: Open,
+    /// Whether something was written to an array in it, inner regions not counted.
+    has_effect: bool,
     site: &'static Location<'static>,
 }
 
@@ -136,7 +143,7 @@ fn open(open: Open, site: &'static Location<'static>) -> Mark {
     STACK.with(|stack| {
         let id = take_id(stack);
         let mut frames = stack.frames.borrow_mut();
-        frames.push(Frame { id, open, site });
+        frames.push(Frame { id, open, has_effect: false, site });
         Mark { depth: frames.len() - 1, id }
     })
 }
@@ -180,6 +187,23 @@ fn find(predicate: impl Fn(&Frame) -> bool) -> RegionId {
     STACK.with(|stack| {
         let frames = stack.frames.borrow();
         frames.iter().rev().find(|frame| predicate(frame)).map_or(RegionId::NONE, |frame| frame.id)
+    })
+}
+
+/// Notes that the body that is being recorded writes to an array.
+pub(crate) fn note_effect() {
+    STACK.with(|stack| {
+        let mut frames = stack.frames.borrow_mut();
+        if let Some(frame) = frames.iter_mut().rev().find(|frame| matches!(frame.open, Open::Body)) {
+            frame.has_effect = true;
+        }
+    });
+}
+
+/// Whether the body of an open loop writes to an array.
+pub(crate) fn has_effect(mark: Mark) -> bool {
+    STACK.with(|stack| {
+        stack.frames.borrow().get(mark.depth).is_some_and(|frame| frame.id == mark.id && frame.has_effect)
     })
 }
 
@@ -249,7 +273,7 @@ pub(crate) fn check(var: &Var, site: &Location<'_>) {
 }
 
 #[cold]
-fn refuse_reading(var: &Var, site: &Location<'_>) -> ! {
+pub(crate) fn refuse_reading(var: &Var, site: &Location<'_>) -> ! {
     Misuse::new("an array is used in the traced `if` or `while` that writes to it", site)
         .value("the array, as it was written,", var)
         .hint(

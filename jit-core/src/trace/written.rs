@@ -1,0 +1,128 @@
+//! What a traced loop writes to is not read in it.
+//!
+//! The parameter of a state looks the same whether the state is a value of the lane or an array in memory that all lanes
+//! share; which of them it is, is known when the body has been recorded. So the body is searched then for uses that an array
+//! in memory does not have, and for writes to it that the loop would not remember.
+
+use std::panic::Location;
+use std::ptr::NonNull;
+
+use rustc_hash::FxHashSet;
+
+use super::effect;
+use super::misuse::Misuse;
+use super::node::{Extra, Node, Var};
+use super::op::Op;
+use super::region::{self, RegionId, State};
+
+/// The scatters and loops that write to a state in memory in the body, the last first.
+pub(crate) fn writers(state: &State) -> Vec<Var> {
+    let mut writers = Vec::new();
+    let mut array = state.next.clone().filter(|_| state.is_memory);
+    while let Some(after) = array.take().filter(|array| !array.is_same(&state.param)) {
+        let Some((before, writer)) = effect::before(&after) else { break };
+        writers.push(writer);
+        array = Some(before);
+    }
+    writers
+}
+
+/// Refuses a value that is an array in memory, written by lanes of an open region.
+pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) {
+    if var.region() == RegionId::WRITING {
+        region::refuse_reading(var, site);
+    }
+}
+
+/// Checks the uses of arrays in the condition and body of a loop that has just been closed.
+pub(crate) fn check(id: RegionId, condition: &Var, states: &[State], site: &'static Location<'static>) {
+    let arrays = states.iter().filter(|state| state.is_memory || state.init.region() == RegionId::WRITING);
+    let mut search = Search {
+        id,
+        arrays: arrays.map(|state| state.param.address()).collect(),
+        writers: states.iter().flat_map(writers).map(|writer| writer.address()).collect(),
+        seen: FxHashSet::default(),
+        pending: Vec::new(),
+        site,
+    };
+    // Of an array that is not written, the parameter itself may be what follows.
+    let next = states.iter().filter_map(|state| state.next.as_ref());
+    [condition].into_iter().chain(next).for_each(|var| search.reach(var));
+    while let Some(var) = search.pending.pop() {
+        search.visit(&var);
+    }
+}
+
+struct Search {
+    id: RegionId,
+    /// Parameters that are arrays in memory.
+    arrays: FxHashSet<NonNull<Node>>,
+    /// The scatters and loops that the states in memory go through.
+    writers: FxHashSet<NonNull<Node>>,
+    seen: FxHashSet<NonNull<Node>>,
+    pending: Vec<Var>,
+    site: &'static Location<'static>,
+}
+
+impl Search {
+    fn reach(&mut self, var: &Var) {
+        // What was recorded before the loop does not depend on it.
+        if var.region() >= self.id && self.seen.insert(var.address()) {
+            self.pending.push(var.clone());
+        }
+    }
+
+    fn visit(&mut self, var: &Var) {
+        if self.arrays.contains(&var.address()) {
+            region::refuse_reading(var, self.site);
+        }
+        match var.extra() {
+            Some(Extra::Scatter(extra)) => {
+                self.check_writer(var, &extra.target);
+                extra.vars().filter(|operand| !operand.is_same(&extra.target)).for_each(|operand| self.reach(operand));
+                self.reach_array(&extra.target);
+            }
+            Some(Extra::Loop(extra)) => {
+                for state in extra.states.iter().filter(|state| state.is_memory) {
+                    self.check_writer(var, &state.init);
+                    self.reach_array(&state.init);
+                }
+                for state in &extra.states {
+                    if state.next.is_none() && self.arrays.contains(&state.init.address()) {
+                        self.arrays.insert(state.param.address());
+                    }
+                    state.next.iter().for_each(|next| self.reach(next));
+                    if !state.is_memory && state.next.is_some() {
+                        self.reach(&state.init);
+                    }
+                }
+                self.reach(&extra.condition);
+            }
+            Some(extra @ (Extra::Branch(_) | Extra::Native(_))) => extra.for_each_var(|var| self.reach(var)),
+            None => {
+                (0..var.op().slots()).filter_map(|slot| var.operand(slot)).for_each(|operand| self.reach(&operand));
+            }
+        }
+    }
+
+    /// What was written before to the array.
+    fn reach_array(&mut self, array: &Var) {
+        if array.op() != Op::Param {
+            self.reach(array);
+        }
+    }
+
+    /// Refuses to write to a state that the loop does not take the result of: every iteration would begin with what was there
+    /// before the loop.
+    fn check_writer(&self, writer: &Var, target: &Var) {
+        let origin = effect::origin(target);
+        if origin.region() != self.id || self.writers.contains(&writer.address()) {
+            return;
+        }
+        Misuse::new("a traced loop writes to a copy of its state", writer.site())
+            .value("the state", &origin)
+            .place("the loop begins", self.site)
+            .hint("scatter to the variable itself, which keeps what is written from one iteration to the next")
+            .panic();
+    }
+}

@@ -5,6 +5,7 @@
 use std::panic::Location;
 
 use crate::array::{Array, Integer, Mask};
+use crate::trace::effect::{How, Request};
 use crate::trace::misuse::Misuse;
 use crate::trace::{Var, effect, gather as lanes, record};
 use crate::traverse::{Traverse, VisitorMut, arrays};
@@ -75,7 +76,7 @@ fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, m
     let (mut targets, values) = (arrays(target), arrays(value));
     check_alike(&targets, &values);
     for (target, value) in targets.iter_mut().zip(&values) {
-        effect::scatter(target, None, value, index, mask);
+        effect::scatter(target, &Request { how: How::Write, index, value, expected: None, mask });
     }
     put_arrays(target, targets);
 }

@@ -18,6 +18,9 @@ use crate::ir::{Kernel, Op, Param, ParamId, Type, Value};
 
 use super::hash;
 
+/// A literal of a kernel: the value, its type and its bits.
+pub(super) type Literal = (Value, Type, u64);
+
 /// Each time the bound is reached, this part of the skeletons is forgotten.
 const FORGOTTEN_PART: usize = 8;
 
@@ -47,8 +50,8 @@ struct Skeleton {
 pub(super) struct Promoted {
     /// The bits of those that are parameters now, in the order of the parameters.
     pub(super) scalars: SmallVec<[u64; 4]>,
-    /// Those that are parameters for the first time: the value, its type and its bits.
-    pub(super) new: Vec<(Value, Type, u64)>,
+    /// Those that are parameters for the first time.
+    pub(super) new: Vec<Literal>,
 }
 
 impl Skeletons {
@@ -75,7 +78,7 @@ impl Skeletons {
     }
 
     /// Which literals vary, and which of them were not known to.
-    fn look_up(&self, hash: u64, literals: &[(Value, Type, u64)]) -> (Box<[bool]>, Vec<(Value, Type, u64)>) {
+    fn look_up(&self, hash: u64, literals: &[Literal]) -> (Box<[bool]>, Vec<Literal>) {
         let mut table = self.table.lock();
         table.clock += 1;
         let now = table.clock;
@@ -115,7 +118,7 @@ impl Table {
 }
 
 /// Gives each literal of a kernel other bits; returns what they were, in order.
-fn replace_literals(kernel: &mut Kernel, mut bits: impl FnMut(u64) -> u64) -> Vec<(Value, Type, u64)> {
+fn replace_literals(kernel: &mut Kernel, mut bits: impl FnMut(u64) -> u64) -> Vec<Literal> {
     let mut before = Vec::new();
     for inst in kernel.regions.iter_mut().flat_map(|region| &mut region.insts) {
         if let Op::Const(ty, old) = &mut inst.op {

@@ -28,12 +28,12 @@ use smallvec::SmallVec;
 use crate::backend::CodeOptions;
 use crate::device::Device;
 use crate::dump::{self, Form};
-use crate::ir::{self, Kernel, Type, Value};
+use crate::ir::{self, Kernel, Value};
 use crate::log::{self, Level};
 use crate::{Error, config, stats};
 
 pub(crate) use entry::{Entry, Facts, ParamFacts};
-use literals::{Promoted, Skeletons};
+use literals::{Literal, Promoted, Skeletons};
 use store::Store;
 
 static STORE: LazyLock<Store> = LazyLock::new(|| Store::new(config::get().cache_mem_max));
@@ -86,7 +86,7 @@ pub(crate) fn find_or_compile(
 }
 
 /// Says which literals became parameters.
-fn report(promoted: &[(Value, Type, u64)], origin: Origin<'_>) {
+fn report(promoted: &[Literal], origin: Origin<'_>) {
     stats::count_promoted(promoted.len());
     for &(value, ty, bits) in promoted {
         log::emit(Level::Info, || {

@@ -161,7 +161,15 @@ fn queued() -> Result<(), Error> {
 
 fn run(kernel: &Kernel, width: usize, arguments: &[Argument]) -> Result<(), Error> {
     let arguments = arguments.to_vec();
-    launch(Launch { device: Device::Cpu, kernel: kernel.clone(), width, arguments, label: "bench", site: None })
+    launch(Launch {
+        device: Device::Cpu,
+        kernel: kernel.clone(),
+        width,
+        reduce_block: None,
+        arguments,
+        label: "bench",
+        site: None,
+    })
 }
 
 /// A chain of additions and multiplications.

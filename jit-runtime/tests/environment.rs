@@ -48,7 +48,7 @@ fn launch_constant(value: u64) -> Result<(), Error> {
     let buffer = Buffer::alloc(400)?;
     let arguments = vec![Argument::Buffer(buffer.clone(), 100)];
     let (device, kernel) = (current_device(), builder.finish());
-    launch(Launch { device, kernel, width: 100, arguments, label: "constant", site: None })?;
+    launch(Launch { device, kernel, width: 100, reduce_block: None, arguments, label: "constant", site: None })?;
     let mut bytes = [0; 4];
     buffer.read(396, &mut bytes)?;
     assert_eq!(u64::from(u32::from_le_bytes(bytes)), value);
@@ -125,7 +125,8 @@ fn gathers_out_of_range() {
     let buffers = [10, 11].map(|elements| (Buffer::alloc(4 * elements).unwrap(), elements));
     let arguments = buffers.map(|(buffer, elements)| Argument::Buffer(buffer, elements)).into();
     let (device, kernel) = (Device::Cpu, builder.finish());
-    let outcome = launch(Launch { device, kernel, width: 11, arguments, label: "gather", site: None });
+    let outcome =
+        launch(Launch { device, kernel, width: 11, reduce_block: None, arguments, label: "gather", site: None });
     println!("outcome: {}", outcome.map_or_else(|error| error.to_string(), |()| "none".into()));
 }
 

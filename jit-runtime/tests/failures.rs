@@ -33,7 +33,7 @@ fn launch_gather(index: &Arc<Buffer>, output: &Arc<Buffer>) -> Result<(), Error>
         Argument::Buffer(Arc::clone(output), WIDTH),
     ];
     let (device, kernel, site) = (Device::Interpreter, gather(), Some(Location::caller()));
-    launch(Launch { device, kernel, width: WIDTH, arguments, label: "gather", site })
+    launch(Launch { device, kernel, width: WIDTH, reduce_block: None, arguments, label: "gather", site })
 }
 
 #[test]

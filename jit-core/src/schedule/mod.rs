@@ -193,7 +193,15 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
 
 fn start(planned: Planned, site: &'static Location<'static>) -> Result<SmallVec<[Written; 2]>, Error> {
     let Planned { emitted: emit::Emitted { kernel, arguments, literals }, lanes, label, written } = planned;
-    let launch = Launch { device: current_device(), kernel, width: lanes, arguments, label, site: Some(site) };
+    let launch = Launch {
+        device: current_device(),
+        kernel,
+        width: lanes,
+        reduce_block: None,
+        arguments,
+        label,
+        site: Some(site),
+    };
     launch_with_literals(launch, &literals)?;
     Ok(written)
 }

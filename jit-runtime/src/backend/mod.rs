@@ -64,9 +64,8 @@ pub struct RawArgument {
 pub trait Executable: Send + Sync {
     /// Runs the lanes of a range.
     ///
-    /// A kernel with reductions is run on ranges that do not cross a multiple of [`crate::ir::REDUCE_CHUNK`]; its
-    /// `Reduce` arguments point to one partial result per chunk, and the run that covers chunk `c` (wholly, or as far
-    /// as the launch is wide) overwrites entry `c`.
+    /// A kernel with reductions is run on one chunk of at most [`crate::ir::REDUCE_CHUNK`] lanes at a time. Its first lane
+    /// may be any; lanes are counted from there. The result of the chunk overwrites element 0 of each `Reduce` argument.
     ///
     /// # Safety
     ///

@@ -48,11 +48,14 @@
 //! operations on an element happen in the order of the program. Values are compared by their bits, so `-0` is not `+0`
 //! and a NaN can be equal. Masked-off lanes change nothing and give zero and false.
 //!
-//! [`Op::Reduce`] combines a value over all lanes. Lanes are cut into chunks of [`REDUCE_CHUNK`] lanes, and the
-//! partial results of the chunks are combined in ascending order, so that the result does not depend on the number of
-//! threads. Within a chunk the order is the backend's, and sums and products of halves may be kept in `f32` until its end.
-//! Each chunk starts from the identity of the operation, which is
-//! +0 for sums of floats; a launch of width 0 gives it.
+//! [`Op::Reduce`] combines a value over all lanes, or, where the launch says so, over each block of a number of consecutive
+//! lanes. The order is fixed, so that floats give the same bits whatever the vector width, the number of threads and the
+//! backend. Lanes, counted from the start of the block, are cut into chunks of [`REDUCE_CHUNK`]. A chunk has
+//! [`REDUCE_ROW`] running results that start from the identity of the operation (+0 for sums of floats); lane `l` is
+//! combined into result `l % REDUCE_ROW`, lanes in ascending order. Then the upper half of the results is combined into the
+//! lower one, result `i + n / 2` into `i`, until one is left. Halves are kept in `f32` from the identity to
+//! there, and rounded once. The results of the chunks are combined in ascending order. A launch of width 0 gives
+//! the identity.
 //!
 //! # Control flow
 //!
@@ -90,3 +93,6 @@ pub use verify::{VerifyError, verify};
 
 /// Lanes whose values are reduced together before partial results are combined, see [`Op::Reduce`].
 pub const REDUCE_CHUNK: usize = 16384;
+
+/// Running results of a reduction within a chunk, see [`Op::Reduce`].
+pub const REDUCE_ROW: usize = 64;

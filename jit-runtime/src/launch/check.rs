@@ -14,14 +14,16 @@ pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
     if ready.width > MAX_WIDTH {
         return Err(refuse(ready, format!("there are at most {MAX_WIDTH} lanes")));
     }
+    if ready.reduce_block == Some(0) {
+        return Err(refuse(ready, "blocks of reductions have at least one lane".into()));
+    }
     let params = &ready.entry.facts.params;
     if params.len() != ready.arguments.len() {
         let message = format!("{} arguments for {} parameters", ready.arguments.len(), params.len());
         return Err(refuse(ready, message));
     }
     for (position, (param, argument)) in params.iter().zip(&ready.arguments).enumerate() {
-        argument_of(param, argument, ready.width)
-            .map_err(|what| refuse(ready, format!("argument {position} {what}")))?;
+        argument_of(param, argument, ready).map_err(|what| refuse(ready, format!("argument {position} {what}")))?;
         if param.writes {
             bound_once(ready, position)?;
         }
@@ -29,7 +31,7 @@ pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
     Ok(())
 }
 
-fn argument_of(param: &ParamFacts, argument: &Argument, width: usize) -> Result<(), String> {
+fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result<(), String> {
     let Argument::Buffer(buffer, elements) = argument else {
         return if param.is_buffer { Err("is a scalar where a buffer is expected".into()) } else { Ok(()) };
     };
@@ -37,9 +39,9 @@ fn argument_of(param: &ParamFacts, argument: &Argument, width: usize) -> Result<
         return Err("is a buffer where a scalar is expected".into());
     }
     let needed = if param.reduction.is_some() {
-        1
+        ready.reduce_block.map_or(1, |block| ready.width.div_ceil(block))
     } else if param.by_lane {
-        width
+        ready.width
     } else {
         0
     };

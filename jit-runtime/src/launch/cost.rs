@@ -6,8 +6,6 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::ir::REDUCE_CHUNK;
-
 /// Launches that take less run on the calling thread.
 pub(super) const SMALL_NS: f64 = 12_000.0;
 /// Blocks take at least this long, if the estimate is right...
@@ -102,51 +100,48 @@ impl Cost {
     }
 }
 
-fn block_step(width: usize, estimate: Estimate, lanes_per_step: usize, reduces: bool) -> usize {
+/// Blocks of a launch without reductions start at a multiple of this many lanes.
+fn block_step(width: usize, estimate: Estimate, lanes_per_step: usize) -> usize {
     let is_slow = estimate.total_ns * BLOCK_STEP as f64 > BLOCK_MIN_NS * width as f64;
-    if reduces {
-        REDUCE_CHUNK
-    } else if is_slow || !estimate.is_known {
-        lanes_per_step
-    } else {
-        BLOCK_STEP.next_multiple_of(lanes_per_step)
-    }
+    if is_slow || !estimate.is_known { lanes_per_step } else { BLOCK_STEP.next_multiple_of(lanes_per_step) }
 }
 
-/// The blocks into which the lanes of a launch are cut.
+/// The blocks into which a launch is cut, in units of what a run of the code may be: lanes, or chunks of reductions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Division {
-    pub(crate) width: usize,
-    pub(crate) block_lanes: usize,
+    units: usize,
+    block_units: usize,
     /// At least one, which is empty for a launch of width 0.
     pub(crate) blocks: usize,
 }
 
 impl Division {
-    /// Divides a launch. Blocks start at whole steps of the code and, in kernels with reductions, at whole chunks.
-    pub(crate) fn new(
-        width: usize,
-        estimate: Estimate,
-        lanes_per_step: usize,
-        reduces: bool,
-        threads: usize,
-    ) -> Division {
-        let step = block_step(width, estimate, lanes_per_step.max(1), reduces);
+    /// Divides the lanes of a launch without reductions. Blocks start at whole steps of the code.
+    pub(crate) fn of_lanes(width: usize, estimate: Estimate, lanes_per_step: usize, threads: usize) -> Division {
+        Division::new(width, estimate, block_step(width, estimate, lanes_per_step.max(1)), threads)
+    }
+
+    /// Divides the chunks of a launch with reductions.
+    pub(crate) fn of_chunks(chunks: usize, estimate: Estimate, threads: usize) -> Division {
+        Division::new(chunks, estimate, 1, threads)
+    }
+
+    fn new(units: usize, estimate: Estimate, step: usize, threads: usize) -> Division {
         let wanted_blocks = if estimate.is_known {
             let block_ns = (estimate.total_ns / (BLOCKS_PER_THREAD * threads as f64)).clamp(BLOCK_MIN_NS, BLOCK_MAX_NS);
             estimate.total_ns / block_ns
         } else {
             UNKNOWN_BLOCKS_PER_THREAD * threads as f64
         };
-        let lanes = (width as f64 / wanted_blocks.max(1.0)).ceil() as usize;
-        let block_lanes = lanes.clamp(1, width.max(1)).next_multiple_of(step);
-        Division { width, block_lanes, blocks: width.div_ceil(block_lanes).max(1) }
+        let each = (units as f64 / wanted_blocks.max(1.0)).ceil() as usize;
+        let block_units = each.clamp(1, units.max(1)).next_multiple_of(step);
+        Division { units, block_units, blocks: units.div_ceil(block_units).max(1) }
     }
 
-    /// The lanes of a block.
-    pub(crate) fn lanes(&self, block: usize) -> std::ops::Range<u64> {
-        let start = block * self.block_lanes;
-        start as u64..(start + self.block_lanes).min(self.width) as u64
+    /// The units of a block.
+    pub(crate) fn units(&self, block: usize) -> std::ops::Range<u64> {
+        let start = block * self.block_units;
+        start as u64..(start + self.block_units).min(self.units) as u64
     }
 }
 
@@ -195,19 +190,15 @@ mod tests {
             ns in 0.0_f64..1e12,
             is_known: bool,
             step_log2 in 0_u32..8,
-            reduces: bool,
             threads in 1_usize..200,
         ) {
-            let division = Division::new(width, Estimate { total_ns: ns, is_known }, 1 << step_log2, reduces, threads);
+            let division = Division::of_lanes(width, Estimate { total_ns: ns, is_known }, 1 << step_log2, threads);
             let mut covered = 0;
             for block in 0..division.blocks {
-                let lanes = division.lanes(block);
+                let lanes = division.units(block);
                 prop_assert_eq!(lanes.start, covered);
                 prop_assert!(lanes.end > lanes.start || width == 0);
                 prop_assert_eq!(lanes.start % (1 << step_log2), 0);
-                if reduces {
-                    prop_assert_eq!(lanes.start % REDUCE_CHUNK as u64, 0);
-                }
                 covered = lanes.end;
             }
             prop_assert_eq!(covered, width as u64);
@@ -221,21 +212,21 @@ mod tests {
         cost.learn(1 << 20, 100_000_000);
         let estimate = cost.estimate(1 << 20);
         assert!(!estimate.is_small());
-        let slow = Division::new(1 << 20, estimate, 16, false, 2);
+        let slow = Division::of_lanes(1 << 20, estimate, 16, 2);
         assert!(slow.blocks >= 95 && slow.blocks <= 101, "{slow:?} should have blocks of about a millisecond");
         for _ in 0..30 {
             cost.learn(1 << 20, 100_000);
         }
-        let fast = Division::new(1 << 20, cost.estimate(1 << 20), 16, false, 2);
+        let fast = Division::of_lanes(1 << 20, cost.estimate(1 << 20), 16, 2);
         assert_eq!(fast.blocks, 8, "{fast:?} should have four blocks for each thread");
-        let small = Division::new(1 << 17, cost.estimate(1 << 17), 16, false, 2);
+        let small = Division::of_lanes(1 << 17, cost.estimate(1 << 17), 16, 2);
         assert!(small.blocks >= 2 && small.blocks <= 3, "{small:?} should have blocks of about 5 microseconds");
     }
 
     #[test]
     fn loops_are_probed_in_many_blocks_until_they_are_measured() {
         let cost = Cost::new(20, true, false, 16);
-        let division = Division::new(1 << 20, cost.estimate(1 << 20), 16, false, 2);
+        let division = Division::of_lanes(1 << 20, cost.estimate(1 << 20), 16, 2);
         assert_eq!(division.blocks, 64);
     }
 
@@ -243,8 +234,8 @@ mod tests {
     fn few_slow_lanes_are_divided_among_all_cores() {
         let cost = Cost::new(20, true, false, 16);
         cost.learn(64, 64_000_000);
-        let division = Division::new(64, cost.estimate(64), 16, false, 4);
-        assert_eq!((division.blocks, division.block_lanes), (4, 16));
+        let division = Division::of_lanes(64, cost.estimate(64), 16, 4);
+        assert_eq!((division.blocks, division.block_units), (4, 16));
     }
 
     #[test]

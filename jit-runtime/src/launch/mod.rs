@@ -22,7 +22,7 @@
 //!
 //! let (x, y) = (Buffer::from_bytes(&[1, 2, 3])?, Buffer::alloc(3)?);
 //! let arguments = vec![Argument::Buffer(x, 3), Argument::Buffer(y.clone(), 3)];
-//! launch(Launch { device: Device::Cpu, kernel: builder.finish(), width: 3, arguments, label: "double", site: None })?;
+//! launch(Launch { device: Device::Cpu, kernel: builder.finish(), width: 3, reduce_block: None, arguments, label: "double", site: None })?;
 //! let mut result = [0; 3];
 //! y.read(0, &mut result)?;
 //! assert_eq!(result, [2, 4, 6]);
@@ -72,7 +72,7 @@ mod tests;
 mod work;
 
 use blocks::Blocks;
-use cost::{Division, Estimate};
+use cost::Estimate;
 pub use pool::{set_threads, threads};
 use run::Bound;
 use task::Queued;
@@ -113,6 +113,12 @@ pub struct Launch {
     pub kernel: Kernel,
     /// How many lanes there are.
     pub width: usize,
+    /// Reductions combine so many consecutive lanes each, the last one those that are left, instead of all: their buffers
+    /// receive one element for each block, none for a launch of width 0. At least 1. The code is the same.
+    ///
+    /// The code is called for each block, which costs about as much as a hundred lanes of a short kernel; below some 256
+    /// lanes it takes less to let each lane of a narrower launch gather its block in a loop.
+    pub reduce_block: Option<usize>,
     /// One for each parameter of the kernel.
     pub arguments: Vec<Argument>,
     /// What the kernel is called in statistics and errors.
@@ -125,6 +131,7 @@ pub struct Launch {
 struct Ready {
     entry: Arc<Entry>,
     width: usize,
+    reduce_block: Option<usize>,
     arguments: Vec<Argument>,
     label: &'static str,
     site: Option<&'static Location<'static>>,
@@ -163,12 +170,12 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
 /// As [`launch`].
 pub fn launch_with_literals(launch: Launch, literals: &[(Value, &'static Location<'static>)]) -> Result<(), Error> {
     config::check()?;
-    let Launch { device, kernel, width, mut arguments, label, site } = launch;
+    let Launch { device, kernel, width, reduce_block, mut arguments, label, site } = launch;
     let options = code_options(&kernel, width, &arguments);
     let Found { entry, is_hit, scalars } =
         cache::find_or_compile(device, kernel, options, Origin { label, site, literals })?;
     arguments.extend(scalars.into_iter().map(Argument::Scalar));
-    start(Ready { entry, width, arguments, label, site, is_hit })
+    start(Ready { entry, width, reduce_block, arguments, label, site, is_hit })
 }
 
 fn start(ready: Ready) -> Result<(), Error> {
@@ -179,7 +186,7 @@ fn start(ready: Ready) -> Result<(), Error> {
         format!("launch `{}` over {} lanes ({hit} {:016x})", ready.label, ready.width, ready.entry.facts.hash)
     });
     let estimate = ready.entry.cost.estimate(ready.width);
-    let bound = run::bind(&ready.entry, ready.width, &ready.arguments)?;
+    let bound = run::bind(&ready.entry, ready.width, ready.reduce_block, &ready.arguments)?;
     if estimate.is_small()
         && let Some(result) = run_inline(&ready, &bound)
     {
@@ -194,7 +201,7 @@ fn run_inline(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
     let run = || {
         // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the end.
         unsafe {
-            bound.run(&ready.entry, 0..ready.width as u64)?;
+            bound.run(&ready.entry, bound.all())?;
             (0..bound.merge_parts()).for_each(|part| bound.merge(part));
             bound.finish();
         }
@@ -212,8 +219,7 @@ fn run_inline(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
 fn enqueue(ready: Ready, bound: Bound, estimate: Estimate) {
     let time = Arc::new(AtomicU64::new(0));
     stats::record(|| ready.record(Time::Later(Arc::clone(&time))));
-    let facts = &ready.entry.facts;
-    let division = Division::new(ready.width, estimate, facts.lanes_per_step, facts.reduces, threads());
+    let division = bound.division(&ready.entry, estimate, threads());
     let (label, site) = (ready.label, ready.site);
     let work = Box::new(KernelWork { entry: Arc::clone(&ready.entry), bound, division });
     let blocks = Blocks::new(division.blocks, threads());

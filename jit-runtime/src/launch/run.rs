@@ -1,7 +1,8 @@
 //! Running lanes of a launch on the current thread, and putting partial results of reductions together.
 //!
 //! Reductions are computed in chunks of [`REDUCE_CHUNK`] lanes, one partial result each, which are combined in ascending order
-//! when all lanes are done. Which thread computed which chunk, and when, changes nothing.
+//! when all lanes are done. Which thread computed which chunk, and when, changes nothing. Chunks begin anew with each
+//! block that is reduced on its own.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::ir::{REDUCE_CHUNK, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
 
 use super::Argument;
+use super::cost::{Division, Estimate};
 use super::private::PrivateTargets;
 
 /// The argument table that code sees.
@@ -23,27 +25,72 @@ pub(super) type RawArguments = SmallVec<[RawArgument; 8]>;
 /// The argument table of a launch, with the memory for partial results.
 pub(super) struct Bound {
     raw: RawArguments,
+    chunks: Chunks,
     partials: SmallVec<[Partial; 1]>,
     /// What threads combine into, where they don't share the targets of scatters.
     private: Option<PrivateTargets>,
-    width: usize,
 }
 
-/// One partial result for each chunk of the lanes.
+/// The partial results of one reduction, one for each chunk.
 struct Partial {
+    param: usize,
     op: ReduceOp,
     ty: Type,
-    /// Holds the partial results; none where the only one is the result.
-    chunks: Option<Arc<Buffer>>,
-    /// Where the result goes.
+    /// Holds the partial results; none where they are the results.
+    memory: Option<Arc<Buffer>>,
+    /// Where the results go.
     target: u64,
 }
 
+/// How the lanes of a launch with reductions are cut: into blocks that are reduced to one element each, and these into
+/// chunks.
+#[derive(Clone, Copy, Debug)]
+struct Chunks {
+    width: usize,
+    /// All lanes are one block, even if there are none.
+    is_whole: bool,
+    /// Lanes of a block, but for the last one.
+    block: usize,
+    /// Chunks of a block, but for the last one.
+    per_block: usize,
+}
+
+impl Chunks {
+    fn new(width: usize, block: Option<usize>) -> Chunks {
+        let (is_whole, block) = (block.is_none(), block.unwrap_or(width).clamp(1, width.max(1)));
+        Chunks { width, is_whole, block, per_block: block.div_ceil(REDUCE_CHUNK) }
+    }
+
+    fn blocks(self) -> usize {
+        self.width.div_ceil(self.block)
+    }
+
+    /// The chunks of a block, by their number among all.
+    fn of_block(self, block: usize) -> Range<usize> {
+        let lanes = (self.width - block * self.block).min(self.block);
+        let first = block * self.per_block;
+        first..first + lanes.div_ceil(REDUCE_CHUNK)
+    }
+
+    /// How many there are.
+    fn count(self) -> usize {
+        self.blocks().checked_sub(1).map_or(0, |last| self.of_block(last).end)
+    }
+
+    /// The lanes of a chunk.
+    fn lanes(self, chunk: usize) -> Range<u64> {
+        let (block, position) = (chunk / self.per_block, chunk % self.per_block);
+        let block_end = ((block + 1) * self.block).min(self.width);
+        let start = block * self.block + position * REDUCE_CHUNK;
+        start as u64..(start + REDUCE_CHUNK).min(block_end) as u64
+    }
+}
+
 /// Makes the argument table of a launch that was checked.
-pub(super) fn bind(entry: &Entry, width: usize, arguments: &[Argument]) -> Result<Bound, Error> {
+pub(super) fn bind(entry: &Entry, width: usize, block: Option<usize>, arguments: &[Argument]) -> Result<Bound, Error> {
     let raw: RawArguments = arguments.iter().map(Argument::raw).collect();
     let private = PrivateTargets::bind(entry, &raw)?;
-    let mut bound = Bound { raw, partials: SmallVec::new(), private, width };
+    let mut bound = Bound { raw, chunks: Chunks::new(width, block), partials: SmallVec::new(), private };
     if entry.facts.reduces {
         bind_reductions(entry, &mut bound)?;
     }
@@ -51,38 +98,54 @@ pub(super) fn bind(entry: &Entry, width: usize, arguments: &[Argument]) -> Resul
 }
 
 fn bind_reductions(entry: &Entry, bound: &mut Bound) -> Result<(), Error> {
-    let chunk_count = bound.width.div_ceil(REDUCE_CHUNK);
-    for (raw, param) in bound.raw.iter_mut().zip(&entry.facts.params) {
-        let Some(op) = param.reduction else { continue };
-        let mut partial = Partial { op, ty: param.ty, chunks: None, target: raw.word };
-        if chunk_count > 1 {
-            let chunks = Buffer::alloc(chunk_count * param.ty.size_bytes())?;
-            *raw = RawArgument { word: chunks.address(), length: chunk_count as u64 };
-            partial.chunks = Some(chunks);
-        }
-        bound.partials.push(partial);
+    for (param, facts) in entry.facts.params.iter().enumerate() {
+        let Some(op) = facts.reduction else { continue };
+        let memory = match bound.chunks.per_block {
+            1 => None,
+            _ => Some(Buffer::alloc(bound.chunks.count() * facts.ty.size_bytes())?),
+        };
+        let target = bound.raw[param].word;
+        bound.partials.push(Partial { param, op, ty: facts.ty, memory, target });
     }
     Ok(())
 }
 
 impl Bound {
-    /// Runs the lanes of a range. Fails without memory for private targets.
+    /// What a launch may be divided into: lanes, or chunks where there are reductions.
+    pub(super) fn division(&self, entry: &Entry, estimate: Estimate, threads: usize) -> Division {
+        match self.partials.is_empty() {
+            true => Division::of_lanes(self.chunks.width, estimate, entry.facts.lanes_per_step, threads),
+            false => Division::of_chunks(self.chunks.count(), estimate, threads),
+        }
+    }
+
+    /// All units of the launch.
+    pub(super) fn all(&self) -> Range<u64> {
+        0..(if self.partials.is_empty() { self.chunks.width } else { self.chunks.count() }) as u64
+    }
+
+    /// Lanes of the launch.
+    pub(super) fn width(&self) -> usize {
+        self.chunks.width
+    }
+
+    /// Runs some units of [`Bound::division`]. Fails without memory for private targets.
     ///
     /// # Safety
     ///
     /// The arguments were checked, live, and nobody else accesses them in a way that conflicts, see
-    /// [`crate::backend::Executable::run`]. With reductions, the range starts at a whole chunk.
-    pub(super) unsafe fn run(&self, entry: &Entry, lanes: Range<u64>) -> Result<(), Error> {
-        if lanes.is_empty() {
+    /// [`crate::backend::Executable::run`].
+    pub(super) unsafe fn run(&self, entry: &Entry, units: Range<u64>) -> Result<(), Error> {
+        if units.is_empty() {
             return Ok(());
         }
         if let Some(private) = &self.private {
             let (_lease, raw) = private.lease(&self.raw)?;
             // SAFETY: the caller's promise; the targets in the table are ours while the lease lives.
-            unsafe { self.run_with(entry, lanes, &raw) };
+            unsafe { self.run_with(entry, units, &raw) };
         } else {
             // SAFETY: the caller's promise.
-            unsafe { self.run_with(entry, lanes, &self.raw) };
+            unsafe { self.run_with(entry, units, &self.raw) };
         }
         Ok(())
     }
@@ -90,17 +153,18 @@ impl Bound {
     /// # Safety
     ///
     /// As for [`Bound::run`], for the arguments of this table.
-    unsafe fn run_with(&self, entry: &Entry, lanes: Range<u64>, raw: &RawArguments) {
+    unsafe fn run_with(&self, entry: &Entry, units: Range<u64>, raw: &RawArguments) {
         if self.partials.is_empty() {
-            // SAFETY: the caller's promise.
-            return unsafe { entry.executable.run(lanes, raw) };
+            // SAFETY: the caller's promise; units are lanes.
+            return unsafe { entry.executable.run(units, raw) };
         }
-        let mut start = lanes.start;
-        while start < lanes.end {
-            let end = (start + REDUCE_CHUNK as u64).min(lanes.end);
-            // SAFETY: the caller's promise; the range lies in one chunk as it starts at one.
-            unsafe { entry.executable.run(start..end, raw) };
-            start = end;
+        let mut raw = raw.clone();
+        for chunk in units.start as usize..units.end as usize {
+            for partial in &self.partials {
+                raw[partial.param] = RawArgument { word: partial.address(chunk), length: 1 };
+            }
+            // SAFETY: the caller's promise; the lanes are one chunk, whose results have a place of their own.
+            unsafe { entry.executable.run(self.chunks.lanes(chunk), &raw) };
         }
     }
 
@@ -129,27 +193,39 @@ impl Bound {
     pub(super) unsafe fn finish(&self) {
         self.private.iter().for_each(PrivateTargets::release);
         for partial in &self.partials {
-            if self.width == 0 {
-                let identity = scalar::identity(partial.op, partial.ty);
-                // SAFETY: the target holds an element, and it is ours.
-                unsafe { write_element(partial.target, partial.ty, 0, identity) };
-            } else if let Some(chunks) = &partial.chunks {
-                // SAFETY: all chunks were written, and the target holds an element that is ours.
-                unsafe { combine(partial, chunks.address(), self.width.div_ceil(REDUCE_CHUNK)) };
-            }
+            // SAFETY: all chunks were written, and the targets are ours.
+            unsafe { partial.finish(self.chunks) };
         }
     }
 }
 
-/// # Safety
-///
-/// There are `count` elements at `chunks`, and one at the target, which is ours.
-unsafe fn combine(partial: &Partial, chunks: u64, count: usize) {
-    // SAFETY: there are `count` elements, the caller's promise.
-    let element = |index| unsafe { read_element(chunks, partial.ty, index) };
-    let total = (1..count).fold(element(0), |sum, index| scalar::reduce(partial.op, partial.ty, sum, element(index)));
-    // SAFETY: the caller's promise.
-    unsafe { write_element(partial.target, partial.ty, 0, total) };
+impl Partial {
+    /// Where the result of a chunk goes.
+    fn address(&self, chunk: usize) -> u64 {
+        let first = self.memory.as_ref().map_or(self.target, |memory| memory.address());
+        first + (chunk * self.ty.size_bytes()) as u64
+    }
+
+    /// # Safety
+    ///
+    /// All chunks were written; the target has room for the result of each block, and is ours.
+    unsafe fn finish(&self, chunks: Chunks) {
+        if chunks.width == 0 && chunks.is_whole {
+            let identity = scalar::identity(self.op, self.ty);
+            // SAFETY: the caller's promise.
+            unsafe { write_element(self.target, self.ty, 0, identity) };
+        }
+        let Some(memory) = &self.memory else { return };
+        // SAFETY: there is an element for each chunk.
+        let element = |chunk| unsafe { read_element(memory.address(), self.ty, chunk) };
+        for block in 0..chunks.blocks() {
+            let mut parts = chunks.of_block(block).map(element);
+            let first = parts.next().unwrap_or(0);
+            let total = parts.fold(first, |sum, part| scalar::reduce(self.op, self.ty, sum, part));
+            // SAFETY: the caller's promise.
+            unsafe { write_element(self.target, self.ty, block, total) };
+        }
+    }
 }
 
 /// # Safety
@@ -181,3 +257,6 @@ unsafe fn write_element(address: u64, ty: Type, index: usize, bits: u64) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,15 @@ const WIDE: usize = 50_000;
 const NARROW: usize = 100;
 
 fn run(kernel: Kernel, width: usize, arguments: Vec<Argument>) -> Result<(), Error> {
-    launch(Launch { device: Device::Interpreter, kernel, width, arguments, label: "test", site: None })
+    launch(Launch {
+        device: Device::Interpreter,
+        kernel,
+        width,
+        reduce_block: None,
+        arguments,
+        label: "test",
+        site: None,
+    })
 }
 
 fn buffer(values: &[u32]) -> Arc<Buffer> {
@@ -88,7 +96,7 @@ fn run_closure(
     closure: impl Fn(Range<u64>, &[RawArgument]) + Send + Sync + 'static,
 ) -> Result<(), Error> {
     let entry = Arc::new(Entry::for_test(kernel, Box::new(Closure(closure))));
-    start(Ready { entry, width, arguments, label: "closure", site: None, is_hit: false })
+    start(Ready { entry, width, reduce_block: None, arguments, label: "closure", site: None, is_hit: false })
 }
 
 /// A small generator of test data (Marsaglia 2003).
@@ -325,7 +333,8 @@ fn launches_are_remembered_with_their_times() {
     for (width, factor) in [(NARROW, 1), (WIDE, 2)] {
         let arguments = vec![argument(&input), argument(&input), argument(&c), Argument::Scalar(factor)];
         let (device, kernel) = (Device::Interpreter, multiply_add());
-        launch(Launch { device, kernel, width, arguments, label, site: Some(Location::caller()) }).unwrap();
+        launch(Launch { device, kernel, width, reduce_block: None, arguments, label, site: Some(Location::caller()) })
+            .unwrap();
     }
     c.wait().unwrap();
     let records: Vec<_> = stats::kernel_history().into_iter().filter(|record| record.label == label).collect();
@@ -393,7 +402,16 @@ fn launch_case(case: &Case, device: Device) -> Vec<Vec<u8>> {
     };
     let arguments: Vec<Argument> = case.inputs.iter().zip(&case.kernel.params).map(bind).collect();
     let (kernel, width) = (case.kernel.clone(), case.width);
-    launch(Launch { device, kernel, width, arguments: arguments.clone(), label: "random", site: None }).unwrap();
+    launch(Launch {
+        device,
+        kernel,
+        width,
+        reduce_block: None,
+        arguments: arguments.clone(),
+        label: "random",
+        site: None,
+    })
+    .unwrap();
     let read = |argument: &Argument| match argument {
         Argument::Buffer(buffer, _) => {
             let mut bytes = vec![0; buffer.size_bytes()];

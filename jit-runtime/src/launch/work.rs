@@ -68,9 +68,8 @@ pub(super) struct KernelWork {
 
 impl Work for KernelWork {
     unsafe fn run(&self, block: usize) -> Result<(), Error> {
-        // SAFETY: the arguments were checked; blocks start at whole chunks where there are reductions; the rest is the
-        // caller's promise.
-        unsafe { self.bound.run(&self.entry, self.division.lanes(block)) }
+        // SAFETY: the arguments were checked; the rest is the caller's promise.
+        unsafe { self.bound.run(&self.entry, self.division.units(block)) }
     }
 
     fn merge_parts(&self) -> usize {
@@ -88,7 +87,7 @@ impl Work for KernelWork {
     }
 
     fn learn(&self, busy_ns: u64) {
-        self.entry.cost.learn(self.division.width, busy_ns);
+        self.entry.cost.learn(self.bound.width(), busy_ns);
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::memory::Elements;
 use crate::backend::{RawArgument, Scatters};
 use crate::ir::scalar::{self, BinaryFn};
-use crate::ir::{AtomicOp, Inst, Kernel, Op, ParamId, REDUCE_CHUNK, RegionId, TOP, Type, Value};
+use crate::ir::{AtomicOp, Inst, Kernel, Op, ParamId, REDUCE_CHUNK, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value};
 
 /// Which lanes of the block run.
 type Mask = Vec<bool>;
@@ -20,8 +20,10 @@ pub(super) struct Frame<'a> {
     columns: Vec<u64>,
     stride: usize,
     first_lane: u64,
-    /// For each parameter that receives a reduction: what has been combined so far.
-    partials: Vec<u64>,
+    /// Lanes of the run that come before the first one of the block.
+    lanes_before: u64,
+    /// For each parameter that receives a reduction: the running results, see [`Op::Reduce`].
+    partials: Vec<Vec<u64>>,
     block: usize,
     /// For each parameter: logarithm of the neighbours in memory that stand for one element.
     copies_log2: Vec<u8>,
@@ -39,12 +41,22 @@ impl<'a> Frame<'a> {
         block: usize,
         scatters: Scatters,
     ) -> Self {
-        let partials = vec![0; kernel.params.len()];
+        let partials = vec![Vec::new(); kernel.params.len()];
         let copies_log2 = match scatters.copies_log2() {
             0 => vec![0; kernel.params.len()],
             log2 => kernel.combined_buffers().into_iter().map(|op| if op.is_some() { log2 } else { 0 }).collect(),
         };
-        Frame { kernel, arguments, columns: Vec::new(), stride: 0, first_lane: 0, partials, block, copies_log2 }
+        Frame {
+            kernel,
+            arguments,
+            columns: Vec::new(),
+            stride: 0,
+            first_lane: 0,
+            lanes_before: 0,
+            partials,
+            block,
+            copies_log2,
+        }
     }
 
     /// Runs a range of lanes and writes the partial results of its reductions.
@@ -55,14 +67,14 @@ impl<'a> Frame<'a> {
         self.start_reductions();
         for first in lanes.clone().step_by(width) {
             let count = (lanes.end - first).min(width as u64) as usize;
-            self.first_lane = first;
+            (self.first_lane, self.lanes_before) = (first, first - lanes.start);
             let active = (0..width).map(|lane| lane < count).collect();
             self.region(TOP, &active);
         }
         self.finish_reductions(&lanes);
     }
 
-    fn reductions(&self) -> impl Iterator<Item = (crate::ir::ReduceOp, ParamId)> + use<'a> {
+    fn reductions(&self) -> impl Iterator<Item = (ReduceOp, ParamId)> + use<'a> {
         self.kernel.region(TOP).insts.iter().filter_map(|inst| match inst.op {
             Op::Reduce { op, buffer, .. } => Some((op, buffer)),
             _ => None,
@@ -71,19 +83,24 @@ impl<'a> Frame<'a> {
 
     fn start_reductions(&mut self) {
         for (op, buffer) in self.reductions() {
-            self.partials[buffer.index()] = scalar::identity(op, self.kernel.param(buffer).ty());
+            let ty = accumulator(self.kernel.param(buffer).ty());
+            self.partials[buffer.index()] = vec![scalar::identity(op, ty); REDUCE_ROW];
         }
     }
 
     fn finish_reductions(&mut self, lanes: &Range<u64>) {
-        let chunk = lanes.start / REDUCE_CHUNK as u64;
-        for (_, buffer) in self.reductions() {
-            debug_assert!(
-                lanes.end <= (chunk + 1) * REDUCE_CHUNK as u64,
-                "lanes {lanes:?} cross a chunk of reductions"
-            );
-            // SAFETY: the argument of a reduction has one entry for each chunk of the launch.
-            unsafe { self.elements(buffer).write(chunk, self.partials[buffer.index()]) };
+        for (op, buffer) in self.reductions() {
+            debug_assert!(lanes.end - lanes.start <= REDUCE_CHUNK as u64, "lanes {lanes:?} are more than a chunk");
+            let ty = self.kernel.param(buffer).ty();
+            let function = legal(scalar::reduce_function(op, accumulator(ty)));
+            let row = &mut self.partials[buffer.index()];
+            while row.len() > 1 {
+                let upper = row.split_off(row.len() / 2);
+                row.iter_mut().zip(upper).for_each(|(lower, upper)| *lower = function(*lower, upper));
+            }
+            let total = scalar::cast(accumulator(ty), ty, row[0]);
+            // SAFETY: the argument of a reduction has room for the result of the chunk.
+            unsafe { self.elements(buffer).write(0, total) };
         }
     }
 
@@ -138,10 +155,7 @@ impl<'a> Frame<'a> {
             Op::CompareExchange { buffer, index, expected, value, mask } => {
                 self.compare_exchange(out, buffer, index, [expected, value], &self.and(active, mask));
             }
-            Op::Reduce { op, buffer, value } => {
-                let function = legal(scalar::reduce_function(op, self.ty(value)));
-                self.reduce(function, buffer, value, active);
-            }
+            Op::Reduce { op, buffer, value } => self.reduce(op, buffer, value, active),
             Op::Loop { ref inits, condition, body } => self.run_loop(inst, inits, condition, body, active),
             Op::If { condition, then_region, else_region } => {
                 self.run_if(inst, condition, then_region, else_region, active);
@@ -280,10 +294,14 @@ impl<'a> Frame<'a> {
         }
     }
 
-    fn reduce(&mut self, function: BinaryFn, buffer: ParamId, value: Value, active: &Mask) {
+    fn reduce(&mut self, op: ReduceOp, buffer: ParamId, value: Value, active: &Mask) {
+        let ty = self.ty(value);
+        let function = legal(scalar::reduce_function(op, accumulator(ty)));
+        let widen = scalar::cast_function(ty, accumulator(ty));
         for (lane, _) in active.iter().enumerate().filter(|(_, active)| **active) {
-            let partial = &mut self.partials[buffer.index()];
-            *partial = function(*partial, self.columns[value.index() * self.stride + lane]);
+            let bits = widen(self.at(value, lane));
+            let partial = &mut self.partials[buffer.index()][(self.lanes_before as usize + lane) % REDUCE_ROW];
+            *partial = function(*partial, bits);
         }
     }
 
@@ -328,6 +346,11 @@ impl<'a> Frame<'a> {
             }
         }
     }
+}
+
+/// The type that a reduction is computed in.
+fn accumulator(ty: Type) -> Type {
+    if matches!(ty, Type::F16 | Type::BF16) { Type::F32 } else { ty }
 }
 
 /// The function of an operation in a kernel that was verified.

@@ -41,7 +41,7 @@ use crate::ir::Kernel;
 use object::LoadedObject;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
-pub const CODE_VERSION: u32 = 2;
+pub const CODE_VERSION: u32 = 3;
 
 /// Machine code of one kernel.
 #[derive(Debug)]

@@ -362,13 +362,11 @@ impl Generator {
         let op = self.rng.choose(ReduceOp::ALL);
         let ty = self.type_that(|ty| scalar::is_supported_reduce(op, ty));
         let mut value = self.pick(ty);
-        if ty.is_float() && op == ReduceOp::Mul || ty.is_float() && ty.bits() == 16 && op == ReduceOp::Add {
-            return;
-        }
-        if ty.is_float() && op == ReduceOp::Add {
-            // Sums of small whole numbers are exact, so that their order does not matter.
-            let small = self.pick(Type::I8);
-            value = self.builder.cast(ty, small);
+        if ty.is_float() && self.rng.one_in(2) {
+            // Numbers of like size, whose sums and products show the order in which they are rounded.
+            let (number, scale) = (self.pick(Type::I8), self.builder.constant(ty, scalar::cast(Type::U8, ty, 99)));
+            let number = self.builder.cast(ty, number);
+            value = self.builder.binary(BinaryOp::Div, number, scale);
         }
         let buffer = self.buffer(ty, Access::Reduce, 1);
         self.builder.reduce(op, buffer, value);

@@ -63,10 +63,21 @@ impl Case {
             let end = self.width.min(first.saturating_add(piece));
             // SAFETY: the arguments were made for the parameters; generated kernels keep their indices in range; the
             // memory is this function's own.
-            unsafe { executable.run(first as u64..end as u64, &arguments) };
+            unsafe { executable.run(first as u64..end as u64, &self.at_chunk(&arguments, first)) };
             first = end;
         }
         (0..memories.len()).map(|p| self.output(p, &memories[p])).collect()
+    }
+
+    /// The arguments of a run that begins at a lane: each chunk of a reduction has its own place.
+    fn at_chunk(&self, arguments: &[RawArgument], first: usize) -> Vec<RawArgument> {
+        let mut arguments = arguments.to_vec();
+        for (argument, param) in arguments.iter_mut().zip(&self.kernel.params) {
+            if access(*param) == Some(Access::Reduce) {
+                argument.word += (first / REDUCE_CHUNK * param.ty().size_bytes()) as u64;
+            }
+        }
+        arguments
     }
 
     fn memory(&self, input: &Input, param: Param) -> Memory {

@@ -76,8 +76,16 @@ fn check(device: Device, op: ReduceOp, ty: Type, elements: usize, masked: bool) 
         Argument::Buffer(buffer_of(Type::Bool, &masks), WIDTH),
         Argument::Buffer(buffer_of(ty, &values), WIDTH),
     ];
-    crate::launch::launch(Launch { device, kernel: b.finish(), width: WIDTH, arguments, label: "scatter", site: None })
-        .unwrap();
+    crate::launch::launch(Launch {
+        device,
+        kernel: b.finish(),
+        width: WIDTH,
+        reduce_block: None,
+        arguments,
+        label: "scatter",
+        site: None,
+    })
+    .unwrap();
 
     for lane in (0..WIDTH).filter(|&lane| masks[lane] != 0) {
         let element = &mut expected[indices[lane] as usize];
@@ -123,8 +131,16 @@ fn consecutive_elements_are_combined_as_vectors() {
             Argument::Buffer(buffer_of(ty, &vec![one; WIDTH]), WIDTH),
         ];
         let (device, kernel) = (Device::Cpu, b.finish());
-        crate::launch::launch(Launch { device, kernel, width: WIDTH, arguments, label: "scatter", site: None })
-            .unwrap();
+        crate::launch::launch(Launch {
+            device,
+            kernel,
+            width: WIDTH,
+            reduce_block: None,
+            arguments,
+            label: "scatter",
+            site: None,
+        })
+        .unwrap();
         let two = scalar::reduce(op, ty, one, one);
         let expected = |element: usize| match element {
             0..3 => 0,
@@ -157,7 +173,16 @@ fn private_and_shared_targets_in_one_kernel() {
         Argument::Buffer(Arc::clone(&numbers), WIDTH),
     ];
     let device = Device::Cpu;
-    crate::launch::launch(Launch { device, kernel, width: WIDTH, arguments, label: "mixed", site: None }).unwrap();
+    crate::launch::launch(Launch {
+        device,
+        kernel,
+        width: WIDTH,
+        reduce_block: None,
+        arguments,
+        label: "mixed",
+        site: None,
+    })
+    .unwrap();
     assert_eq!(values_of(Type::U32, &counter), [WIDTH as u64]);
     let mut drawn = values_of(Type::U32, &numbers);
     drawn.sort_unstable();

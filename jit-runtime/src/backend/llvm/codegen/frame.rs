@@ -69,12 +69,12 @@ impl Codegen<'_> {
         self.prologue();
         self.start_accumulators();
         let first = self.emit.and(start, self.emit.i64(!(self.step() - 1)));
-        if self.frame == Frame::TwoBodies {
+        let next = if self.frame == Frame::TwoBodies {
             self.loop_with_two_bodies(first)
         } else {
             self.loop_with_one_body(first)
-        }
-        self.store_accumulators(start);
+        };
+        self.store_accumulators(start, next);
         self.emit.ret();
         self.emit.finish_constants();
     }
@@ -123,7 +123,8 @@ impl Codegen<'_> {
         self.mask = None;
     }
 
-    fn loop_with_two_bodies(&mut self, first: Raw) {
+    /// Gives the first lane behind the last group.
+    fn loop_with_two_bodies(&mut self, first: Raw) -> Raw {
         let [dispatch, full, check, partial, exit] =
             ["dispatch", "full", "check", "partial", "exit"].map(|name| self.emit.new_block(name));
         let (end, step) = (self.emit.parameter(1), self.emit.i64(self.step()));
@@ -160,9 +161,11 @@ impl Codegen<'_> {
         self.emit.br(dispatch);
         self.emit.position_at_end(exit);
         self.accumulators = reductions;
+        lane
     }
 
-    fn loop_with_one_body(&mut self, first: Raw) {
+    /// Gives the first lane behind the last group.
+    fn loop_with_one_body(&mut self, first: Raw) -> Raw {
         let [repeat, exit] = ["repeat", "exit"].map(|name| self.emit.new_block(name));
         let (end, step) = (self.emit.parameter(1), self.emit.i64(self.step()));
         let before = self.emit.block();
@@ -179,6 +182,7 @@ impl Codegen<'_> {
         self.add_accumulators(&reductions, latch);
         self.emit.cond_br(self.emit.icmp(LLVMIntULT, next, end), repeat, exit);
         self.emit.position_at_end(exit);
+        next
     }
 
     /// Emits the stores of a body that serves whole and partial groups: without masks for the former.

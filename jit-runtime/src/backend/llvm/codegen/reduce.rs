@@ -1,8 +1,13 @@
-//! Reductions over lanes: one running vector for each packet of the group, combined at the end of the range.
+//! Reductions over lanes: a row of running results in vectors, combined at the end of the range.
+//!
+//! The row is as long as the semantics say ([`Op::Reduce`]). Where it has more vectors than a group has packets, groups take
+//! turns: each updates the vectors at the front of the list and moves them to the back. Which running result an
+//! element of the list is depends on where the range begins and how many groups there were; the row is brought
+//! into order in memory, once, at the end.
 
 use super::{Codegen, Packets};
 use crate::backend::llvm::emit::{Block, Raw};
-use crate::ir::{Op, ParamId, REDUCE_CHUNK, ReduceOp, TOP, Type, Value, scalar};
+use crate::ir::{Op, ParamId, REDUCE_ROW, ReduceOp, TOP, Type, Value, scalar};
 
 impl Codegen<'_> {
     /// The reductions of the kernel, in order.
@@ -24,7 +29,8 @@ impl Codegen<'_> {
     pub(super) fn start_accumulators(&mut self) {
         let identity = |(op, _, ty)| self.identity(op, Self::accumulator_type(ty), self.lanes);
         let identities: Vec<Raw> = self.reductions().into_iter().map(identity).collect();
-        self.accumulators = identities.into_iter().map(|identity| Packets::from_elem(identity, self.packets)).collect();
+        let vectors = REDUCE_ROW / self.lanes as usize;
+        self.accumulators = identities.into_iter().map(|identity| Packets::from_elem(identity, vectors)).collect();
     }
 
     /// Phis for the running results, which they become.
@@ -57,18 +63,38 @@ impl Codegen<'_> {
             let mask = self.mask.as_ref().map(|mask| mask[packet]);
             self.accumulators[position][packet] = mask.map_or(new, |mask| self.emit.select(mask, new, old));
         }
+        self.accumulators[position].rotate_left(self.packets);
     }
 
-    /// Writes the results of the chunk that begins at a lane.
-    pub(super) fn store_accumulators(&mut self, start: Raw) {
+    /// Writes the results of the lanes from `start` on, of which `next` would be the first of the next group.
+    pub(super) fn store_accumulators(&mut self, start: Raw, next: Raw) {
+        let row_mask = self.emit.i64(REDUCE_ROW as u64 - 1);
         for (position, (op, buffer, ty)) in self.reductions().into_iter().enumerate() {
-            let accumulators = self.accumulators[position].clone();
-            let total = self.combine_lanes(op, Self::accumulator_type(ty), &accumulators);
+            // The list begins with the running result of lane `next`.
+            let distance = self.emit.and(self.emit.sub(start, next), row_mask);
+            let row = self.rotated(Self::accumulator_type(ty), &self.accumulators[position], distance);
+            let total = self.combine_lanes(op, Self::accumulator_type(ty), &row);
             let total = self.stored_value(ty, self.narrow(ty, total, 1), 1);
-            let chunk = self.emit.lshr(start, self.emit.i64(u64::from(REDUCE_CHUNK.trailing_zeros())));
-            let address = self.emit.address(self.emit.memory_type(ty), self.pointers[buffer.index()], chunk);
-            self.emit.store(total, address, ty.size_bytes());
+            self.emit.store(total, self.pointers[buffer.index()], ty.size_bytes());
         }
+    }
+
+    /// The elements of a list of vectors, of which those before a position go to the end.
+    fn rotated(&self, ty: Type, vectors: &Packets, position: Raw) -> Packets {
+        let element = self.emit.memory_type(ty);
+        let twice = self.emit.alloca(self.emit.vector(element, 2 * REDUCE_ROW as u32), 64);
+        let at = |index: usize| self.emit.i64(index as u64 * u64::from(self.lanes));
+        for (index, &vector) in vectors.iter().chain(vectors).enumerate() {
+            let stored = self.stored_value(ty, vector, self.lanes);
+            self.emit.store(stored, self.emit.address(element, twice, at(index)), ty.size_bytes());
+        }
+        let first = self.emit.address(element, twice, position);
+        let load = |index: usize| {
+            let address = self.emit.address(element, first, at(index));
+            let loaded = self.emit.load(self.emit.vector(element, self.lanes), address, ty.size_bytes());
+            self.loaded_value(ty, loaded, self.lanes)
+        };
+        (0..vectors.len()).map(load).collect()
     }
 
     /// Two values or vectors become one.
@@ -76,11 +102,13 @@ impl Codegen<'_> {
         self.binary(op.as_binary(), ty, a, b, lanes, None)
     }
 
-    /// All lanes of all packets become one value, halving the vector each time.
+    /// All lanes of all packets become one value: the upper half is combined into the lower one each time.
     pub(super) fn combine_lanes(&self, op: ReduceOp, ty: Type, packets: &Packets) -> Raw {
         let mut packets = packets.clone();
         while packets.len() > 1 {
-            packets = packets.chunks(2).map(|pair| self.combine(op, ty, pair[0], pair[1], self.lanes)).collect();
+            let (lower, upper) = packets.split_at(packets.len() / 2);
+            let combine = |(&lower, &upper): (&Raw, &Raw)| self.combine(op, ty, lower, upper, self.lanes);
+            packets = lower.iter().zip(upper).map(combine).collect();
         }
         let (mut vector, mut lanes) = (packets[0], self.lanes);
         while lanes > 1 {

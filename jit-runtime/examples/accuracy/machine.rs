@@ -43,7 +43,7 @@ impl Operation {
         }
         arguments.push(Argument::Buffer(Arc::clone(&output), width));
         let (device, kernel) = (Device::Cpu, self.kernel(ty));
-        launch(Launch { device, kernel, width, arguments, label: "accuracy", site: None })?;
+        launch(Launch { device, kernel, width, reduce_block: None, arguments, label: "accuracy", site: None })?;
         output.wait()?;
         output.read(0, results)
     }

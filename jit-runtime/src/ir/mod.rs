@@ -41,7 +41,8 @@
 //! masked-off gather gives zero.
 //!
 //! Several lanes may scatter to one element: a plain write keeps one of the values, a reducing scatter combines all of
-//! them in some order. A kernel does not gather from a buffer that it writes.
+//! them, and what was there, in some order and grouping, which sums and products of floats may show in their rounding. An
+//! element that is scattered to once is exact, one that is not keeps its bits. A kernel does not gather from a buffer that it writes.
 //!
 //! [`Op::Atomic`] and [`Op::CompareExchange`] also give what they found. The step from reading to writing is indivisible,
 //! for each lane alone: no other lane changes the element in between. Which lane is first is unspecified; one lane's

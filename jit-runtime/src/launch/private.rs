@@ -82,7 +82,8 @@ pub(super) struct PrivateTargets {
 struct Target {
     param: usize,
     ty: Type,
-    identity: u64,
+    /// What changes no value that it is combined with.
+    neutral: u64,
     elements: usize,
     /// Elements with their neighbours.
     slots: usize,
@@ -120,7 +121,7 @@ impl PrivateTargets {
             targets.push(Target {
                 param,
                 ty: facts.ty,
-                identity: scalar::identity(op, facts.ty),
+                neutral: neutral(op, facts.ty),
                 elements,
                 slots: elements << copies_log2,
                 result: raw[param].word,
@@ -167,7 +168,7 @@ impl PrivateTargets {
         let each = self.targets.iter().map(|target| {
             let memory = Buffer::alloc(target.slots * target.ty.size_bytes())?;
             // SAFETY: the memory has room for so many elements, and is fresh.
-            unsafe { fill(memory.address(), target.ty, target.slots, target.identity) };
+            unsafe { fill(memory.address(), target.ty, target.slots, target.neutral) };
             Ok(memory)
         });
         each.collect()
@@ -209,6 +210,14 @@ impl Drop for Lease<'_> {
     fn drop(&mut self) {
         self.targets.state.lock().free.push(self.set);
         self.targets.returned.notify_one();
+    }
+}
+
+/// The value that changes nothing, to the bit: -0 in sums of floats, since `-0 + +0` is +0.
+fn neutral(op: ReduceOp, ty: Type) -> u64 {
+    match op {
+        ReduceOp::Add if ty.is_float() => 1 << (ty.bits() - 1),
+        op => scalar::identity(op, ty),
     }
 }
 

@@ -345,16 +345,18 @@ impl Generator {
         let ty = self.any_type();
         let op = self.rng.choose(ReduceOp::ALL);
         let reduce = if self.rng.one_in(2) && scalar::is_supported_reduce(op, ty) { Some(op) } else { None };
-        // Sums and products of floats depend on the order, so each lane has an element of its own.
-        let is_ordered = match reduce {
-            None => true,
-            Some(op) => ty.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul),
-        };
+        // Sums and products of floats depend on order and grouping, so each lane scatters once, to an element of its own.
+        let is_rounded = |op| ty.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul);
+        let reduce = reduce.filter(|&op| self.depth == 0 || !is_rounded(op));
+        let is_once = reduce.is_some_and(is_rounded);
+        let is_ordered = reduce.is_none() || is_once;
         let own_element = if is_ordered { Some(self.rng.below(20) as u32) } else { None };
         let elements = own_element.map_or(TABLE, |offset| self.width + offset as usize + 3);
         let param = self.buffer(ty, Access::ReadWrite, elements);
         let target = Target { param, ty, reduce, own_element };
-        self.targets.push(target);
+        if !is_once {
+            self.targets.push(target);
+        }
         target
     }
 

@@ -190,3 +190,35 @@ fn private_and_shared_targets_in_one_kernel() {
     let sum = |bin: usize| (bin as u64..WIDTH as u64).step_by(7).sum::<u64>() & 0xffff_ffff;
     assert_eq!(values_of(Type::U32, &sums), (0..7).map(sum).collect::<Vec<_>>());
 }
+
+/// Elements that no lane combines into keep their bits, also where merging passes over them.
+#[test]
+fn elements_that_no_lane_touches_keep_the_sign_of_zero() {
+    const WIDTH: usize = 40_000;
+    for elements in [8, 20_000] {
+        let mut b = Builder::new();
+        let target = b.buffer(Type::F32, Access::ReadWrite);
+        let (zero, one) = (b.constant(Type::U32, 0), b.constant(Type::F32, u64::from(1f32.to_bits())));
+        let lane = b.lane_index();
+        let index = b.binary(BinaryOp::Mul, lane, zero);
+        b.scatter(Some(ReduceOp::Add), target, index, one, None);
+        let negative_zero = u64::from((-0f32).to_bits());
+        let result = buffer_of(Type::F32, &vec![negative_zero; elements]);
+        let (device, kernel, arguments) =
+            (Device::Cpu, b.finish(), vec![Argument::Buffer(Arc::clone(&result), elements)]);
+        let reduce_block = None;
+        crate::launch::launch(Launch {
+            device,
+            kernel,
+            width: WIDTH,
+            reduce_block,
+            arguments,
+            label: "zeros",
+            site: None,
+        })
+        .unwrap();
+        let values = values_of(Type::F32, &result);
+        assert_eq!(values[0], u64::from((WIDTH as f32).to_bits()));
+        assert!(values[1..].iter().all(|&bits| bits == negative_zero), "{elements} elements");
+    }
+}

@@ -194,7 +194,7 @@ impl Correlation {
             Some(inside) => input.gather_masked(&position, &inside),
             None => input.gather(&position),
         };
-        element.mul_add(&kernel.gather(&(&lane.kernel + tap)), sum)
+        element.mul_add(kernel.gather(&(&lane.kernel + tap)), sum)
     }
 
     /// Whether a kernel reaches beyond the edges of an axis.

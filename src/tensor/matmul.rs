@@ -184,7 +184,7 @@ fn sums_of_products<T: Number>(
     let mut sum = Array::from(T::default());
     let mut k = UInt::from(0);
     while k < length {
-        sum = a.gather(&(row + k)).mul_add(&b.gather(&(column + k * step)), &sum);
+        sum = a.gather(&(row + k)).mul_add(b.gather(&(column + k * step)), &sum);
         k += 1;
     }
     sum

@@ -16,7 +16,7 @@ pub(super) struct Cell {
 impl Cell {
     /// An element. Floats are aligned by their points, all else by the last character.
     pub(super) fn new(text: String, is_float: bool) -> Self {
-        let point = text.find(|c| matches!(c, '.' | 'e')).filter(|_| is_float);
+        let point = text.find(['.', 'e']).filter(|_| is_float);
         let before_point = point.unwrap_or(text.len());
         Cell { text, before_point }
     }

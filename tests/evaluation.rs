@@ -295,6 +295,32 @@ fn what_nobody_reads_is_not_run() {
 }
 
 #[test]
+fn what_a_called_function_writes_is_not_run_if_nobody_reads_it() {
+    #[jit]
+    fn count(index: &UInt, bins: &mut UInt) -> UInt {
+        bins.scatter_add(1, index);
+        index + 1
+    }
+    on_each_device(|| {
+        let index = UInt::from([2, 0, 2]);
+        jit::eval(&index).unwrap();
+        let (mut kept, mut dropped) = (UInt::zeros(4), UInt::zeros(5));
+        let counted = launches(|| {
+            let next = count(&index, &mut dropped);
+            drop(std::mem::replace(&mut dropped, UInt::zeros(1)));
+            jit::eval(&next).unwrap();
+        });
+        assert_eq!(counted, [3], "one kernel, which does not fill the bins");
+        let counted = launches(|| {
+            let next = count(&index, &mut kept);
+            jit::eval(&(&next, &kept)).unwrap();
+        });
+        assert_eq!(counted, [3, 4, 3], "the bins are filled with zeros, and added to");
+        assert_eq!(kept.to_vec().unwrap(), [1, 0, 2, 0]);
+    });
+}
+
+#[test]
 fn native_work_is_done_when_a_value_is_needed() {
     on_each_device(|| {
         let x = UInt::from([1, 2, 3]);

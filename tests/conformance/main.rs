@@ -4,6 +4,7 @@
 
 use jit::prelude::*;
 
+mod atomics;
 mod basics;
 mod gathers;
 mod reductions;

@@ -8,7 +8,6 @@ use std::fmt;
 use std::panic::Location;
 
 use jit_runtime::Error;
-use jit_runtime::ir::Type;
 
 use super::columns::{Cell, Rows};
 use super::{Array, Element};
@@ -35,7 +34,7 @@ pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Fo
     collect_positions(&axes, shape, 0, &mut positions);
     match array.at_positions(&positions) {
         Ok(elements) => {
-            let cells = elements.iter().map(|element| Cell::new(text(*element), T::TYPE.is_float()));
+            let cells = elements.iter().map(|element| Cell::new(text(*element, f.precision()), T::TYPE.is_float()));
             Rows::new(cells.collect(), &axes).write(f)
         }
         Err(error) => write!(f, "<{error}>"),
@@ -62,10 +61,14 @@ fn collect_positions(axes: &[Vec<Option<usize>>], shape: &[usize], begin: usize,
     }
 }
 
-/// One element. Floats that are very large or small have an exponent.
-fn text<T: Element>(element: T) -> String {
-    if !matches!(T::TYPE, Type::F16 | Type::BF16 | Type::F32 | Type::F64) {
+/// One element. Floats have as many digits behind the point as are asked for; else those that are very large or small have
+/// an exponent.
+fn text<T: Element>(element: T, precision: Option<usize>) -> String {
+    if !T::TYPE.is_float() {
         return element.to_string();
+    }
+    if let Some(precision) = precision {
+        return format!("{element:.precision$}");
     }
     let magnitude = super::read::as_f64(T::TYPE, element.to_bits()).abs();
     let is_plain = magnitude == 0.0 || (1e-5..1e16).contains(&magnitude) || !magnitude.is_finite();

@@ -12,6 +12,8 @@
 //! | `rows/program.rs` | the random straight-line programs of the latency rows |
 //! | `rows/throughput.rs` | rows `W…`: large arrays |
 //! | `rows/memory.rs` | rows `W…` that gather and scatter |
+//! | `rows/order.rs` | rows `W…`: prefix sums, positions of true lanes |
+//! | `rows/products.rs` | rows `W…` that multiply matrices |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching |
 #![allow(clippy::print_stdout, reason = "the rows are what this program prints")]
 
@@ -23,6 +25,10 @@ mod latency;
 mod measure;
 #[path = "rows/memory.rs"]
 mod memory;
+#[path = "rows/order.rs"]
+mod order;
+#[path = "rows/products.rs"]
+mod products;
 #[path = "rows/program.rs"]
 mod program;
 #[path = "rows/throughput.rs"]
@@ -47,6 +53,10 @@ const ROWS: &[Row] = &[
     ("W08", memory::permutation),
     ("W09a", throughput::sum),
     ("W09b", throughput::max),
+    ("W09c", order::prefix_sum),
+    ("W09d", order::compress),
+    ("W11", products::traced),
+    ("W11.lib", products::library),
     ("L01", latency::tracing_rate),
     ("L02a", latency::compile_50),
     ("L02b", latency::compile_500),

@@ -4,6 +4,7 @@
 
 use std::panic::Location;
 
+use crate::array::compress::as_wide;
 use crate::array::{Array, Integer, Mask};
 use crate::trace::effect::{How, Request};
 use crate::trace::misuse::Misuse;
@@ -22,6 +23,22 @@ pub fn gather<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>) -> X 
 #[track_caller]
 pub fn gather_masked<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>, mask: &Mask) -> X {
     gather_leaves(tree, index.var(), Some(mask.var()))
+}
+
+/// The elements of every array in the lanes where a mask is true, as [`Array::filter`]. The mask is evaluated and counted, once; the
+/// elements stay lazy. Arrays of width 1 are repeated, as those of the result have one width.
+///
+/// # Panics
+///
+/// As [`Array::filter`].
+#[must_use]
+#[track_caller]
+pub fn filter<X: Traverse + Clone>(tree: &X, mask: &Mask) -> X {
+    let mut mask = mask.clone();
+    for leaf in arrays(tree) {
+        mask = as_wide(&mask, &leaf);
+    }
+    gather(tree, &mask.compress())
 }
 
 /// Writes every array of a value to the array in its place in the target, as [`Array::scatter`].

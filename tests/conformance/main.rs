@@ -7,6 +7,7 @@ use jit::prelude::*;
 mod atomics;
 mod basics;
 mod gathers;
+mod order;
 mod reductions;
 mod rows;
 mod scatters;

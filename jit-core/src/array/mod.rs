@@ -13,6 +13,7 @@
 //! | writing to elements: scatter | `scatter` |
 //! | other lanes: gather, reductions | `lanes`, `reductions`, `shape` |
 //! | prefix reductions | `prefix` |
+//! | lanes where a mask is true | `compress` |
 //! | reading back, printing | `read`, `print`, `columns` |
 
 use std::marker::PhantomData;
@@ -28,6 +29,7 @@ mod bits;
 mod choose;
 mod columns;
 mod compare;
+pub(crate) mod compress;
 pub mod element;
 mod helpers;
 mod lanes;

@@ -65,7 +65,7 @@ pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, usiz
 
 /// Native work looks at all lanes, but the lanes of a loop are in different iterations.
 #[track_caller]
-fn refuse_inside_of_loops(a: &Var, name: &str) {
+pub(crate) fn refuse_inside_of_loops(a: &Var, name: &str) {
     if a.region() == RegionId::NONE {
         return;
     }

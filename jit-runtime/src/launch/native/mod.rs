@@ -10,6 +10,7 @@
 //! | one value in every element | `fill` |
 //! | prefix reductions | `prefix` |
 //! | matrix products | `matmul` |
+//! | the positions of true elements | `compress` |
 //! | how blocks hand what came before them to the next block | `carry` |
 //! | element types and the operations on them | `element` |
 //! | stores that bypass the cache | `stream` |
@@ -35,6 +36,7 @@ use super::{inline, threads};
 use carry::Carries;
 
 mod carry;
+mod compress;
 mod element;
 mod fill;
 mod matmul;
@@ -43,6 +45,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use compress::compress;
 pub use matmul::{MatMul, is_supported_matmul};
 pub use prefix::{Prefix, is_supported_prefix};
 

@@ -1,0 +1,100 @@
+//! The lanes where a mask is true: their positions, and what other arrays hold there.
+//!
+//! How many there are is known only when the mask was computed, so these operations evaluate it.
+
+use std::panic::Location;
+
+use jit_runtime::device::current_device;
+use jit_runtime::launch::native::{self as machine, Operand};
+use jit_runtime::{Error, ir::Type};
+
+use super::{Array, Element, Mask, UInt};
+use crate::schedule;
+use crate::trace::misuse;
+use crate::trace::{Var, native, record};
+
+impl Mask {
+    /// The positions of the lanes that are true, in ascending order. The result is as wide as there are such lanes, so the mask is evaluated
+    /// and counted, and waited for; the positions themselves may be written later.
+    ///
+    /// ```
+    /// use jit_core::Float;
+    ///
+    /// let x = Float::from([3.0, -1.0, 4.0, -1.0]);
+    /// let index = x.gt(0.0).compress();
+    /// assert_eq!(index.len(), 2);
+    /// assert_eq!(index.to_vec()?, [0, 2]);
+    /// assert_eq!(x.gather(&index).to_vec()?, [3.0, 4.0]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the evaluation fails ([`Mask::try_compress`] gives the error instead), or on the state of a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn compress(&self) -> UInt {
+        match self.try_compress() {
+            Ok(positions) => positions,
+            Err(error) => misuse::panic_with(error),
+        }
+    }
+
+    /// As [`Mask::compress`], with the error of an evaluation that fails.
+    ///
+    /// # Errors
+    ///
+    /// When the mask depends on a placeholder, or its evaluation fails.
+    ///
+    /// # Panics
+    ///
+    /// On the state of a traced loop.
+    #[track_caller]
+    pub fn try_compress(&self) -> Result<UInt, Error> {
+        native::refuse_inside_of_loops(self.var(), "compress");
+        let (site, width) = (Location::caller(), self.len());
+        if width == 0 {
+            return Ok(UInt::zeros(0));
+        }
+        if let Some(bits) = self.var().known_bits() {
+            return Ok(if bits & 1 == 0 { UInt::zeros(0) } else { UInt::arange(width) });
+        }
+        schedule::evaluate(&[self.var()], "its true lanes are counted", site)?;
+        let buffer = self.var().data().expect("an array that was evaluated lies in memory");
+        let mask = Operand { buffer, ty: Type::Bool, len: width };
+        let positions = machine::compress(&mask, current_device(), Some(site)).map_err(|error| error.at(site))?;
+        Ok(Array::from_var(record::data(Type::U32, positions.len, positions.buffer)))
+    }
+}
+
+impl<T: Element> Array<T> {
+    /// The elements in the lanes where a mask is true, in their order. The mask is evaluated and counted, as by
+    /// [`Mask::compress`]; the elements stay lazy. An array or a mask of width 1 is repeated.
+    ///
+    /// To take several arrays at the same mask, call [`Mask::compress`] once and [`Array::gather`] for each, or
+    /// [`crate::trees::filter`].
+    ///
+    /// ```
+    /// use jit_core::Int;
+    ///
+    /// let x = Int::from([3, -1, 4, -1, 5]);
+    /// assert_eq!(x.filter(&x.gt(3)).to_vec()?, [4, 5]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Mask::compress`], and when the widths differ.
+    #[must_use]
+    #[track_caller]
+    pub fn filter(&self, mask: &Mask) -> Self {
+        self.gather(&as_wide(mask, self.var()).compress())
+    }
+}
+
+/// A mask that is as wide as a value, if it has width 1.
+#[track_caller]
+pub(crate) fn as_wide(mask: &Mask, value: &Var) -> Mask {
+    let width = record::common_width([Some(value), Some(mask.var()), None]) as usize;
+    Array::from_var(record::broadcast(mask.var(), width))
+}

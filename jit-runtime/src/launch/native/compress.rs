@@ -1,0 +1,260 @@
+//! The positions of the true elements of a mask, in ascending order.
+//!
+//! How many there are is known only when they were counted, so this work is done in two steps with a look at the first one's result in
+//! between: each block counts, then each block writes from where the ones before it end. Neither step branches on an element: its time
+//! is that of the memory, whatever the mask.
+
+use std::mem::MaybeUninit;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::{Context, Elements, Operand, Step, refuse, stream};
+use crate::device::Device;
+use crate::ir::Type;
+use crate::{Error, config};
+
+/// Elements of a block.
+const BLOCK: usize = 1 << 16;
+/// What counting one element takes, roughly.
+const COUNT_NS: f64 = 0.04;
+/// What looking at one element takes when positions are written, roughly.
+const LIST_NS: f64 = 0.1;
+
+/// Lists the positions of the true elements, as `u32`. Waits until the mask is written and counted; the positions may be
+/// written later.
+///
+/// # Errors
+///
+/// As [`launch`](super::launch), and a failure of the launches that should have written the mask.
+pub fn compress(mask: &Operand, device: Device, site: Option<&'static Location<'static>>) -> Result<Operand, Error> {
+    config::check()?;
+    let context = Context { device, name: "compress", site };
+    if mask.ty != Type::Bool || mask.len > mask.buffer.size_bytes() || mask.len > u32::MAX as usize {
+        return Err(refuse(context.name, site, format!("{} elements of type {} are no mask", mask.len, mask.ty)));
+    }
+    let ends = ends(context, mask)?;
+    let positions = Operand::alloc(Type::U32, ends.last().copied().unwrap_or(0))?;
+    write_all(context, mask, &positions, ends)?;
+    Ok(positions)
+}
+
+/// The elements of a block of a mask.
+fn block_range(block: usize, len: usize) -> std::ops::Range<usize> {
+    block * BLOCK..len.min((block + 1) * BLOCK)
+}
+
+/// How many positions there are up to the end of each block.
+fn ends(context: Context, mask: &Operand) -> Result<Vec<usize>, Error> {
+    let (len, blocks) = (mask.len, mask.len.div_ceil(BLOCK));
+    let counts = Operand::alloc(Type::U32, blocks)?;
+    let step = Step {
+        context,
+        width: len,
+        blocks,
+        estimate_ns: COUNT_NS * len as f64,
+        reads: vec![Arc::clone(&mask.buffer)],
+        writes: vec![Arc::clone(&counts.buffer)],
+        carries: None,
+    };
+    let (elements, written) = (Elements::<u8>::of(mask), Elements::<u32>::of(&counts));
+    let run = move |block: usize| {
+        // SAFETY: the mask is only read, and each block writes its own count.
+        let (elements, written) = unsafe { (elements.get(block_range(block, len)), written.get_mut(block..block + 1)) };
+        written[0] = count(elements);
+    };
+    // SAFETY: the function accesses the two buffers, which are as large as their operands say.
+    unsafe { step.submit(run) }?;
+    let mut bytes = vec![0; 4 * blocks];
+    counts.buffer.read(0, &mut bytes)?;
+    let counts = bytes.chunks_exact(4).map(|bytes| u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+    let mut end = 0;
+    Ok(counts
+        .map(|count| {
+            end += count as usize;
+            end
+        })
+        .collect())
+}
+
+fn write_all(context: Context, mask: &Operand, positions: &Operand, ends: Vec<usize>) -> Result<(), Error> {
+    let len = mask.len;
+    let step = Step {
+        context,
+        width: len,
+        blocks: ends.len(),
+        estimate_ns: LIST_NS * len as f64,
+        reads: vec![Arc::clone(&mask.buffer)],
+        writes: vec![Arc::clone(&positions.buffer)],
+        carries: None,
+    };
+    let streams = stream::pays(len + size_of::<u32>() * positions.len);
+    let (elements, positions) = (Elements::<u8>::of(mask), Elements::<u32>::of(positions));
+    let run = move |block: usize| {
+        let begin = if block == 0 { 0 } else { ends[block - 1] };
+        // SAFETY: the mask is only read, and the ranges of different blocks are disjoint.
+        let (elements, target) =
+            unsafe { (elements.get(block_range(block, len)), positions.get_mut(begin..ends[block])) };
+        write(elements, (block * BLOCK) as u32, target, streams);
+        if streams {
+            stream::fence();
+        }
+    };
+    // SAFETY: as above.
+    unsafe { step.submit(run) }
+}
+
+/// How many elements are true.
+fn count(mask: &[u8]) -> u32 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
+    let (words, rest) = mask.as_chunks::<8>();
+    let mut total = rest.iter().map(|element| u32::from(element & 1)).sum::<u32>();
+    // Each byte of the sum counts on its own, and 255 is the most that it holds.
+    for words in words.chunks(255) {
+        let bytes: u64 = words.iter().map(|word| u64::from_ne_bytes(*word) & LOW).sum();
+        let pairs = (bytes & EVEN) + (bytes >> 8 & EVEN);
+        total += (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as u32;
+    }
+    total
+}
+
+/// Elements that are listed between two looks at how much room is left.
+const PIECE: usize = 1 << 10;
+/// Positions that wait for being written on.
+const STAGE: usize = 4 * PIECE;
+/// Positions that may be written behind the last one, and mean nothing.
+const SLACK: usize = 16;
+/// Positions in a line of the cache.
+const LINE: usize = 16;
+
+/// Writes the positions of the true elements, of which there are as many as the target has room for.
+fn write(mask: &[u8], first: u32, target: &mut [u32], streams: bool) {
+    let mut stage = [const { MaybeUninit::uninit() }; STAGE + SLACK];
+    let (mut held, mut done) = (0, 0);
+    for (piece, elements) in mask.chunks(PIECE).enumerate() {
+        held += list(elements, first + (piece * PIECE) as u32, &mut stage[held..]);
+        if held + PIECE > STAGE {
+            // Whole lines are written on, so that no line is written twice.
+            let line_place = target[done..].as_ptr() as usize / size_of::<u32>() % LINE;
+            let count = held - (line_place + held) % LINE;
+            write_on(&stage[..count], &mut target[done..done + count], streams);
+            stage.copy_within(count..held, 0);
+            (held, done) = (held - count, done + count);
+        }
+    }
+    write_on(&stage[..held], &mut target[done..], streams);
+}
+
+/// Copies positions, all of which were listed.
+fn write_on(listed: &[MaybeUninit<u32>], target: &mut [u32], streams: bool) {
+    // SAFETY: those who call this listed them.
+    let listed = unsafe { listed.assume_init_ref() };
+    if streams { stream::copy(listed, target) } else { target.copy_from_slice(listed) }
+}
+
+/// Lists the positions of the true elements at the begin of the target, which has room for all and [`SLACK`] more. Gives how many
+/// there are.
+fn list(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+        // SAFETY: the processor has the features.
+        return unsafe { list_in_vectors(mask, first, target) };
+    }
+    list_one_by_one(mask, first, target)
+}
+
+/// Each position is written, and stays if its element is true.
+fn list_one_by_one(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> usize {
+    let mut count = 0;
+    for (position, element) in (first..).zip(mask) {
+        target[count].write(position);
+        count += usize::from(element & 1);
+    }
+    count
+}
+
+/// Sixteen positions at once; the ones that stay are moved together.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+fn list_in_vectors(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> usize {
+    use std::arch::x86_64::{
+        _mm512_add_epi32, _mm512_maskz_compress_epi32, _mm512_maskz_loadu_epi8, _mm512_set_epi32, _mm512_set1_epi8,
+        _mm512_set1_epi32, _mm512_storeu_si512, _mm512_test_epi8_mask,
+    };
+    assert!(target.len() >= mask.len() + SLACK, "there is room for all positions");
+    let ones = _mm512_set1_epi8(1);
+    let sixteen = _mm512_set1_epi32(16);
+    let lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    let mut positions = _mm512_add_epi32(lanes, _mm512_set1_epi32(first as i32));
+    let mut count = 0;
+    for elements in mask.chunks(64) {
+        let exists = u64::MAX >> (64 - elements.len());
+        // SAFETY: only the bytes that exist are read.
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(exists, elements.as_ptr().cast()) };
+        let is_true = _mm512_test_epi8_mask(bytes, ones);
+        for part in 0..4 {
+            let stays = (is_true >> (16 * part)) as u16;
+            let together = _mm512_maskz_compress_epi32(stays, positions);
+            // SAFETY: at most as many positions were written as there are elements before, and sixteen more have room.
+            unsafe { _mm512_storeu_si512(target.as_mut_ptr().add(count).cast(), together) };
+            count += stays.count_ones() as usize;
+            positions = _mm512_add_epi32(positions, sixteen);
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::XorShift;
+    use super::*;
+
+    fn mask(len: usize, percent: u64) -> Vec<u8> {
+        let mut random = XorShift(len as u64 + 7);
+        (0..len).map(|_| u8::from(random.next() >> 20 & 127 < percent * 128 / 100)).collect()
+    }
+
+    #[test]
+    fn true_elements_are_counted() {
+        for len in [0, 1, 7, 8, 9, 64, 255 * 8, 255 * 8 + 3, 100_000] {
+            for percent in [0, 3, 50, 100] {
+                let mask = mask(len, percent);
+                assert_eq!(count(&mask) as usize, mask.iter().filter(|element| **element == 1).count());
+            }
+        }
+    }
+
+    #[test]
+    fn positions_are_those_of_the_true_elements_in_each_way() {
+        for len in [0, 1, 15, 16, 17, 63, 64, 65, 1000, PIECE] {
+            for percent in [0, 3, 50, 100] {
+                let mask = mask(len, percent);
+                let expected: Vec<u32> = (5..).zip(&mask).filter(|(_, element)| **element == 1).map(|it| it.0).collect();
+                for list in [list, list_one_by_one] {
+                    let mut target = vec![MaybeUninit::uninit(); len + SLACK];
+                    let count = list(&mask, 5, &mut target);
+                    // SAFETY: so many were listed.
+                    assert_eq!(unsafe { target[..count].assume_init_ref() }, expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whole_blocks_are_written_at_any_alignment() {
+        for len in [0, 1, PIECE, STAGE, STAGE + 1, BLOCK] {
+            for percent in [0, 3, 50, 100] {
+                let mask = mask(len, percent);
+                let expected: Vec<u32> = (9..).zip(&mask).filter(|(_, element)| **element == 1).map(|it| it.0).collect();
+                for (begin, streams) in [(0, false), (0, true), (1, true), (5, true), (15, false), (15, true)] {
+                    let mut memory = vec![u32::MAX; begin + expected.len() + 40];
+                    let target = begin..begin + expected.len();
+                    write(&mask, 9, &mut memory[target.clone()], streams);
+                    stream::fence();
+                    assert_eq!(memory[target.clone()], expected);
+                    assert!(memory[..begin].iter().chain(&memory[target.end..]).all(|word| *word == u32::MAX));
+                }
+            }
+        }
+    }
+}

@@ -27,3 +27,20 @@ fn true_lanes_are_listed_over_block_borders() {
         }
     });
 }
+
+#[test]
+fn elements_and_trees_are_filtered() {
+    on_each_device(|| {
+        let x = resident([3, -1, 4, -1, 5]);
+        let mask = x.gt(0);
+        assert_eq!(x.filter(&mask).to_vec().unwrap(), [3, 4, 5]);
+        assert_eq!(x.filter(&Mask::from(true)).to_vec().unwrap(), [3, -1, 4, -1, 5]);
+        assert_eq!(Int::from(7).filter(&mask).to_vec().unwrap(), [7, 7, 7]);
+        assert_eq!(x.filter(&Mask::from(false)).len(), 0);
+        let (a, b, c) = jit::trees::filter(&(x.clone(), x.cast::<f32>() * 0.5, Int::from(1)), &mask);
+        assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![3, 4, 5], vec![1.5, 2.0, 2.5]));
+        assert_eq!(c.to_vec().unwrap(), [1, 1, 1]);
+        let error = Mask::placeholder(3).try_compress().unwrap_err().to_string();
+        assert!(error.contains("placeholder"), "{error}");
+    });
+}

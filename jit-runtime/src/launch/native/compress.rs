@@ -229,7 +229,8 @@ mod tests {
         for len in [0, 1, 15, 16, 17, 63, 64, 65, 1000, PIECE] {
             for percent in [0, 3, 50, 100] {
                 let mask = mask(len, percent);
-                let expected: Vec<u32> = (5..).zip(&mask).filter(|(_, element)| **element == 1).map(|it| it.0).collect();
+                let expected: Vec<u32> =
+                    (5..).zip(&mask).filter(|(_, element)| **element == 1).map(|it| it.0).collect();
                 for list in [list, list_one_by_one] {
                     let mut target = vec![MaybeUninit::uninit(); len + SLACK];
                     let count = list(&mask, 5, &mut target);
@@ -245,7 +246,8 @@ mod tests {
         for len in [0, 1, PIECE, STAGE, STAGE + 1, BLOCK] {
             for percent in [0, 3, 50, 100] {
                 let mask = mask(len, percent);
-                let expected: Vec<u32> = (9..).zip(&mask).filter(|(_, element)| **element == 1).map(|it| it.0).collect();
+                let expected: Vec<u32> =
+                    (9..).zip(&mask).filter(|(_, element)| **element == 1).map(|it| it.0).collect();
                 for (begin, streams) in [(0, false), (0, true), (1, true), (5, true), (15, false), (15, true)] {
                     let mut memory = vec![u32::MAX; begin + expected.len() + 40];
                     let target = begin..begin + expected.len();

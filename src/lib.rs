@@ -91,6 +91,7 @@ mod fields;
 pub mod linalg;
 pub mod random;
 pub mod tensor;
+pub mod texture;
 
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -20,7 +20,6 @@
 //! | reductions along axes | `reduce`, `fold` |
 //! | prefix reductions along axes | `scan` |
 //! | products of matrices, convolution | `matmul`, `convolve` |
-//! | products of matrices, convolution | `matmul`, `convolve` |
 
 use std::panic::Location;
 use std::sync::Arc;

@@ -10,3 +10,4 @@ mod tensor;
 mod tensor_printing;
 mod tensor_products;
 mod tensor_reductions;
+mod texture;

@@ -1,0 +1,72 @@
+//! Which texels belong to a position, along one dimension.
+
+use super::{Filter, Wrap};
+use crate::{Array, FloatElement, Int, UInt};
+
+/// The texels along one dimension that make the value at a position.
+pub(super) struct Place<Q: FloatElement> {
+    /// Their numbers.
+    pub(super) texels: Vec<UInt>,
+    /// How far the position lies from the centre of the texel before it to that of the next one: 0 to 1.
+    pub(super) fraction: Array<Q>,
+    /// How positions along texels grow with positions as they were given: by the number of texels, with a minus where the texture stands mirrored.
+    pub(super) rate: Array<Q>,
+}
+
+impl<Q: FloatElement> Place<Q> {
+    #[track_caller]
+    pub(super) fn new(position: &Array<Q>, length: usize, wrap: Wrap, filter: Filter) -> Self {
+        let count = Q::from_f64(length as f64);
+        let (inside, rate) = folded(position, count, wrap);
+        let last = length as i32 - 1;
+        if filter == Filter::Nearest {
+            let texel = (inside * count).floor().cast::<i32>().clamp(0, last).cast::<u32>();
+            return Place { texels: vec![texel], fraction: Q::default().into(), rate };
+        }
+        let mut at = inside.mul_add(count, Q::from_f64(-0.5));
+        if wrap == Wrap::Clamp {
+            // Farther outside, every filter sees one texel only.
+            at = at.clamp(Q::from_f64(-3.0), Q::from_f64(length as f64 + 1.0));
+        }
+        let before = at.floor();
+        let fraction = at - &before;
+        // Where floats cannot tell texels apart, the position may have been rounded to one behind the last.
+        let before = before.cast::<i32>().min(last + 2);
+        let neighbours = if filter == Filter::Linear { 0..2 } else { -1..3 };
+        let mut texels = Vec::with_capacity(neighbours.len());
+        for neighbour in neighbours {
+            texels.push(wrapped(&(&before + neighbour), length as i32, wrap));
+        }
+        Place { texels, fraction, rate }
+    }
+}
+
+/// A position brought into 0 to 1 where the texture continues, before anything is rounded; and the rate of positions along texels.
+#[track_caller]
+fn folded<Q: FloatElement>(position: &Array<Q>, count: Q, wrap: Wrap) -> (Array<Q>, Array<Q>) {
+    match wrap {
+        Wrap::Clamp => (position.clone(), count.into()),
+        Wrap::Repeat => (position - position.floor(), count.into()),
+        Wrap::Mirror => {
+            let half = Q::from_f64(0.5);
+            let period = position - (position * half).floor() * Q::from_f64(2.0);
+            let is_mirrored = period.gt(Q::ONE);
+            let inside = is_mirrored.select(Array::from(Q::from_f64(2.0)) - &period, &period);
+            (inside, is_mirrored.select(-Array::from(count), count))
+        }
+    }
+}
+
+/// The texel with a number that lies at most three outside.
+#[track_caller]
+fn wrapped(number: &Int, length: i32, wrap: Wrap) -> UInt {
+    if length == 1 {
+        return UInt::from(0);
+    }
+    let inside = match wrap {
+        Wrap::Clamp => number.clamp(0, length - 1),
+        Wrap::Repeat => number.lt(0).select(number + length, number.ge(length).select(number - length, number)),
+        Wrap::Mirror => number.lt(0).select(!number, number.ge(length).select((2 * length - 1) - number, number)),
+    };
+    inside.cast()
+}

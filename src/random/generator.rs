@@ -60,6 +60,8 @@ pub(super) struct Call {
 
 /// The attempt that belongs to [`Generator::split`]; others count from 0.
 const SPLIT: u32 = u32::MAX;
+/// The attempt that belongs to [`Generator::permutation`].
+const PERMUTATION: u32 = u32::MAX - 1;
 
 impl Call {
     /// Four random words of each lane; others for each attempt.
@@ -97,6 +99,19 @@ impl Generator {
             }
         };
         Generator { key, calls: UInt64::opaque(0) }
+    }
+
+    /// The key of a permutation, which all lanes share.
+    #[track_caller]
+    pub(super) fn key_of_permutation(&mut self) -> [UInt; 2] {
+        if self.calls.len() != 1 || self.key.len() != 1 {
+            refuse(
+                "a permutation was asked for from a generator whose lanes have drawn differently often".into(),
+                "all lanes of a permutation share its key: split off a generator for permutations before the loop",
+            );
+        }
+        let [first, second, ..] = self.call(1.into()).words(PERMUTATION);
+        [first, second]
     }
 
     /// Numbers in [0, 1), uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 2⁻¹¹ for `f16` and 2⁻⁸ for `bf16`.
@@ -203,7 +218,8 @@ impl Generator {
         number.lt(probability)
     }
 
-    /// Elements of an array, each with the same probability every time (with replacement). Only the positions are made where
+    /// Elements of an array, each with the same probability every time (with replacement; [`Generator::sample`] takes
+    /// none twice). Only the positions are made where
     /// they are used; the elements are gathered.
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 //!
 //! | part | what |
 //! |---|---|
-//! | [`rng`], [`Generator`] | a seed, and arrays of numbers of any type and distribution: what most programs want |
+//! | [`rng`], [`Generator`] | a seed, and arrays of numbers of any type and distribution, permutations, samples: what most programs want |
 //! | [`Pcg32`] | small and fast, one stream and state per lane, for loops that draw again and again |
 //! | [`Philox4x32`], [`philox4x32()`] | counter-based: any number of any stream at once |
 //! | [`normal_from_uniform`], [`disk`], [`sphere`], … | numbers in [0, 1) as other distributions and as points of figures |
@@ -15,6 +15,7 @@ mod distribution;
 mod generator;
 mod integers;
 mod pcg;
+mod permutation;
 mod philox;
 mod sequence;
 mod sobol_numbers;

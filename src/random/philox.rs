@@ -11,7 +11,7 @@ use crate::{Array, Float, Float64, FloatElement, Operand, Size, Traverse, UInt, 
 /// The multipliers of a round.
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 /// What the words of the key gain from round to round: fractions of the golden ratio and of √3.
-const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
+pub(super) const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 /// The rounds that the inventors recommend.
 const ROUNDS: u32 = 10;
 /// Fewer rounds are not random, more are not better.

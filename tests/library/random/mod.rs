@@ -3,6 +3,7 @@
 mod generator;
 mod integers;
 mod pcg;
+mod permutation;
 mod philox;
 mod sequence;
 mod statistics;

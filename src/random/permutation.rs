@@ -1,0 +1,170 @@
+//! Random orders of arrays, and random samples of their elements.
+//!
+//! A permutation is a cipher of the lane's number, so each lane finds its place by itself: nothing is sorted, nothing is kept in
+//! memory. The cipher is a Feistel network over pairs of a column and a row, in which each round moves one of the two by
+//! a hash of the other, with modular addition and as many rows as are needed (J. Black and P. Rogaway, “Ciphers with
+//! Arbitrary Finite Domains”, 2002). The grid has at most one row of places too many; a lane that ends on one of those is
+//! enciphered again, which leads to another place for each lane (cycle walking, from the same paper). The use of ciphers
+//! for shuffling is that of R. Mitchell, D. Stokes, E. Frank and G. Holmes, “Bandwidth-Optimal Random Shuffling for GPUs”, 2022.
+
+use super::generator::Generator;
+use super::philox::WEYL;
+use super::words::refuse;
+use crate::fields::traverse_fields;
+use crate::{Array, Element, Size, UInt, jit};
+
+/// Rounds of a network of many places; the authors of the shuffle take as many.
+const ROUNDS: u32 = 24;
+/// Rounds of a network of few places. There all orders can be counted, and each round only makes their frequencies about a
+/// quarter more equal: after so many, the distance from equal frequencies is below 10⁻⁸.
+const ROUNDS_OF_FEW: u32 = 64;
+/// Up to so many places are few.
+const FEW: usize = 128;
+
+/// What a network depends on. All of it is opaque, so one kernel serves every size, seed and call.
+struct Network {
+    columns: UInt,
+    rows: UInt,
+    /// Columns of the last row that are places; the others are too many.
+    columns_of_last_row: UInt,
+    rounds: UInt,
+    key: [UInt; 2],
+}
+
+traverse_fields!(Network { columns, rows, columns_of_last_row, rounds, key });
+
+impl Network {
+    /// A network of that many places.
+    #[track_caller]
+    fn new(places: usize, key: [UInt; 2]) -> Self {
+        // An even number of columns: rotating a column of an odd number of rows, or a row of an odd number of columns, never
+        // makes an odd permutation.
+        let columns = (places.max(1) - 1).isqrt() + 1;
+        let columns = columns.next_multiple_of(2);
+        let rows = places.div_ceil(columns);
+        let rounds = if places <= FEW { ROUNDS_OF_FEW } else { ROUNDS };
+        let last = places - rows.saturating_sub(1) * columns;
+        let [columns, rows, last] = [columns, rows, last].map(|count| UInt::opaque(count as u32));
+        Network { columns, rows, columns_of_last_row: last, rounds: UInt::opaque(rounds), key }
+    }
+}
+
+impl Generator {
+    /// The numbers from 0 to below a size in random order, every order being as likely as every other. Each lane computes its
+    /// number where it is used: nothing is evaluated, and a gather with this index shuffles in one pass.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let mut rng = jit::random::rng(1);
+    /// let order = rng.permutation(1000);
+    /// // Each number occurs once: as an index of a scatter it reaches every element.
+    /// let mut found = UInt::zeros(1000);
+    /// found.scatter_add(1, &order);
+    /// assert!(found.eq(1).all().item()?);
+    /// // Several arrays in the same order, as those of a struct.
+    /// let (x, y) = (Float::linspace(0.0, 1.0, 1000), Float::zeros(1000));
+    /// let shuffled = jit::trees::gather(&(x, y), &order);
+    /// assert_eq!(shuffled.0.len(), 1000);
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the size is above 2³², and where the generator is the state of a traced loop that lanes have left at different
+    /// times: each lane would have a permutation of its own.
+    #[must_use]
+    #[track_caller]
+    pub fn permutation(&mut self, size: impl Into<Size>) -> UInt {
+        let size = size.into();
+        self.places(size, size)
+    }
+
+    /// The first of the numbers of a permutation.
+    #[track_caller]
+    fn places(&mut self, size: Size, count: Size) -> UInt {
+        if u64::try_from(size.get()).is_ok_and(|size| size > 1 << 32) {
+            refuse(
+                format!("a permutation of {size} numbers was asked for"),
+                "permutations have at most 4294967296 numbers, as 32 bits count them",
+            );
+        }
+        let key = self.key_of_permutation();
+        permuted(&UInt::arange(count), &Network::new(size.get(), key))
+    }
+
+    /// The elements of an array in random order, every order being as likely as every other ([`Generator::permutation`]).
+    ///
+    /// # Panics
+    ///
+    /// As [`Generator::permutation`].
+    #[must_use]
+    #[track_caller]
+    pub fn shuffle<T: Element>(&mut self, values: &Array<T>) -> Array<T> {
+        values.gather(&self.permutation(values.width()))
+    }
+
+    /// So many elements of an array in random order, none of them twice (without replacement); [`Generator::choice`] may take an
+    /// element several times. The work grows with the number of elements that are taken, not with those there are.
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// let balls = UInt::arange(49) + 1;
+    /// let drawn = jit::random::rng(7).sample(&balls, 6).to_vec()?;
+    /// assert!(drawn.iter().enumerate().all(|(i, ball)| !drawn[..i].contains(ball)));
+    /// # Ok::<(), jit::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the array has fewer elements, and as [`Generator::permutation`].
+    #[must_use]
+    #[track_caller]
+    pub fn sample<T: Element>(&mut self, from: &Array<T>, count: impl Into<Size>) -> Array<T> {
+        let count = count.into();
+        if count > from.width() {
+            refuse(
+                format!("a sample of {count} elements, none twice, was asked for from an array of {}", from.len()),
+                "ask for at most as many as there are; `choice` may take elements several times",
+            );
+        }
+        from.gather(&self.places(from.width(), count))
+    }
+}
+
+/// The places of some lanes.
+#[jit]
+fn permuted(lane: &UInt, network: &Network) -> UInt {
+    let (mut column, mut row) = (lane % &network.columns, lane / &network.columns);
+    let mut is_no_place = lane == lane;
+    while is_no_place {
+        let mut round = UInt::from(0);
+        while round < network.rounds {
+            column = rotated(column, hashed(&row, &round, network), &network.columns);
+            row = rotated(row, hashed(&column, &(round + 1), network), &network.rows);
+            round += 2;
+        }
+        is_no_place = row == network.rows - 1 && column >= network.columns_of_last_row;
+    }
+    row * network.columns + column
+}
+
+/// A position in a ring moved on by a fraction of the ring, given in 32 bits.
+#[jit]
+fn rotated(position: UInt, fraction: UInt, ring: &UInt) -> UInt {
+    let moved = position + fraction.mul_hi(ring);
+    if moved >= ring { moved - ring } else { moved.clone() }
+}
+
+/// A hash of a number, another one in each round and for each key: the function `lowbias32` of C. Wellons, “Prospecting for Hash
+/// Functions”, 2018, with a word of the key before either multiplication.
+#[track_caller]
+fn hashed(x: &UInt, round: &UInt, network: &Network) -> UInt {
+    // The words differ from round to round by Weyl sequences, as those of Philox.
+    let [first, second] = &network.key;
+    let mut h = x ^ (round * WEYL[0] + first);
+    h = (&h ^ (&h >> 16)) * 0x7feb_352d_u32 + (round * WEYL[1] + second);
+    h = (&h ^ (&h >> 15)) * 0x846c_a68b_u32;
+    &h ^ (&h >> 16)
+}

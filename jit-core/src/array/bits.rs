@@ -67,7 +67,7 @@ impl<T: Integer> Array<T> {
         Array::from_var(record::bitcast(T::TYPE, &record::binary(BinaryOp::Or, &moved, &returned)))
     }
 
-    /// The quotient whose remainder is not negative.
+    /// The quotient whose remainder is not negative. Divisions by zero and overflow as with `/`.
     #[must_use]
     #[track_caller]
     pub fn div_euclid(&self, divisor: impl Operand<T>) -> Self {
@@ -76,12 +76,12 @@ impl<T: Integer> Array<T> {
         if T::TYPE.is_unsigned_integer() {
             return quotient;
         }
-        let is_negative = (self % &divisor).lt(T::default());
+        let is_negative = (self % &divisor).lt(T::default()) & divisor.ne(T::default());
         let correction = divisor.gt(T::default()).select(&quotient - T::ONE, &quotient + T::ONE);
         is_negative.select(correction, quotient)
     }
 
-    /// The remainder that is not negative, of a division by the divisor's magnitude.
+    /// The remainder that is not negative, of a division by the divisor's magnitude; by zero it is the value itself.
     #[must_use]
     #[track_caller]
     pub fn rem_euclid(&self, divisor: impl Operand<T>) -> Self {

@@ -200,7 +200,7 @@ impl<T: Integer> Array<T> {
         let divisor = divisor.into_array();
         let (quotient, remainder) = (self / &divisor, self % &divisor);
         let is_same_sign = (&remainder ^ &divisor).ge(T::default());
-        let rounds_up = remainder.ne(T::default()) & is_same_sign;
+        let rounds_up = remainder.ne(T::default()) & is_same_sign & divisor.ne(T::default());
         rounds_up.select(&quotient + T::ONE, quotient)
     }
 }

@@ -1,0 +1,193 @@
+//! Gathers and scatters of every element type.
+
+use half::{bf16, f16};
+use jit::prelude::*;
+use jit::{Integer, Number};
+
+use crate::agree::{bits, on_each_device, resident, same};
+use crate::corners::Corners;
+
+/// Positions in another order, each once.
+fn shuffled(width: usize) -> Vec<usize> {
+    let step = [7, 11, 13, 17, 1].into_iter().find(|step| !width.is_multiple_of(*step)).unwrap();
+    (0..width).map(|i| (i * step + 5) % width).collect()
+}
+
+fn gathers<T: Corners, I: Integer>(make: fn(usize) -> I) {
+    let values = T::corners();
+    let positions = shuffled(values.len());
+    let index = resident(&positions.iter().map(|p| make(*p)).collect::<Vec<I>>());
+    let wanted: Vec<T> = positions.iter().map(|p| values[*p]).collect();
+    let call = |at: usize| format!("element {} of {} by {}", positions[at], T::TYPE, I::TYPE);
+    same(&resident(&values).gather(&index).to_vec().unwrap(), &wanted, call);
+    let mask = resident(&(0..values.len()).map(|i| i % 3 != 0).collect::<Vec<bool>>());
+    let masked: Vec<T> = wanted.iter().enumerate().map(|(i, v)| if i % 3 != 0 { *v } else { T::default() }).collect();
+    same(&resident(&values).gather_masked(&index, &mask).to_vec().unwrap(), &masked, call);
+    // At an index that is the same on all lanes.
+    let uniform: Vec<Array<T>> = positions.iter().map(|p| resident(&values).gather(&Array::opaque(make(*p)))).collect();
+    jit::eval(&uniform).unwrap();
+    same(&uniform.iter().map(|v| v.item().unwrap()).collect::<Vec<T>>(), &wanted, call);
+    let mut target = resident(&vec![T::default(); values.len()]);
+    target.scatter(resident(&wanted), &index);
+    same(&target.to_vec().unwrap(), &values, call);
+    let mut target = resident(&values);
+    target.scatter_masked(T::default(), &index, &mask);
+    let mut cleared = values.clone();
+    positions.iter().enumerate().filter(|(i, _)| i % 3 != 0).for_each(|(_, p)| cleared[*p] = T::default());
+    same(&target.to_vec().unwrap(), &cleared, call);
+}
+
+fn reads_and_writes<T: Corners>() {
+    gathers::<T, i8>(|p| p as i8);
+    gathers::<T, i16>(|p| p as i16);
+    gathers::<T, i32>(|p| p as i32);
+    gathers::<T, i64>(|p| p as i64);
+    gathers::<T, u8>(|p| p as u8);
+    gathers::<T, u16>(|p| p as u16);
+    gathers::<T, u32>(|p| p as u32);
+    gathers::<T, u64>(|p| p as u64);
+}
+
+/// Changes each element of all pairs of values once: exactly what the host computes. Then several lanes change the same
+/// few elements, where the order cannot show.
+fn combines<T: Corners>(op: ReduceOp, host: fn(T, T) -> T, is_ordered: bool) {
+    let operands = T::corners();
+    let left: Vec<T> = operands.iter().flat_map(|a| std::iter::repeat_n(*a, operands.len())).collect();
+    let right = operands.repeat(operands.len());
+    let positions = shuffled(left.len());
+    let index = resident(&positions.iter().map(|p| *p as u32).collect::<Vec<u32>>());
+    let values: Vec<T> = positions.iter().map(|p| right[*p]).collect();
+    let wanted: Vec<T> = left.iter().zip(&right).map(|(a, b)| host(*a, *b)).collect();
+    let call = |at: usize| format!("{:?} combined with {:?}: {} by {op:?}", left[at], right[at], T::TYPE);
+    let mut target = resident(&left);
+    target.scatter_reduce(op, resident(&values), &index);
+    same(&target.to_vec().unwrap(), &wanted, call);
+    let mut target = resident(&left);
+    let odd = resident(&positions.iter().map(|p| p % 2 == 1).collect::<Vec<bool>>());
+    target.scatter_reduce_masked(op, resident(&values), &index, &odd);
+    let masked: Vec<T> = (0..left.len()).map(|i| if i % 2 == 1 { wanted[i] } else { left[i] }).collect();
+    same(&target.to_vec().unwrap(), &masked, call);
+    if is_ordered {
+        return;
+    }
+    let finite: Vec<T> = right.iter().copied().filter(|v| v.partial_cmp(v).is_some()).collect();
+    for width in [1_usize, 3, 40] {
+        let mut target = resident(&finite[..width]);
+        let index = UInt::arange(finite.len()) % width as u32;
+        target.scatter_reduce(op, resident(&finite), &index);
+        let mut wanted = finite[..width].to_vec();
+        finite.iter().enumerate().for_each(|(i, v)| wanted[i % width] = host(wanted[i % width], *v));
+        same(&target.to_vec().unwrap(), &wanted, |at| format!("element {at} of {width}: {} by {op:?}", T::TYPE));
+    }
+}
+
+/// What gives back what it has found.
+fn exchanges<T: Corners>() {
+    let operands = T::corners();
+    let n = operands.len();
+    let positions = shuffled(n);
+    let index = resident(&positions.iter().map(|p| *p as u32).collect::<Vec<u32>>());
+    let values: Vec<T> = operands.iter().rev().copied().collect();
+    let found: Vec<T> = positions.iter().map(|p| operands[*p]).collect();
+    let mut target = resident(&operands);
+    let old = target.scatter_exchange(resident(&values), &index);
+    same(&old.to_vec().unwrap(), &found, |at| format!("what {:?} replaced", values[at]));
+    let mut written = operands.clone();
+    positions.iter().zip(&values).for_each(|(p, v)| written[*p] = *v);
+    same(&target.to_vec().unwrap(), &written, |at| format!("element {at} after an exchange of {}", T::TYPE));
+    // Compared by bits: every second lane expects what is there.
+    let expected: Vec<T> = (0..n).map(|i| if i % 2 == 0 { found[i] } else { values[i] }).collect();
+    let mut target = resident(&operands);
+    let (old, replaced) = target.scatter_cas(resident(&expected), resident(&values), &index);
+    same(&old.to_vec().unwrap(), &found, |at| format!("what {:?} was compared with", expected[at]));
+    let equal: Vec<bool> = (0..n).map(|i| bits(expected[i]) == bits(found[i])).collect();
+    same(&replaced.to_vec().unwrap(), &equal, |at| format!("whether {:?} is {:?}", found[at], expected[at]));
+    let mut written = operands.clone();
+    (0..n).filter(|i| equal[*i]).for_each(|i| written[positions[i]] = values[i]);
+    same(&target.to_vec().unwrap(), &written, |at| format!("element {at} after comparing {}", T::TYPE));
+}
+
+/// Several lanes take numbers from the same counters.
+fn counters<T: Corners + Number + Integer>(start: T, after: fn(T, usize) -> T) {
+    let mut target = resident(&[start, T::default(), T::ONE]);
+    let index = UInt::arange(100) % 3;
+    let numbers = target.scatter_inc(&index);
+    let (numbers, ends) = (numbers.to_vec().unwrap(), target.to_vec().unwrap());
+    for (counter, begin) in [start, T::default(), T::ONE].into_iter().enumerate() {
+        let count = (100 - counter).div_ceil(3);
+        assert_eq!(ends[counter], after(begin, count), "counter {counter}: {}", T::TYPE);
+        let mut got: Vec<u64> = numbers.iter().skip(counter).step_by(3).map(|v| v.to_bits()).collect();
+        let mut wanted: Vec<u64> = (0..count).map(|i| after(begin, i).to_bits()).collect();
+        got.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(got, wanted, "numbers of counter {counter}: {}", T::TYPE);
+    }
+}
+
+macro_rules! memory_of_integers {
+    ($($name:ident: $ty:ident;)*) => {
+        $(#[test]
+        fn $name() {
+            on_each_device(|| {
+                reads_and_writes::<$ty>();
+                combines::<$ty>(ReduceOp::Add, |a, b| a.wrapping_add(b), false);
+                combines::<$ty>(ReduceOp::Mul, |a, b| a.wrapping_mul(b), false);
+                combines::<$ty>(ReduceOp::Min, |a, b| Ord::min(a, b), false);
+                combines::<$ty>(ReduceOp::Max, |a, b| Ord::max(a, b), false);
+                combines::<$ty>(ReduceOp::And, |a, b| a & b, false);
+                combines::<$ty>(ReduceOp::Or, |a, b| a | b, false);
+                exchanges::<$ty>();
+                counters::<$ty>(<$ty>::MAX - 3, |start, count| start.wrapping_add(count as $ty));
+            });
+        })*
+    };
+}
+
+memory_of_integers! {
+    memory_of_i8: i8;
+    memory_of_i16: i16;
+    memory_of_i32: i32;
+    memory_of_i64: i64;
+    memory_of_u8: u8;
+    memory_of_u16: u16;
+    memory_of_u32: u32;
+    memory_of_u64: u64;
+}
+
+#[test]
+fn memory_of_masks() {
+    on_each_device(|| {
+        reads_and_writes::<bool>();
+        combines::<bool>(ReduceOp::And, |a, b| a && b, true);
+        combines::<bool>(ReduceOp::Or, |a, b| a || b, true);
+        exchanges::<bool>();
+    });
+}
+
+macro_rules! memory_of_floats {
+    ($($name:ident: $ty:ident, $round:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            // A product or sum is rounded once, from a wider type that holds it.
+            fn minimum(a: $ty, b: $ty) -> $ty {
+                let is_first = a < b || (a == b && a.is_sign_negative());
+                if a.is_nan() || b.is_nan() { <$ty>::NAN } else if is_first { a } else { b }
+            }
+            on_each_device(|| {
+                reads_and_writes::<$ty>();
+                combines::<$ty>(ReduceOp::Add, |a, b| $round(a, b, |a, b| a + b), true);
+                combines::<$ty>(ReduceOp::Mul, |a, b| $round(a, b, |a, b| a * b), true);
+                combines::<$ty>(ReduceOp::Min, minimum, false);
+                combines::<$ty>(ReduceOp::Max, |a, b| -minimum(-a, -b), false);
+                exchanges::<$ty>();
+            });
+        })*
+    };
+}
+
+memory_of_floats! {
+    memory_of_f16: f16, |a: f16, b: f16, f: fn(f32, f32) -> f32| f16::from_f32(f(a.to_f32(), b.to_f32()));
+    memory_of_bf16: bf16, |a: bf16, b: bf16, f: fn(f32, f32) -> f32| bf16::from_f32(f(a.to_f32(), b.to_f32()));
+    memory_of_f32: f32, |a: f32, b: f32, f: fn(f32, f32) -> f32| f(a, b);
+    memory_of_f64: f64, |a: f64, b: f64, f: fn(f64, f64) -> f64| f(a, b);
+}

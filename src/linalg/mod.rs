@@ -1,9 +1,50 @@
-//! Vectors of arrays.
+//! Vectors, matrices, complex numbers and quaternions of arrays: in each lane, one.
+//!
+//! Their components are arrays, so whatever is recorded of arrays is recorded of them: they are arguments, results and state
+//! of traced loops and branches.
 
+mod algebra;
+mod complex;
+mod composite;
 mod decompose;
+mod frame;
 pub mod matrix;
 mod print;
+mod quaternion;
 pub mod vector;
 
+pub use complex::{Complex, ComplexOperand};
+pub use frame::Frame;
 pub use matrix::{Mat2, Mat3, Mat4, Matrix};
+pub use quaternion::{Quaternion, QuaternionOperand};
 pub use vector::{Component, Vec2, Vec3, Vec4, VectorOperand};
+
+use jit_runtime::ir::Type;
+
+use crate::{Element, FloatElement};
+
+/// The distance from one to the next larger number.
+fn epsilon<T: FloatElement>() -> f64 {
+    match T::TYPE {
+        Type::F64 => f64::EPSILON,
+        Type::F32 => f64::from(f32::EPSILON),
+        Type::F16 => half::f16::EPSILON.to_f64(),
+        _ => half::bf16::EPSILON.to_f64(),
+    }
+}
+
+/// Computes a function of halves in single precision.
+macro_rules! halves_in_single {
+    ($self:ident.$name:ident($($argument:expr),*)) => {
+        if $crate::linalg::is_half::<T>() {
+            return $self.cast::<f32>().$name($($argument.cast::<f32>()),*).cast();
+        }
+    };
+}
+
+use halves_in_single;
+
+/// Whether a type has so few digits that what takes many operations is computed in single precision.
+fn is_half<T: Element>() -> bool {
+    matches!(T::TYPE, Type::F16 | Type::BF16)
+}

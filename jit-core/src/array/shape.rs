@@ -9,6 +9,7 @@ use std::panic::Location;
 
 use super::{Array, Element, Integer, Mask, Size, UInt};
 use crate::trace::misuse::Misuse;
+use crate::trace::record;
 
 /// A width as a 32-bit literal. Widths of arrays that exist are below 2³².
 fn count(width: usize) -> u32 {
@@ -44,6 +45,7 @@ impl<T: Element> Array<T> {
         match (self.len(), times.into()) {
             (_, times) if times == 1 => self.clone(),
             (width, times) if width == 0 || times == 0 => Array::zeros(0),
+            (1, times) => Array::from_var(record::broadcast(&self.var, times.get())),
             (width, times) => self.gather(&(UInt::arange(times * width) / count(times.get()))),
         }
     }

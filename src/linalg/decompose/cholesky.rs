@@ -2,9 +2,8 @@
 //!
 //! G. Golub, C. Van Loan, “Matrix Computations”, 4th edition, §4.2.
 
-use super::is_half;
 use crate::FloatElement;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, is_half};
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
     /// The matrix `l`, zero above its diagonal and positive on it, with `self = l * l.transpose()`.

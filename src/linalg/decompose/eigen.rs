@@ -3,9 +3,9 @@
 //! G. Golub, C. Van Loan, “Matrix Computations”, 4th edition, §8.5; H. Rutishauser, “The Jacobi method for real symmetric
 //! matrices”, 1966.
 
-use super::{epsilon, is_half, sort_falling};
-use crate::linalg::Matrix;
+use super::sort_falling;
 use crate::linalg::vector::{Vec2, Vec3, Vec4, for_each_vector};
+use crate::linalg::{Matrix, epsilon, is_half};
 use crate::{Array, FloatElement, UInt, jit};
 
 /// Sweeps converge quadratically: matrices of these sizes need about six, and this many are never made.

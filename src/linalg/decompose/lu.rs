@@ -2,9 +2,8 @@
 //!
 //! G. Golub, C. Van Loan, “Matrix Computations”, 4th edition, §3.4.
 
-use super::is_half;
-use crate::linalg::Matrix;
 use crate::linalg::vector::{Vec2, Vec3, Vec4, VectorOperand, for_each_vector};
+use crate::linalg::{Matrix, is_half};
 use crate::{Array, FloatElement};
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {

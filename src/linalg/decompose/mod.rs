@@ -11,8 +11,6 @@
 //! Elimination and reflections are straight-line code; lanes differ by selection. Iterations are traced loops, which end
 //! when the last lane is done. Halves are decomposed in single precision.
 
-use jit_runtime::ir::Type;
-
 use crate::linalg::Matrix;
 use crate::{Array, Element, FloatElement, Mask};
 
@@ -21,21 +19,6 @@ mod eigen;
 mod lu;
 mod qr;
 mod svd;
-
-/// The distance from one to the next larger number.
-fn epsilon<T: FloatElement>() -> f64 {
-    match T::TYPE {
-        Type::F64 => f64::EPSILON,
-        Type::F32 => f64::from(f32::EPSILON),
-        Type::F16 => half::f16::EPSILON.to_f64(),
-        _ => half::bf16::EPSILON.to_f64(),
-    }
-}
-
-/// Whether a type has so few digits that decompositions compute in single precision.
-fn is_half<T: Element>() -> bool {
-    matches!(T::TYPE, Type::F16 | Type::BF16)
-}
 
 /// Exchanges two values where the mask is true.
 #[track_caller]

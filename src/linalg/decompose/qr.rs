@@ -2,8 +2,7 @@
 //!
 //! G. Golub, C. Van Loan, “Matrix Computations”, 4th edition, §5.2.
 
-use super::is_half;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, is_half};
 use crate::{Array, FloatElement};
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {

@@ -7,10 +7,10 @@
 use jit_runtime::ir::Type;
 
 use super::eigen::smaller_tangent;
-use super::{epsilon, is_half, sort_falling};
-use crate::linalg::Matrix;
+use super::sort_falling;
 use crate::linalg::matrix::dot;
 use crate::linalg::vector::{Vec2, Vec3, Vec4, for_each_vector};
+use crate::linalg::{Matrix, epsilon, is_half};
 use crate::{Array, FloatElement, Mask, UInt, jit};
 
 /// Sweeps converge quadratically: matrices of these sizes need about six, and this many are never made.

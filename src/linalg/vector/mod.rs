@@ -6,9 +6,10 @@
 //! | operators, comparisons | `operators`, `compare` |
 //! | component-wise functions | `functions` |
 //! | products, lengths, directions | `geometry` |
-//! | other lanes: gather, flat arrays, reductions, reading | `lanes`, `print` |
+//! | reductions over the lanes | `lanes` |
+//!
+//! What vectors share with other values of several arrays is in `composite`: gathers, flat arrays, reading, printing.
 
-use crate::fields::traverse_fields;
 use crate::{Array, Element, Number, Operand, Size};
 
 mod compare;
@@ -16,7 +17,6 @@ mod functions;
 mod geometry;
 mod lanes;
 mod operators;
-mod print;
 mod swizzle;
 
 /// Two arrays, `x` and `y`: in each lane a vector of the plane.
@@ -107,6 +107,24 @@ macro_rules! operand_types {
 
 pub(crate) use operand_types;
 
+/// Like `number_types`, for operators of floats alone.
+macro_rules! float_types {
+    ($macro:ident $($arguments:tt)*) => {
+        $macro!($($arguments)* [] half::f16: half::f16);
+        $macro!($($arguments)* [] half::bf16: half::bf16);
+        $macro!($($arguments)* [] f32: f32);
+        $macro!($($arguments)* [] f64: f64);
+        $macro!($($arguments)* [] half::f16: i32);
+        $macro!($($arguments)* [] half::bf16: i32);
+        $macro!($($arguments)* [] half::f16: f32);
+        $macro!($($arguments)* [] half::bf16: f32);
+        $macro!($($arguments)* [] f32: i32);
+        $macro!($($arguments)* [] f64: i32);
+    };
+}
+
+pub(crate) use float_types;
+
 /// Calls a macro once for each type of numbers that stand on the left of an operator: with no generics, the element type, and the
 /// type of the number.
 macro_rules! number_types {
@@ -119,16 +137,7 @@ macro_rules! number_types {
         $macro!($($arguments)* [] u16: u16);
         $macro!($($arguments)* [] u32: u32);
         $macro!($($arguments)* [] u64: u64);
-        $macro!($($arguments)* [] half::f16: half::f16);
-        $macro!($($arguments)* [] half::bf16: half::bf16);
-        $macro!($($arguments)* [] f32: f32);
-        $macro!($($arguments)* [] f64: f64);
-        $macro!($($arguments)* [] half::f16: i32);
-        $macro!($($arguments)* [] half::bf16: i32);
-        $macro!($($arguments)* [] half::f16: f32);
-        $macro!($($arguments)* [] half::bf16: f32);
-        $macro!($($arguments)* [] f32: i32);
-        $macro!($($arguments)* [] f64: i32);
+        $crate::linalg::vector::float_types!($macro $($arguments)*);
     };
 }
 
@@ -179,8 +188,6 @@ operand_types!(splats Element);
 
 macro_rules! vector {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
-        traverse_fields!($Vec<T> { $($c),* });
-
         impl<T: Element> VectorOperand<$Vec<T>> for $Vec<T> {
             #[inline]
             fn into_vector(self) -> $Vec<T> {
@@ -196,14 +203,6 @@ macro_rules! vector {
         }
 
         impl<T: Element> $Vec<T> {
-            /// A vector of arrays, references to arrays, or numbers.
-            #[inline]
-            #[must_use]
-            #[track_caller]
-            pub fn new($($c: impl Component<T>),*) -> Self {
-                $Vec { $($c: $c.into_component()),* }
-            }
-
             /// The same array or number in all components.
             #[inline]
             #[must_use]
@@ -213,76 +212,11 @@ macro_rules! vector {
                 $Vec { $($c: all.clone()),* }
             }
 
-            /// Zero (false) in all components and lanes.
-            #[must_use]
-            #[track_caller]
-            pub fn zeros(width: impl Into<Size>) -> Self {
-                Self::splat(Array::zeros(width))
-            }
-
             /// One constant in all components and lanes.
             #[must_use]
             #[track_caller]
             pub fn full(value: T, width: impl Into<Size>) -> Self {
                 Self::splat(Array::full(value, width))
-            }
-
-            /// Zeros of the same width.
-            #[must_use]
-            #[track_caller]
-            pub fn zeros_like(&self) -> Self {
-                Self::zeros(self.width())
-            }
-
-            /// The components, in order.
-            #[inline]
-            #[must_use]
-            pub fn to_array(&self) -> [Array<T>; $n] {
-                [$(self.$c.clone()),*]
-            }
-
-            /// The components lent, in order.
-            #[inline]
-            #[must_use]
-            pub fn components(&self) -> [&Array<T>; $n] {
-                [$(&self.$c),*]
-            }
-
-            /// A function of each component.
-            #[must_use]
-            pub fn map<U: Element>(&self, mut function: impl FnMut(&Array<T>) -> Array<U>) -> $Vec<U> {
-                $Vec { $($c: function(&self.$c)),* }
-            }
-
-            /// The number of lanes: that of the widest component. Components are of one width or of width 1, which is
-            /// checked when they are combined.
-            #[inline]
-            #[must_use]
-            #[expect(clippy::len_without_is_empty, reason = "a vector is no collection of lanes; widths are compared")]
-            pub fn len(&self) -> usize {
-                let widths = [$(self.$c.len()),*];
-                widths.into_iter().find(|&width| width != 1).unwrap_or(1)
-            }
-
-            /// The number of lanes, to make arrays of the same width.
-            #[inline]
-            #[must_use]
-            pub fn width(&self) -> Size {
-                self.len().into()
-            }
-
-            /// Each element converted to another type: see [`Array::cast`].
-            #[must_use]
-            #[track_caller]
-            pub fn cast<U: Element>(&self) -> $Vec<U> {
-                $Vec { $($c: self.$c.cast()),* }
-            }
-
-            /// The same values, never part of the code: see [`Array::make_opaque`].
-            #[must_use]
-            #[track_caller]
-            pub fn make_opaque(&self) -> Self {
-                $Vec { $($c: self.$c.make_opaque()),* }
             }
         }
 
@@ -332,66 +266,6 @@ macro_rules! vector {
             #[track_caller]
             fn default() -> Self {
                 Self::splat(T::default())
-            }
-        }
-
-        impl<T: Element> From<[T; $n]> for $Vec<T> {
-            /// A constant vector, the same in all lanes.
-            #[track_caller]
-            fn from(values: [T; $n]) -> Self {
-                let [$($c),*] = values;
-                Self::new($($c),*)
-            }
-        }
-
-        impl<T: Element> From<[Array<T>; $n]> for $Vec<T> {
-            #[inline]
-            fn from(components: [Array<T>; $n]) -> Self {
-                let [$($c),*] = components;
-                $Vec { $($c),* }
-            }
-        }
-
-        impl<T: Element> From<$Vec<T>> for [Array<T>; $n] {
-            #[inline]
-            fn from(vector: $Vec<T>) -> Self {
-                [$(vector.$c),*]
-            }
-        }
-
-        impl<T: Element> From<&[[T; $n]]> for $Vec<T> {
-            /// One vector for each lane.
-            #[track_caller]
-            fn from(lanes: &[[T; $n]]) -> Self {
-                $Vec { $($c: lanes.iter().map(|lane| lane[$index]).collect::<Vec<T>>().into()),* }
-            }
-        }
-
-        impl<T: Element> From<&Vec<[T; $n]>> for $Vec<T> {
-            #[track_caller]
-            fn from(lanes: &Vec<[T; $n]>) -> Self {
-                lanes.as_slice().into()
-            }
-        }
-
-        impl<T: Element> From<Vec<[T; $n]>> for $Vec<T> {
-            #[track_caller]
-            fn from(lanes: Vec<[T; $n]>) -> Self {
-                lanes.as_slice().into()
-            }
-        }
-
-        impl<T: Element, const LANES: usize> From<[[T; $n]; LANES]> for $Vec<T> {
-            #[track_caller]
-            fn from(lanes: [[T; $n]; LANES]) -> Self {
-                lanes.as_slice().into()
-            }
-        }
-
-        impl<T: Element> FromIterator<[T; $n]> for $Vec<T> {
-            #[track_caller]
-            fn from_iter<I: IntoIterator<Item = [T; $n]>>(lanes: I) -> Self {
-                lanes.into_iter().collect::<Vec<_>>().into()
             }
         }
     };

@@ -1,6 +1,9 @@
 //! Vectors, matrices, complex numbers, quaternions, transforms and decompositions, against plain Rust.
 
+mod complex;
+mod complex_values;
 mod decompose;
 mod matrix;
+mod quaternion;
 mod reference;
 mod vector;

@@ -1,15 +1,15 @@
-//! Vectors as text: a row for each lane, as NumPy prints a matrix.
+//! Values of several arrays as text: a row for each lane, as NumPy prints a matrix.
 
 use std::fmt;
 
-use super::{Vec2, Vec3, Vec4, for_each_vector};
+use super::{Complex, Quaternion, Vec2, Vec3, Vec4, for_each_composite};
 use crate::linalg::print::write_lanes;
 use crate::{Element, Error, eval};
 
 macro_rules! print {
-    ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
-        impl<T: Element> fmt::Display for $Vec<T> {
-            /// The vectors, one in each row, which evaluates them; where there are many, those at both ends. Where the
+    ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
+        impl<T: Element> fmt::Display for $Type<T> {
+            /// The values, one in each row, which evaluates them; where there are many, those at both ends. Where the
             /// evaluation fails, its error is printed in their place.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let row = |lane| -> Result<Vec<T>, Error> {
@@ -22,13 +22,13 @@ macro_rules! print {
             }
         }
 
-        impl<T: Element> fmt::Debug for $Vec<T> {
+        impl<T: Element> fmt::Debug for $Type<T> {
             /// The components as [`Array`](crate::Array)s are debugged. Evaluates nothing.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($Vec))$(.field(stringify!($c), &self.$c))*.finish()
+                f.debug_struct(stringify!($Type))$(.field(stringify!($c), &self.$c))*.finish()
             }
         }
     };
 }
 
-for_each_vector!(print);
+for_each_composite!(print);

@@ -1,0 +1,157 @@
+//! What looks at other lanes: gathers, flat arrays, and reading back.
+
+use std::panic::Location;
+
+use jit_core::trace::misuse::Misuse;
+
+use super::{Complex, Quaternion, Vec2, Vec3, Vec4, for_each_composite};
+use crate::{Array, Element, Error, Integer, Mask, UInt, eval};
+
+macro_rules! lanes {
+    ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
+        impl<T: Element> $Type<T> {
+            /// The values at some lanes: see [`Array::gather`].
+            #[must_use]
+            #[track_caller]
+            pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
+                $Type { $($c: self.$c.gather(index)),* }
+            }
+
+            /// As [`gather`](Self::gather) where the mask is true; zero, reading nothing, where it is false.
+            #[must_use]
+            #[track_caller]
+            pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
+                $Type { $($c: self.$c.gather_masked(index, mask)),* }
+            }
+
+            #[doc = concat!("The values at some positions of a flat array, in which the ", $n, " components of each follow each")]
+            #[doc = concat!("other: component `k` reads position `index * ", $n, " + k`, computed in the index's type,")]
+            /// those of 8 and 16 bits in 32.
+            #[must_use]
+            #[track_caller]
+            pub fn gather_interleaved<I: Integer>(source: &Array<T>, index: &Array<I>) -> Self {
+                if I::TYPE.bits() < 32 {
+                    return Self::gather_interleaved(source, &index.cast::<u32>());
+                }
+                let first = index * small::<I>($n);
+                $Type { $($c: source.gather(&(&first + small::<I>($index)))),* }
+            }
+
+            /// As [`gather_interleaved`](Self::gather_interleaved) where the mask is true; zero, reading nothing, where it is
+            /// false.
+            #[must_use]
+            #[track_caller]
+            pub fn gather_interleaved_masked<I: Integer>(source: &Array<T>, index: &Array<I>, mask: &Mask) -> Self {
+                if I::TYPE.bits() < 32 {
+                    return Self::gather_interleaved_masked(source, &index.cast::<u32>(), mask);
+                }
+                let first = index * small::<I>($n);
+                $Type { $($c: source.gather_masked(&(&first + small::<I>($index)), mask)),* }
+            }
+
+            #[doc = concat!("The values of a flat array, in which the ", $n, " components of each follow each other.")]
+            ///
+            /// # Panics
+            ///
+            #[doc = concat!("When the width is no multiple of ", $n, ".")]
+            #[must_use]
+            #[track_caller]
+            pub fn from_interleaved(flat: &Array<T>) -> Self {
+                if !flat.len().is_multiple_of($n) {
+                    refuse_ragged(flat, $n);
+                }
+                Self::gather_interleaved(flat, &UInt::arange(flat.len() / $n))
+            }
+
+            #[doc = concat!("A flat array, ", $n, " times as wide, in which the components of each value follow each other.")]
+            /// Components of width 1 are repeated.
+            ///
+            /// # Panics
+            ///
+            /// When the components have several widths beside 1.
+            #[must_use]
+            #[track_caller]
+            pub fn to_interleaved(&self) -> Array<T> {
+                let full = self.at_full_width();
+                let position = UInt::arange(self.len() * $n);
+                let (lane, component) = (&position / $n, &position % $n);
+                let values = [$(full.$c.gather(&lane)),*];
+                let [first, rest @ ..] = values;
+                let mut flat = first;
+                for (index, value) in (1..).zip(rest) {
+                    flat = component.eq(index).select(value, flat);
+                }
+                flat
+            }
+
+            /// The elements, one value for each lane. Evaluates, and waits for the result.
+            ///
+            /// # Errors
+            ///
+            /// See [`Array::to_vec`].
+            #[track_caller]
+            pub fn to_vec(&self) -> Result<Vec<[T; $n]>, Error> {
+                eval(self)?;
+                let width = self.len();
+                $(let $c = self.$c.to_vec()?;)*
+                Ok((0..width).map(|lane| [$($c[if $c.len() == 1 { 0 } else { lane }]),*]).collect())
+            }
+
+            /// The value of one lane. Evaluates, and waits for the result.
+            ///
+            /// # Errors
+            ///
+            /// See [`Array::get`].
+            #[track_caller]
+            pub fn get(&self, lane: usize) -> Result<[T; $n], Error> {
+                eval(self)?;
+                let is_everywhere = lane < self.len();
+                Ok([$(self.$c.get(if is_everywhere && self.$c.len() == 1 { 0 } else { lane })?),*])
+            }
+
+            /// The only value. Evaluates, and waits for the result.
+            ///
+            /// # Errors
+            ///
+            /// See [`Array::item`]: when there are more lanes, or none.
+            #[track_caller]
+            pub fn item(&self) -> Result<[T; $n], Error> {
+                eval(self)?;
+                Ok([$(self.$c.item()?),*])
+            }
+        }
+    };
+}
+
+for_each_composite!(lanes);
+
+/// A small number of any integer type.
+fn small<I: Integer>(value: u64) -> I {
+    I::from_bits(value)
+}
+
+#[cold]
+#[track_caller]
+fn refuse_ragged<T: Element>(flat: &Array<T>, components: usize) -> ! {
+    Misuse::new(
+        format!("{} elements are no whole number of vectors of {components} components", flat.len()),
+        Location::caller(),
+    )
+    .value("the flat array", flat.var())
+    .hint("slice the array, or add what is missing")
+    .panic()
+}
+
+/// Panics if arrays have several widths beside 1.
+#[track_caller]
+pub(super) fn refuse_uneven<T: Element>(components: &[(&'static str, &Array<T>)]) {
+    let mut wide = components.iter().filter(|(_, array)| array.len() != 1);
+    let Some(first) = wide.next() else { return };
+    let Some(other) = wide.find(|(_, array)| array.len() != first.1.len()) else { return };
+    let [(a, b), (c, d)] = [first, other].map(|(name, array)| (name, array.len()));
+    Misuse::new(format!("component `{a}` has {b} elements and component `{c}` has {d}"), Location::caller())
+        .value("one component", first.1.var())
+        .value("the other component", other.1.var())
+        .hint("components have one width, or width 1")
+        .panic()
+}

@@ -26,10 +26,7 @@ fn assert_near(got: &Complex<f64>, wanted: &[[f64; 2]], tolerance: f64) {
 }
 
 /// A function by its name.
-fn apply<T: jit::Element>(name: &str, z: &Complex<T>) -> Complex<T>
-where
-    T: jit::FloatElement,
-{
+fn apply<T: jit::FloatElement>(name: &str, z: &Complex<T>) -> Complex<T> {
     match name {
         "sqrt" => z.sqrt(),
         "exp" => z.exp(),
@@ -232,7 +229,7 @@ fn newton(z: Complex, steps: u32) -> (Complex, UInt) {
     while n < steps {
         let next = z - (z * z * z - 1.0) / (3.0 * z * z);
         if next == z {
-            n = n * 0 + steps;
+            n = UInt::from(steps);
         } else {
             n += 1;
         }

@@ -95,8 +95,8 @@ fn quaternions_multiply_as_hamilton_says() {
         let j = Quaternion::<f32>::from([0.0, 1.0, 0.0, 0.0]);
         assert_eq!((&i * &j).item().unwrap(), [0.0, 0.0, 1.0, 0.0]);
         assert_eq!((&j * &i).item().unwrap(), [0.0, 0.0, -1.0, 0.0]);
-        assert_eq!(i.eq(&j).item().unwrap(), false);
-        assert_eq!((&i * &i).eq(-1.0).item().unwrap(), true);
+        assert!(!i.eq(&j).item().unwrap());
+        assert!((&i * &i).eq(-1.0).item().unwrap());
         assert_eq!(Quaternion::<f32>::default().item().unwrap(), [0.0, 0.0, 0.0, 1.0]);
         let paths: Vec<String> = jit::leaves(&(i,)).into_iter().map(|(path, _)| path).collect();
         assert_eq!(paths, ["0.x", "0.y", "0.z", "0.w"]);
@@ -126,7 +126,7 @@ fn axes_and_angles_make_rotations() {
     on_each_device(|| {
         let turns = rotations(5);
         let (axis, angle) = of(&turns).to_axis_angle();
-        assert!(angle.to_vec().unwrap().iter().all(|angle| (0.0..=3.1416).contains(angle)));
+        assert!(angle.to_vec().unwrap().iter().all(|angle| (0.0..=std::f64::consts::PI).contains(angle)));
         assert_same_rotation(&Quaternion::from_axis_angle(&axis, &angle), &turns, 2e-15);
         let small = Quaternion::from_axis_angle(Vec3::unit(1), 1e-10f64);
         assert!((small.to_axis_angle().1.item().unwrap() / 1e-10 - 1.0).abs() < 1e-15);

@@ -55,6 +55,7 @@ const ROWS: &[Row] = &[
     ("W09b", throughput::max),
     ("W09c", order::prefix_sum),
     ("W09d", order::compress),
+    ("W10", memory::stencil),
     ("W11", products::traced),
     ("W11.lib", products::library),
     ("L01", latency::tracing_rate),

@@ -334,9 +334,11 @@ fn native_work_is_done_when_a_value_is_needed() {
 fn native_work_stands_in_the_history_under_its_name() {
     let _counting = one_at_a_time();
     let x = UInt::from(vec![1; 100_000]);
+    jit::set_kernel_history(true);
     drop(jit::kernel_history());
     assert_eq!(x.prefix_sum().get(99_999).unwrap(), 100_000);
     let records = jit::kernel_history();
+    jit::set_kernel_history(false);
     let [record] = &records[..] else { panic!("one launch, not {records:?}") };
     assert_eq!((record.label, record.width, record.hash), ("prefix_reduce", 100_000, 0));
     assert_eq!((record.inputs, record.outputs), (1, 1));
@@ -484,4 +486,30 @@ fn messages_say_why_something_is_evaluated() {
     assert!(opaque.ends_with("a reduction over all lanes"), "{opaque}");
     assert!(eval.contains("since `eval` asks for it"), "{eval}");
     assert!(printed.contains("since it is printed"), "{printed}");
+}
+
+#[test]
+fn blocks_are_reduced_in_the_kernel_that_computes_them() {
+    on_each_device(|| {
+        let x = resident(&[1.5; 1000]);
+        for block in [4, 20] {
+            let widths = launches(|| assert_eq!((&x * 2.0).block_sum(block).get(0).unwrap(), 3.0 * block as f32));
+            assert_eq!(widths, [1000 / block], "lanes that each add a short block");
+        }
+        let widths = launches(|| {
+            let y = &x * 2.0;
+            let sums = y.block_sum(100);
+            jit::eval(&(&y, &sums)).unwrap();
+            assert_eq!((y.get(7).unwrap(), sums.get(9).unwrap()), (3.0, 300.0));
+        });
+        assert_eq!(widths, [1000], "a long block is reduced beside what is stored");
+    });
+}
+
+#[test]
+fn blocks_of_a_literal_need_no_elements() {
+    on_each_device(|| {
+        let counts = count(|| assert_eq!(Int::full(3, 10).block_sum(5).get(1).unwrap(), 15));
+        assert_eq!(counts.launches, 0);
+    });
 }

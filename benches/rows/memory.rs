@@ -46,3 +46,31 @@ pub(crate) fn large_histogram(bench: &Bench) -> Result<(), RowError> {
     let index = indices(|i| hash32(i) >> 12)?;
     bench.throughput("W07b", (142_634_925.0, 0.0), || histogram(&index, 1 << 20), |o| Ok(checksum(&o.to_vec()?)))
 }
+
+/// Points along each side of the stencil's grid.
+const SIDE: u32 = 2048;
+
+/// The mean of each point and its four neighbours on a grid whose opposite sides touch.
+#[jit]
+fn smoothed(a: &Float) -> Float {
+    let i = UInt::arange(a.width());
+    let (x, y) = (&i & (SIDE - 1), &i & !(SIDE - 1));
+    let (west, east) = (&y | ((&x - 1) & (SIDE - 1)), &y | ((&x + 1) & (SIDE - 1)));
+    let (north, south) = ((&i - SIDE) & (SIDE * SIDE - 1), (&i + SIDE) & (SIDE * SIDE - 1));
+    0.2 * (a + a.gather(&west) + a.gather(&east) + a.gather(&north) + a.gather(&south))
+}
+
+/// W10: 100 steps of a five-point stencil over 2048 x 2048 points; bound by memory if gathers of neighbours are loads.
+pub(crate) fn stencil(bench: &Bench) -> Result<(), RowError> {
+    let x = resident(u01s((SIDE * SIDE) as usize, 1, |u| u))?;
+    let steps = || {
+        let mut a = x.clone();
+        for _ in 0..100 {
+            a = smoothed(&a);
+            // A failure stays with the array, and whoever reads it sees it.
+            let _ = jit::eval(&a);
+        }
+        a
+    };
+    bench.throughput("W10", (17_829_539.87, 1e-5), steps, |o| Ok(checksum(&o.to_vec()?)))
+}

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests, too, stop at what is wrong")]
 
 mod arrays;
+mod blocks;
 mod control_flow;
 mod devices;
 mod errors;

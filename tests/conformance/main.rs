@@ -6,6 +6,7 @@ use jit::prelude::*;
 
 mod atomics;
 mod basics;
+mod blocks;
 mod gathers;
 mod order;
 mod reductions;

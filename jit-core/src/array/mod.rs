@@ -12,7 +12,7 @@
 //! | element-wise functions | `math`, `bits`, `helpers` |
 //! | writing to elements: scatter | `scatter` |
 //! | other lanes: gather, reductions | `lanes`, `reductions`, `shape` |
-//! | prefix reductions | `prefix` |
+//! | reductions of blocks, prefix reductions | `blocks`, `prefix` |
 //! | lanes where a mask is true | `compress` |
 //! | reading back, printing | `read`, `print`, `columns` |
 
@@ -26,6 +26,7 @@ use jit_runtime::ir::{BinaryOp, CompareOp, UnaryOp};
 use crate::trace::{Var, record};
 
 mod bits;
+mod blocks;
 mod choose;
 mod columns;
 mod compare;

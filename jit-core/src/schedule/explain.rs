@@ -37,6 +37,7 @@ fn reason(graph: &Graph<'_>, root: u32) -> &'static str {
     let entry = &graph.entries[root as usize];
     let is_source = |other: &super::order::Entry<'_>| other.op == Op::Gather && other.operands[0] == root;
     match entry.op {
+        Op::Reduce(_) if entry.var.position() != 0 => "a reduction over blocks of lanes",
         Op::Reduce(_) => "a reduction over all lanes",
         _ if graph.entries.iter().any(is_source) => "the source of a gather",
         _ => "which other kernels read",

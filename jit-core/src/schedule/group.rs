@@ -1,6 +1,6 @@
 //! Cutting the graph into kernels.
 //!
-//! What is written to memory is grouped by stage and by the number of lanes; each group is one kernel, which computes what it
+//! What is written to memory is grouped by stage, by the number of lanes and by the blocks of lanes that are reduced; each group is one kernel, which computes what it
 //! needs from memory, so what several kernels need is computed by each of them. What would cost much to compute again
 //! is written by the first kernel that has it and read by the later ones.
 
@@ -15,6 +15,8 @@ const EXPENSIVE: u32 = 32;
 pub(super) struct Group {
     pub(super) stage: u32,
     pub(super) lanes: usize,
+    /// The lanes that are reduced together, if any are: 0 for all.
+    reduced: Option<usize>,
     /// The entries that it writes, in ascending order.
     pub(super) roots: Vec<u32>,
     /// The entries that it computes or reads, operands first.
@@ -37,6 +39,19 @@ pub(super) fn groups(graph: &mut Graph<'_>) -> Vec<Group> {
     groups
 }
 
+impl Group {
+    /// The blocks of lanes that the kernel reduces.
+    pub(super) fn reduce_block(&self) -> Option<usize> {
+        self.reduced.filter(|&block| block != 0)
+    }
+
+    /// Whether a root may be written by the same launch as the others.
+    fn takes(&self, stage: u32, lanes: usize, reduced: Option<usize>) -> bool {
+        let is_one_division = self.reduced.is_none() || reduced.is_none() || self.reduced == reduced;
+        self.stage == stage && self.lanes == lanes && is_one_division
+    }
+}
+
 fn by_stage_and_lanes(entries: &[Entry<'_>]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::with_capacity(2);
     for (number, entry) in entries.iter().enumerate() {
@@ -47,9 +62,13 @@ fn by_stage_and_lanes(entries: &[Entry<'_>]) -> Vec<Group> {
         if lanes == 0 {
             continue;
         }
-        match groups.iter_mut().find(|group| group.stage == stage && group.lanes == lanes) {
-            Some(group) => group.roots.push(number as u32),
-            None => groups.push(Group { stage, lanes, roots: vec![number as u32], order: Vec::new() }),
+        let reduced = matches!(entry.op, Op::Reduce(_)).then(|| entry.var.position());
+        match groups.iter_mut().find(|group| group.takes(stage, lanes, reduced)) {
+            Some(group) => {
+                group.roots.push(number as u32);
+                group.reduced = group.reduced.or(reduced);
+            }
+            None => groups.push(Group { stage, lanes, reduced, roots: vec![number as u32], order: Vec::new() }),
         }
     }
     groups

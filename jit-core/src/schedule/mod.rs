@@ -62,6 +62,7 @@ enum Step {
 struct Planned {
     emitted: emit::Emitted,
     lanes: usize,
+    reduce_block: Option<usize>,
     label: &'static str,
     written: SmallVec<[Written; 2]>,
 }
@@ -128,7 +129,8 @@ fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) ->
         }
         let emitted = emit::emit(&graph, group, &mut outputs)?;
         let written = written(&graph, group, &outputs);
-        steps.push(Step::Kernel(Planned { emitted, lanes: group.lanes, label: label(&graph, group), written }));
+        let (lanes, reduce_block) = (group.lanes, group.reduce_block());
+        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label: label(&graph, group), written }));
     }
     for call in calls {
         steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
@@ -192,16 +194,10 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
 }
 
 fn start(planned: Planned, site: &'static Location<'static>) -> Result<SmallVec<[Written; 2]>, Error> {
-    let Planned { emitted: emit::Emitted { kernel, arguments, literals }, lanes, label, written } = planned;
-    let launch = Launch {
-        device: current_device(),
-        kernel,
-        width: lanes,
-        reduce_block: None,
-        arguments,
-        label,
-        site: Some(site),
-    };
+    let Planned { emitted: emit::Emitted { kernel, arguments, literals }, lanes, reduce_block, label, written } =
+        planned;
+    let launch =
+        Launch { device: current_device(), kernel, width: lanes, reduce_block, arguments, label, site: Some(site) };
     launch_with_literals(launch, &literals)?;
     Ok(written)
 }

@@ -7,13 +7,14 @@
 //! | `number` | equal expressions become one node |
 //! | `record`, `fold` | making nodes: checks, folding, numbering |
 //! | `region`, `loops`, `branch` | recording of traced control flow |
-//! | `gather`, `reduce`, `native` | values that look at other lanes |
+//! | `gather`, `reduce`, `blocks`, `native` | values that look at other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
 //! | `detach` | taking edges out of the graph while others walk it |
 //! | `label`, `misuse` | names; messages for wrong programs |
 //!
 //! Recording computes nothing, takes no lock, and may go on in any number of threads; handles may be passed between them.
 
+pub(crate) mod blocks;
 pub(crate) mod branch;
 pub(crate) mod detach;
 pub(crate) mod effect;

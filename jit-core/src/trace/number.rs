@@ -49,13 +49,16 @@ fn address(operand: Option<&Var>) -> *mut Node {
 impl Draft<'_> {
     #[inline]
     fn hash(&self) -> u64 {
-        let [mut a, mut b, c] = self.operands.map(|operand| address(operand).addr() as u64);
+        let [mut a, mut b, _] = self.operands.map(|operand| address(operand).addr() as u64);
         if self.op.is_commutative() && a > b {
             std::mem::swap(&mut a, &mut b);
         }
         let op = self.op.code() | u64::from(self.ty as u8) << 16 | u64::from(self.width) << 32;
         let low = fold(op ^ 0x9E37_79B9_7F4A_7C15, self.word ^ a ^ 0xD1B5_4A32_D192_ED03);
-        fold(low ^ b.rotate_left(32), c ^ u64::from(self.region.get()) ^ 0x8CB9_2BA7_2F3D_8DD7)
+        fold(
+            low ^ b.rotate_left(32),
+            self.third_slot().addr() as u64 ^ u64::from(self.region.get()) ^ 0x8CB9_2BA7_2F3D_8DD7,
+        )
     }
 
     #[inline]
@@ -73,10 +76,16 @@ impl Draft<'_> {
     /// order by address would differ from one recording of a program to the next, and with it the kernel.
     #[inline]
     fn has_operands_of(&self, var: &Var) -> bool {
-        let [a, b, c] = self.operands.map(address);
+        let [a, b, _] = self.operands.map(address);
         let is = |slot: usize, operand: *mut Node| self.op.slots() <= slot || var.operand_address(slot) == operand;
         let swapped = || self.op.is_commutative() && is(0, b) && is(1, a);
-        ((is(0, a) && is(1, b)) || swapped()) && is(2, c)
+        ((is(0, a) && is(1, b)) || swapped()) && var.operand_address(2) == self.third_slot()
+    }
+
+    /// What the node holds in its third slot: an operand, or a position.
+    #[inline]
+    fn third_slot(&self) -> *mut Node {
+        if self.position != 0 { ptr::without_provenance_mut(self.position) } else { address(self.operands[2]) }
     }
 
     /// The node that the draft describes: an equal one that lives, or a new one.

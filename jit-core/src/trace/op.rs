@@ -36,7 +36,7 @@ pub enum Op {
     Select,
     /// Source, index, and a mask or nothing.
     Gather,
-    /// All lanes combined into one value.
+    /// All lanes combined into one value; or each block of lanes, of which the third operand slot holds the length.
     Reduce(ReduceOp),
     /// The state of a loop inside of the loop. The third operand slot holds its position.
     Param,

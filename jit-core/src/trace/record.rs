@@ -6,7 +6,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
+use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, UnaryOp};
 use jit_runtime::memory::Buffer;
 
 use super::fold;
@@ -259,6 +259,16 @@ pub(crate) fn gather_node(source: &Var, index: &Var, mask: Option<&Var>, flags: 
 
 /// All lanes combined into one value.
 #[track_caller]
-pub(crate) fn reduce_node(op: jit_runtime::ir::ReduceOp, a: &Var) -> Var {
+pub(crate) fn reduce_node(op: ReduceOp, a: &Var) -> Var {
     node(Op::Reduce(op), a.ty(), 1, [Some(a), None, None])
+}
+
+/// Each block of a number of lanes, which is less than all, combined into one value.
+#[track_caller]
+pub(crate) fn block_reduce_node(op: ReduceOp, a: &Var, block: usize) -> Var {
+    let operands = [Some(a), None, None];
+    let width = a.width().div_ceil(block) as u32;
+    let region = region::of_operands(operands);
+    let site = Location::caller();
+    Draft { op: Op::Reduce(op), ty: a.ty(), width, region, flags: 0, operands, position: block, word: 0, site }.number()
 }

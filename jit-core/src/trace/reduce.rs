@@ -22,13 +22,16 @@ pub(crate) fn reduce(op: ReduceOp, a: &Var) -> Var {
     if let Some(folded) = repeated(op, a) {
         return folded;
     }
-    match (op, a.ty()) {
-        (ReduceOp::Add | ReduceOp::Mul, Type::F16 | Type::BF16) => {
-            let wide = record::reduce_node(op, &record::cast(Type::F32, a));
-            record::cast(a.ty(), &wide)
-        }
-        _ => record::reduce_node(op, a),
+    if is_rounded_once(op, a.ty()) {
+        let wide = record::reduce_node(op, &record::cast(Type::F32, a));
+        return record::cast(a.ty(), &wide);
     }
+    record::reduce_node(op, a)
+}
+
+/// Whether values are combined in `f32` and the result is rounded: sums and products of halves.
+pub(super) fn is_rounded_once(op: ReduceOp, ty: Type) -> bool {
+    matches!(op, ReduceOp::Add | ReduceOp::Mul) && matches!(ty, Type::F16 | Type::BF16)
 }
 
 /// The sum in the precision in which it is made: halves in `f32`.
@@ -43,20 +46,22 @@ pub(crate) fn sum_wide(a: &Var) -> Var {
 /// The reduction of one value in every lane, where it is exact.
 #[track_caller]
 fn repeated(op: ReduceOp, a: &Var) -> Option<Var> {
-    let bits = a.literal()?;
-    let width = a.width() as u64;
-    let folded = match op {
+    Some(record::literal(a.ty(), repeated_bits(op, a.ty(), a.literal()?, a.width() as u64)?, 1))
+}
+
+/// The bits of a value that is reduced a number of times, where that is exact.
+pub(super) fn repeated_bits(op: ReduceOp, ty: Type, bits: u64, width: u64) -> Option<u64> {
+    Some(match op {
         ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or => bits,
         // Wrapping, as the sum of the lanes would.
-        ReduceOp::Add if a.ty().is_integer() => bits.wrapping_mul(width),
-        ReduceOp::Add if is_exact_multiple(a.ty(), bits, width) => {
-            let count = scalar::cast(Type::U64, a.ty(), width);
-            scalar::binary(jit_runtime::ir::BinaryOp::Mul, a.ty(), bits, count)
+        ReduceOp::Add if ty.is_integer() => bits.wrapping_mul(width),
+        ReduceOp::Add if is_exact_multiple(ty, bits, width) => {
+            let count = scalar::cast(Type::U64, ty, width);
+            scalar::binary(jit_runtime::ir::BinaryOp::Mul, ty, bits, count)
         }
-        ReduceOp::Mul if a.ty().is_integer() => wrapping_power(bits, width),
+        ReduceOp::Mul if ty.is_integer() => wrapping_power(bits, width),
         _ => return None,
-    };
-    Some(record::literal(a.ty(), folded, 1))
+    })
 }
 
 /// Every partial sum of the float is exact, so that the order of the sum and the number of roundings do not matter.
@@ -90,7 +95,7 @@ fn wrapping_power(base: u64, mut exponent: u64) -> u64 {
 
 /// A reduction looks at all lanes, but the lanes of a loop are in different iterations.
 #[track_caller]
-fn refuse_inside_of_loops(a: &Var) {
+pub(super) fn refuse_inside_of_loops(a: &Var) {
     if a.region() == RegionId::NONE {
         return;
     }

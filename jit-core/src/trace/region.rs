@@ -148,6 +148,24 @@ fn open(open: Open, site: &'static Location<'static>) -> Mark {
     })
 }
 
+/// Regions that are open outside of what is recorded now; dropping it opens them again.
+pub(crate) struct Outside(Vec<Frame>);
+
+/// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be used.
+#[must_use]
+pub(crate) fn leave_all() -> Outside {
+    Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())))
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        let frames = std::mem::take(&mut self.0);
+        let inside = STACK.try_with(|stack| stack.frames.replace(frames));
+        // The masks go after the stack is free again.
+        drop(inside);
+    }
+}
+
 /// Goes from the condition of a loop to its body, closing what was left open inside.
 pub(crate) fn begin_body(mark: Mark) {
     close_from(mark, 1);

@@ -1,0 +1,64 @@
+//! Reductions of blocks: consecutive elements, a number of them at a time, become one.
+
+use std::panic::Location;
+
+use jit_runtime::ir::ReduceOp;
+
+use super::reductions::check_op;
+use super::{Array, Element, Number};
+use crate::trace::blocks;
+use crate::trace::misuse::Misuse;
+
+impl<T: Element> Array<T> {
+    /// The reduction of each block of so many consecutive elements; the last block has those that are left. As wide as there
+    /// are blocks, none for no elements. Stays lazy, and what the elements are computed from is part of the same kernel.
+    ///
+    /// Blocks of one element are the array itself, one that is longer than the array is the reduction of all.
+    /// Integers wrap. Sums and products of halves are made in single precision and rounded once.
+    ///
+    /// Sums and products of floats have the same bits on every device, for any number of threads and any vector width: blocks of
+    /// fewer than 64 elements are combined in ascending order, starting from the identity (so that a sum of zeros is +0); longer ones in
+    /// the order of [`Array::sum`], see [`jit_runtime::ir`].
+    ///
+    /// ```
+    /// use jit_core::UInt;
+    /// use jit_runtime::ir::ReduceOp;
+    ///
+    /// let x = UInt::from([3, 1, 4, 1, 5]);
+    /// assert_eq!(x.block_reduce(ReduceOp::Max, 2).to_vec()?, [3, 4, 5]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When blocks have no elements, when the elements have no such operation (arithmetic of `bool`, bits of floats), or on the state of
+    /// a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn block_reduce(&self, op: ReduceOp, elements: usize) -> Self {
+        check_op::<T>(op);
+        if elements == 0 {
+            Misuse::new("blocks of a reduction have at least one element", Location::caller())
+                .value("the array", &self.var)
+                .panic();
+        }
+        Array::from_var(blocks::block_reduce(op, &self.var, elements))
+    }
+}
+
+impl<T: Number> Array<T> {
+    /// The sum of each block of so many consecutive elements; see [`Array::block_reduce`].
+    ///
+    /// ```
+    /// use jit_core::UInt;
+    ///
+    /// let x = UInt::from([3, 1, 4, 1, 5]);
+    /// assert_eq!(x.block_sum(2).to_vec()?, [4, 5, 5]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn block_sum(&self, elements: usize) -> Self {
+        self.block_reduce(ReduceOp::Add, elements)
+    }
+}

@@ -1,0 +1,134 @@
+//! Recording a reduction of blocks: consecutive lanes, a number of them at a time, are combined into one value.
+//!
+//! The code of a kernel that reduces is called once for each block, which takes as long as some hundred lanes. So lanes of a
+//! kernel as wide as there are blocks combine short ones, each reading its own. Which way it goes depends on the length of
+//! the blocks alone, so the order in which floats are added does too.
+
+use std::panic::Location;
+
+use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, scalar};
+
+use super::loops::LoopRecorder;
+use super::node::Var;
+use super::{gather, record, reduce, region};
+
+/// Blocks of fewer lanes are combined by one lane, in ascending order.
+pub(crate) const LONG: usize = 64;
+/// Blocks of at most this many lanes are combined without a loop.
+const UNROLLED: usize = 8;
+
+/// Each block of lanes combined into one value; the last block has those that are left.
+#[track_caller]
+pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: usize) -> Var {
+    debug_assert_ne!(block, 0);
+    reduce::refuse_inside_of_loops(a);
+    if a.width() == 0 || block == 1 {
+        return a.clone();
+    }
+    if block >= a.width() {
+        return reduce::reduce(op, a);
+    }
+    if let Some(folded) = repeated(op, a, block) {
+        return folded;
+    }
+    if reduce::is_rounded_once(op, a.ty()) {
+        return record::cast(a.ty(), &block_reduce(op, &record::cast(Type::F32, a), block));
+    }
+    if block < LONG { short_blocks(op, a, block) } else { record::block_reduce_node(op, a, block) }
+}
+
+/// The reductions of one value in every lane, where they are exact.
+#[track_caller]
+fn repeated(op: ReduceOp, a: &Var, block: usize) -> Option<Var> {
+    let (bits, blocks, rest) = (a.literal()?, a.width().div_ceil(block), a.width() % block);
+    let folded = |lanes: usize| {
+        let bits = reduce::repeated_bits(op, a.ty(), bits, lanes as u64)?;
+        Some(record::literal(a.ty(), bits, blocks))
+    };
+    let whole = folded(block)?;
+    if rest == 0 {
+        return Some(whole);
+    }
+    let is_whole = is_below(&record::lane_index(blocks), blocks - 1);
+    Some(record::select(&is_whole, &whole, &folded(rest)?))
+}
+
+/// Each block combined by one lane.
+#[track_caller]
+fn short_blocks(op: ReduceOp, a: &Var, block: usize) -> Var {
+    // What a region around us does to its lanes has nothing to do with ours.
+    let _outside = region::leave_all();
+    let blocks = Blocks::new(op, a, block);
+    if block <= UNROLLED { blocks.unrolled() } else { blocks.in_loop() }
+}
+
+/// Blocks and the lanes that combine them.
+struct Blocks<'a> {
+    op: BinaryOp,
+    source: &'a Var,
+    block: usize,
+    /// Lanes of the last block, if it is shorter.
+    rest: usize,
+    identity: Var,
+    /// Where the block of each lane begins.
+    first: Var,
+    /// The lanes whose blocks are complete.
+    is_whole: Var,
+}
+
+impl<'a> Blocks<'a> {
+    #[track_caller]
+    fn new(op: ReduceOp, source: &'a Var, block: usize) -> Self {
+        let ty = source.ty();
+        let lane = record::lane_index(source.width().div_ceil(block));
+        let first = record::binary(BinaryOp::Mul, &lane, &number(block));
+        let is_whole = is_below(&lane, source.width() / block);
+        let identity = record::literal(ty, scalar::identity(op, ty), 1);
+        Blocks { op: op.as_binary(), source, block, rest: source.width() % block, identity, first, is_whole }
+    }
+
+    #[track_caller]
+    fn unrolled(&self) -> Var {
+        let mut total = self.identity.clone();
+        for position in 0..self.block {
+            let index = record::binary(BinaryOp::Add, &self.first, &number(position));
+            // The last block has this lane only if all have.
+            let is_there = (self.rest != 0 && position >= self.rest).then_some(&self.is_whole);
+            let combined = self.combined(&total, &gather::gather(self.source, &index, is_there));
+            total = is_there.map_or(combined.clone(), |is_there| record::select(is_there, &combined, &total));
+        }
+        total
+    }
+
+    #[track_caller]
+    fn in_loop(&self) -> Var {
+        let length = match self.rest {
+            0 => number(self.block),
+            rest => record::select(&self.is_whole, &number(self.block), &number(rest)),
+        };
+        let inits = [number(0), self.identity.clone()];
+        let (mut recorder, state) = LoopRecorder::begin(&inits, Location::caller());
+        let [position, total] = [&state[0], &state[1]];
+        recorder.condition(&record::compare(CompareOp::Lt, position, &length));
+        let index = record::binary(BinaryOp::Add, &self.first, position);
+        let combined = self.combined(total, &gather::gather(self.source, &index, None));
+        let next = record::binary(BinaryOp::Add, position, &number(1));
+        let mut results = recorder.finish(vec![next, combined]);
+        results.swap_remove(1)
+    }
+
+    #[track_caller]
+    fn combined(&self, total: &Var, value: &Var) -> Var {
+        record::binary(self.op, total, value)
+    }
+}
+
+#[track_caller]
+fn number(value: usize) -> Var {
+    record::literal(Type::U32, value as u64, 1)
+}
+
+#[track_caller]
+fn is_below(lane: &Var, bound: usize) -> Var {
+    record::compare(CompareOp::Lt, lane, &number(bound))
+}

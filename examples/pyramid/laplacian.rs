@@ -1,0 +1,106 @@
+//! The Laplacian pyramid (P. Burt and E. Adelson, “The Laplacian Pyramid as a Compact Image Code”, 1983): a picture as
+//! what is seen at each size of detail, and a small rest.
+
+use jit::prelude::*;
+use jit::tensor::Edge;
+use jit::{Visitor, VisitorMut};
+
+/// Rows, columns and three channels, with values from 0 to 1.
+pub(crate) type Image = Tensor<f32>;
+
+/// Details from fine to coarse, each level half as large as the one before, and what is left over.
+#[derive(Clone)]
+pub(crate) struct Pyramid {
+    pub(crate) details: Vec<Image>,
+    pub(crate) rest: Image,
+}
+
+// What lets `#[jit]` and `jit::eval` find the arrays of a struct.
+impl Traverse for Pyramid {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.field("details", &self.details);
+        visitor.field("rest", &self.rest);
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        visitor.field("details", &mut self.details);
+        visitor.field("rest", &mut self.rest);
+    }
+}
+
+/// Weights of the neighbours up to two pixels away, in one direction: nearly a normal distribution.
+const BINOMIAL: [f32; 5] = [1.0 / 16.0, 4.0 / 16.0, 6.0 / 16.0, 4.0 / 16.0, 1.0 / 16.0];
+
+#[jit]
+impl Pyramid {
+    /// Takes details out so many times, or until a single pixel is left.
+    pub(crate) fn new(image: &Image, levels: usize) -> jit::Result<Pyramid> {
+        let (mut details, mut rest) = (Vec::new(), image.clone());
+        for _ in 0..levels {
+            if rest.shape()[..2] == [1, 1] {
+                break;
+            }
+            let half = halved(&rest)?;
+            details.push(rest - doubled(&half, rest.shape())?);
+            rest = half;
+        }
+        Ok(Pyramid { details, rest })
+    }
+
+    /// Puts the picture together again.
+    pub(crate) fn flattened(&self) -> jit::Result<Image> {
+        let mut picture = self.rest.clone();
+        for details in self.details.iter().rev() {
+            picture = details + doubled(&picture, details.shape())?;
+        }
+        Ok(picture)
+    }
+}
+
+/// Every other pixel in both directions, of the smoothed picture.
+#[jit]
+fn halved(image: &Image) -> jit::Result<Image> {
+    let fewer_rows = smoothed(image, 0)?.slice(s![..;2]);
+    Ok(smoothed(&fewer_rows, 1)?.slice(s![.., ..;2]))
+}
+
+/// The picture at twice its size: the pixels between are what is smooth.
+#[jit]
+fn doubled(image: &Image, shape: &[usize]) -> jit::Result<Image> {
+    let more_rows = 2.0 * smoothed(&spread(image, 0, shape[0]), 0)?;
+    Ok(2.0 * smoothed(&spread(&more_rows, 1, shape[1]), 1)?)
+}
+
+/// Zeros between the elements along an axis, up to a length.
+#[jit]
+fn spread(image: &Image, axis: usize, length: usize) -> Image {
+    let mut shape = image.shape().to_vec();
+    shape[axis] *= 2;
+    let wide = Tensor::stack(&[image.clone(), image.zeros_like()], axis as isize + 1).reshape(shape);
+    along(&wide, axis, 0, length)
+}
+
+/// The weighted mean of neighbours along an axis: one half of a separable convolution in two dimensions.
+///
+/// Left to itself, what is recorded would be computed in one go, each element anew for each of its five neighbours. Evaluated
+/// before, it is computed once.
+#[jit]
+fn smoothed(image: &Image, axis: usize) -> jit::Result<Image> {
+    jit::eval(image)?;
+    let length = image.shape()[axis];
+    let mut widths = [(0, 0); 3];
+    widths[axis] = (2, 2);
+    let padded = image.pad(&widths, Edge::Reflect);
+    let mut sum = image.zeros_like();
+    for (offset, weight) in BINOMIAL.into_iter().enumerate() {
+        sum = sum + weight * along(&padded, axis, offset, offset + length);
+    }
+    Ok(sum)
+}
+
+/// The elements of a range along an axis.
+#[jit]
+fn along(image: &Image, axis: usize, begin: usize, end: usize) -> Image {
+    let range = begin as isize..end as isize;
+    if axis == 0 { image.slice(s![range]) } else { image.slice(s![.., range]) }
+}

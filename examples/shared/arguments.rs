@@ -1,0 +1,77 @@
+//! The command line of an example: options that take a value, each refusal in one sentence.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+/// The options that were given, less those that have been asked for.
+pub(crate) struct Arguments {
+    given: Vec<(String, String)>,
+}
+
+impl Arguments {
+    /// `--name value` pairs.
+    pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let (mut given, mut rest) = (Vec::new(), arguments.into_iter());
+        while let Some(name) = rest.next() {
+            if !name.starts_with("--") {
+                return Err(format!("{name} is no option; --help says what there is"));
+            }
+            let value =
+                rest.next().ok_or_else(|| format!("{name} takes a value, or does not exist; --help says which"))?;
+            given.push((name, value));
+        }
+        Ok(Arguments { given })
+    }
+
+    /// The last value of an option.
+    fn take(&mut self, name: &str) -> Option<String> {
+        let last = self.given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.clone());
+        self.given.retain(|(given, _)| given != name);
+        last
+    }
+
+    /// A number that must lie in a range.
+    pub(crate) fn number<T>(&mut self, name: &str, range: RangeInclusive<T>, default: T) -> Result<T, String>
+    where
+        T: FromStr + PartialOrd + Display,
+    {
+        let Some(text) = self.take(name) else { return Ok(default) };
+        text.parse()
+            .ok()
+            .filter(|value| range.contains(value))
+            .ok_or_else(|| format!("{name} takes a number from {} to {}, not {text}", range.start(), range.end()))
+    }
+
+    /// A path, if it was given.
+    pub(crate) fn path(&mut self, name: &str) -> Option<PathBuf> {
+        self.take(name).map(PathBuf::from)
+    }
+
+    /// Refuses what nobody has asked for.
+    pub(crate) fn finish(self) -> Result<(), String> {
+        match self.given.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(format!("there is no option {name}; --help says what there is")),
+        }
+    }
+}
+
+/// Runs an example on the arguments of the process: `--help` is answered, and an error becomes one line and status 1.
+#[allow(clippy::print_stdout, reason = "the answer to --help is what the user asked for")]
+pub(crate) fn run(usage: &str, example: impl FnOnce(Arguments) -> Result<(), String>) -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        println!("{usage}");
+        return ExitCode::SUCCESS;
+    }
+    match Arguments::parse(arguments).and_then(example) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

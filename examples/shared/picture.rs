@@ -1,0 +1,19 @@
+//! Pictures in files.
+
+use std::path::Path;
+
+use image::RgbImage;
+
+/// Makes the folder for the results if it isn't there; to be called before the work is done.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
+}
+
+/// Writes a picture into a folder and says so.
+#[allow(clippy::print_stdout, reason = "the user wants to know where the pictures are")]
+pub(crate) fn write(picture: &RgbImage, folder: &Path, name: &str) -> Result<(), String> {
+    let path = folder.join(name);
+    picture.save(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
+}

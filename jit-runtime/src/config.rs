@@ -107,7 +107,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_DEBUG",
         takes: "`on` or `off`",
         default: "off",
-        doc: "indices of gathers and scatters are checked; kernels that have some are interpreted",
+        doc: "indices of gathers and scatters are checked; one out of range is an error with lane, index and line",
         apply: |config, text| {
             config.is_debug_on = switch(text)?;
             Ok(())

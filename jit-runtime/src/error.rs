@@ -76,6 +76,12 @@ impl Error {
         self.0.kind
     }
 
+    /// What was wrong, in a sentence.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
     /// What to do about it, where something can be done.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {

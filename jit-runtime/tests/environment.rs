@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use jit_runtime::device::{Device, current_device};
+use jit_runtime::device::current_device;
 use jit_runtime::ir::{Access, Builder, Type};
 use jit_runtime::launch::{Argument, Launch, launch, threads};
 use jit_runtime::memory::Buffer;
@@ -112,27 +112,4 @@ fn without_llvm_kernels_are_interpreted_after_one_warning() {
     assert!(output.contains("device cpu") && output.contains("2 kernels"), "{output}");
     assert_eq!(output.matches("kernels are interpreted, which is slow").count(), 1, "{output}");
     assert!(output.contains("help: ") && output.contains("JIT_LLVM_PATH"), "the remedy is missing: {output}");
-}
-
-#[test]
-#[ignore = "run by another test in a process of its own"]
-fn gathers_out_of_range() {
-    let mut builder = Builder::new();
-    let (table, output) = (builder.buffer(Type::U32, Access::Read), builder.buffer(Type::U32, Access::Write));
-    let index = builder.lane_index();
-    let value = builder.gather(table, index, None);
-    builder.store(output, value);
-    let buffers = [10, 11].map(|elements| (Buffer::alloc(4 * elements).unwrap(), elements));
-    let arguments = buffers.map(|(buffer, elements)| Argument::Buffer(buffer, elements)).into();
-    let (device, kernel) = (Device::Cpu, builder.finish());
-    let outcome =
-        launch(Launch { device, kernel, width: 11, reduce_block: None, arguments, label: "gather", site: None });
-    println!("outcome: {}", outcome.map_or_else(|error| error.to_string(), |()| "none".into()));
-}
-
-#[test]
-fn indices_are_checked_where_that_is_asked_for() {
-    let output = text(&run_test("gathers_out_of_range", &[("JIT_DEBUG", "on")]));
-    let expected = "outcome: the launch of `gather` failed: gather: index 10 is out of range of a buffer of 10 u32";
-    assert!(output.contains(expected), "{output}");
 }

@@ -10,8 +10,16 @@ impl<T: Element> Array<T> {
     ///
     /// A source of width 1 has the same element everywhere. A source that is not evaluated yet is computed at the index if it
     /// is a small expression of the lane's number, constants and memory; else it is evaluated first, when the result is.
-    /// Positions outside of the source are an error of the program, which is not detected. Inside of a traced branch, lanes
-    /// that do not take it read nothing.
+    /// Inside of a traced branch, lanes that do not take it read nothing.
+    ///
+    /// Any integer type will do as an index. Positions outside of the source, negative ones among them, are an error of the
+    /// program. A constant one is refused while recording. The others are not detected, and read whatever lies there, which
+    /// can end the process; with `JIT_DEBUG=on` they touch nothing and the result is an [`Error`](jit_runtime::Error) that
+    /// names lane, index, width and line.
+    ///
+    /// # Panics
+    ///
+    /// When the source has no elements, or a constant index is out of range.
     #[must_use]
     #[track_caller]
     pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {

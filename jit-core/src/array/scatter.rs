@@ -21,8 +21,11 @@ fn request<'a>(how: How, value: &'a Var, index: &'a Var, mask: Option<&'a Mask>)
 impl<T: Element> Array<T> {
     /// Writes values to the elements at some positions. Where lanes write to the same element, one of the values stays.
     ///
-    /// A value has the type of the array, or one that promotes into it. Positions outside of the array are an error of the
-    /// program, which is detected for constants, and with `JIT_DEBUG` when the kernel runs; a negative one is outside.
+    /// A value has the type of the array, or one that promotes into it. Any integer type will do as an index.
+    ///
+    /// Positions outside of the array, negative ones among them, are an error of the program. A constant one is refused while
+    /// recording. The others are not detected, and overwrite whatever lies there; with `JIT_DEBUG=on` they touch nothing and
+    /// the array becomes an [`Error`](jit_runtime::Error) that names lane, index, width and line.
     ///
     /// # Panics
     ///

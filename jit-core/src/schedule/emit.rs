@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use jit_runtime::Error;
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, ParamId, RegionId, Type, UnaryOp, Value};
-use jit_runtime::launch::Argument;
+use jit_runtime::launch::{Argument, CheckedAccess, Checks};
 use jit_runtime::memory::Buffer;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::check::Checker;
 use super::effect::Memory;
 use super::group::{Group, is_leaf};
 use super::order::{Entry, Graph, NONE};
 use super::place::{Placement, TOP, place};
+use crate::trace::Var;
 use crate::trace::effect::How;
 use crate::trace::op::Op;
 
@@ -27,6 +29,7 @@ pub(super) struct Emitted {
     pub(super) kernel: Kernel,
     pub(super) arguments: Vec<Argument>,
     pub(super) literals: Literals,
+    pub(super) checks: Option<Checks>,
 }
 
 /// The literals of a kernel, and the lines that made them.
@@ -47,6 +50,7 @@ struct Emitter<'a, 'e> {
     written: Vec<Option<ParamId>>,
     /// Loops and branches whose regions are built: the finished regions.
     regions: FxHashMap<u32, SmallVec<[RegionId; 2]>>,
+    checker: Option<Checker>,
 }
 
 /// Builds the kernel of a group.
@@ -66,6 +70,7 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
         inputs: vec![None; count],
         written: vec![None; graph.memories.len()],
         regions: FxHashMap::default(),
+        checker: Checker::wanted(),
     };
     emitter.run()
 }
@@ -93,7 +98,11 @@ impl<'e> Emitter<'_, 'e> {
         for &root in &self.group.roots {
             self.write(root)?;
         }
-        Ok(Emitted { kernel: self.builder.finish(), arguments: self.arguments, literals: self.literals })
+        let checks = match self.checker.take() {
+            Some(checker) => checker.finish(&mut self.arguments)?,
+            None => None,
+        };
+        Ok(Emitted { kernel: self.builder.finish(), arguments: self.arguments, literals: self.literals, checks })
     }
 
     fn entry(&self, number: u32) -> &Entry<'e> {
@@ -314,7 +323,7 @@ impl<'e> Emitter<'_, 'e> {
                 let [mask, a, b] = [a, b, c].map(|operand| self.value(operand));
                 self.builder.select(mask, a, b)
             }
-            Op::Gather => self.gather([a, b, c], block),
+            Op::Gather => self.gather(number, block),
             Op::Scatter => return self.scatter(number, block),
             Op::ScatterResult | Op::LoopResult if self.entry(number).memory != NONE => return None,
             // The first result is the array, the others are consecutive values.
@@ -349,11 +358,28 @@ impl<'e> Emitter<'_, 'e> {
         self.builder.binary(op, a, b)
     }
 
-    fn gather(&mut self, [source, index, mask]: [u32; 3], block: u32) -> Value {
+    fn gather(&mut self, number: u32, block: u32) -> Value {
+        let Entry { var, operands: [source, at, mask], .. } = *self.entry(number);
         let param = self.input(source);
-        let index = self.value(index);
+        let index = self.value(at);
         let mask = (mask != NONE && !self.is_implied(mask, block)).then(|| self.value(mask));
+        let mask = self.in_range(false, self.entry(source).var, (at, index), mask, var.site());
         self.builder.gather(param, index, mask)
+    }
+
+    /// The lanes of an access, without those whose index is out of range where that is checked.
+    fn in_range(
+        &mut self,
+        is_write: bool,
+        array: &Var,
+        (at, index): (u32, Value),
+        mask: Option<Value>,
+        site: &'static Location<'static>,
+    ) -> Option<Value> {
+        let is_signed = self.entry(at).var.ty().is_signed_integer();
+        let Some(checker) = &mut self.checker else { return mask };
+        let access = CheckedAccess { is_write, ty: array.ty(), width: array.width(), is_signed, site };
+        Some(checker.in_range(&mut self.builder, &mut self.arguments, access, index, mask))
     }
 
     fn scatter(&mut self, number: u32, block: u32) -> Option<Value> {
@@ -362,6 +388,8 @@ impl<'e> Emitter<'_, 'e> {
         let [index, value] = [effect.index, effect.value].map(|operand| self.value(operand));
         let is_masked = effect.mask != NONE && !self.is_implied(effect.mask, block);
         let mask = is_masked.then(|| self.value(effect.mask));
+        let site = self.entry(number).var.site();
+        let mask = self.in_range(true, &effect.extra.target, (effect.index, index), mask, site);
         let builder = &mut self.builder;
         match effect.extra.how {
             How::Write => builder.scatter(None, param, index, value, mask),

@@ -8,6 +8,7 @@
 //! | what stands in which loop or branch | `place` |
 //! | what is written in place | `effect` |
 //! | kernel IR, memory | `emit` |
+//! | indices that are checked | `check` |
 //! | why it is evaluated, for people | `explain` |
 //! | work that is no kernel | `native` |
 //!
@@ -23,7 +24,7 @@ use std::sync::Arc;
 
 use jit_runtime::device::current_device;
 use jit_runtime::dump::{self, Form};
-use jit_runtime::launch::{Launch, launch_with_literals};
+use jit_runtime::launch::{Launch, Notes, launch_with_notes};
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, launch as machine, stats};
@@ -34,6 +35,7 @@ use crate::trace::node::{Weak, flag};
 use crate::trace::region::RegionId;
 use crate::trace::{Op, Var, detach};
 
+mod check;
 mod draw;
 mod effect;
 mod emit;
@@ -194,11 +196,11 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
 }
 
 fn start(planned: Planned, site: &'static Location<'static>) -> Result<SmallVec<[Written; 2]>, Error> {
-    let Planned { emitted: emit::Emitted { kernel, arguments, literals }, lanes, reduce_block, label, written } =
+    let Planned { emitted: emit::Emitted { kernel, arguments, literals, checks }, lanes, reduce_block, label, written } =
         planned;
     let launch =
         Launch { device: current_device(), kernel, width: lanes, reduce_block, arguments, label, site: Some(site) };
-    launch_with_literals(launch, &literals)?;
+    launch_with_notes(launch, Notes { literals: &literals, checks })?;
     Ok(written)
 }
 

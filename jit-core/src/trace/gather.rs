@@ -7,6 +7,7 @@
 use std::panic::Location;
 use std::ptr::NonNull;
 
+use jit_runtime::config;
 use jit_runtime::ir::{Type, scalar};
 use rustc_hash::FxHashMap;
 
@@ -78,7 +79,8 @@ impl Position {
     #[track_caller]
     fn substitute(&self, source: &Var) -> Option<Var> {
         let is_repeated = region::innermost_loop() != RegionId::NONE;
-        if source.is_evaluated() || source.flags() & flag::CONTROL != 0 {
+        // An index that is to be checked needs an array that it is an index of.
+        if source.is_evaluated() || source.flags() & flag::CONTROL != 0 || config::is_debug_on() {
             return None;
         }
         if is_repeated && source.cost() > MAX_LOOP_COST {

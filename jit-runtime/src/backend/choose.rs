@@ -1,9 +1,9 @@
 //! Which backend serves a device. The one place that knows them all.
 
+use crate::Error;
 use crate::device::Device;
 use crate::dump::Form;
-use crate::ir::{Inst, Kernel, Op};
-use crate::{Error, config};
+use crate::ir::Kernel;
 
 use super::{CodeOptions, Executable, interpreter};
 
@@ -19,26 +19,18 @@ pub struct Capabilities {
 }
 
 /// Turns an optimised kernel into code for a device. On the CPU that is the interpreter's where there is no LLVM, which
-/// is said once, and where `JIT_DEBUG` asks for indices to be checked.
+/// is said once.
 ///
 /// # Errors
 ///
 /// What the backend cannot do.
 pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
     match device {
-        Device::Cpu if !is_checked(kernel) && cpu::is_generating() => cpu::compile(kernel, options),
+        Device::Cpu if cpu::is_generating() => cpu::compile(kernel, options),
         Device::Cpu | Device::Interpreter => {
             Ok(Box::new(interpreter::prepare(kernel.clone()).with_scatters(options.scatters)))
         }
     }
-}
-
-/// Whether the indices of a kernel are to be checked, which only the interpreter does.
-fn is_checked(kernel: &Kernel) -> bool {
-    let has_index = |inst: &Inst| {
-        matches!(inst.op, Op::Gather { .. } | Op::Scatter { .. } | Op::Atomic { .. } | Op::CompareExchange { .. })
-    };
-    config::is_debug_on() && kernel.regions.iter().flat_map(|region| &region.insts).any(has_index)
 }
 
 /// What a device can do.
@@ -68,7 +60,7 @@ pub fn check_usable(device: Device) -> Result<(), Error> {
 /// A form of an optimised kernel that only the backend of the device can give.
 pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form: Form) -> Option<String> {
     match device {
-        Device::Cpu if !is_checked(kernel) && cpu::is_generating() => cpu::render(kernel, options, form),
+        Device::Cpu if cpu::is_generating() => cpu::render(kernel, options, form),
         Device::Cpu | Device::Interpreter => None,
     }
 }

@@ -4,6 +4,7 @@
 //! without running, since what it would read, indices for example, means nothing.
 
 use std::any::Any;
+use std::error::Error as _;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ use crate::{Error, ErrorKind};
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
+    hint: Option<String>,
     site: Option<&'static Location<'static>>,
     reported: AtomicBool,
 }
@@ -27,20 +29,30 @@ impl Failure {
     ) -> Option<Arc<Failure>> {
         match outcome {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(Self::new(&error.to_string(), label, site)),
-            Err(payload) => Some(Self::new(panic_message(&*payload), label, site)),
+            Ok(Err(error)) => {
+                let what = match error.source() {
+                    Some(cause) => format!("{}, because {cause}", error.message()),
+                    None => error.message().to_owned(),
+                };
+                Some(Self::new(&what, label, error.site().or(site), error.hint().map(str::to_owned)))
+            }
+            Err(payload) => Some(Self::new(panic_message(&*payload), label, site, None)),
         }
     }
 
-    fn new(what: &str, label: &str, site: Option<&'static Location<'static>>) -> Arc<Failure> {
+    fn new(what: &str, label: &str, site: Option<&'static Location<'static>>, hint: Option<String>) -> Arc<Failure> {
         let message = format!("the launch of `{label}` failed: {what}");
-        Arc::new(Failure { message, site, reported: AtomicBool::new(false) })
+        Arc::new(Failure { message, site, hint, reported: AtomicBool::new(false) })
     }
 
     /// The failure as an error for the user, who has seen it from then on.
     pub(crate) fn report(&self) -> Error {
         self.reported.store(true, Ordering::Relaxed);
         let error = Error::new(ErrorKind::Launch, self.message.clone());
+        let error = match &self.hint {
+            Some(hint) => error.with_hint(hint.clone()),
+            None => error,
+        };
         match self.site {
             Some(site) => error.at(site),
             None => error,

@@ -42,6 +42,7 @@
 //! | which launch comes after which | `order` |
 //! | threads | `pool` |
 //! | what went wrong after `launch` had returned | `failure` |
+//! | indices that kernels found out of range | `checks` |
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -58,6 +59,7 @@ use crate::{Error, config};
 
 mod blocks;
 mod check;
+mod checks;
 pub(crate) mod cost;
 mod failure;
 mod inline;
@@ -72,6 +74,7 @@ mod tests;
 mod work;
 
 use blocks::Blocks;
+pub use checks::{CheckedAccess, Checks};
 use cost::Estimate;
 pub use pool::{set_threads, threads};
 use run::Bound;
@@ -127,6 +130,15 @@ pub struct Launch {
     pub site: Option<&'static Location<'static>>,
 }
 
+/// What the scheduler knows about a kernel beside what it computes.
+#[derive(Clone, Debug, Default)]
+pub struct Notes<'a> {
+    /// The lines of the user's program that literals of the kernel come from: what is said about them names the line.
+    pub literals: &'a [(Value, &'static Location<'static>)],
+    /// How the kernel reports indices out of range; none if it doesn't check them.
+    pub checks: Option<Checks>,
+}
+
 /// A launch whose code is known.
 struct Ready {
     entry: Arc<Entry>,
@@ -136,6 +148,7 @@ struct Ready {
     label: &'static str,
     site: Option<&'static Location<'static>>,
     is_hit: bool,
+    checks: Option<Checks>,
 }
 
 impl Ready {
@@ -159,26 +172,25 @@ impl Ready {
 /// A bad setting in the environment; a kernel that does not compile; arguments that do not match its parameters; no
 /// memory for partial results; a failure of an earlier launch whose results this one reads, or of this one if it ran at once.
 pub fn launch(launch: Launch) -> Result<(), Error> {
-    launch_with_literals(launch, &[])
+    launch_with_notes(launch, Notes::default())
 }
 
-/// As [`launch`], of a kernel some of whose literals come from known lines of the user's program: what is said about them
-/// names the line.
+/// As [`launch`], of a kernel about which more is known.
 ///
 /// # Errors
 ///
-/// As [`launch`].
-pub fn launch_with_literals(launch: Launch, literals: &[(Value, &'static Location<'static>)]) -> Result<(), Error> {
+/// As [`launch`], and an index out of range of a kernel that checks them.
+pub fn launch_with_notes(launch: Launch, notes: Notes<'_>) -> Result<(), Error> {
     config::check()?;
     let Launch { device, kernel, width, reduce_block, mut arguments, label, site } = launch;
     let options = code_options(&kernel, width, &arguments);
     let Found { entry, is_hit, scalars } =
-        cache::find_or_compile(device, kernel, options, Origin { label, site, literals })?;
+        cache::find_or_compile(device, kernel, options, Origin { label, site, literals: notes.literals })?;
     arguments.extend(scalars.into_iter().map(Argument::Scalar));
-    start(Ready { entry, width, reduce_block, arguments, label, site, is_hit })
+    start(Ready { entry, width, reduce_block, arguments, label, site, is_hit, checks: notes.checks })
 }
 
-fn start(ready: Ready) -> Result<(), Error> {
+fn start(mut ready: Ready) -> Result<(), Error> {
     check::arguments(&ready)?;
     stats::count_launch(&ready.entry, ready.width, ready.is_hit);
     log::emit(Level::Trace, || {
@@ -186,7 +198,8 @@ fn start(ready: Ready) -> Result<(), Error> {
         format!("launch `{}` over {} lanes ({hit} {:016x})", ready.label, ready.width, ready.entry.facts.hash)
     });
     let estimate = ready.entry.cost.estimate(ready.width);
-    let bound = run::bind(&ready.entry, ready.width, ready.reduce_block, &ready.arguments)?;
+    let mut bound = run::bind(&ready.entry, ready.width, ready.reduce_block, &ready.arguments)?;
+    bound.set_checks(ready.checks.take());
     if estimate.is_small()
         && let Some(result) = run_inline(&ready, &bound)
     {
@@ -204,8 +217,8 @@ fn run_inline(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
             bound.run(&ready.entry, bound.all())?;
             (0..bound.merge_parts()).for_each(|part| bound.merge(part));
             bound.finish();
+            bound.check()
         }
-        Ok(())
     };
     // SAFETY: the kernel's parameters say what it accesses.
     let outcome = unsafe { inline::try_run(ready.accesses(), run, ready.label, ready.site) }?;

@@ -15,9 +15,9 @@ use crate::cache::Entry;
 use crate::ir::{REDUCE_CHUNK, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
 
-use super::Argument;
 use super::cost::{Division, Estimate};
 use super::private::PrivateTargets;
+use super::{Argument, Checks};
 
 /// The argument table that code sees.
 pub(super) type RawArguments = SmallVec<[RawArgument; 8]>;
@@ -29,6 +29,7 @@ pub(super) struct Bound {
     partials: SmallVec<[Partial; 1]>,
     /// What threads combine into, where they don't share the targets of scatters.
     private: Option<PrivateTargets>,
+    checks: Option<Checks>,
 }
 
 /// The partial results of one reduction, one for each chunk.
@@ -90,7 +91,7 @@ impl Chunks {
 pub(super) fn bind(entry: &Entry, width: usize, block: Option<usize>, arguments: &[Argument]) -> Result<Bound, Error> {
     let raw: RawArguments = arguments.iter().map(Argument::raw).collect();
     let private = PrivateTargets::bind(entry, &raw)?;
-    let mut bound = Bound { raw, chunks: Chunks::new(width, block), partials: SmallVec::new(), private };
+    let mut bound = Bound { raw, chunks: Chunks::new(width, block), partials: SmallVec::new(), private, checks: None };
     if entry.facts.reduces {
         bind_reductions(entry, &mut bound)?;
     }
@@ -196,6 +197,23 @@ impl Bound {
             // SAFETY: all chunks were written, and the targets are ours.
             unsafe { partial.finish(self.chunks) };
         }
+    }
+
+    /// Has what the kernel notes of its indices looked at.
+    pub(super) fn set_checks(&mut self, checks: Option<Checks>) {
+        self.checks = checks;
+    }
+
+    /// Whether all indices that the kernel checked were in range.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Bound::finish`], and all parts were merged.
+    pub(super) unsafe fn check(&self) -> Result<(), Error> {
+        let Some(checks) = &self.checks else { return Ok(()) };
+        let report = self.raw[checks.report].word;
+        // SAFETY: the report has an element for each access, and nobody writes it any more.
+        checks.outcome(|access| unsafe { read_element(report, Type::U64, access) })
     }
 }
 

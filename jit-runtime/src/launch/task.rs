@@ -212,8 +212,10 @@ impl Task {
         if self.failure.get().is_none() {
             let finish = || {
                 // SAFETY: all blocks and parts are done, and the buffers are still reserved for this launch.
-                unsafe { self.work.finish() };
-                Ok(())
+                unsafe {
+                    self.work.finish();
+                    self.work.check()
+                }
             };
             self.guard(finish);
         }

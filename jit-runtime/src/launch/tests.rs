@@ -96,7 +96,16 @@ fn run_closure(
     closure: impl Fn(Range<u64>, &[RawArgument]) + Send + Sync + 'static,
 ) -> Result<(), Error> {
     let entry = Arc::new(Entry::for_test(kernel, Box::new(Closure(closure))));
-    start(Ready { entry, width, reduce_block: None, arguments, label: "closure", site: None, is_hit: false })
+    start(Ready {
+        entry,
+        width,
+        reduce_block: None,
+        arguments,
+        label: "closure",
+        site: None,
+        is_hit: false,
+        checks: None,
+    })
 }
 
 /// A small generator of test data (Marsaglia 2003).

@@ -41,6 +41,15 @@ pub(super) trait Work: Send + Sync {
     /// All blocks ran, and the buffers are still reserved for the launch.
     unsafe fn finish(&self);
 
+    /// Whether the work, now finished, was what it should be: the last chance to fail.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Work::finish`].
+    unsafe fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Learns how long the launch took.
     fn learn(&self, busy_ns: u64);
 }
@@ -84,6 +93,11 @@ impl Work for KernelWork {
     unsafe fn finish(&self) {
         // SAFETY: the caller's promise.
         unsafe { self.bound.finish() };
+    }
+
+    unsafe fn check(&self) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.bound.check() }
     }
 
     fn learn(&self, busy_ns: u64) {

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use crate::backend::RawArgument;
-use crate::config;
 use crate::ir::Type;
 
 /// A buffer argument with its element type.
@@ -53,9 +52,9 @@ impl Elements {
         Elements { address: argument.word, length: argument.length, ty }
     }
 
-    /// In debug builds, and with `JIT_DEBUG`, panics unless the index is in range.
+    /// In debug builds, panics unless the index is in range.
     pub(super) fn check(self, what: &str, index: i128) {
-        if cfg!(debug_assertions) || config::is_debug_on() {
+        if cfg!(debug_assertions) {
             assert!(
                 (0..i128::from(self.length)).contains(&index),
                 "{what}: index {index} is out of range of a buffer of {} {} elements",

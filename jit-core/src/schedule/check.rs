@@ -1,0 +1,92 @@
+//! Indices that are checked when the kernel runs: what `JIT_DEBUG` adds to kernels.
+//!
+//! Before each gather and scatter the kernel compares the index with the width of the array. Lanes that are out of range
+//! are masked off, and the lowest of them is noted, with its index, in a buffer that the launch looks at in the end. So a
+//! wrong index is an error of the arrays that the kernel writes, on every backend, and touches no memory.
+
+use jit_runtime::ir::{Access, BinaryOp, Builder, CompareOp, ParamId, ReduceOp, Type, UnaryOp, Value};
+use jit_runtime::launch::{Argument, CheckedAccess, Checks};
+use jit_runtime::memory::Buffer;
+use jit_runtime::{Error, config};
+
+/// What a kernel checks.
+pub(super) struct Checker {
+    /// The parameter for the notes, and its position among the arguments.
+    report: Option<(ParamId, usize)>,
+    accesses: Vec<CheckedAccess>,
+}
+
+impl Checker {
+    /// A checker, if indices are to be checked.
+    pub(super) fn wanted() -> Option<Checker> {
+        config::is_debug_on().then(|| Checker { report: None, accesses: Vec::new() })
+    }
+
+    /// The lanes whose index is in range, of those where the mask holds; the others are noted.
+    pub(super) fn in_range(
+        &mut self,
+        builder: &mut Builder,
+        arguments: &mut Vec<Argument>,
+        access: CheckedAccess,
+        index: Value,
+        mask: Option<Value>,
+    ) -> Value {
+        let report = self.report(builder, arguments);
+        arguments.push(Argument::Scalar(access.width as u64));
+        let width = builder.scalar_param(Type::U64);
+        let width = builder.scalar(width);
+        // A negative index becomes a large one.
+        let wide = builder.cast(Type::U64, index);
+        let is_inside = builder.compare(CompareOp::Lt, wide, width);
+        let is_outside = builder.unary(UnaryOp::Not, is_inside);
+        let and = |builder: &mut Builder, lanes| match mask {
+            Some(mask) => builder.binary(BinaryOp::And, mask, lanes),
+            None => lanes,
+        };
+        let wrong = and(builder, is_outside);
+        let note = note(builder, index, access.is_signed);
+        let slot = builder.constant(Type::U32, self.accesses.len() as u64);
+        builder.scatter(Some(ReduceOp::Min), report, slot, note, Some(wrong));
+        self.accesses.push(access);
+        and(builder, is_inside)
+    }
+
+    fn report(&mut self, builder: &mut Builder, arguments: &mut Vec<Argument>) -> ParamId {
+        let (report, _) = *self.report.get_or_insert_with(|| {
+            // The buffer takes this place when it is known how long it must be.
+            arguments.push(Argument::Scalar(0));
+            (builder.buffer(Type::U64, Access::ReadWrite), arguments.len() - 1)
+        });
+        report
+    }
+
+    /// Puts the buffer for the notes among the arguments.
+    pub(super) fn finish(self, arguments: &mut [Argument]) -> Result<Option<Checks>, Error> {
+        let Checker { report: Some((_, report)), accesses } = self else { return Ok(None) };
+        let nothing = vec![u8::MAX; accesses.len() * Type::U64.size_bytes()];
+        arguments[report] = Argument::Buffer(Buffer::from_bytes(&nothing)?, accesses.len());
+        Ok(Some(Checks { report, accesses }))
+    }
+}
+
+/// What a lane notes, see [`CheckedAccess::note`].
+fn note(builder: &mut Builder, index: Value, is_signed: bool) -> Value {
+    let shown = if is_signed {
+        let [min, max] = [i32::MIN, i32::MAX].map(|limit| builder.constant(Type::I64, i64::from(limit) as u64));
+        let index = builder.cast(Type::I64, index);
+        let index = builder.binary(BinaryOp::Max, index, min);
+        let index = builder.binary(BinaryOp::Min, index, max);
+        builder.cast(Type::U32, index)
+    } else {
+        let max = builder.constant(Type::U64, u64::from(u32::MAX));
+        let index = builder.cast(Type::U64, index);
+        let index = builder.binary(BinaryOp::Min, index, max);
+        builder.cast(Type::U32, index)
+    };
+    let shown = builder.cast(Type::U64, shown);
+    let lane = builder.lane_index();
+    let lane = builder.cast(Type::U64, lane);
+    let bits = builder.constant(Type::U64, 32);
+    let lane = builder.binary(BinaryOp::Shl, lane, bits);
+    builder.binary(BinaryOp::Or, lane, shown)
+}

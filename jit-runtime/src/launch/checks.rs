@@ -1,0 +1,74 @@
+//! Checked indices: what a kernel has noted of lanes that wanted to leave a buffer, as an error.
+//!
+//! The kernel itself compares the indices, masks off the lanes whose index is out of range, and notes the lowest of these
+//! lanes for each access. So checks need nothing of a backend, and nothing outside of a buffer is ever touched.
+
+use std::panic::Location;
+
+use crate::ir::Type;
+use crate::{Error, ErrorKind};
+
+/// Where a kernel notes indices that are out of range.
+#[derive(Clone, Debug)]
+pub struct Checks {
+    /// The position of the argument that receives the notes: a buffer of [`Type::U64`], one element for each access, all bits
+    /// set. Lanes combine into it by the minimum, see [`CheckedAccess::note`].
+    pub report: usize,
+    /// The accesses that are checked.
+    pub accesses: Vec<CheckedAccess>,
+}
+
+/// A gather or scatter whose indices are checked.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckedAccess {
+    /// Elements are written.
+    pub is_write: bool,
+    /// The element type.
+    pub ty: Type,
+    /// How many elements there are.
+    pub width: usize,
+    /// The index has a signed type.
+    pub is_signed: bool,
+    /// The line of the user's program.
+    pub site: &'static Location<'static>,
+}
+
+impl CheckedAccess {
+    /// What a lane notes whose index is out of range: the lane in the upper 32 bits, the index below, limited to the range of
+    /// an `i32` or `u32`.
+    #[must_use]
+    pub const fn note(lane: u32, index: u32) -> u64 {
+        (lane as u64) << 32 | index as u64
+    }
+
+    /// The error that a note means.
+    #[cold]
+    fn error(&self, note: u64) -> Error {
+        let (lane, bits) = (note >> 32, note as u32);
+        let index = if self.is_signed { i64::from(bits as i32) } else { i64::from(bits) };
+        let is_limit = if self.is_signed { [i32::MIN, i32::MAX].contains(&(bits as i32)) } else { bits == u32::MAX };
+        let beyond = if is_limit { ", or one beyond that," } else { "" };
+        let verb = if self.is_write { "scatters to" } else { "gathers" };
+        let Self { ty, width, .. } = self;
+        let message = format!("lane {lane} {verb} element {index}{beyond} of an array of {width} {ty} elements");
+        Error::new(ErrorKind::Launch, message).at(self.site).with_hint(
+            "lanes that have no element there must be masked off; JIT_DEBUG reports the lowest lane of the first such line",
+        )
+    }
+}
+
+impl Checks {
+    /// Whether all indices were in range.
+    ///
+    /// # Errors
+    ///
+    /// If not: the first line of the program where one was not.
+    pub(super) fn outcome(&self, note: impl Fn(usize) -> u64) -> Result<(), Error> {
+        let notes = self.accesses.iter().enumerate().map(|(position, access)| (access, note(position)));
+        let wrong = notes.filter(|(_, note)| *note != u64::MAX);
+        match wrong.min_by_key(|(access, _)| (access.site.file(), access.site.line(), access.site.column())) {
+            None => Ok(()),
+            Some((access, note)) => Err(access.error(note)),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `JIT_DEBUG`: indices out of range are errors with lane, index, size and line.
+//!
+//! The setting is read once, so the tests that need it run in a process of their own, which the only test that is not
+//! ignored starts.
+
+use std::process::Command;
+
+use jit::prelude::*;
+
+fn on_each_device(test: impl Fn()) {
+    for device in [Device::Interpreter, Device::Cpu] {
+        jit::with_device(device, &test);
+    }
+}
+
+fn resident<T: jit::Element, const N: usize>(values: [T; N]) -> Array<T> {
+    let array = Array::from(values);
+    jit::eval(&array).unwrap();
+    array
+}
+
+/// Checks that the elements of an array are an error that says what went wrong, and names the line.
+#[track_caller]
+fn assert_wrong<T: jit::Element>(array: &Array<T>, what: &str, line: u32) {
+    let error = array.to_vec().unwrap_err();
+    assert_eq!(error.kind(), jit::ErrorKind::Launch);
+    assert!(error.to_string().contains(what), "`{what}` is not in: {error}");
+    let site = error.site().unwrap();
+    assert_eq!((site.file(), site.line()), (file!(), line), "{error}");
+    assert!(error.hint().unwrap().contains("JIT_DEBUG"), "{error}");
+}
+
+#[test]
+fn indices_are_checked_where_that_is_asked_for() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored"]).env("JIT_DEBUG", "on");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !text.contains(" 0 passed"), "{text}{errors}");
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn gathers_out_of_range_are_reported() {
+    on_each_device(|| {
+        let source = resident([1.5_f32, 2.5, 3.5, 4.5]);
+        let (inside, line) = (source.gather(&UInt::from([3, 0])), line!());
+        assert_eq!(inside.to_vec().unwrap(), [4.5, 1.5]);
+        let outside = source.gather(&UInt::from([3, 0, 4, 9]));
+        assert_wrong(&outside, "lane 2 gathers element 4 of an array of 4 f32 elements", line + 2);
+        let outside = source.gather(&Int::from([3, -1, 0])) + 1.0;
+        assert_wrong(&outside, "lane 1 gathers element -1 of an array of 4 f32 elements", line + 4);
+        let outside = source.gather(&Int64::from([1 << 40]));
+        assert_wrong(&outside, "lane 0 gathers element 2147483647, or one beyond that, of", line + 6);
+        let masked = source.gather_masked(&UInt::from([1, 1000]), &Mask::from([true, false]));
+        assert_eq!(masked.to_vec().unwrap(), [2.5, 0.0]);
+        // An expression is no memory, but has elements all the same.
+        let outside = (UInt::arange(10) * 3).gather(&(UInt::arange(11)));
+        assert_wrong(&outside, "lane 10 gathers element 10 of an array of 10 u32 elements", line + 11);
+        // The others are what they were.
+        assert_eq!(source.to_vec().unwrap(), [1.5, 2.5, 3.5, 4.5]);
+        assert_eq!(inside.to_vec().unwrap(), [4.5, 1.5]);
+    });
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn scatters_out_of_range_are_reported() {
+    on_each_device(|| {
+        let before = resident([1_u32, 2, 3]);
+        let line = line!();
+        let mut target = before.clone();
+        target.scatter(7, &UInt::from([0, 3]));
+        assert_wrong(&target, "lane 1 scatters to element 3 of an array of 3 u32 elements", line + 2);
+        let mut target = before.clone();
+        target.scatter_add(7, &UInt8::from([2, 200, 201]));
+        assert_wrong(&target, "lane 1 scatters to element 200 of an array of 3 u32 elements", line + 5);
+        let mut target = before.clone();
+        let place = target.scatter_inc(&Int::from([-5]));
+        assert_wrong(&place, "lane 0 scatters to element -5", line + 8);
+        assert_wrong(&target, "lane 0 scatters to element -5", line + 8);
+        let mut target = before.clone();
+        let (old, _) = target.scatter_cas_masked(1, 2, &UInt::from([0, 50]), &Mask::from([true, false]));
+        assert_eq!((old.to_vec().unwrap(), target.to_vec().unwrap()), (vec![1, 0], vec![2, 2, 3]));
+        // What is made from a wrong array is wrong, what it was made from is not.
+        let mut target = before.clone();
+        target.scatter(7, &UInt::from([0, 3]));
+        let _ = jit::eval(&target);
+        assert_wrong(&(&target + 1), "lane 1 scatters to element 3", line + 16);
+        target.scatter(7, &UInt::from([0]));
+        assert_wrong(&target, "lane 1 scatters to element 3", line + 16);
+        assert_eq!(before.to_vec().unwrap(), [1, 2, 3]);
+    });
+}
+
+#[jit]
+fn walk(start: &UInt, steps: u32, next: &UInt, visits: &mut UInt) -> UInt {
+    let (mut at, mut step) = (start.clone(), UInt::from(0));
+    while step < steps {
+        visits.scatter_add(1, &at);
+        if at != 0 {
+            at = next.gather(&at);
+        }
+        step += 1;
+    }
+    at
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn loops_are_checked_in_each_iteration() {
+    on_each_device(|| {
+        let next = resident([77, 0, 1, 2, 9]);
+        let mut visits = UInt::zeros(5);
+        let end = walk(&UInt::from([3, 1, 0]), 4, &next, &mut visits);
+        assert_eq!(end.to_vec().unwrap(), [0, 0, 0]);
+        assert_eq!(visits.to_vec().unwrap(), [8, 2, 1, 1, 0]);
+        let mut visits = UInt::zeros(5);
+        // The scatter comes to element 9 one iteration before the gather does, whose lane is the same.
+        let end = walk(&UInt::from([3, 4, 4]), 2, &next, &mut visits);
+        let error = end.to_vec().unwrap_err().to_string();
+        assert!(error.contains("lane 1 scatters to element 9 of an array of 5 u32 elements"), "{error}");
+        assert!(visits.to_vec().is_err());
+        assert_eq!(next.get(4).unwrap(), 9);
+    });
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn long_launches_report_the_lowest_lane() {
+    on_each_device(|| {
+        let lanes = 3_000_000;
+        let source = (UInt::arange(lanes) ^ UInt::opaque(0)).make_opaque();
+        let wrong = UInt::arange(lanes) + UInt::opaque(5);
+        let line = line!() + 1;
+        let gathered = source.gather(&wrong);
+        let sum = gathered.sum();
+        assert_wrong(&sum, &format!("lane {} gathers element {lanes} of", lanes - 5), line);
+        let mut bins = UInt::zeros(100);
+        let line = line!() + 1;
+        bins.scatter_add(1, &(&source % 100 + source.ge(1_234_567).select(&source, 0)));
+        assert_wrong(&bins, "lane 1234567 scatters to element 1234634 of an array of 100 u32 elements", line);
+        let sum = source.gather(&(UInt::arange(lanes) ^ 1)).cast::<u64>().sum();
+        assert_eq!(sum.item().unwrap(), (lanes as u64 - 1) * lanes as u64 / 2);
+    });
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn several_accesses_are_told_apart() {
+    on_each_device(|| {
+        let (a, b) = (resident([1, 2, 3]), resident([1_i32, 2]));
+        let index = UInt::from([2, 1]);
+        let (x, line) = (a.gather(&index), line!());
+        let y = b.gather(&index);
+        assert_wrong(&(x + y), "lane 0 gathers element 2 of an array of 2 i32 elements", line + 1);
+        let values = jit::trees::gather(&(a.clone(), b.clone()), &index);
+        assert_wrong(&values.1, "lane 0 gathers element 2 of an array of 2 i32 elements", line + 3);
+        assert_eq!(a.gather(&index).to_vec().unwrap(), [3, 2]);
+    });
+}

@@ -160,3 +160,19 @@ fn several_accesses_are_told_apart() {
         assert_eq!(a.gather(&index).to_vec().unwrap(), [3, 2]);
     });
 }
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn packets_out_of_range_are_reported() {
+    on_each_device(|| {
+        let source = resident([1_u32, 2, 3, 4, 5, 6]);
+        let (packet, line) = (source.gather_packet::<2>(&UInt::from([0, 2, 3])), line!());
+        assert_wrong(&packet[1], "lane 2 gathers element 7 of an array of 6 u32 elements", line);
+        // An index that would wrap into the array.
+        let packet = source.gather_packet::<2>(&UInt::from([0, 1 << 31]));
+        assert_wrong(&packet[0], "lane 1 gathers element 4294967295, or one beyond that, of an array of 6", line + 3);
+        let mut target = source.clone();
+        target.scatter_packet(&[UInt::from(1), UInt::from(2)], &Int::from([0, -1]));
+        assert_wrong(&target, "lane 1 scatters to element -2 of an array of 6 u32 elements", line + 6);
+    });
+}

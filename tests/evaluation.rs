@@ -278,6 +278,35 @@ fn reductions_one_after_another_are_one_kernel_and_writes_are_not() {
 }
 
 #[test]
+fn packets_are_scattered_by_one_kernel() {
+    on_each_device(|| {
+        let index = UInt::from([3, 0]);
+        let values = [UInt::from([1, 2]), UInt::from([3, 4]), UInt::from([5, 6])];
+        let mut x = UInt::from(vec![9; 12]);
+        jit::eval(&(&index, &values, &x)).unwrap();
+        let write = |x: &mut UInt| {
+            x.scatter_packet(&values, &index);
+            jit::eval(&*x).unwrap();
+        };
+        assert_eq!(launches(|| write(&mut x)), [2]);
+        assert_eq!(x.to_vec().unwrap(), [2, 4, 6, 9, 9, 9, 9, 9, 9, 1, 3, 5]);
+        let counted = launches(|| {
+            x.scatter(100, &UInt::from([0, 1]));
+            write(&mut x);
+        });
+        assert_eq!(counted, [2, 2], "what is written before is another kernel");
+        assert_eq!(x.to_vec().unwrap(), [2, 4, 6, 9, 9, 9, 9, 9, 9, 1, 3, 5]);
+        let counted = launches(|| {
+            x.scatter_add_packet(&values, &index);
+            x.scatter_add(1, &index);
+            jit::eval(&x).unwrap();
+        });
+        assert_eq!(counted, [2]);
+        assert_eq!(x.to_vec().unwrap(), [5, 8, 12, 10, 9, 9, 9, 9, 9, 2, 6, 10]);
+    });
+}
+
+#[test]
 fn what_nobody_reads_is_not_run() {
     let _counting = one_at_a_time();
     assert_eq!(

@@ -9,6 +9,7 @@ mod basics;
 mod blocks;
 mod gathers;
 mod order;
+mod packets;
 mod reductions;
 mod rows;
 mod scatters;

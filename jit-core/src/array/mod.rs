@@ -11,6 +11,7 @@
 //! | the type of an operation on two types | [`promote`] |
 //! | element-wise functions | `math`, `bits`, `helpers` |
 //! | writing to elements: scatter | `scatter` |
+//! | neighbouring elements together | `packets` |
 //! | other lanes: gather, reductions | `lanes`, `reductions`, `shape` |
 //! | reductions of blocks, prefix reductions | `blocks`, `prefix` |
 //! | lanes where a mask is true | `compress` |
@@ -38,6 +39,7 @@ mod make;
 mod math;
 mod operand;
 mod operators;
+mod packets;
 mod prefix;
 pub(crate) mod print;
 pub mod promote;

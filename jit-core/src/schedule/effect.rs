@@ -125,7 +125,7 @@ impl<'e> Walk<'e> {
         let stage = used.map(|number| self.stage_after(number)).max().unwrap_or(0);
         let Place { memory, ready, previous } = self.place_of(&extra.target);
         let target = self.number(&extra.target);
-        let (stage, previous) = match self.joined(target, memory, extra.how, var.width()) {
+        let (stage, previous) = match self.joined(target, memory, extra, var.width()) {
             Some(before) if before >= stage => (before, target),
             _ => (stage.max(ready), previous),
         };
@@ -134,16 +134,17 @@ impl<'e> Walk<'e> {
         self.push(var, [NONE; 3], stage, var.region(), effect)
     }
 
-    /// The stage of the kernel that writes an array, if a scatter may join it there: both combine by the same operation,
-    /// over as many lanes.
-    fn joined(&self, target: u32, memory: u32, how: How, lanes: usize) -> Option<u32> {
+    /// The stage of the kernel that writes an array, if a scatter may join it there: both combine by the same operation, or
+    /// write different elements, over as many lanes.
+    fn joined(&self, target: u32, memory: u32, extra: &ScatterExtra, lanes: usize) -> Option<u32> {
         let entry = &self.graph.entries[target as usize];
         if entry.op != Op::ScatterResult || entry.is_evaluated || entry.memory != memory {
             return None;
         }
         let scatter = &self.graph.entries[entry.operands[0] as usize];
         let before = self.graph.effects[scatter.control as usize].extra.how;
-        (matches!(how, How::Reduce(_)) && before == how && scatter.var.width() == lanes).then_some(entry.stage)
+        let is_any_order = extra.is_beside || matches!(extra.how, How::Reduce(_));
+        (is_any_order && before == extra.how && scatter.var.width() == lanes).then_some(entry.stage)
     }
 
     /// Where an array is overwritten.

@@ -78,6 +78,8 @@ pub(crate) struct ScatterExtra {
     pub(crate) value: Var,
     pub(crate) expected: Option<Var>,
     pub(crate) mask: Option<Var>,
+    /// It writes other elements than the scatter that made the target does.
+    pub(crate) is_beside: bool,
     pub(crate) results: Results,
 }
 
@@ -94,14 +96,20 @@ impl ScatterExtra {
 /// Writes values to an array where a mask holds, or combines them with what is there.
 #[track_caller]
 pub(crate) fn scatter(target: &mut Var, request: &Request<'_>) {
-    record_scatter(target, request);
+    record_scatter(target, request, false);
+}
+
+/// As [`scatter`]; the caller knows whether the last scatter to the array was one of the same kind, to other elements.
+#[track_caller]
+pub(crate) fn scatter_beside(target: &mut Var, request: &Request<'_>, is_beside: bool) {
+    record_scatter(target, request, is_beside);
 }
 
 /// As [`scatter`]; gives what was there before, zero where the mask does not hold.
 #[track_caller]
 pub(crate) fn exchange(target: &mut Var, request: &Request<'_>) -> Var {
     let ty = target.ty();
-    match record_scatter(target, request) {
+    match record_scatter(target, request, false) {
         Some(node) => value_after(&node, ty, OLD),
         None => zero(request, ty),
     }
@@ -111,7 +119,7 @@ pub(crate) fn exchange(target: &mut Var, request: &Request<'_>) -> Var {
 #[track_caller]
 pub(crate) fn compare_exchange(target: &mut Var, request: &Request<'_>) -> (Var, Var) {
     let ty = target.ty();
-    match record_scatter(target, request) {
+    match record_scatter(target, request, false) {
         Some(node) => (value_after(&node, ty, OLD), value_after(&node, Type::Bool, REPLACED)),
         None => (zero(request, ty), zero(request, Type::Bool)),
     }
@@ -124,7 +132,7 @@ fn zero(request: &Request<'_>, ty: Type) -> Var {
 
 /// Records a scatter, unless it has no effect.
 #[track_caller]
-fn record_scatter(target: &mut Var, request: &Request<'_>) -> Option<Var> {
+fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> Option<Var> {
     let site = Location::caller();
     let Request { how, index, value, expected, mask } = *request;
     check_operation(target, how, site);
@@ -155,6 +163,7 @@ fn record_scatter(target: &mut Var, request: &Request<'_>) -> Option<Var> {
         value: value.clone(),
         expected: expected.cloned(),
         mask,
+        is_beside,
         results: Results::default(),
     };
     let node = control_node(Op::Scatter, lanes, Extra::Scatter(extra), region, site);

@@ -25,16 +25,12 @@ macro_rules! lanes {
             }
 
             #[doc = concat!("The values at some positions of a flat array, in which the ", $n, " components of each follow each")]
-            #[doc = concat!("other: component `k` reads position `index * ", $n, " + k`, computed in the index's type,")]
-            /// those of 8 and 16 bits in 32.
+            #[doc = concat!("other: component `k` reads position `index * ", $n, " + k`, see [`Array::gather_packet`].")]
             #[must_use]
             #[track_caller]
             pub fn gather_interleaved<I: Integer>(source: &Array<T>, index: &Array<I>) -> Self {
-                if I::TYPE.bits() < 32 {
-                    return Self::gather_interleaved(source, &index.cast::<u32>());
-                }
-                let first = index * small::<I>($n);
-                $Type { $($c: source.gather(&(&first + small::<I>($index)))),* }
+                let [$($c),*] = source.gather_packet::<$n>(index);
+                $Type { $($c),* }
             }
 
             /// As [`gather_interleaved`](Self::gather_interleaved) where the mask is true; zero, reading nothing, where it is
@@ -42,11 +38,22 @@ macro_rules! lanes {
             #[must_use]
             #[track_caller]
             pub fn gather_interleaved_masked<I: Integer>(source: &Array<T>, index: &Array<I>, mask: &Mask) -> Self {
-                if I::TYPE.bits() < 32 {
-                    return Self::gather_interleaved_masked(source, &index.cast::<u32>(), mask);
-                }
-                let first = index * small::<I>($n);
-                $Type { $($c: source.gather_masked(&(&first + small::<I>($index)), mask)),* }
+                let [$($c),*] = source.gather_packet_masked::<$n>(index, mask);
+                $Type { $($c),* }
+            }
+
+            #[doc = concat!("Writes the values to some positions of a flat array, in which the ", $n, " components of each follow each")]
+            #[doc = concat!("other: component `k` goes to position `index * ", $n, " + k`, see [`Array::scatter_packet`].")]
+            #[track_caller]
+            pub fn scatter_interleaved<I: Integer>(&self, target: &mut Array<T>, index: &Array<I>) {
+                target.scatter_packet(&[$(self.$c.clone()),*], index);
+            }
+
+            /// As [`scatter_interleaved`](Self::scatter_interleaved) on the lanes where the mask is true; the others may have any
+            /// index.
+            #[track_caller]
+            pub fn scatter_interleaved_masked<I: Integer>(&self, target: &mut Array<T>, index: &Array<I>, mask: &Mask) {
+                target.scatter_packet_masked(&[$(self.$c.clone()),*], index, mask);
             }
 
             #[doc = concat!("The values of a flat array, in which the ", $n, " components of each follow each other.")]
@@ -124,11 +131,6 @@ macro_rules! lanes {
 }
 
 for_each_composite!(lanes);
-
-/// A small number of any integer type.
-fn small<I: Integer>(value: u64) -> I {
-    I::from_bits(value)
-}
 
 #[cold]
 #[track_caller]

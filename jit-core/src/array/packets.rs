@@ -1,0 +1,174 @@
+//! Packets: neighbouring elements that are read or written together, as the components of vectors in a flat array are.
+//!
+//! Lane by lane, packet `i` of `N` elements is what stands at the positions `N * i` to `N * i + N - 1`. The same can be said by
+//! `N` gathers or scatters; said at once it needs the index once, takes one kernel, and the code generator finds what it
+//! can read and write as a whole.
+
+use std::panic::Location;
+
+use jit_runtime::config;
+use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
+
+use super::{Array, Element, Integer, Mask, Number};
+use crate::trace::effect::{self, How, Request};
+use crate::trace::misuse::Misuse;
+use crate::trace::{Var, gather, record};
+
+impl<T: Element> Array<T> {
+    /// The packets of `N` neighbouring elements at some positions: array `k` of the result holds, in each lane, the element at
+    /// `N * index + k`. The same as `N` calls of [`Array::gather`], which explains sources and indices.
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::gather`], and when the width of the source is no multiple of `N`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use jit_core::{Float, UInt};
+    ///
+    /// let points = Float::from([1.0, 10.0, 2.0, 20.0, 3.0, 30.0]);
+    /// let [x, y] = points.gather_packet::<2>(&UInt::from([2, 0]));
+    /// assert_eq!(x.to_vec()?, [3.0, 1.0]);
+    /// assert_eq!(y.to_vec()?, [30.0, 10.0]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn gather_packet<const N: usize>(&self, index: &Array<impl Integer>) -> [Self; N] {
+        self.packets_at(index.var(), None)
+    }
+
+    /// As [`Array::gather_packet`] where the mask is true; zero, reading nothing, where it is false.
+    #[must_use]
+    #[track_caller]
+    pub fn gather_packet_masked<const N: usize>(&self, index: &Array<impl Integer>, mask: &Mask) -> [Self; N] {
+        self.packets_at(index.var(), Some(mask.var()))
+    }
+
+    #[track_caller]
+    fn packets_at<const N: usize>(&self, index: &Var, mask: Option<&Var>) -> [Self; N] {
+        let positions = positions(self.var(), index, N);
+        let mut packet = Vec::with_capacity(N);
+        // A loop and no closure: the user's line is that of our caller.
+        for position in &positions {
+            packet.push(gather::gather(self.var(), position, mask));
+        }
+        let mut packet = packet.into_iter();
+        std::array::from_fn(|_| Array::from_var(packet.next().expect("there is a position for each element")))
+    }
+
+    /// Writes packets of `N` neighbouring elements: value `k` to the element at `N * index + k`. The same as `N` calls of
+    /// [`Array::scatter`], but in one kernel. Where lanes write to the same packet, each of its elements gets one of the
+    /// values, not necessarily of the same lane.
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::scatter`], and when the width of the array is no multiple of `N`.
+    #[track_caller]
+    pub fn scatter_packet<const N: usize>(&mut self, values: &[Self; N], index: &Array<impl Integer>) {
+        self.write_packets(How::Write, values, index.var(), None);
+    }
+
+    /// As [`Array::scatter_packet`] on the lanes where the mask is true; the others may have any index.
+    #[track_caller]
+    pub fn scatter_packet_masked<const N: usize>(
+        &mut self,
+        values: &[Self; N],
+        index: &Array<impl Integer>,
+        mask: &Mask,
+    ) {
+        self.write_packets(How::Write, values, index.var(), Some(mask.var()));
+    }
+
+    /// Combines packets of `N` neighbouring elements with what is there: value `k` with the element at `N * index + k`. The same
+    /// as `N` calls of [`Array::scatter_reduce`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::scatter_reduce`], and when the width of the array is no multiple of `N`.
+    #[track_caller]
+    pub fn scatter_reduce_packet<const N: usize>(
+        &mut self,
+        op: ReduceOp,
+        values: &[Self; N],
+        index: &Array<impl Integer>,
+    ) {
+        self.write_packets(How::Reduce(op), values, index.var(), None);
+    }
+
+    /// As [`Array::scatter_reduce_packet`] on the lanes where the mask is true; the others may have any index.
+    #[track_caller]
+    pub fn scatter_reduce_packet_masked<const N: usize>(
+        &mut self,
+        op: ReduceOp,
+        values: &[Self; N],
+        index: &Array<impl Integer>,
+        mask: &Mask,
+    ) {
+        self.write_packets(How::Reduce(op), values, index.var(), Some(mask.var()));
+    }
+
+    #[track_caller]
+    fn write_packets(&mut self, how: How, values: &[Self], index: &Var, mask: Option<&Var>) {
+        let positions = positions(self.var(), index, values.len());
+        for (number, (value, index)) in values.iter().zip(&positions).enumerate() {
+            let request = Request { how, index, value: value.var(), expected: None, mask };
+            // The elements of a packet are different ones, so their order does not matter.
+            effect::scatter_beside(self.var_mut(), &request, number > 0);
+        }
+    }
+}
+
+impl<T: Number> Array<T> {
+    /// Adds packets of `N` neighbouring elements to what is there, see [`Array::scatter_reduce_packet`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::scatter_reduce_packet`].
+    #[track_caller]
+    pub fn scatter_add_packet<const N: usize>(&mut self, values: &[Self; N], index: &Array<impl Integer>) {
+        self.write_packets(How::Reduce(ReduceOp::Add), values, index.var(), None);
+    }
+
+    /// As [`Array::scatter_add_packet`] on the lanes where the mask is true; the others may have any index.
+    #[track_caller]
+    pub fn scatter_add_packet_masked<const N: usize>(
+        &mut self,
+        values: &[Self; N],
+        index: &Array<impl Integer>,
+        mask: &Mask,
+    ) {
+        self.write_packets(How::Reduce(ReduceOp::Add), values, index.var(), Some(mask.var()));
+    }
+}
+
+/// The positions of the elements of packets.
+#[track_caller]
+fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
+    if length == 0 || !array.width().is_multiple_of(length) {
+        let what = format!("{} elements are no whole number of packets of {length}", array.width());
+        Misuse::new(what, Location::caller())
+            .value("the array", array)
+            .hint("slice the array, or add what is missing")
+            .panic();
+    }
+    if array.width() == 1 {
+        return vec![index.clone()];
+    }
+    let index = record::cast(position_type(index.ty(), array.width()), index);
+    let literal = |value: usize| record::literal(index.ty(), value as u64, 1);
+    let first = record::binary(BinaryOp::Mul, &index, &literal(length));
+    (0..length).map(|offset| record::binary(BinaryOp::Add, &first, &literal(offset))).collect()
+}
+
+/// The type that positions are computed in: one that holds them all, and, while debugging, those out of range.
+fn position_type(index: Type, width: usize) -> Type {
+    let is_wide = config::is_debug_on() || index.size_bytes() == 8;
+    match index.is_signed_integer() {
+        true if is_wide || width > i32::MAX as usize => Type::I64,
+        true => Type::I32,
+        false if is_wide => Type::U64,
+        false => Type::U32,
+    }
+}

@@ -3,6 +3,8 @@
 //! The setting is read once, so the tests that need it run in a process of their own, which the only test that is not
 //! ignored starts.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests, too, stop at what is wrong")]
+
 use std::process::Command;
 
 use jit::prelude::*;

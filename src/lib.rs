@@ -71,11 +71,16 @@
 // What the macro writes names the crate from outside; this makes it work inside, too.
 extern crate self as jit;
 
+/// Runs the examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/evaluation.md")]
+struct EvaluationPage;
+
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
     LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Traverse, UInt, UInt8, UInt16,
-    UInt64, Visitor, VisitorMut, eval, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync,
-    trees, whos,
+    UInt64, View, Visitor, VisitorMut, eval, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select,
+    sync, trees, whos,
 };
 pub use jit_macros::jit;
 pub use jit_runtime::cache;

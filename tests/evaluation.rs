@@ -6,6 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jit::prelude::*;
 
+#[path = "evaluation/page.rs"]
+mod page;
+
 /// Held by the test that counts.
 fn one_at_a_time() -> MutexGuard<'static, ()> {
     static COUNTING: Mutex<()> = Mutex::new(());

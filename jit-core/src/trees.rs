@@ -6,8 +6,9 @@ use std::panic::Location;
 
 use crate::array::compress::as_wide;
 use crate::array::{Array, Integer, Mask};
+use crate::schedule;
 use crate::trace::effect::{How, Request};
-use crate::trace::misuse::Misuse;
+use crate::trace::misuse::{self, Misuse};
 use crate::trace::{Var, effect, gather as lanes, record};
 use crate::traverse::{Traverse, VisitorMut, arrays};
 
@@ -76,6 +77,27 @@ pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X 
         chosen.push(record::select(mask.var(), a, b));
     }
     with_arrays(if_true, chosen)
+}
+
+/// The same value with arrays that never become part of code, as [`Array::make_opaque`]: all of them are evaluated together.
+///
+/// # Panics
+///
+/// When the evaluation fails: see [`Array::to_vec`].
+#[must_use]
+#[track_caller]
+pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
+    let mut vars = arrays(tree);
+    let wanted: Vec<&Var> = vars.iter().collect();
+    if let Err(error) = schedule::evaluate(&wanted, "`make_opaque` keeps it in memory", Location::caller()) {
+        misuse::panic_with(error);
+    }
+    for var in &mut vars {
+        if let Some(bits) = var.literal() {
+            *var = record::scalar(var.ty(), bits, var.width());
+        }
+    }
+    with_arrays(tree, vars)
 }
 
 /// Refuses values that do not hold the same arrays.

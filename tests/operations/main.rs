@@ -10,5 +10,6 @@ mod functions;
 mod integers;
 mod masks;
 mod memory;
+mod programs;
 mod reductions;
 mod shifts;

@@ -43,6 +43,10 @@ pub trait Element:
     /// The memory of values.
     fn as_bytes(values: &[Self]) -> &[u8];
 
+    /// Memory as values, where every byte is part of one.
+    #[doc(hidden)]
+    fn in_place(bytes: &[u8]) -> Option<&[Self]>;
+
     /// Values whose memory a function writes.
     fn read(count: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<Self>, Error>;
 }
@@ -102,6 +106,10 @@ macro_rules! pod_element {
                 bytemuck::cast_slice(values)
             }
 
+            fn in_place(bytes: &[u8]) -> Option<&[Self]> {
+                bytemuck::try_cast_slice(bytes).ok()
+            }
+
             fn read(count: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<Self>, Error> {
                 let mut values = vec![Self::default(); count];
                 fill(bytemuck::cast_slice_mut(&mut values))?;
@@ -143,6 +151,11 @@ impl Element for bool {
 
     fn as_bytes(values: &[Self]) -> &[u8] {
         bytemuck::cast_slice(values)
+    }
+
+    /// Bytes may have other values than those of `false` and `true`.
+    fn in_place(_bytes: &[u8]) -> Option<&[Self]> {
+        None
     }
 
     fn read(count: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<Self>, Error> {

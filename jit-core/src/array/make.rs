@@ -6,7 +6,7 @@ use std::panic::Location;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 
-use super::{Array, Element, FloatElement, Integer, Number, Operand, Size};
+use super::{Array, Element, FloatElement, Integer, Number, Operand, Size, UInt};
 use crate::schedule;
 use crate::trace::misuse::{self, Misuse};
 use crate::trace::{Op, record};
@@ -218,22 +218,43 @@ fn as_i128<T: Integer>(value: T) -> i128 {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// Evenly spaced numbers from `start` to `end`, both included. Of width 1, it is `start`; of width 0, nothing.
+    /// Evenly spaced numbers from `start` to `end`, both included exactly. Of width 1, it is `start`; of width 0, nothing.
     #[must_use]
     #[track_caller]
     pub fn linspace(start: T, end: T, width: impl Into<Size>) -> Self {
         let width = width.into();
-        let steps = (width.get().max(2) - 1) as f64;
-        let [first, last] = [start, end].map(|bound| super::read::as_f64(T::TYPE, bound.to_bits()));
-        // Halves count lanes in single precision: they cannot tell more than 2048, or 256, of them apart.
-        if matches!(T::TYPE, Type::F16 | Type::BF16) {
-            return line(Array::<f32>::arange(width), first, (last - first) / steps).cast();
+        if width.get() < 2 {
+            return Array::full(start, width);
         }
-        line(Array::<T>::arange(width), first, (last - first) / steps)
+        let last = width.get() - 1;
+        let line = evenly(start, end, last, width);
+        UInt::arange(width).eq(last as u32).select(end, line)
+    }
+
+    /// Evenly spaced numbers from `start` on, as many as fit before `end`, which is not one of them: of width 4 from 0 to 1, it
+    /// is 0, 0.25, 0.5, 0.75.
+    #[must_use]
+    #[track_caller]
+    pub fn linspace_open(start: T, end: T, width: impl Into<Size>) -> Self {
+        let width = width.into();
+        evenly(start, end, width.get().max(1), width)
     }
 }
 
+/// Numbers that reach `end` after some steps.
 #[track_caller]
-fn line<T: FloatElement>(lanes: Array<T>, start: f64, step: f64) -> Array<T> {
+fn evenly<T: FloatElement>(start: T, end: T, steps: usize, width: Size) -> Array<T> {
+    let [first, last] = [start, end].map(|bound| super::read::as_f64(T::TYPE, bound.to_bits()));
+    let step = (last - first) / steps as f64;
+    // Halves count lanes in single precision: they cannot tell more than 2048, or 256, of them apart.
+    if matches!(T::TYPE, Type::F16 | Type::BF16) {
+        return line(Array::<f32>::arange(width), first, step).cast();
+    }
+    line(Array::<T>::arange(width), first, step)
+}
+
+/// `start + step * lane`, rounded once.
+#[track_caller]
+pub(super) fn line<T: FloatElement>(lanes: Array<T>, start: f64, step: f64) -> Array<T> {
     lanes.mul_add(T::from_f64(step), T::from_f64(start))
 }

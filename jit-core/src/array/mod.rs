@@ -15,7 +15,8 @@
 //! | other lanes: gather, reductions | `lanes`, `reductions`, `shape` |
 //! | reductions of blocks, prefix reductions | `blocks`, `prefix` |
 //! | lanes where a mask is true | `compress` |
-//! | reading back, printing | `read`, `print`, `columns` |
+//! | counting by position | `histogram` |
+//! | reading back, printing | `read`, `view`, `convert`, `print`, `columns` |
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -32,8 +33,10 @@ mod choose;
 mod columns;
 mod compare;
 pub(crate) mod compress;
+mod convert;
 pub mod element;
 mod helpers;
+mod histogram;
 mod lanes;
 mod make;
 mod math;
@@ -48,6 +51,7 @@ mod reductions;
 mod scatter;
 mod shape;
 mod size;
+mod view;
 
 pub use choose::{Choice, select};
 pub use compare::Comparand;
@@ -57,6 +61,7 @@ pub use prefix::Scan;
 pub use promote::{Promote, Promoted, PromotesTo};
 pub use shape::{meshgrid, meshgrid_all, meshgrid3};
 pub use size::Size;
+pub use view::View;
 
 /// A one-dimensional array of elements of one type.
 ///

@@ -8,6 +8,7 @@ use std::fmt;
 use std::panic::Location;
 
 use jit_runtime::Error;
+use jit_runtime::ir::{Type, scalar};
 
 use super::columns::{Cell, Rows};
 use super::{Array, Element};
@@ -70,9 +71,23 @@ fn text<T: Element>(element: T, precision: Option<usize>) -> String {
     if let Some(precision) = precision {
         return format!("{element:.precision$}");
     }
-    let magnitude = super::read::as_f64(T::TYPE, element.to_bits()).abs();
+    let value = super::read::as_f64(T::TYPE, element.to_bits());
+    let magnitude = value.abs();
     let is_plain = magnitude == 0.0 || (1e-5..1e16).contains(&magnitude) || !magnitude.is_finite();
-    if is_plain { element.to_string() } else { format!("{element:?}") }
+    match T::TYPE {
+        Type::F16 | Type::BF16 => {
+            let short = shortest_of_half(element, value);
+            if is_plain { short.to_string() } else { format!("{short:e}") }
+        }
+        _ if is_plain => element.to_string(),
+        _ => format!("{element:?}"),
+    }
+}
+
+/// The number of the fewest decimal digits that is nearer to a half than to its neighbours.
+fn shortest_of_half<T: Element>(element: T, value: f64) -> f64 {
+    let is_it = |short: &f64| scalar::cast(Type::F64, T::TYPE, short.to_bits()) == element.to_bits();
+    (0..8).filter_map(|digits| format!("{value:.digits$e}").parse().ok()).find(is_it).unwrap_or(value)
 }
 
 impl<T: Element> Array<T> {

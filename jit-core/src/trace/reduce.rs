@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use jit_runtime::ir::{ReduceOp, Type, UnaryOp, scalar};
+use jit_runtime::ir::{REDUCE_CHUNK, REDUCE_ROW, ReduceOp, Type, UnaryOp, scalar};
 
 use super::misuse::Misuse;
 use super::node::Var;
@@ -23,10 +23,12 @@ pub(crate) fn reduce(op: ReduceOp, a: &Var) -> Var {
         return folded;
     }
     if is_rounded_once(op, a.ty()) {
-        let wide = record::reduce_node(op, &record::cast(Type::F32, a));
-        return record::cast(a.ty(), &wide);
+        return record::cast(a.ty(), &reduce(op, &record::cast(Type::F32, a)));
     }
-    record::reduce_node(op, a)
+    match a.literal() {
+        Some(bits) => record::literal(a.ty(), repeated_float(op, a.ty(), bits, a.width()), 1),
+        None => record::reduce_node(op, a),
+    }
 }
 
 /// Whether values are combined in `f32` and the result is rounded: sums and products of halves.
@@ -79,6 +81,26 @@ fn is_exact_multiple(ty: Type, bits: u64, width: u64) -> bool {
         && value != 0.0
         && magnitude < 1e9
         && magnitude * (width as f64) < f64::from(1u32 << (significand.min(31) - 1))
+}
+
+/// A sum or product of equal floats, rounded as that of any others is: in the order that the kernel IR defines.
+fn repeated_float(op: ReduceOp, ty: Type, bits: u64, width: usize) -> u64 {
+    let combine = |a, b| scalar::reduce(op, ty, a, b);
+    let chunk = |lanes: usize| {
+        let short = (0..lanes / REDUCE_ROW).fold(scalar::identity(op, ty), |result, _| combine(result, bits));
+        let mut row = [short; REDUCE_ROW];
+        row[..lanes % REDUCE_ROW].fill(combine(short, bits));
+        let mut half = REDUCE_ROW / 2;
+        while half > 0 {
+            (0..half).for_each(|at| row[at] = combine(row[at], row[at + half]));
+            half /= 2;
+        }
+        row[0]
+    };
+    let full = chunk(REDUCE_CHUNK);
+    let chunks = std::iter::repeat_n(full, width / REDUCE_CHUNK);
+    let last = (!width.is_multiple_of(REDUCE_CHUNK)).then(|| chunk(width % REDUCE_CHUNK));
+    chunks.chain(last).reduce(combine).unwrap_or_else(|| scalar::identity(op, ty))
 }
 
 fn wrapping_power(base: u64, mut exponent: u64) -> u64 {

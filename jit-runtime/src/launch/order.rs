@@ -84,7 +84,7 @@ impl Accesses {
         free
     }
 
-    pub(super) fn end_read(&self) {
+    pub(crate) fn end_read(&self) {
         self.state.fetch_sub(1, Ordering::Release);
     }
 
@@ -120,7 +120,7 @@ impl Accesses {
         before
     }
 
-    /// Those who hold marks run a small launch, or copy, and wait for nobody.
+    /// Those who hold marks run a small launch, or copy, and wait for nobody; or they look at memory that nobody writes.
     fn wait_for_marks(&self, marks: u32) {
         let mut turns = 0_u32;
         while self.state.load(Ordering::Acquire) & marks != 0 {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::launch::order::Accesses;
@@ -98,6 +99,18 @@ impl Buffer {
         Ok(())
     }
 
+    /// Waits as [`Buffer::wait`] and lends the bytes, without a copy. A launch that is to write the buffer waits for the end
+    /// of the loan: whoever takes one makes sure that there is no such launch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::wait`].
+    pub fn bytes(self: &Arc<Self>) -> Result<Bytes, Error> {
+        // The mark is taken away by `Bytes`.
+        std::mem::forget(self.accesses.begin_host_read()?);
+        Ok(Bytes { buffer: Arc::clone(self) })
+    }
+
     /// Waits until no launch reads or writes the buffer, and overwrites bytes from an offset on.
     ///
     /// # Errors
@@ -140,6 +153,26 @@ impl fmt::Debug for Buffer {
             .field("address", &format_args!("{:#x}", self.address()))
             .field("size_bytes", &self.size_bytes)
             .finish_non_exhaustive()
+    }
+}
+
+/// The bytes of a buffer, read where they lie: see [`Buffer::bytes`].
+pub struct Bytes {
+    buffer: Arc<Buffer>,
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the block holds this many bytes, and while this value lives its mark keeps launches from writing them.
+        unsafe { std::slice::from_raw_parts(self.buffer.block.data.as_ptr(), self.buffer.size_bytes) }
+    }
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        self.buffer.accesses.end_read();
     }
 }
 
@@ -187,6 +220,18 @@ mod tests {
         let mut back = [0; 3];
         buffer.read(0, &mut back).unwrap();
         assert_eq!(back, [1, 7, 8]);
+    }
+
+    #[test]
+    fn lent_bytes_are_those_of_the_buffer() {
+        let buffer = Buffer::from_bytes(&[1, 2, 3]).unwrap();
+        let (first, second) = (buffer.bytes().unwrap(), buffer.bytes().unwrap());
+        assert_eq!((&first[..], second.as_ptr() as u64), (&[1, 2, 3][..], buffer.address()));
+        drop((first, second));
+        buffer.write(0, &[9]).unwrap();
+        let again = buffer.bytes().unwrap();
+        drop(buffer);
+        assert_eq!(again[..], [9, 2, 3]);
     }
 
     #[test]

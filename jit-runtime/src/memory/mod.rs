@@ -20,7 +20,7 @@ mod buffer;
 mod size_class;
 
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
-pub use buffer::Buffer;
+pub use buffer::{Buffer, Bytes};
 
 /// Every buffer starts at a multiple of this many bytes.
 pub const ALIGNMENT: usize = 64;

@@ -1,0 +1,124 @@
+//! Between arrays and what the host has: bytes, slices, vectors, iterators.
+//!
+//! Memory of other plain types, such as structs of floats, goes through bytes and the crate `bytemuck`, see
+//! [`Array::from_bytes`] and [`Array::view`].
+
+use std::panic::Location;
+
+use jit_runtime::memory::Buffer;
+use jit_runtime::{Error, ErrorKind};
+
+use super::{Array, Element};
+use crate::schedule;
+use crate::trace::record;
+
+impl<T: Element> Array<T> {
+    /// Elements from their bytes, in the byte order of this machine. For `bool` a byte is false if it is zero.
+    ///
+    /// ```
+    /// use jit_core::Float;
+    ///
+    /// let points: [[f32; 2]; 2] = [[1.0, 2.0], [3.0, 4.0]];
+    /// let flat = Float::from_bytes(bytemuck::cast_slice(&points))?;
+    /// assert_eq!((flat * 2.0).to_vec()?, [2.0, 4.0, 6.0, 8.0]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the bytes end within an element, or there is no memory for them.
+    #[track_caller]
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let site = Location::caller();
+        let size = size_of::<T>();
+        if !bytes.len().is_multiple_of(size) {
+            let message =
+                format!("{} bytes are no whole number of elements of {}, which take {size}", bytes.len(), T::TYPE);
+            return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
+        }
+        let count = bytes.len() / size;
+        let buffer = if T::in_place(&[]).is_some() {
+            Buffer::from_bytes(bytes)
+        } else {
+            let values = T::read(count, |target| {
+                target.copy_from_slice(bytes);
+                Ok(())
+            })?;
+            Buffer::from_bytes(T::as_bytes(&values))
+        };
+        Ok(Array::from_var(record::data(T::TYPE, count, buffer.map_err(|error| error.at(site))?)))
+    }
+
+    /// The bytes of the elements, in the byte order of this machine. Evaluates the array if that has not been done, and waits
+    /// for it. [`Array::view`] gives them without a copy.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::to_vec`].
+    #[track_caller]
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        Ok(T::as_bytes(&self.to_vec()?).to_vec())
+    }
+
+    /// Copies the elements into a slice that is as long as the array is wide. Evaluates the array if that has not been done,
+    /// and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::to_vec`], and when the slice has another length.
+    #[track_caller]
+    pub fn read_into(&self, target: &mut [T]) -> Result<(), Error> {
+        let site = Location::caller();
+        if target.len() != self.len() {
+            let message = format!("an array of width {} does not fit a slice of {} elements", self.len(), target.len());
+            return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
+        }
+        if let Some(bits) = self.var().known_bits() {
+            target.fill(T::from_bits(bits));
+            return Ok(());
+        }
+        schedule::evaluate(&[self.var()], "its elements are read", site)?;
+        target.copy_from_slice(&self.view()?);
+        Ok(())
+    }
+}
+
+impl<'a, T: Element> FromIterator<&'a T> for Array<T> {
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = &'a T>>(values: I) -> Self {
+        values.into_iter().copied().collect::<Vec<T>>().into()
+    }
+}
+
+impl<T: Element> From<Box<[T]>> for Array<T> {
+    #[track_caller]
+    fn from(values: Box<[T]>) -> Self {
+        (&*values).into()
+    }
+}
+
+/// Conversions that read an array: they evaluate it if that has not been done.
+macro_rules! read {
+    ($([$($generics:tt)*] $array:ty => $target:ty, |$self:ident| $convert:expr;)*) => {$(
+        impl<$($generics)*> TryFrom<$array> for $target {
+            type Error = Error;
+
+            /// Evaluates the array if that has not been done, and waits for it.
+            #[track_caller]
+            fn try_from($self: $array) -> Result<Self, Error> {
+                $convert
+            }
+        }
+    )*};
+}
+
+read! {
+    [T: Element] Array<T> => Vec<T>, |array| array.to_vec();
+    [T: Element] &Array<T> => Vec<T>, |array| array.to_vec();
+    [T: Element, const N: usize] Array<T> => [T; N], |array| <[T; N]>::try_from(&array);
+    [T: Element, const N: usize] &Array<T> => [T; N], |array| {
+        let mut values = [T::default(); N];
+        array.read_into(&mut values)?;
+        Ok(values)
+    };
+}

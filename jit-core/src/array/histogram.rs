@@ -1,0 +1,124 @@
+//! Counting elements by where they fall.
+
+use std::panic::Location;
+
+use jit_runtime::ir::Type;
+
+use super::{Array, FloatElement, Integer, Mask, Number, Size, UInt};
+use crate::trace::misuse::Misuse;
+
+impl<T: Integer> Array<T> {
+    /// How many elements are 0, 1, 2, …, up to a number of bins, as NumPy's `bincount`. Elements that are negative or beyond
+    /// are not counted. Evaluates nothing.
+    ///
+    /// ```
+    /// use jit_core::Int;
+    ///
+    /// assert_eq!(Int::from([1, 3, 1, -1, 9]).bincount(4).to_vec()?, [0, 2, 0, 1]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn bincount(&self, bins: impl Into<Size>) -> UInt {
+        self.bincount_weighted(&UInt::ones(1), bins)
+    }
+
+    /// As [`Array::bincount`], each element counting as much as its weight says. Weights are as wide as the array, or have width
+    /// 1. Sums of floats depend on the order, which is unspecified.
+    #[must_use]
+    #[track_caller]
+    pub fn bincount_weighted<W: Number>(&self, weights: &Array<W>, bins: impl Into<Size>) -> Array<W> {
+        let bins = bins.into();
+        let mut sums = Array::<W>::zeros(bins);
+        if bins == 0 || self.len() == 0 {
+            return sums;
+        }
+        let mut is_inside = Mask::from(true);
+        if T::TYPE.is_signed_integer() {
+            is_inside &= self.ge(T::default());
+        }
+        // A type that cannot say how many bins there are has no element beyond them.
+        let sign = u32::from(T::TYPE.is_signed_integer());
+        let largest = T::TYPE.bit_mask() >> sign;
+        if bins.get() as u64 <= largest {
+            is_inside &= self.lt(T::from_bits(bins.get() as u64));
+        }
+        sums.scatter_add_masked(weights, self, &is_inside);
+        sums
+    }
+}
+
+impl<T: FloatElement> Array<T> {
+    /// How many elements fall into each of a number of equal parts of an interval, as NumPy's `histogram`. A part has its lower
+    /// end and not its upper one, but for the last, which has both; the ends are those of
+    /// [`Array::linspace`]`(low, high, bins + 1)`. Elements outside of the interval and NaN are not counted. Evaluates nothing.
+    ///
+    /// ```
+    /// use jit_core::Float;
+    ///
+    /// let x = Float::from([0.0, 0.1, 0.5, 0.99, 1.0, 7.0]);
+    /// assert_eq!(x.histogram(0.0, 1.0, 2).to_vec()?, [2, 3]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there are no parts, or the interval is not finite, or empty.
+    #[must_use]
+    #[track_caller]
+    pub fn histogram(&self, low: T, high: T, bins: impl Into<Size>) -> UInt {
+        self.histogram_weighted(low, high, &UInt::ones(1), bins)
+    }
+
+    /// As [`Array::histogram`], each element counting as much as its weight says. Weights are as wide as the array, or have width
+    /// 1. Sums of floats depend on the order, which is unspecified.
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::histogram`].
+    #[must_use]
+    #[track_caller]
+    pub fn histogram_weighted<W: Number>(
+        &self,
+        low: T,
+        high: T,
+        weights: &Array<W>,
+        bins: impl Into<Size>,
+    ) -> Array<W> {
+        let bins = bins.into().get();
+        let [first, last] = [low, high].map(|end| super::read::as_f64(T::TYPE, end.to_bits()));
+        if bins == 0 || !(first < last && (last - first).is_finite()) {
+            let what = format!("a histogram of {bins} parts of the interval from {low} to {high}");
+            Misuse::new(what, Location::caller())
+                .hint("give at least one part, and a lower end below the upper one")
+                .panic();
+        }
+        let mut sums = Array::<W>::zeros(bins);
+        if self.len() == 0 {
+            return sums;
+        }
+        let (part, is_inside) = match T::TYPE {
+            // Halves tell fewer parts apart than there may be.
+            Type::F16 | Type::BF16 => part_of(&self.cast::<f32>(), first, last, bins),
+            _ => part_of(self, first, last, bins),
+        };
+        sums.scatter_add_masked(weights, &part, &is_inside);
+        sums
+    }
+}
+
+/// The part of an interval that elements fall into, and whether they do.
+#[track_caller]
+fn part_of<F: FloatElement>(x: &Array<F>, first: f64, last: f64, bins: usize) -> (UInt, Mask) {
+    let step = (last - first) / bins as f64;
+    let [low, high, width] = [first, last, step].map(F::from_f64);
+    let most = (bins - 1) as u32;
+    let end = |part: &UInt| super::make::line(part.cast::<F>(), first, step);
+    // The quotient is off by one where it is rounded over an end, which decides.
+    let near = ((x - low) / width).cast::<u32>().min(most);
+    let is_before = x.lt(end(&near)) & near.gt(0);
+    let near = is_before.select(&near - 1, &near);
+    let next = &near + 1;
+    let is_behind = x.ge(end(&next)) & near.lt(most);
+    (is_behind.select(&next, &near), x.ge(low) & x.le(high))
+}

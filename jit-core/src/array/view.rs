@@ -1,0 +1,80 @@
+//! The elements of an array, read where they lie.
+
+use std::fmt;
+use std::ops::Deref;
+use std::panic::Location;
+
+use jit_runtime::Error;
+use jit_runtime::memory::Bytes;
+
+use super::{Array, Element};
+use crate::schedule;
+
+/// The elements of an array as a slice, without a copy: see [`Array::view`].
+pub struct View<T: Element> {
+    elements: Elements<T>,
+    /// Held, so that the array has a second owner and no scatter overwrites its memory.
+    _array: Array<T>,
+}
+
+enum Elements<T> {
+    /// The memory that kernels have written.
+    Memory(Bytes),
+    /// A copy.
+    Copied(Vec<T>),
+}
+
+impl<T: Element> Array<T> {
+    /// The elements as a slice of the memory in which they lie, without a copy. Evaluates the array if that has not been done,
+    /// and waits for it. Constants and masks, whose memory holds no values of `T`, are copied.
+    ///
+    /// While the view lives, the array has another owner: what is scattered to it goes to a copy.
+    ///
+    /// ```
+    /// use jit_core::Float;
+    ///
+    /// let x = Float::arange(4) * 0.5;
+    /// let view = x.view()?;
+    /// assert_eq!(view.iter().sum::<f32>(), 3.0);
+    /// let pairs: &[[f32; 2]] = bytemuck::cast_slice(&view);
+    /// assert_eq!(pairs, [[0.0, 0.5], [1.0, 1.5]]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::to_vec`].
+    #[track_caller]
+    pub fn view(&self) -> Result<View<T>, Error> {
+        let site = Location::caller();
+        if T::in_place(&[]).is_none() || self.var().known_bits().is_some() {
+            return Ok(View { elements: Elements::Copied(self.to_vec()?), _array: self.clone() });
+        }
+        schedule::evaluate(&[self.var()], "its elements are read", site)?;
+        let buffer = self.var().data().expect("an array that was evaluated lies in memory");
+        Ok(View { elements: Elements::Memory(buffer.bytes()?), _array: self.clone() })
+    }
+}
+
+impl<T: Element> Deref for View<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.elements {
+            Elements::Memory(bytes) => T::in_place(bytes).expect("memory is aligned and holds whole elements"),
+            Elements::Copied(values) => values,
+        }
+    }
+}
+
+impl<T: Element> AsRef<[T]> for View<T> {
+    fn as_ref(&self) -> &[T] {
+        self
+    }
+}
+
+impl<T: Element> fmt::Debug for View<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

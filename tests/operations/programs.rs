@@ -1,0 +1,388 @@
+//! Random programs over arrays of several types: what they compute depends neither on the device nor on what is evaluated when.
+//!
+//! A program is drawn from a seed, step by step, so that fewer steps are the beginning of the same program. Left out is what
+//! may differ by the rules: sums of floats by several lanes of a scatter, and the signs of NaN.
+
+use half::f16;
+use jit::prelude::*;
+use jit::{Element, Number};
+use proptest::prelude::*;
+
+use crate::agree::bits;
+use crate::corners::Corners;
+
+/// Pseudo-random numbers (Knuth's MMIX generator).
+#[derive(Clone)]
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % sides
+    }
+
+    fn pick<T: Clone>(&mut self, values: &[T]) -> T {
+        values[self.roll(values.len())].clone()
+    }
+}
+
+/// Everything that a program has computed so far, all of one width or of width 1.
+struct Values {
+    width: usize,
+    floats: Vec<Float>,
+    doubles: Vec<Float64>,
+    halves: Vec<Half>,
+    ints: Vec<Int>,
+    longs: Vec<Int64>,
+    counts: Vec<UInt>,
+    bytes: Vec<UInt8>,
+    masks: Vec<Mask>,
+}
+
+/// A type that programs compute with.
+trait Kind: Number + Corners {
+    fn of(values: &mut Values) -> &mut Vec<Array<Self>>;
+    /// What only floats or only integers do.
+    fn special(dice: &mut Dice, a: &Array<Self>, b: &Array<Self>) -> Array<Self>;
+    /// Operations whose result does not depend on the order of lanes.
+    const COMMUTING: &'static [ReduceOp];
+}
+
+macro_rules! floats {
+    ($($ty:ident in $field:ident;)*) => {
+        $(impl Kind for $ty {
+            const COMMUTING: &'static [ReduceOp] = &[ReduceOp::Min, ReduceOp::Max];
+
+            fn of(values: &mut Values) -> &mut Vec<Array<Self>> {
+                &mut values.$field
+            }
+
+            fn special(dice: &mut Dice, a: &Array<Self>, b: &Array<Self>) -> Array<Self> {
+                match dice.roll(10) {
+                    0 => a.floor(),
+                    1 => a.abs().sqrt(),
+                    2 => a.round_ties_even(),
+                    3 => a.sin(),
+                    4 => (-a.abs()).exp(),
+                    5 => a.fmin(b),
+                    6 => a.hypot(b),
+                    7 => a.recip(),
+                    8 => a.mean() - a,
+                    _ => a.is_nan().select(b, a),
+                }
+            }
+        })*
+    };
+}
+
+macro_rules! integers {
+    ($($ty:ident in $field:ident;)*) => {
+        $(impl Kind for $ty {
+            const COMMUTING: &'static [ReduceOp] =
+                &[ReduceOp::Add, ReduceOp::Mul, ReduceOp::Min, ReduceOp::Max, ReduceOp::And, ReduceOp::Or];
+
+            fn of(values: &mut Values) -> &mut Vec<Array<Self>> {
+                &mut values.$field
+            }
+
+            fn special(dice: &mut Dice, a: &Array<Self>, b: &Array<Self>) -> Array<Self> {
+                match dice.roll(10) {
+                    0 => a & b,
+                    1 => a ^ b,
+                    2 => a << b,
+                    3 => a >> b,
+                    4 => a.rotate_left(b),
+                    5 => a.mul_hi(b),
+                    6 => a.count_ones(),
+                    7 => a.reverse_bits(),
+                    8 => a.rem_euclid(b),
+                    _ => a.div_euclid(b),
+                }
+            }
+        })*
+    };
+}
+
+floats! {
+    f32 in floats;
+    f64 in doubles;
+    f16 in halves;
+}
+
+integers! {
+    i32 in ints;
+    i64 in longs;
+    u32 in counts;
+    u8 in bytes;
+}
+
+#[jit]
+fn halve_until_small(x: &UInt) -> (UInt, UInt) {
+    let (mut rest, mut steps) = (x.clone(), x.zeros_like());
+    while rest > 100 {
+        rest = if (rest & 1) == 1 { rest / 3 } else { rest / 2 };
+        steps += 1;
+    }
+    (rest, steps)
+}
+
+#[jit]
+fn fold_back(x: &Float, limit: &Float) -> Float {
+    let mut y = x.clone();
+    if y > limit {
+        y = limit + (limit - y);
+        if y < 0.0 {
+            y = y.zeros_like();
+        }
+    } else {
+        y *= 0.5;
+    }
+    y
+}
+
+/// When a program's values are evaluated.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum When {
+    /// All at the end.
+    AtTheEnd,
+    /// Some on the way, by dice of their own.
+    Sometimes(u64),
+    /// Each as soon as it is recorded.
+    AtOnce,
+}
+
+impl When {
+    fn after<T: Element>(self, dice: &mut Dice, value: &mut Array<T>) {
+        match self {
+            When::AtTheEnd => {}
+            When::AtOnce => jit::eval(&*value).unwrap(),
+            When::Sometimes(_) => match dice.roll(9) {
+                0 => jit::eval(&*value).unwrap(),
+                1 => *value = value.make_opaque(),
+                2 => jit::schedule(&*value),
+                3 => drop(value.get(0)),
+                _ => {}
+            },
+        }
+    }
+}
+
+struct Program {
+    dice: Dice,
+    values: Values,
+    when: When,
+    /// Decides what is evaluated, apart from what is computed.
+    evaluation: Dice,
+}
+
+impl Program {
+    fn new(seed: u64, when: When) -> Program {
+        let mut dice = Dice(seed);
+        let width = match dice.roll(4) {
+            0 => 1 + dice.roll(3),
+            1 => 20_000 + dice.roll(3000),
+            _ => 2 + dice.roll(300),
+        };
+        let (floats, doubles, halves) = (Vec::new(), Vec::new(), Vec::new());
+        let (ints, longs, counts, bytes, masks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let values = Values { width, floats, doubles, halves, ints, longs, counts, bytes, masks };
+        let evaluation = Dice(if let When::Sometimes(seed) = when { seed } else { 0 });
+        let mut program = Program { dice, values, when, evaluation };
+        program.begin::<f32>();
+        program.begin::<f64>();
+        program.begin::<f16>();
+        program.begin::<i32>();
+        program.begin::<i64>();
+        program.begin::<u32>();
+        program.begin::<u8>();
+        let mask = program.values.floats[0].lt(&program.values.floats[1]);
+        program.values.masks.push(mask);
+        program
+    }
+
+    /// Some values of a type: in memory, a literal, an opaque one, a rule.
+    fn begin<T: Kind>(&mut self) {
+        let (corners, width) = (T::corners(), self.values.width);
+        let dice = &mut self.dice;
+        let memory = |dice: &mut Dice| Array::from((0..width).map(|_| dice.pick(&corners)).collect::<Vec<T>>());
+        let begin = [
+            memory(dice),
+            memory(dice),
+            Array::from(dice.pick(&corners)),
+            Array::opaque(dice.pick(&corners)),
+            Array::arange(width),
+        ];
+        T::of(&mut self.values).extend(begin);
+    }
+
+    fn put<T: Kind>(&mut self, mut value: Array<T>) {
+        self.when.after(&mut self.evaluation, &mut value);
+        let values = T::of(&mut self.values);
+        // Some are forgotten, so that not all operations have many uses.
+        if values.len() > 9 {
+            let last = self.dice.roll(values.len());
+            values.swap_remove(last);
+        }
+        values.push(value);
+    }
+
+    /// Positions within the width.
+    fn index(&mut self) -> UInt {
+        let count = self.dice.pick(&self.values.counts);
+        count % self.values.width as u32
+    }
+
+    /// All positions, each once.
+    fn permutation(&mut self) -> UInt {
+        let width = self.values.width;
+        let step = [7919, 101, 13, 1].into_iter().find(|step| !width.is_multiple_of(*step)).unwrap_or(1);
+        (UInt::arange(width) * step as u32 + self.dice.roll(width) as u32) % width as u32
+    }
+
+    fn wide<T: Kind>(&self, value: &Array<T>) -> Array<T> {
+        if value.len() == self.values.width { value.clone() } else { value.tile(self.values.width) }
+    }
+
+    fn step<T: Kind>(&mut self) {
+        let [a, b, c] = [(); 3].map(|()| self.dice.pick(T::of(&mut self.values)));
+        let mask = self.dice.pick(&self.values.masks);
+        let value = match self.dice.roll(24) {
+            0 => a + b,
+            1 => a - b,
+            2 => a * b,
+            3 => a / b,
+            4 => a % b,
+            5 => a.min(b).max(c),
+            6 => a.mul_add(b, c),
+            7 => mask.select(a, b),
+            8 => {
+                let mask = if self.dice.roll(2) == 0 { a.lt(b) } else { a.eq(b) ^ mask };
+                self.values.masks.push(mask);
+                return;
+            }
+            9 => self.wide(&a).gather(&self.index()),
+            10 => (self.wide(&a) * b).gather_masked(&self.index(), &mask),
+            11 => a + self.wide(&b).sum(),
+            12 => a.max(self.wide(&b).reduce_min()),
+            13 => {
+                let mut target = self.wide(&a);
+                let index = self.permutation();
+                target.scatter_masked(&b, &index, &mask);
+                target
+            }
+            14 => {
+                let (op, index) = (self.dice.pick(T::COMMUTING), self.index());
+                let mut target = self.wide(&a) + &c;
+                target.scatter_reduce(op, &b, &index);
+                if self.dice.roll(2) == 0 {
+                    target.scatter_reduce_masked(op, &c, &index, &mask);
+                }
+                target
+            }
+            15 => self.wide(&a).prefix_sum(),
+            16 => self.wide(&b).prefix_sum_exclusive() + a,
+            17 => self.wide(&a).reverse(),
+            18 => self.wide(&a).roll(3) - self.wide(&b).shift(-2),
+            19 => self.convert(),
+            20 => self.wide(&a).gather(&self.wide(&b).argmax()) - c,
+            _ => T::special(&mut self.dice, &a, &b),
+        };
+        self.put(value);
+    }
+
+    /// A value of another type.
+    fn convert<T: Kind>(&mut self) -> Array<T> {
+        match self.dice.roll(8) {
+            0 => self.dice.pick(&self.values.floats).cast(),
+            1 => self.dice.pick(&self.values.doubles).cast(),
+            2 => self.dice.pick(&self.values.halves).cast(),
+            3 => self.dice.pick(&self.values.ints).cast(),
+            4 => self.dice.pick(&self.values.longs).cast(),
+            5 => self.dice.pick(&self.values.counts).cast(),
+            6 => self.dice.pick(&self.values.bytes).cast(),
+            _ => self.dice.pick(&self.values.masks).cast(),
+        }
+    }
+
+    /// A function with control flow of the lanes.
+    fn call(&mut self) {
+        if self.dice.roll(2) == 0 {
+            let (rest, steps) = halve_until_small(&self.dice.pick(&self.values.counts));
+            self.put(rest);
+            self.put(steps);
+        } else {
+            let [x, limit] = [(); 2].map(|()| self.dice.pick(&self.values.floats));
+            self.put(fold_back(&x, &limit));
+        }
+    }
+
+    fn run(&mut self, steps: usize) {
+        for _ in 0..steps {
+            match self.dice.roll(8) {
+                0 => self.step::<f32>(),
+                1 => self.step::<f64>(),
+                2 => self.step::<f16>(),
+                3 => self.step::<i32>(),
+                4 => self.step::<i64>(),
+                5 => self.step::<u32>(),
+                6 => self.step::<u8>(),
+                _ => self.call(),
+            }
+        }
+    }
+
+    /// The bits of everything.
+    fn results(self) -> Vec<(String, Vec<u64>)> {
+        let Values { floats, doubles, halves, ints, longs, counts, bytes, masks, .. } = self.values;
+        jit::eval(&((&floats, &doubles, &halves, &ints), (&longs, &counts, &bytes, &masks))).unwrap();
+        let mut results = Vec::new();
+        read(&floats, &mut results);
+        read(&doubles, &mut results);
+        read(&halves, &mut results);
+        read(&ints, &mut results);
+        read(&longs, &mut results);
+        read(&counts, &mut results);
+        read(&bytes, &mut results);
+        read(&masks, &mut results);
+        results
+    }
+}
+
+fn read<T: Element>(arrays: &[Array<T>], results: &mut Vec<(String, Vec<u64>)>) {
+    for (position, array) in arrays.iter().enumerate() {
+        let name = format!("{} {position} of line {}", T::TYPE, array.site().line());
+        results.push((name, array.to_vec().unwrap().into_iter().map(bits).collect()));
+    }
+}
+
+fn results(seed: u64, steps: usize, device: Device, when: When) -> Vec<(String, Vec<u64>)> {
+    jit::with_device(device, || {
+        let mut program = Program::new(seed, when);
+        program.run(steps);
+        program.results()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn devices_and_times_of_evaluation_change_nothing(seed: u64, steps in 5_usize..60) {
+        let reference = results(seed, steps, Device::Interpreter, When::AtTheEnd);
+        for (device, when) in [
+            (Device::Cpu, When::AtTheEnd),
+            (Device::Interpreter, When::Sometimes(seed)),
+            (Device::Cpu, When::Sometimes(!seed)),
+            (Device::Cpu, When::AtOnce),
+        ] {
+            let got = results(seed, steps, device, when);
+            for ((name, got), (_, wanted)) in got.iter().zip(&reference) {
+                let different = got.iter().zip(wanted).position(|(a, b)| a != b);
+                prop_assert!(
+                    different.is_none() && got.len() == wanted.len(),
+                    "{name} on {device:?}, evaluated {when:?}: lane {different:?} of {}", wanted.len()
+                );
+            }
+        }
+    }
+}

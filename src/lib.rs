@@ -92,6 +92,7 @@ pub use jit_runtime::memory::{MemoryStats, memory, trim_memory};
 pub use jit_runtime::stats::{KernelRecord, Stats, kernel_history, reset_stats, set_kernel_history, stats};
 pub use jit_runtime::{Error, ErrorKind};
 
+pub mod color;
 mod fields;
 pub mod linalg;
 pub mod random;

@@ -8,9 +8,12 @@ mod complex;
 mod composite;
 mod decompose;
 mod frame;
+mod harmonics;
 pub mod matrix;
+mod morton;
 mod print;
 mod quaternion;
+mod transform;
 pub mod vector;
 
 pub use complex::{Complex, ComplexOperand};

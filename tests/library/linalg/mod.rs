@@ -3,7 +3,9 @@
 mod complex;
 mod complex_values;
 mod decompose;
+mod grids;
 mod matrix;
 mod quaternion;
 mod reference;
+mod transform;
 mod vector;

@@ -1,0 +1,188 @@
+//! Matrices of homogeneous coordinates: moving, scaling, looking, projecting.
+//!
+//! A point has a further component, one; a direction has zero there. `a * b` applies `b` first. Space is right-handed: a camera looks
+//! along `-z`, with `y` up.
+
+use super::matrix::MatrixOperand;
+use super::{Component, Mat2, Mat3, Mat4, Matrix, Quaternion, Vec2, Vec3, VectorOperand};
+use crate::{Array, FloatElement, Number};
+
+macro_rules! homogeneous {
+    ($Matrix:ident $to_large:ident, $Vec:ident $small:literal $to_small:ident: $($c:ident $index:literal),*) => {
+        impl<T: Number> $Matrix<T> {
+            /// Moves points by a vector.
+            #[must_use]
+            #[track_caller]
+            pub fn translation(offset: impl VectorOperand<$Vec<T>>) -> Self {
+                let offset = offset.into_vector();
+                let mut matrix = Self::identity();
+                $(matrix.rows[$index][$small] = offset.$c;)*
+                matrix
+            }
+
+            /// Multiplies the components of points and directions, each by its own factor.
+            #[must_use]
+            #[track_caller]
+            pub fn scaling(factors: impl VectorOperand<$Vec<T>>) -> Self {
+                Matrix::<T, $small>::from_diagonal(factors.into_vector()).$to_large()
+            }
+
+            /// A point transformed by an affine matrix, one whose last row is that of the identity; that is not read.
+            #[must_use]
+            #[track_caller]
+            pub fn transform_point(&self, point: impl VectorOperand<$Vec<T>>) -> $Vec<T> {
+                let point = point.into_vector();
+                $Vec { $($c: self.affine_row($index, &point.to_array())),* }
+            }
+
+            /// A direction transformed by an affine matrix: without its translation.
+            #[must_use]
+            #[track_caller]
+            pub fn transform_vector(&self, direction: impl VectorOperand<$Vec<T>>) -> $Vec<T> {
+                self.$to_small() * direction.into_vector()
+            }
+
+            #[track_caller]
+            fn affine_row(&self, row: usize, point: &[Array<T>; $small]) -> Array<T> {
+                let row = &self.rows[row];
+                (0..$small).fold(row[$small].clone(), |sum, k| row[k].mul_add(&point[k], sum))
+            }
+        }
+
+        impl<T: FloatElement> $Matrix<T> {
+            /// A point transformed by any matrix, projections too: divided by its further component.
+            #[must_use]
+            #[track_caller]
+            pub fn project_point(&self, point: impl VectorOperand<$Vec<T>>) -> $Vec<T> {
+                let point = point.into_vector();
+                let weight = self.affine_row($small, &point.to_array());
+                self.transform_point(point) / weight
+            }
+
+            /// A normal of a surface that an affine matrix transforms: by the transpose of its inverse. What was perpendicular to the
+            /// surface stays so; the length changes.
+            #[must_use]
+            #[track_caller]
+            pub fn transform_normal(&self, normal: impl VectorOperand<$Vec<T>>) -> $Vec<T> {
+                self.$to_small().inverse_transpose() * normal.into_vector()
+            }
+        }
+    };
+}
+
+homogeneous!(Mat3 to_mat3, Vec2 2 to_mat2: x 0, y 1);
+homogeneous!(Mat4 to_mat4, Vec3 3 to_mat3: x 0, y 1, z 2);
+
+impl<T: FloatElement> Mat2<T> {
+    /// Turns vectors by an angle (in radians) from `x` to `y`.
+    #[must_use]
+    #[track_caller]
+    pub fn rotation(angle: impl Component<T>) -> Self {
+        let (sine, cosine) = angle.into_component().sin_cos();
+        Self::from_rows([[cosine.clone(), -&sine], [sine, cosine]])
+    }
+}
+
+impl<T: FloatElement> Mat3<T> {
+    /// Turns vectors about an axis of length one: see [`Quaternion::from_axis_angle`].
+    #[must_use]
+    #[track_caller]
+    pub fn rotation(axis: impl VectorOperand<Vec3<T>>, angle: impl Component<T>) -> Self {
+        Quaternion::from_axis_angle(axis, angle).to_mat3()
+    }
+}
+
+impl<T: FloatElement> Mat4<T> {
+    /// Turns points and directions about an axis of length one through the origin: see [`Quaternion::from_axis_angle`].
+    #[must_use]
+    #[track_caller]
+    pub fn rotation(axis: impl VectorOperand<Vec3<T>>, angle: impl Component<T>) -> Self {
+        Mat3::rotation(axis, angle).to_mat4()
+    }
+
+    /// From the world to a camera at `eye` that looks at `target`: the eye becomes the origin, the target lies on `-z`, and `up` points to
+    /// positive `y`. NaN where `up` lies along the direction of view. The inverse places the camera in the world.
+    #[must_use]
+    #[track_caller]
+    pub fn look_at(
+        eye: impl VectorOperand<Vec3<T>>,
+        target: impl VectorOperand<Vec3<T>>,
+        up: impl VectorOperand<Vec3<T>>,
+    ) -> Self {
+        let eye = eye.into_vector();
+        let back = (&eye - target.into_vector()).normalize();
+        let right = up.into_vector().cross(&back).normalize();
+        let up = back.cross(&right);
+        let mut matrix = Mat3::from_rows([right, up, back]).to_mat4();
+        let offset = matrix.transform_vector(-eye);
+        matrix.rows[0][3] = offset.x;
+        matrix.rows[1][3] = offset.y;
+        matrix.rows[2][3] = offset.z;
+        matrix
+    }
+
+    /// What a camera sees of an angle (in radians) between its lower and upper edge, `aspect` times as wide as high: `x` and `y` become
+    /// -1 to 1, and `z` becomes 0 at the distance `near` and 1 at `far`. Points need [`project_point`](Self::project_point).
+    #[must_use]
+    #[track_caller]
+    pub fn perspective(
+        vertical_angle: impl Component<T>,
+        aspect: impl Component<T>,
+        near: impl Component<T>,
+        far: impl Component<T>,
+    ) -> Self {
+        let (near, far) = (near.into_component(), far.into_component());
+        let height = (vertical_angle.into_component() * T::from_f64(0.5)).tan().recip();
+        let depth = &far / (&near - &far);
+        let mut matrix = Self::splat(T::default());
+        matrix.rows[0][0] = &height / aspect.into_component();
+        matrix.rows[1][1] = height;
+        matrix.rows[2][3] = near * &depth;
+        matrix.rows[2][2] = depth;
+        matrix.rows[3][2] = T::from_f64(-1.0).into_component();
+        matrix
+    }
+
+    /// What a camera sees without perspective: `low.x` to `high.x` becomes -1 to 1, so do `low.y` to `high.y`, and the distances (along
+    /// `-z`) `low.z` to `high.z` become 0 to 1.
+    #[must_use]
+    #[track_caller]
+    pub fn orthographic(low: impl VectorOperand<Vec3<T>>, high: impl VectorOperand<Vec3<T>>) -> Self {
+        let (low, high) = (low.into_vector(), high.into_vector());
+        let size = &high - &low;
+        let factors = Vec3::new(T::from_f64(2.0), T::from_f64(2.0), T::from_f64(-1.0)) / &size;
+        let offset = Vec3 { x: -(&low.x + &high.x), y: -(&low.y + &high.y), z: -&low.z } / size;
+        Self::translation(offset) * Self::scaling(factors)
+    }
+
+    /// The matrix that stretches, then turns, then moves: `translation * rotation * stretch`. An array or a number as the stretch
+    /// is that in all directions; factors along the axes are `Mat3::from_diagonal(factors)`.
+    #[must_use]
+    #[track_caller]
+    pub fn compose(
+        stretch: impl MatrixOperand<T, 3>,
+        rotation: &Quaternion<T>,
+        translation: impl VectorOperand<Vec3<T>>,
+    ) -> Self {
+        let translation = translation.into_vector();
+        let mut matrix = (rotation.to_mat3() * stretch.into_matrix()).to_mat4();
+        matrix.rows[0][3] = translation.x;
+        matrix.rows[1][3] = translation.y;
+        matrix.rows[2][3] = translation.z;
+        matrix
+    }
+
+    /// The stretch, the rotation and the translation of which [`compose`](Self::compose) makes an affine matrix.
+    ///
+    /// The stretch is symmetric: along three perpendicular directions, which need not be the axes. Its factors are not negative, or all
+    /// not positive where the matrix includes a reflection. Where the matrix has no inverse the rotation is one of several. (K.
+    /// Shoemake, T. Duff, “Matrix animation and polar decomposition”, 1992)
+    #[must_use]
+    #[track_caller]
+    pub fn decompose(&self) -> (Mat3<T>, Quaternion<T>, Vec3<T>) {
+        let (orthogonal, stretch) = self.to_mat3().polar();
+        let sign = Array::from(T::ONE).copysign(orthogonal.determinant());
+        let [x, y, z] = [0, 1, 2].map(|row: usize| self.rows[row][3].clone());
+        (stretch * &sign, Quaternion::from_mat3(&(orthogonal * sign)).normalize(), Vec3 { x, y, z })
+    }
+}

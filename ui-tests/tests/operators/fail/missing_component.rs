@@ -1,0 +1,10 @@
+// wanted: no method named `xw` found for struct `Vec3<T>`
+use jit::linalg::Vec3;
+
+fn the_fourth_component_of_three(v: &Vec3) -> jit::Float {
+    v.xw().x
+}
+
+fn main() {
+    the_fourth_component_of_three(&Vec3::unit(0));
+}

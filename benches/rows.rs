@@ -45,6 +45,7 @@ type Row = (&'static str, fn(&Bench) -> Result<(), RowError>);
 const ROWS: &[Row] = &[
     ("W01", throughput::saxpy),
     ("W02", throughput::black_scholes),
+    ("W02.fast", throughput::fast_black_scholes),
     ("W03", throughput::mandelbrot),
     ("W04", throughput::n_body),
     ("W06", throughput::monte_carlo_pi),

@@ -79,8 +79,8 @@ struct EvaluationPage;
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
     LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Traverse, UInt, UInt8, UInt16,
-    UInt64, View, Visitor, VisitorMut, eval, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select,
-    sync, trees, whos,
+    UInt64, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule,
+    select, sync, trees, whos,
 };
 pub use jit_macros::jit;
 pub use jit_runtime::cache;

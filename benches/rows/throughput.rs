@@ -49,14 +49,28 @@ fn black_scholes_prices(stock: &Float, strike: &Float, years: &Float) -> (Float,
 
 /// W02: Black-Scholes over 2^22 options; bound by arithmetic.
 pub(crate) fn black_scholes(bench: &Bench) -> Result<(), RowError> {
+    options(bench, "W02", black_scholes_prices)
+}
+
+/// W02.fast: the same with fast math.
+pub(crate) fn fast_black_scholes(bench: &Bench) -> Result<(), RowError> {
+    options(bench, "W02.fast", |stock, strike, years| jit::fast_math(|| black_scholes_prices(stock, strike, years)))
+}
+
+/// A row that prices options by a function of stock prices, strikes and times.
+fn options(
+    bench: &Bench,
+    workload: &'static str,
+    prices: impl Fn(&Float, &Float, &Float) -> (Float, Float),
+) -> Result<(), RowError> {
     let n = 1 << 22;
     let stock = resident(u01s(n, 1, |u| 5.0 + 25.0 * u))?;
     let strike = resident(u01s(n, 2, |u| 1.0 + 99.0 * u))?;
     let years = resident(u01s(n, 3, |u| 0.25 + 9.75 * u))?;
     bench.throughput(
-        "W02",
+        workload,
         (1_217_418_028.0, 1e-6),
-        || black_scholes_prices(&stock, &strike, &years),
+        || prices(&stock, &strike, &years),
         |(call, put)| Ok(checksum(&call.to_vec()?) + checksum(&put.to_vec()?)),
     )
 }

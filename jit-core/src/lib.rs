@@ -26,5 +26,6 @@ pub use array::{
     Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, UInt, UInt8, UInt16, UInt64, View, meshgrid,
     meshgrid_all, meshgrid3, select,
 };
+pub use trace::fast_math;
 pub use traverse::{LeafInfo, Traverse, Visitor, VisitorMut, eval, graphviz, leaves, schedule, sync};
 pub use whos::whos;

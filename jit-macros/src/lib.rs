@@ -40,6 +40,8 @@ use proc_macro::TokenStream;
 /// # Options
 ///
 /// `#[jit(label = "name")]` names the function's kernels, `#[jit(crate = path)]` says where the `jit` crate is.
+/// `#[jit(fast_math)]` computes the function, and those that it calls, faster and less exactly, as `jit::fast_math` does;
+/// `#[jit(fast_math = false)]` computes it exactly wherever it is called.
 /// On a parameter, `#[constexpr]` says that it is a host value which the trace is made for. On a statement, `#[host]`
 /// leaves conditions and comparisons to Rust and `#[label("name")]` names what is traced in it.
 ///

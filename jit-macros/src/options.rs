@@ -11,6 +11,9 @@ pub(crate) struct JitOptions {
     /// The name of the function's kernels; the function's own name without it.
     #[darling(default)]
     pub(crate) label: Option<String>,
+    /// Whether the function is computed by fast math; as its caller without it.
+    #[darling(default)]
+    pub(crate) fast_math: Option<bool>,
     /// Where the `jit` crate is; `::jit` without it.
     #[darling(default, rename = "crate")]
     pub(crate) krate: Option<syn::Path>,
@@ -52,10 +55,14 @@ fn unknown_option(rest: &str) -> String {
     let name = rest.trim_start_matches('`').split(['`', '.']).next().unwrap_or(rest);
     match rest.split_once("Did you mean `").and_then(|(_, tail)| tail.split_once('`')) {
         Some((suggestion, _)) => format!("unknown `jit` option `{name}`; did you mean `{suggestion}`?"),
-        None => format!("unknown `jit` option `{name}`; expected `label` or `crate`"),
+        None => format!("unknown `jit` option `{name}`; expected `label`, `fast_math` or `crate`"),
     }
 }
 
 fn expected_value(option: &str) -> &'static str {
-    if option == "label" { "a string" } else { "a path" }
+    match option {
+        "label" => "a string",
+        "fast_math" => "`true` or `false`, or no value",
+        _ => "a path",
+    }
 }

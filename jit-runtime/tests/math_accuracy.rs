@@ -60,7 +60,9 @@ fn check(rows: Vec<Measured>, column: &str, bound: impl Fn(&(&str, f64, f64, f64
 #[test]
 fn single_precision() {
     for function in FUNCTIONS {
-        check(measure::single(function, function.op, Thoroughness::Quick).unwrap(), "f32", |entry| entry.1);
+        check(measure::single(function, function.op, function.domains, Thoroughness::Quick).unwrap(), "f32", |entry| {
+            entry.1
+        });
     }
 }
 
@@ -75,7 +77,11 @@ fn double_precision() {
 fn fast_variants() {
     for function in FUNCTIONS {
         if let Some(fast) = function.fast {
-            check(measure::single(function, fast, Thoroughness::Quick).unwrap(), "fast", |entry| entry.3);
+            check(
+                measure::single(function, fast, function.fast_domains, Thoroughness::Quick).unwrap(),
+                "fast",
+                |entry| entry.3,
+            );
         }
     }
 }

@@ -18,6 +18,7 @@ mod repeat;
 mod state;
 mod world;
 
+pub use crate::trace::FastMath;
 pub use branch::{Branch, Merges, Slot, both_arms_leave, branch};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
 pub use function::{FunctionScope, LabelScope, Labelled, current_label, enter, label, label_at};

@@ -6,6 +6,7 @@
 //! | `pool` | their memory |
 //! | `number` | equal expressions become one node |
 //! | `record`, `fold` | making nodes: checks, folding, numbering |
+//! | `fast` | fast math: what is recorded in the place of exact operations |
 //! | `region`, `loops`, `branch` | recording of traced control flow |
 //! | `gather`, `reduce`, `blocks`, `native` | values that look at other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
@@ -18,6 +19,7 @@ pub(crate) mod blocks;
 pub(crate) mod branch;
 pub(crate) mod detach;
 pub(crate) mod effect;
+pub(crate) mod fast;
 pub(crate) mod fold;
 pub(crate) mod gather;
 pub(crate) mod label;
@@ -35,6 +37,7 @@ pub(crate) mod region;
 pub(crate) mod written;
 
 pub use branch::BranchRecorder;
+pub use fast::{FastMath, fast_math};
 pub use loops::LoopRecorder;
 pub use node::Var;
 pub use op::Op;

@@ -137,6 +137,8 @@ impl Op {
                 UnaryOp::Sqrt => 4,
                 UnaryOp::CountOnes | UnaryOp::ReverseBits => 4,
                 UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Ln | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos => 16,
+                UnaryOp::FastRsqrt => 8,
+                _ if op.is_fast() => 12,
                 _ if op.is_transcendental() => 40,
                 _ => 1,
             },

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, UnaryOp};
 use jit_runtime::memory::Buffer;
 
-use super::fold;
 use super::misuse::Misuse;
 use super::node::{Draft, Var};
 use super::op::Op;
 use super::region::{self, RegionId};
+use super::{fast, fold};
 
 /// The common width of operands: all are equally wide, or have width 1.
 #[inline]
@@ -126,6 +126,7 @@ pub(crate) fn broadcast(a: &Var, width: usize) -> Var {
 #[inline]
 #[track_caller]
 pub(crate) fn unary(op: UnaryOp, a: &Var) -> Var {
+    let op = fast::unary(op, a.ty());
     match fold::unary(op, a) {
         Some(folded) => folded,
         None => node(Op::Unary(op), a.ty(), a.width() as u32, [Some(a), None, None]),
@@ -137,9 +138,13 @@ pub(crate) fn unary(op: UnaryOp, a: &Var) -> Var {
 #[track_caller]
 pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Var {
     debug_assert_eq!(a.ty(), b.ty());
+    let op = fast::binary_op(op, a.ty());
     let width = common_width([Some(a), Some(b), None]);
     if let Some(folded) = fold::binary(op, a, b, width as usize) {
         return folded;
+    }
+    if let Some(cheaper) = fast::binary(op, a, b) {
+        return broadcast(&cheaper, width as usize);
     }
     let (a, b) = if Op::Binary(op).is_commutative() { ordered(a, b) } else { (a, b) };
     node(Op::Binary(op), a.ty(), width, [Some(a), Some(b), None])

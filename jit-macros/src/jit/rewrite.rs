@@ -100,7 +100,10 @@ impl<'a> Rewriter<'a> {
             });
         let end = self.at(body.brace_token.span.close());
         let labelled = self.labelled(&LitStr::new(&name, span), span, end);
-        let prologue = quote_spanned!(span=> let __jit_function = #private::enter(#labelled); #(#checks)*);
+        let fast_math = options
+            .fast_math
+            .map(|is_on| quote_spanned!(span=> let __jit_fast_math = #private::FastMath::set(#is_on);));
+        let prologue = quote_spanned!(span=> let __jit_function = #private::enter(#labelled); #fast_math #(#checks)*);
         body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(prologue), None));
     }
 

@@ -202,6 +202,20 @@ fn the_path_of_the_crate_and_the_label_can_be_given() {
 }
 
 #[test]
+fn fast_math_is_set_where_it_is_asked_for() {
+    let with = |options| expand(options, quote! { fn f(x: Float) { x + x; } }).to_string();
+    for (options, is_on) in
+        [(quote!(fast_math), "true"), (quote!(fast_math = true), "true"), (quote!(fast_math = false), "false")]
+    {
+        let got = with(options);
+        assert!(got.contains(&format!("FastMath :: set ({is_on})")), "{got}");
+    }
+    assert!(!with(quote!()).contains("FastMath"));
+    let got = with(quote!(fast_math = "yes"));
+    assert!(got.contains("the `jit` option `fast_math` takes `true` or `false`, or no value"), "{got}");
+}
+
+#[test]
 fn each_user_expression_stands_once() {
     let got = expanded(quote! {
         fn f(m: Mask) -> Float {

@@ -37,6 +37,8 @@ pub(crate) struct Function {
     pub(crate) domains: &'static [Domain],
     /// Where `f64` is measured.
     pub(crate) double_domains: &'static [Domain],
+    /// Where the fast variant is measured.
+    pub(crate) fast_domains: &'static [Domain],
 }
 
 /// A range of arguments.
@@ -106,11 +108,11 @@ macro_rules! reference {
 }
 
 macro_rules! unary {
-    ($name:literal $op:ident $fast:expr, $single:expr, $double:expr, [$($domain:expr),*], [$($double_domain:expr),*]) => {
+    ($name:literal $op:ident, $single:expr, $double:expr, [$($domain:expr),*], [$($double_domain:expr),*]) => {
         Function {
             name: $name,
             op: Operation::Unary(UnaryOp::$op),
-            fast: $fast,
+            fast: None,
             single: |x, _| {
                 let single: fn(f64) -> f64 = $single;
                 single(x)
@@ -118,85 +120,121 @@ macro_rules! unary {
             double: $double,
             domains: &[$($domain),*],
             double_domains: &[$($double_domain),*],
+            fast_domains: &[],
+        }
+    };
+    ($name:literal $op:ident $fast:ident [$($fast_domain:expr),*], $($rest:tt)*) => {
+        Function {
+            fast: Some(Operation::Unary(UnaryOp::$fast)),
+            fast_domains: &[$($fast_domain),*],
+            ..unary!($name $op, $($rest)*)
         }
     };
 }
 
 /// Every function.
 pub(crate) const FUNCTIONS: &[Function] = &[
-    unary!("sin" Sin None, f64::sin, reference!(sin where |_| true),
+    unary!("sqrt" Sqrt, f64::sqrt, |x, _| exact(big(x).sqrt()),
+        [all("0.500")],
+        [on("[1e-300, 1e300]", 1e-300, 1e300, "")]),
+    Function {
+        op: Operation::Reciprocal,
+        ..unary!("recip" Neg, f64::recip, |x, _| exact(big(1.0) / big(x)),
+            [all("0.500")],
+            [on("[1e-300, 1e300]", 1e-300, 1e300, "")])
+    },
+    unary!("rsqrt" Rsqrt FastRsqrt [on("normal", 1.2e-38, 3.4e38, "")],
+        |x| x.sqrt().recip(), |x, _| exact(big(1.0) / big(x).sqrt()),
+        [all(""), on("normal", 1.2e-38, 3.4e38, "1.92")],
+        [on("[1e-300, 1e300]", 1e-300, 1e300, "0.85")]),
+    unary!("sin" Sin FastSin [on("[-π, π]", -PI, PI, ""), on("[-71476, 71476]", -71_476.0, 71_476.0, "")],
+        f64::sin, reference!(sin where |_| true),
         [all("2e12"), on("[-π, π]", -PI, PI, "1.42"), on("[1e-3, 8192]", 1e-3, 8192.0, "478")],
         [on("[-π, π]", -PI, PI, "1.52"), on("[-8192, 8192]", -8192.0, 8192.0, "1.53"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
-    unary!("cos" Cos None, f64::cos, reference!(cos where |_| true),
+    unary!("cos" Cos FastCos [on("[-π, π]", -PI, PI, ""), on("[-71476, 71476]", -71_476.0, 71_476.0, "")],
+        f64::cos, reference!(cos where |_| true),
         [all("1.4e11"), on("[-π, π]", -PI, PI, "1.55"), on("[1e-3, 8192]", 1e-3, 8192.0, "974")],
         [on("[-8192, 8192]", -8192.0, 8192.0, "1.53"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
-    unary!("tan" Tan None, f64::tan, reference!(tan where |_| true),
+    unary!("tan" Tan FastTan [on("[-π, π]", -PI, PI, ""), on("[-71476, 71476]", -71_476.0, 71_476.0, "")],
+        f64::tan, reference!(tan where |_| true),
         [all(""), on("[-π, π]", -PI, PI, "2.44"), on("[1e-3, 8192]", 1e-3, 8192.0, "923")],
         [on("[-8192, 8192]", -8192.0, 8192.0, "2.5e7"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
-    unary!("asin" Asin None, f64::asin, reference!(asin where |x| x.abs() <= 1.0),
+    unary!("asin" Asin FastAsin [all("")],
+        f64::asin, reference!(asin where |x| x.abs() <= 1.0),
         [all(""), on("[-1, 1]", -1.0, 1.0, "2.38")],
         [on("[-1, 1]", -1.0, 1.0, "1.18")]),
-    unary!("acos" Acos None, f64::acos, reference!(acos where |x| x.abs() <= 1.0),
+    unary!("acos" Acos FastAcos [all("")],
+        f64::acos, reference!(acos where |x| x.abs() <= 1.0),
         [all(""), on("[-1, 1]", -1.0, 1.0, "1.26")],
         [on("[-1, 1]", -1.0, 1.0, "1.19")]),
-    unary!("atan" Atan None, f64::atan, reference!(atan where |_| true),
+    unary!("atan" Atan FastAtan [all("")],
+        f64::atan, reference!(atan where |_| true),
         [all("11.9"), on("[-1, 1]", -1.0, 1.0, "11.9")],
         [on("[-100, 100]", -100.0, 100.0, "5.13"), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
-    unary!("sinh" Sinh None, f64::sinh, reference!(sinh where |x| x.abs() < 710.4),
+    unary!("sinh" Sinh FastSinh [on("[-88.3, 88.3]", -88.3, 88.3, "")],
+        f64::sinh, reference!(sinh where |x| x.abs() < 710.4),
         [all("inf"), on("[-10, 10]", -10.0, 10.0, "2.16")],
         [on("[-10, 10]", -10.0, 10.0, "2.45"), on("[-710, 710]", -710.4, 710.4, "")]),
-    unary!("cosh" Cosh None, f64::cosh, reference!(cosh where |x| x.abs() < 710.4),
+    unary!("cosh" Cosh FastCosh [on("[-88.3, 88.3]", -88.3, 88.3, "")],
+        f64::cosh, reference!(cosh where |x| x.abs() < 710.4),
         [all("inf"), on("[-10, 10]", -10.0, 10.0, "2.11")],
         [on("[-10, 10]", -10.0, 10.0, "2.43"), on("[-710, 710]", -710.4, 710.4, "")]),
-    unary!("tanh" Tanh None, f64::tanh, reference!(tanh where |_| true),
+    unary!("tanh" Tanh FastTanh [all("")],
+        f64::tanh, reference!(tanh where |_| true),
         [all(""), on("[-10, 10]", -10.0, 10.0, "2.99")],
         [on("[-10, 10]", -10.0, 10.0, "3.00")]),
-    unary!("asinh" Asinh None, f64::asinh, reference!(asinh where |_| true),
+    unary!("asinh" Asinh, f64::asinh, reference!(asinh where |_| true),
         [all(""), on("[-30, 30]", -30.0, 30.0, "3.09")],
         [on("[-30, 30]", -30.0, 30.0, ""), on("[-1e300, 1e300]", -1e300, 1e300, "")]),
-    unary!("acosh" Acosh None, f64::acosh, reference!(acosh where |x| x >= 1.0),
+    unary!("acosh" Acosh, f64::acosh, reference!(acosh where |x| x >= 1.0),
         [all(""), on("[1, 10]", 1.0, 10.0, "3.24")],
         [on("[1, 10]", 1.0, 10.0, ""), on("[1, 1e300]", 1.0, 1e300, "")]),
-    unary!("atanh" Atanh None, f64::atanh, reference!(atanh where |x| x.abs() < 1.0),
+    unary!("atanh" Atanh, f64::atanh, reference!(atanh where |x| x.abs() < 1.0),
         [all(""), on("(-1, 1)", -1.0, 1.0, "1.31")],
         [on("(-1, 1)", -1.0, 1.0, "")]),
-    unary!("exp" Exp None, f64::exp, reference!(exp where |x| x.abs() < 709.7),
+    unary!("exp" Exp FastExp [on("[-87.3, 88.3]", -87.3, 88.3, "")],
+        f64::exp, reference!(exp where |x| x.abs() < 709.7),
         [all("inf"), on("[-20, 30]", -20.0, 30.0, "1.26")],
         [on("[-700, 700]", -700.0, 700.0, "1.90"), on("[-745, 709]", -745.0, 709.7, "")]),
-    unary!("exp2" Exp2 None, f64::exp2, |x, _| exact((big(x) * big(2.0).ln()).exp()),
+    unary!("exp2" Exp2 FastExp2 [on("[-126, 127.4]", -126.0, 127.4, "")],
+        f64::exp2, |x, _| exact((big(x) * big(2.0).ln()).exp()),
         [all("inf"), on("[-126, 127.99]", -126.0, 127.99, "1.39")],
         [on("[-1000, 1000]", -1000.0, 1000.0, "1.60"), on("[-1074, 1023]", -1074.0, 1023.0, "")]),
-    unary!("exp_m1" ExpM1 None, f64::exp_m1, reference!(exp_m1 where |x| x < 709.7),
+    unary!("exp_m1" ExpM1, f64::exp_m1, reference!(exp_m1 where |x| x < 709.7),
         [all("")],
         [on("[-50, 50]", -50.0, 50.0, ""), on("[-1, 1]", -1.0, 1.0, ""), on("[-700, 709]", -700.0, 709.7, "")]),
-    unary!("ln" Ln None, f64::ln, reference!(ln where |x| x > 0.0),
+    unary!("ln" Ln FastLn [on("normal", 1.2e-38, 3.4e38, "")],
+        f64::ln, reference!(ln where |x| x > 0.0),
         [all("inf"), on("normal", 1.2e-38, 3.4e38, "0.824")],
         [on("[1e-3, 1e6]", 1e-3, 1e6, "0.84"), on("[5e-324, 1e308]", 5e-324, 1e308, "")]),
-    unary!("ln_1p" Ln1p None, f64::ln_1p, reference!(ln_1p where |x| x > -1.0),
+    unary!("ln_1p" Ln1p, f64::ln_1p, reference!(ln_1p where |x| x > -1.0),
         [all("")],
         [on("(-1, 1]", -1.0, 1.0, ""), on("[1e-3, 1e6]", 1e-3, 1e6, ""), on("[1e-300, 1e300]", 1e-300, 1e300, "")]),
-    unary!("log2" Log2 None, f64::log2, reference!(log2 where |x| x > 0.0),
+    unary!("log2" Log2 FastLog2 [on("normal", 1.2e-38, 3.4e38, "")],
+        f64::log2, reference!(log2 where |x| x > 0.0),
         [all("inf"), on("normal", 1.2e-38, 3.4e38, "1.85")],
         [on("[1e-3, 1e6]", 1e-3, 1e6, "1.52"), on("[5e-324, 1e308]", 5e-324, 1e308, "")]),
-    unary!("log10" Log10 None, f64::log10, reference!(log10 where |x| x > 0.0),
+    unary!("log10" Log10 FastLog10 [on("normal", 1.2e-38, 3.4e38, "")],
+        f64::log10, reference!(log10 where |x| x > 0.0),
         [all("")],
         [on("[1e-3, 1e6]", 1e-3, 1e6, ""), on("[5e-324, 1e308]", 5e-324, 1e308, "")]),
-    unary!("cbrt" Cbrt None, f64::cbrt, |x, _| exact(big(x).nth_root(3)),
+    unary!("cbrt" Cbrt, f64::cbrt, |x, _| exact(big(x).nth_root(3)),
         [all("inf"), on("normal", 1.2e-38, 3.4e38, "0.733")],
         [on("[1e-3, 1e6]", 1e-3, 1e6, "0.73"), on("all", -1.7e308, 1.7e308, "")]),
-    unary!("erf" Erf None, libm::erf, |x, _| reference::erf(x),
+    unary!("erf" Erf FastErf [all("")],
+        libm::erf, |x, _| reference::erf(x),
         [all(""), on("[-1, 1]", -1.0, 1.0, "4.08"), on("[-6, 6]", -6.0, 6.0, "3.82")],
         [on("[-5, 5]", -5.0, 5.0, "3.33")]),
-    unary!("erfc" Erfc None, libm::erfc, |x, _| reference::erfc(x),
+    unary!("erfc" Erfc, libm::erfc, |x, _| reference::erfc(x),
         [all("")],
         [on("[-5, 5]", -5.0, 5.0, ""), on("[0.5, 27]", 0.5, 27.0, "")]),
-    unary!("erfinv" Erfinv None, reference::erfinv, |x, _| reference::erfinv_exact(x),
+    unary!("erfinv" Erfinv, reference::erfinv, |x, _| reference::erfinv_exact(x),
         [all(""), on("(-1, 1)", -1.0 + 1e-7, 1.0 - 1e-7, "5.27")],
         [on("(-1, 1)", -1.0 + 1e-15, 1.0 - 1e-15, "9.3e8")]),
-    unary!("tgamma" Tgamma None, libm::tgamma, |x, _| reference::tgamma(x),
+    unary!("tgamma" Tgamma, libm::tgamma, |x, _| reference::tgamma(x),
         [all("")],
         [on("[0.01, 171]", 0.01, 171.0, ""), on("[-170, 0.5]", -170.0, 0.5, "")]),
-    unary!("lgamma" Lgamma None, libm::lgamma, |x, _| reference::lgamma(x),
+    unary!("lgamma" Lgamma, libm::lgamma, |x, _| reference::lgamma(x),
         [on("[0, ∞]", 0.0, f64::INFINITY, ""), on("[0.01, 10]", 0.01, 10.0, "5.6e6"), on("[10, 1e6]", 10.0, 1e6, "3.05"),
             absolute("[-5.5, -0.01], absolute", -5.5, -0.01, "1.0e7"),
             absolute("all, absolute", f64::NEG_INFINITY, f64::INFINITY, "")],
@@ -205,7 +243,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "atan2",
         op: Operation::Binary(BinaryOp::Atan2),
-        fast: None,
+        fast: Some(Operation::Binary(BinaryOp::FastAtan2)),
+        fast_domains: &[on_pairs("[-10, 10]²", (-10.0, 10.0), (-10.0, 10.0), "")],
         single: f64::atan2,
         double: |y, x| exact(big(y).atan2(&big(x))),
         domains: &[
@@ -220,7 +259,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "powf",
         op: Operation::Binary(BinaryOp::Pow),
-        fast: None,
+        fast: Some(Operation::Binary(BinaryOp::FastPow)),
+        fast_domains: &[
+            on_pairs("[0.01, 10] to [-10, 10]", (0.01, 10.0), (-10.0, 10.0), ""),
+            on_pairs("[1e-30, 1e30] to [-1, 1]", (1e-30, 1e30), (-1.0, 1.0), ""),
+            on_pairs("[0.5, 2] to [-100, 100]", (0.5, 2.0), (-100.0, 100.0), ""),
+        ],
         single: f64::powf,
         double: |x, y| {
             let ln = big(x).ln() * big(y);
@@ -241,7 +285,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "hypot",
         op: Operation::Binary(BinaryOp::Hypot),
-        fast: None,
+        fast: Some(Operation::Binary(BinaryOp::FastHypot)),
+        fast_domains: &[on_pairs("[1e-15, 1e18]²", (1e-15, 1e18), (1e-15, 1e18), "")],
         single: f64::hypot,
         double: |x, y| exact(big(x).hypot(&big(y))),
         domains: &[

@@ -60,7 +60,9 @@ fn tables(wish: &Wish) -> Result<(), jit_runtime::Error> {
     let functions: Vec<&Function> = FUNCTIONS.iter().filter(wanted).collect();
     if wish.exact {
         println!("## `f32`\n\n{HEADER}");
-        functions.iter().try_for_each(|function| rows(measure::single(function, function.op, wish.thoroughness)?))?;
+        functions.iter().try_for_each(|function| {
+            rows(measure::single(function, function.op, function.domains, wish.thoroughness)?)
+        })?;
         println!("\n## `f64`\n\n{HEADER}");
         functions.iter().try_for_each(|function| rows(measure::double(function, wish.thoroughness)?))?;
     }
@@ -68,7 +70,7 @@ fn tables(wish: &Wish) -> Result<(), jit_runtime::Error> {
         println!("\n## Fast math, `f32`\n\n{HEADER}");
         for function in &functions {
             if let Some(fast) = function.fast {
-                rows(measure::single(function, fast, wish.thoroughness)?)?;
+                rows(measure::single(function, fast, function.fast_domains, wish.thoroughness)?)?;
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZero;
+use std::ops::Range;
 
 use jit_runtime::Error;
 
@@ -65,30 +66,79 @@ impl Errors {
     }
 }
 
+/// Arguments that are computed together.
+const BLOCK: u64 = 1 << 20;
+
+/// One of so many arguments is compared with a reference that shares nothing with the functions measured.
+const STEP: u64 = 10_007;
+
 /// The errors of a function of `f32` on each of its domains, computed by an operation.
-pub(crate) fn single(function: &Function, op: Operation, thoroughness: Thoroughness) -> Result<Vec<Measured>, Error> {
-    const BLOCK: u64 = 1 << 20;
-    let mut all = vec![Errors::default(); function.domains.len()];
+///
+/// All arguments of a function of one argument are compared with the same function in `f64`, which the next table measures;
+/// each [`STEP`]th one, and functions of two arguments, with an independent reference.
+pub(crate) fn single(
+    function: &Function,
+    op: Operation,
+    domains: &[Domain],
+    thoroughness: Thoroughness,
+) -> Result<Vec<Measured>, Error> {
+    let mut all = vec![Errors::default(); domains.len()];
     if let Operation::Binary(_) = op {
-        for (domain, errors) in function.domains.iter().zip(&mut all) {
+        for (domain, errors) in domains.iter().zip(&mut all) {
             let count = if thoroughness == Thoroughness::Full { 1 << 24 } else { 1 << 18 };
             let (x, y) = samples(domain, count, 1);
             let (x, y): (Vec<f32>, Vec<f32>) = x.iter().zip(&y).map(|(&x, &y)| (x as f32, y as f32)).unzip();
             *errors = compare_singles(function, op, &x, &y, &[*domain])?[0];
         }
-    } else {
-        let (step, end) = if thoroughness == Thoroughness::Full { (1, 1 << 32) } else { (10_007, 1 << 32) };
-        let mut first = 0u64;
-        while first < end {
-            let bits = (first..end.min(first + step * BLOCK)).step_by(step as usize);
-            let x: Vec<f32> = bits.map(|bits| f32::from_bits(bits as u32)).collect();
-            for (errors, more) in all.iter_mut().zip(compare_singles(function, op, &x, &[], function.domains)?) {
-                errors.merge(more);
-            }
-            first += step * BLOCK;
+        return Ok(measured(function, domains, all));
+    }
+    if thoroughness == Thoroughness::Full {
+        for (domain, errors) in domains.iter().zip(&mut all) {
+            *errors = sweep(op, domain)?;
         }
     }
-    Ok(measured(function, function.domains, all))
+    for first in (0..1 << 32).step_by((STEP * BLOCK) as usize) {
+        let bits = (first..(first + STEP * BLOCK).min(1 << 32)).step_by(STEP as usize);
+        let x: Vec<f32> = bits.map(|bits| f32::from_bits(bits as u32)).collect();
+        for (errors, more) in all.iter_mut().zip(compare_singles(function, op, &x, &[], domains)?) {
+            errors.merge(more);
+        }
+    }
+    Ok(measured(function, domains, all))
+}
+
+/// The errors on every `f32` of a domain.
+fn sweep(op: Operation, domain: &Domain) -> Result<Errors, Error> {
+    let mut sum = Errors::default();
+    for range in ranges(domain) {
+        for first in range.clone().step_by(BLOCK as usize) {
+            let count = BLOCK.min(range.end - first);
+            let errors = op.errors_of_singles(first as u32, count as usize, domain.absolute_unit)?;
+            sum.merge(in_parallel(errors.len(), |index, collected| {
+                let error = f64::from(errors[index]);
+                collected.add(error, error <= 0.5, f32::from_bits(first as u32 + index as u32).into(), 0.0);
+            }));
+        }
+    }
+    Ok(sum)
+}
+
+/// The bits of the floats of a domain; NaN is among those of infinite ones.
+fn ranges(domain: &Domain) -> Vec<Range<u64>> {
+    const SIGN: u64 = 1 << 31;
+    let (low, high) = domain.first;
+    let positive = (high >= 0.0).then(|| magnitudes(low.max(0.0), high));
+    let negative = (low <= 0.0).then(|| magnitudes((-high).max(0.0), -low));
+    let negative = negative.map(|range| range.start + SIGN..range.end + SIGN);
+    positive.into_iter().chain(negative).collect()
+}
+
+/// The bits of the floats between two numbers that are not negative, and of NaN if the second is infinite.
+fn magnitudes(low: f64, high: f64) -> Range<u64> {
+    let [first, last] = [low, high].map(|bound| u64::from((bound as f32).to_bits()));
+    let first = first + u64::from(f64::from(low as f32) < low);
+    let end = last + u64::from(f64::from(high as f32) <= high);
+    if high == f64::INFINITY { first..1 << 31 } else { first..end }
 }
 
 /// The errors of a function of `f64` on each of its domains.

@@ -81,6 +81,40 @@ pub enum UnaryOp {
     Tgamma,
     /// Natural logarithm of the magnitude of the gamma function.
     Lgamma,
+    /// Reciprocal of the square root; infinite at zeros, with their sign.
+    Rsqrt,
+    /// [`Exp`](UnaryOp::Exp) of fast math, see [`math`](super::math).
+    FastExp,
+    /// [`Exp2`](UnaryOp::Exp2) of fast math, see [`math`](super::math).
+    FastExp2,
+    /// [`Ln`](UnaryOp::Ln) of fast math, see [`math`](super::math).
+    FastLn,
+    /// [`Log2`](UnaryOp::Log2) of fast math, see [`math`](super::math).
+    FastLog2,
+    /// [`Log10`](UnaryOp::Log10) of fast math, see [`math`](super::math).
+    FastLog10,
+    /// [`Sin`](UnaryOp::Sin) of fast math, see [`math`](super::math).
+    FastSin,
+    /// [`Cos`](UnaryOp::Cos) of fast math, see [`math`](super::math).
+    FastCos,
+    /// [`Tan`](UnaryOp::Tan) of fast math, see [`math`](super::math).
+    FastTan,
+    /// [`Asin`](UnaryOp::Asin) of fast math, see [`math`](super::math).
+    FastAsin,
+    /// [`Acos`](UnaryOp::Acos) of fast math, see [`math`](super::math).
+    FastAcos,
+    /// [`Atan`](UnaryOp::Atan) of fast math, see [`math`](super::math).
+    FastAtan,
+    /// [`Sinh`](UnaryOp::Sinh) of fast math, see [`math`](super::math).
+    FastSinh,
+    /// [`Cosh`](UnaryOp::Cosh) of fast math, see [`math`](super::math).
+    FastCosh,
+    /// [`Tanh`](UnaryOp::Tanh) of fast math, see [`math`](super::math).
+    FastTanh,
+    /// [`Erf`](UnaryOp::Erf) of fast math, see [`math`](super::math).
+    FastErf,
+    /// [`Rsqrt`](UnaryOp::Rsqrt) of fast math, see [`math`](super::math).
+    FastRsqrt,
 }
 
 /// An operation on two values of one type; the result has that type.
@@ -126,6 +160,12 @@ pub enum BinaryOp {
     Atan2,
     /// The first to the power of the second.
     Pow,
+    /// [`Hypot`](BinaryOp::Hypot) of fast math, see [`math`](super::math).
+    FastHypot,
+    /// [`Atan2`](BinaryOp::Atan2) of fast math, see [`math`](super::math).
+    FastAtan2,
+    /// [`Pow`](BinaryOp::Pow) of fast math, see [`math`](super::math).
+    FastPow,
 }
 
 /// A comparison of two values of one type; the result is `bool`.
@@ -314,14 +354,46 @@ names!(UnaryOp:
     ReverseBits "reverse_bits", Exp "exp", Exp2 "exp2", Ln "ln", Log2 "log2", Sin "sin", Cos "cos", Tan "tan",
     Asin "asin", Acos "acos", Atan "atan",
     Sinh "sinh", Cosh "cosh", Tanh "tanh", Asinh "asinh", Acosh "acosh", Atanh "atanh", ExpM1 "exp_m1", Ln1p "ln_1p",
-    Log10 "log10", Cbrt "cbrt", Erf "erf", Erfc "erfc", Erfinv "erfinv", Tgamma "tgamma", Lgamma "lgamma"
+    Log10 "log10", Cbrt "cbrt", Erf "erf", Erfc "erfc", Erfinv "erfinv", Tgamma "tgamma", Lgamma "lgamma",
+    Rsqrt "rsqrt", FastExp "fast_exp", FastExp2 "fast_exp2", FastLn "fast_ln", FastLog2 "fast_log2", FastLog10 "fast_log10", FastSin "fast_sin", FastCos "fast_cos", FastTan "fast_tan", FastAsin "fast_asin", FastAcos "fast_acos", FastAtan "fast_atan", FastSinh "fast_sinh", FastCosh "fast_cosh", FastTanh "fast_tanh", FastErf "fast_erf", FastRsqrt "fast_rsqrt"
 );
 names!(BinaryOp:
     Add "add", Sub "sub", Mul "mul", Div "div", Rem "rem", Min "min", Max "max", FMin "fmin", FMax "fmax",
-    CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr", Hypot "hypot", Atan2 "atan2", Pow "pow"
+    CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr", Hypot "hypot", Atan2 "atan2", Pow "pow",
+    FastHypot "fast_hypot", FastAtan2 "fast_atan2", FastPow "fast_pow"
 );
 names!(CompareOp: Eq "eq", Ne "ne", Lt "lt", Le "le", Gt "gt", Ge "ge");
 names!(ReduceOp: Add "add", Mul "mul", Min "min", Max "max", And "and", Or "or");
+
+/// Which operations have a variant of fast math.
+macro_rules! fast_variants {
+    ($op:ident: $($exact:ident $fast:ident),* $(,)?) => {
+        impl $op {
+            /// The variant of fast math; the operation itself where there is none.
+            #[must_use]
+            pub const fn fast(self) -> $op {
+                match self {
+                    $($op::$exact => $op::$fast,)*
+                    _ => self,
+                }
+            }
+
+            /// The operation that this is a fast variant of; itself where it is none.
+            #[must_use]
+            pub const fn exact(self) -> $op {
+                match self {
+                    $($op::$fast => $op::$exact,)*
+                    _ => self,
+                }
+            }
+        }
+    };
+}
+
+fast_variants!(UnaryOp:
+    Exp FastExp, Exp2 FastExp2, Ln FastLn, Log2 FastLog2, Log10 FastLog10, Sin FastSin, Cos FastCos, Tan FastTan, Asin FastAsin, Acos FastAcos, Atan FastAtan, Sinh FastSinh, Cosh FastCosh, Tanh FastTanh, Erf FastErf, Rsqrt FastRsqrt
+);
+fast_variants!(BinaryOp: Hypot FastHypot, Atan2 FastAtan2, Pow FastPow);
 
 impl UnaryOp {
     /// Whether the operation is defined by an expansion into others.
@@ -329,11 +401,18 @@ impl UnaryOp {
     pub const fn is_transcendental(self) -> bool {
         use UnaryOp::{
             Acos, Acosh, Asin, Asinh, Atan, Atanh, Cbrt, Cos, Cosh, Erf, Erfc, Erfinv, Exp, Exp2, ExpM1, Lgamma, Ln,
-            Ln1p, Log2, Log10, Sin, Sinh, Tan, Tanh, Tgamma,
+            Ln1p, Log2, Log10, Rsqrt, Sin, Sinh, Tan, Tanh, Tgamma,
         };
         matches!(self, Exp | Exp2 | ExpM1 | Ln | Ln1p | Log2 | Log10 | Sin | Cos | Tan | Asin | Acos | Atan | Cbrt)
             || matches!(self, Erf | Erfc | Erfinv | Tgamma | Lgamma)
-            || matches!(self, Sinh | Cosh | Tanh | Asinh | Acosh | Atanh)
+            || matches!(self, Sinh | Cosh | Tanh | Asinh | Acosh | Atanh | Rsqrt)
+            || self.is_fast()
+    }
+
+    /// Whether the operation is one of fast math.
+    #[must_use]
+    pub const fn is_fast(self) -> bool {
+        self.exact() as u8 != self as u8
     }
 }
 
@@ -341,7 +420,7 @@ impl BinaryOp {
     /// Whether the operation is defined by an expansion into others.
     #[must_use]
     pub const fn is_transcendental(self) -> bool {
-        matches!(self, BinaryOp::Hypot | BinaryOp::Atan2 | BinaryOp::Pow)
+        matches!(self.exact(), BinaryOp::Hypot | BinaryOp::Atan2 | BinaryOp::Pow)
     }
 }
 

@@ -106,6 +106,19 @@ fn exact_reciprocal(b: Constant) -> Option<u64> {
     (is_power_of_two && is_exact && value.recip() != 0.0 && value.recip().is_finite()).then_some(reciprocal)
 }
 
+/// The bits of the reciprocal of a literal, rounded, if it is a normal number.
+pub(crate) fn reciprocal(b: &Var) -> Option<u64> {
+    let b = Constant::of(b)?;
+    let bits = scalar::binary(BinaryOp::Div, b.ty, scalar::cast(Type::F64, b.ty, 1f64.to_bits()), b.bits);
+    let size = Constant { ty: b.ty, bits }.float()?.abs();
+    let least = match b.ty {
+        Type::F16 => half::f16::MIN_POSITIVE.to_f64(),
+        Type::F64 => f64::MIN_POSITIVE,
+        _ => f32::MIN_POSITIVE.into(),
+    };
+    (least..f64::INFINITY).contains(&size).then_some(bits)
+}
+
 /// Minimum and maximum with a bound that decides nothing, or everything.
 #[track_caller]
 fn bounded(op: BinaryOp, a: &Var, b: Constant, width: usize) -> Option<Var> {

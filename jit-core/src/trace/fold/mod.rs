@@ -11,7 +11,7 @@ mod choose;
 mod convert;
 mod unary;
 
-pub(crate) use binary::{binary, fma};
+pub(crate) use binary::{binary, fma, reciprocal};
 pub(crate) use choose::{compare, select};
 pub(crate) use convert::{bitcast, cast};
 pub(crate) use unary::unary;

@@ -14,7 +14,7 @@ use crate::ir::types::Type;
 pub(crate) struct Angle<V> {
     /// `f32` or `f64`, in [-π/4, π/4].
     pub(super) remainder: V,
-    /// What rounding left over of the remainder, in `f64`; the remainder itself, and not used, in `f32`.
+    /// What rounding left over of the remainder; the remainder itself, and not used, where fast math is.
     pub(super) tail: V,
     /// An unsigned integer of the same size, of which the low two bits count.
     pub(super) quadrant: V,
@@ -31,16 +31,34 @@ pub(super) fn reduce_f32<A: Arithmetic>(m: &mut A, x: A::Value, may_be_huge: boo
     let rounder = m.like(x, 12_582_912.0);
     let sum = m.fma_by(x, 6.366_197_47e-1, rounder);
     let n = m.sub(sum, rounder);
+    let exact = m.fma_by(n, -HALF_PI_F32[0], x);
+    let next = m.mul_by(n, HALF_PI_F32[1]);
+    let next_tail = m.like(n, HALF_PI_F32[1]);
+    let next_tail = m.fms(n, next_tail, next);
+    let remainder = m.sub(exact, next);
+    let tail = m.sub(exact, remainder);
+    let tail = m.sub(tail, next);
+    let tail = m.sub(tail, next_tail);
+    let tail = m.fma_by(n, -HALF_PI_F32[2], tail);
+    let quadrant = m.bitcast(Type::U32, sum);
+    if !may_be_huge {
+        return Angle { remainder, tail, quadrant };
+    }
+    let is_huge = is_huge(m, x, HUGE_F32);
+    let [remainder, tail, quadrant] = m.rarely(is_huge, |m| reduce_huge_f32(m, x), [remainder, tail, quadrant]);
+    Angle { remainder, tail, quadrant }
+}
+
+/// Reduces an `f32` that is not huge, without a tail.
+pub(super) fn reduce_fast<A: Arithmetic>(m: &mut A, x: A::Value) -> Angle<A::Value> {
+    let rounder = m.like(x, 12_582_912.0);
+    let sum = m.fma_by(x, 6.366_197_47e-1, rounder);
+    let n = m.sub(sum, rounder);
     let mut remainder = x;
-    for part in [1.570_796_01, 3.139_164_73e-7, 5.390_302_53e-15] {
+    for part in HALF_PI_F32 {
         remainder = m.fma_by(n, -part, remainder);
     }
     let quadrant = m.bitcast(Type::U32, sum);
-    if !may_be_huge {
-        return Angle { remainder, tail: remainder, quadrant };
-    }
-    let is_huge = is_huge(m, x, HUGE_F32);
-    let [remainder, quadrant] = m.rarely(is_huge, |m| reduce_huge_f32(m, x), [remainder, quadrant]);
     Angle { remainder, tail: remainder, quadrant }
 }
 
@@ -164,10 +182,12 @@ fn negate_where<A: Arithmetic>(m: &mut A, mask: A::Value, a: A::Value) -> A::Val
     m.select(mask, negative, a)
 }
 
-fn reduce_huge_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 2] {
-    let [remainder, quadrant] = reduce_huge_wide(m, x);
-    let remainder = m.cast(Type::F32, remainder);
-    [remainder, m.cast(Type::U32, quadrant)]
+fn reduce_huge_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 3] {
+    let [wide, quadrant] = reduce_huge_wide(m, x);
+    let remainder = m.cast(Type::F32, wide);
+    let leading = m.cast(Type::F64, remainder);
+    let tail = m.sub(wide, leading);
+    [remainder, m.cast(Type::F32, tail), m.cast(Type::U32, quadrant)]
 }
 
 /// Remainder (`f64`) and quadrant of a huge `f32`.
@@ -250,6 +270,9 @@ fn fixed_to_radians<A: Arithmetic>(m: &mut A, high: A::Value, low: A::Value) -> 
     let lost = m.sub(product, remainder);
     (remainder, m.add(lost, tail))
 }
+
+/// π/2 in three parts, of which the first has few enough digits for what it leaves over to be exact.
+const HALF_PI_F32: [f64; 3] = [1.570_796_01, 3.139_164_73e-7, 5.390_302_53e-15];
 
 /// π/2 in three parts, each the nearest `f64` to what the ones before leave over.
 const HALF_PI: [f64; 3] = [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];

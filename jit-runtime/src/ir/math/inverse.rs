@@ -21,7 +21,8 @@ const PI: Split = [std::f64::consts::PI, 1.224_646_799_147_353_2e-16];
 pub(super) fn asin<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) -> A::Value {
     let series = series(m, x, precision);
     let [near, near_tail] = [series.argument, series.tail].map(|part| m.neg(part));
-    let base = choose(m, series.is_far, HALF_PI, ZERO);
+    let ty = m.ty(x);
+    let base = choose(m, ty, series.is_far, HALF_PI, ZERO);
     let u = m.select(series.is_far, series.twice, near);
     let tail = m.select(series.is_far, series.twice_tail, near_tail);
     let result = less(m, base, u, tail, precision);
@@ -37,8 +38,9 @@ pub(super) fn acos<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) 
         m.select(is_negative, part, negative)
     });
     let tail = m.copy_sign(series.tail, x);
-    let [far, far_rest] = choose(m, is_negative, PI, ZERO);
-    let [near, near_rest] = HALF_PI.map(|part| m.like(x, part));
+    let ty = m.ty(x);
+    let [far, far_rest] = choose(m, ty, is_negative, PI, ZERO);
+    let [near, near_rest] = split(m, ty, HALF_PI);
     let base = [m.select(series.is_far, far, near), m.select(series.is_far, far_rest, near_rest)];
     let u = m.select(series.is_far, twice, x);
     let tail = m.select(series.is_far, twice_tail, tail);
@@ -81,11 +83,15 @@ fn series<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) -> Series
     Series { is_far, argument: a, tail: near_tail, twice, twice_tail }
 }
 
-fn choose<A: Arithmetic>(m: &mut A, mask: A::Value, a: Split, b: Split) -> [A::Value; 2] {
-    [0, 1].map(|part| {
-        let (a, b) = (m.number(Type::F64, a[part]), m.number(Type::F64, b[part]));
-        m.select(mask, a, b)
-    })
+fn choose<A: Arithmetic>(m: &mut A, ty: Type, mask: A::Value, a: Split, b: Split) -> [A::Value; 2] {
+    let [a, b] = [split(m, ty, a), split(m, ty, b)];
+    [m.select(mask, a[0], b[0]), m.select(mask, a[1], b[1])]
+}
+
+/// A constant as the nearest number of a type and the rest.
+fn split<A: Arithmetic>(m: &mut A, ty: Type, [leading, rest]: Split) -> [A::Value; 2] {
+    let nearest = if ty == Type::F32 { f64::from(leading as f32) } else { leading };
+    [m.number(ty, nearest), m.number(ty, leading - nearest + rest)]
 }
 
 /// `base - u - tail`, where the base is 0 or larger than u.
@@ -112,9 +118,11 @@ pub(super) fn atan<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) 
     let a = m.abs(x);
     let one = m.like(x, 1.0);
     let octant = octant(m, a, one, precision);
-    let [middle, middle_rest] = choose(m, octant.is_middle, QUARTER_PI, ZERO);
-    let base = m.put(octant.is_steep, HALF_PI[0], middle);
-    let rest = m.put(octant.is_steep, HALF_PI[1], middle_rest);
+    let ty = m.ty(x);
+    let [middle, middle_rest] = choose(m, ty, octant.is_middle, QUARTER_PI, ZERO);
+    let [steep, steep_rest] = split(m, ty, HALF_PI);
+    let base = m.select(octant.is_steep, steep, middle);
+    let rest = m.select(octant.is_steep, steep_rest, middle_rest);
     let tail = m.add(octant.tail, rest);
     let sum = m.add(octant.t, tail);
     let result = m.add(base, sum);
@@ -139,12 +147,14 @@ pub(super) fn atan2<A: Arithmetic>(m: &mut A, y: A::Value, x: A::Value, precisio
     let sign = m.copy_sign(one, x);
     let is_left = m.compare_with(CompareOp::Lt, sign, 0.0);
     let octant = octant(m, a, b, precision);
-    let [flat, flat_rest] = choose(m, is_left, PI, ZERO);
-    let [middle, middle_rest] = choose(m, is_left, THREE_QUARTERS_PI, QUARTER_PI);
+    let ty = m.ty(x);
+    let [flat, flat_rest] = choose(m, ty, is_left, PI, ZERO);
+    let [middle, middle_rest] = choose(m, ty, is_left, THREE_QUARTERS_PI, QUARTER_PI);
+    let [steep, steep_rest] = split(m, ty, HALF_PI);
     let base = m.select(octant.is_middle, middle, flat);
-    let base = m.put(octant.is_steep, HALF_PI[0], base);
+    let base = m.select(octant.is_steep, steep, base);
     let rest = m.select(octant.is_middle, middle_rest, flat_rest);
-    let rest = m.put(octant.is_steep, HALF_PI[1], rest);
+    let rest = m.select(octant.is_steep, steep_rest, rest);
     let [t, tail] = [octant.t, octant.tail].map(|part| m.mul(part, sign));
     let tail = m.add(tail, rest);
     let sum = m.add(t, tail);
@@ -173,8 +183,9 @@ fn octant<A: Arithmetic>(m: &mut A, a: A::Value, b: A::Value, precision: Precisi
     let below = m.select(is_middle, sum, b);
     let below = m.select(is_steep, a, below);
     let t = m.div(above, below);
-    let is_zero = m.compare_with(CompareOp::Eq, below, 0.0);
-    let t = m.put(is_zero, 0.0, t);
+    let both = m.add(above, below);
+    let are_zero = m.compare_with(CompareOp::Eq, both, 0.0);
+    let t = m.put(are_zero, 0.0, t);
     let z = m.mul(t, t);
     let p = m.horner(z, precision.choose(&ATAN_SINGLE, &ATAN_DOUBLE));
     let p = m.mul(p, z);

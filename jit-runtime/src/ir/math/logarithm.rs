@@ -1,8 +1,7 @@
 //! `ln`, `log2` and `log10`.
 //!
-//! The argument is m·2^k with m near 1, and the logarithm k·log 2 + log m. In `f32` the polynomial of `ln` is Norbert
-//! Juffa's (max 0.851 ulp), that of `log2` a near-minimax fit of this project whose leading terms are carried in two
-//! parts. In `f64` the method and coefficients are those of FreeBSD's msun `e_log.c`, `e_log2.c` and
+//! The argument is m·2^k with m near 1, and the logarithm k·log 2 + log m. In `f32` the polynomials are near-minimax fits
+//! of this project, and the leading terms are carried in two parts. In `f64` the method and coefficients are those of FreeBSD's msun `e_log.c`, `e_log2.c` and
 //! `e_log10.c` (Sun Microsystems,
 //! 1993).
 
@@ -51,31 +50,55 @@ pub(super) fn normalize<A: Arithmetic>(
 /// k and m - 1 for the `f32` m·2^k, with m in [2/3, 4/3].
 fn split_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Value, A::Value) {
     let (x, k) = normalize(m, x, f32::MIN_POSITIVE.into(), 8_388_608.0, [0.0, -23.0]);
+    let (exponent, f) = split_normal_f32(m, x);
+    (m.fma_by(exponent, 1.0 / 8_388_608.0, k), f)
+}
+
+/// k·2^23 and m - 1 for the normal `f32` m·2^k, with m in [2/3, 4/3].
+pub(super) fn split_normal_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Value, A::Value) {
     let bits = m.bitcast(Type::I32, x);
     let distance = m.with(BinaryOp::Sub, bits, 0x3f2a_aaab);
     let exponent = m.with(BinaryOp::And, distance, 0xff80_0000);
     let mantissa = m.sub(bits, exponent);
     let mantissa = m.bitcast(Type::F32, mantissa);
     let one = m.number(Type::F32, 1.0);
-    // The exponent still stands above the mantissa bits, which the factor takes off.
-    let exponent = m.cast(Type::F32, exponent);
-    (m.fma_by(exponent, 1.0 / 8_388_608.0, k), m.sub(mantissa, one))
+    // The exponent still stands above the mantissa bits.
+    (m.cast(Type::F32, exponent), m.sub(mantissa, one))
 }
 
+/// k ln 2 + f - f²/2 + f³ P(f), whose first three terms are summed in two parts.
 fn ln_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     let (k, f) = split_f32(m, x);
     let s = m.mul(f, f);
     // Two chains, for the even and the odd coefficients, are shorter than one.
-    let even = m.horner(s, &[-0.130_310_059, -0.121_484_190, -0.166_846_052, -0.249_996_200]);
-    let odd = m.horner(s, &[0.140_869_141, 0.139_814_854, 0.200_120_345]);
-    let mut r = m.fma(odd, f, even);
-    for coefficient in [0.333_331_972, -0.5] {
-        let coefficient = m.like(f, coefficient);
-        r = m.fma(r, f, coefficient);
-    }
-    let r = m.fma(r, s, f);
-    m.fma_by(k, 0.693_147_182, r)
+    let even = m.horner(s, &LN_F32_EVEN);
+    let odd = m.horner(s, &LN_F32_ODD);
+    let p = m.fma(odd, f, even);
+    let cube = m.mul(s, f);
+    let high = m.fma_by(s, -0.5, f);
+    let low = m.sub(f, high);
+    let low = m.fma_by(s, -0.5, low);
+    let low = m.fma(p, cube, low);
+    // The leading part of ln 2 is short, so that its multiples are exact.
+    let (leading, trailing) = (0.693_145_751_953_125, 1.428_606_765_330_187_3e-6);
+    let sum = m.fma_by(k, leading, high);
+    let rest = m.fma_by(k, -leading, sum);
+    let lost = m.sub(high, rest);
+    let low = m.add(low, lost);
+    let low = m.fma_by(k, trailing, low);
+    m.add(sum, low)
 }
+
+const LN_F32_EVEN: [f64; 5] = [
+    0.123_603_321_611_881_26,
+    0.106_607_668_101_787_57,
+    0.143_128_901_720_047,
+    0.199_993_044_137_954_7,
+    0.333_333_373_069_763_2,
+];
+
+const LN_F32_ODD: [f64; 4] =
+    [-0.128_491_386_771_202_1, -0.121_948_748_826_980_59, -0.166_796_416_043_235_23, -0.249_998_182_058_334_35];
 
 fn log2_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     let (k, f) = split_f32(m, x);

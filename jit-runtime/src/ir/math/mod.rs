@@ -9,19 +9,11 @@
 //! on both sides of overflow, and expansions are straight lines of operations, but for arguments of `sin` and `cos` so
 //! huge that they need more digits of π, which stand in a branch that is skipped where no lane takes it.
 //!
-//! Largest errors, in units in the last place of the exact result:
+//! The largest errors stand in `docs/accuracy.md`, which `examples/accuracy` measures; `tests/math_accuracy.rs` guards them.
 //!
-//! | | `f32`, all arguments | `f64`, 20 000 or more samples a range |
-//! |---|---|---|
-//! | `exp` | 0.866 | 0.82 |
-//! | `exp2` | 0.879 | 0.75 |
-//! | `ln` | 0.851 | 0.75 |
-//! | `log2` | 0.934 | 0.73 |
-//! | `sin` | 1.5 | 0.77 |
-//! | `cos` | 1.5 | 0.75 |
-//!
-//! The first column is what `tests/math_accuracy.rs` measures; the second was measured against 140 to 1200 bits, over
-//! the whole range and near the zeros of the functions.
+//! The variants of fast math (`fast`) are cheaper in `f32`, and in halves, which are computed in it. They are operations of
+//! their own, with expansions like the others: a kernel that has them is another kernel, and every backend gives the same
+//! bits. In `f64` they are the exact functions.
 
 mod angle;
 mod area;
@@ -29,6 +21,7 @@ mod arithmetic;
 mod error_function;
 mod evaluate;
 mod exponential;
+mod fast;
 mod gamma;
 mod hyperbolic;
 mod inverse;
@@ -46,23 +39,24 @@ pub(crate) use arithmetic::Arithmetic;
 pub use evaluate::{binary_function, evaluate, evaluate_binary, function};
 
 /// The angle of a sine or cosine, reduced; both functions of one argument share it.
-pub(crate) fn reduce_angle<A: Arithmetic>(m: &mut A, x: A::Value) -> Angle<A::Value> {
-    match m.ty(x) {
-        Type::F16 | Type::BF16 => {
-            // No finite f16 is huge.
-            let may_be_huge = m.ty(x) == Type::BF16;
-            let single = m.cast(Type::F32, x);
-            angle::reduce_f32(m, single, may_be_huge)
-        }
-        Type::F32 => angle::reduce_f32(m, x, true),
-        _ => angle::reduce_f64(m, x),
+pub(crate) fn reduce_angle<A: Arithmetic>(m: &mut A, x: A::Value, is_fast: bool) -> Angle<A::Value> {
+    let ty = m.ty(x);
+    let x = if matches!(ty, Type::F16 | Type::BF16) { m.cast(Type::F32, x) } else { x };
+    match ty {
+        Type::F64 => angle::reduce_f64(m, x),
+        _ if is_fast => angle::reduce_fast(m, x),
+        // No finite f16 is huge.
+        _ => angle::reduce_f32(m, x, ty != Type::F16),
     }
 }
 
 /// The sine (or cosine) of a reduced angle, as a value of a float type.
 pub(crate) fn of_angle<A: Arithmetic>(m: &mut A, op: UnaryOp, ty: Type, angle: Angle<A::Value>) -> A::Value {
+    let op = if ty == Type::F64 { op.exact() } else { op };
     let result = match op {
         UnaryOp::Cos => trigonometric::cos(m, angle),
+        UnaryOp::FastCos => fast::cos(m, angle),
+        UnaryOp::FastSin => fast::sin(m, angle),
         _ => trigonometric::sin(m, angle),
     };
     if m.ty(result) == ty { result } else { m.cast(ty, result) }
@@ -87,21 +81,24 @@ impl Precision {
 /// A transcendental function of a float.
 pub(crate) fn expand<A: Arithmetic>(m: &mut A, op: UnaryOp, x: A::Value) -> A::Value {
     match m.ty(x) {
-        ty @ (Type::F16 | Type::BF16) if !matches!(op, UnaryOp::Sin | UnaryOp::Cos) => {
+        Type::F64 if op.is_fast() => expand(m, op.exact(), x),
+        ty @ (Type::F16 | Type::BF16) if !matches!(op.exact(), UnaryOp::Sin | UnaryOp::Cos) => {
             let single = m.cast(Type::F32, x);
             let result = expand(m, op, single);
             m.cast(ty, result)
         }
         ty => match op {
-            UnaryOp::Sin | UnaryOp::Cos => {
-                let angle = reduce_angle(m, x);
+            UnaryOp::Sin | UnaryOp::Cos | UnaryOp::FastSin | UnaryOp::FastCos => {
+                let angle = reduce_angle(m, x, op.is_fast());
                 of_angle(m, op, ty, angle)
             }
+            op if op.is_fast() => fast::unary(m, op, x),
             UnaryOp::Exp => exponential::exp(m, x),
             UnaryOp::Exp2 => exponential::exp2(m, x),
             UnaryOp::Ln => logarithm::ln(m, x),
             UnaryOp::Log2 => logarithm::log2(m, x),
             UnaryOp::Cbrt => root::cbrt(m, x),
+            UnaryOp::Rsqrt => root::rsqrt(m, x),
             UnaryOp::Tan => tan(m, x),
             _ if ty == Type::F32 => {
                 let wide = m.cast(Type::F64, x);
@@ -151,7 +148,8 @@ fn tan<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
 /// A transcendental function of two floats of one type.
 pub(crate) fn expand_binary<A: Arithmetic>(m: &mut A, op: BinaryOp, x: A::Value, y: A::Value) -> A::Value {
     match m.ty(x) {
-        Type::F64 => expand_binary_wide(m, op, x, y, Precision::Double),
+        Type::F64 => expand_binary_wide(m, op.exact(), x, y, Precision::Double),
+        Type::F32 if op.exact() != op => fast::binary(m, op, x, y),
         Type::F32 => {
             let [x, y] = [x, y].map(|a| m.cast(Type::F64, a));
             let result = expand_binary_wide(m, op, x, y, Precision::Single);

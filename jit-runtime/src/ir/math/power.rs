@@ -51,7 +51,7 @@ fn put_extremes<A: Arithmetic>(m: &mut A, a: A::Value, y: A::Value, power: A::Va
 }
 
 /// Negative bases: whole exponents give the power with a sign, others NaN.
-fn put_signs<A: Arithmetic>(m: &mut A, x: A::Value, a: A::Value, y: A::Value, power: A::Value) -> A::Value {
+pub(super) fn put_signs<A: Arithmetic>(m: &mut A, x: A::Value, a: A::Value, y: A::Value, power: A::Value) -> A::Value {
     let whole = m.unary(UnaryOp::Trunc, y);
     let is_whole = m.compare(CompareOp::Eq, whole, y);
     let half = m.mul_by(y, 0.5);

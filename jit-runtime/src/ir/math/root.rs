@@ -1,6 +1,6 @@
-//! `cbrt` and `hypot`.
+//! `cbrt`, `rsqrt` and `hypot`.
 //!
-//! Both end with a correction by the residual of the nearly exact result, which fused steps give without loss, so that
+//! All end with a correction by the residual of the nearly exact result, which fused steps give without loss, so that
 //! little but the last rounding errs. That of `hypot` is from C. Borges, "An Improved Algorithm for hypot(a,b)", 2019.
 
 use super::{Arithmetic, Precision};
@@ -76,6 +76,23 @@ fn reciprocal_cube_root<A: Arithmetic>(m: &mut A, a: A::Value, format: &Format) 
         y = m.fma(yr, p, y);
     }
     y
+}
+
+/// The reciprocal square root of an `f32` or `f64`: y = 1 / √x, and y (1 - x y²) / 2 more.
+pub(super) fn rsqrt<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
+    let root = m.sqrt(x);
+    let y = m.divide_by(1.0, root);
+    // x y in two parts: it is about √x, which neither overflows nor becomes subnormal.
+    let high = m.mul(x, y);
+    let low = m.fms(x, y, high);
+    let one = m.like(x, 1.0);
+    let residual = m.fnma(high, y, one);
+    let residual = m.fnma(low, y, residual);
+    let half = m.mul_by(y, 0.5);
+    let corrected = m.fma(half, residual, y);
+    // Zeros, infinities and NaN make the residual NaN.
+    let is_ordinary = m.compare_with(CompareOp::Lt, residual, 1.0);
+    m.select(is_ordinary, corrected, y)
 }
 
 /// √(x² + y²) of two `f64`; infinite if one of them is, even beside NaN.

@@ -7,6 +7,11 @@ fn functions() -> impl Iterator<Item = UnaryOp> {
     UnaryOp::ALL.iter().copied().filter(|op| op.is_transcendental())
 }
 
+/// Those that are no variants of fast math.
+fn exact_functions() -> impl Iterator<Item = UnaryOp> {
+    functions().filter(|op| !op.is_fast())
+}
+
 fn single(op: UnaryOp, x: f32) -> f32 {
     f32::from_bits(evaluate(op, Type::F32, x.to_bits().into()) as u32)
 }
@@ -82,6 +87,10 @@ const SPECIAL: &[(UnaryOp, &[(f64, f64)])] = &[
         &[(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (1.5, NAN), (INF, NAN), (-INF, NAN), (1e-45, 1e-45)],
     ),
     (
+        UnaryOp::Rsqrt,
+        &[(0.0, INF), (-0.0, -INF), (INF, 0.0), (-INF, NAN), (-1.0, NAN), (4.0, 0.5), (1e-45, 2.671_406_6e22)],
+    ),
+    (
         UnaryOp::Cbrt,
         &[(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (27.0, 3.0), (-8.0, -2.0), (1e-45, 1.1190347e-15)],
     ),
@@ -130,6 +139,9 @@ const ATAN2: Results = &[
     (-INF, -INF, -3.0 * PI / 4.0),
     (NAN, 1.0, NAN),
     (1.0, NAN, NAN),
+    (NAN, 0.0, NAN),
+    (0.0, NAN, NAN),
+    (NAN, NAN, NAN),
     (1e-45, 1.0, 1e-45),
     (3e38, 3e38, PI / 4.0),
 ];
@@ -186,12 +198,13 @@ const POW: Results = &[
 
 #[test]
 fn special_cases() {
-    assert_eq!(SPECIAL.len(), functions().count(), "each function is there");
+    assert_eq!(SPECIAL.len(), exact_functions().count(), "each function is there");
     for &(op, values) in SPECIAL {
         for &(x, expected) in values.iter().chain(&[(NAN, NAN)]) {
             let (result, expected_single) = (f64::from(single(op, x as f32)), f64::from(expected as f32));
             assert!(same(result, expected_single), "f32 {op:?}({x:e}) = {result:e}");
-            let is_exact = same(double(op, x), expected) || x.abs() < 1e-40 && op == UnaryOp::Cbrt;
+            let is_exact =
+                same(double(op, x), expected) || x.abs() < 1e-40 && matches!(op, UnaryOp::Cbrt | UnaryOp::Rsqrt);
             assert!(is_exact, "{op:?}({x:e}) = {:e}", double(op, x));
         }
     }
@@ -201,6 +214,40 @@ fn special_cases() {
             assert!(same(double, expected), "{op:?}({x:e}, {y:e}) = {double:e}");
             assert!(same(single, f64::from(expected as f32)), "f32 {op:?}({x:e}, {y:e}) = {single:e}");
         }
+    }
+}
+
+/// What fast math keeps of the special cases.
+#[test]
+fn special_cases_of_fast_functions() {
+    let kept = |op: UnaryOp, x: f64| {
+        let is_subnormal = x != 0.0 && x.abs() < 1e-38;
+        !(is_subnormal && matches!(op, UnaryOp::Ln | UnaryOp::Log2 | UnaryOp::Log10 | UnaryOp::Rsqrt))
+    };
+    for &(op, values) in SPECIAL.iter().filter(|(op, _)| op.fast() != *op) {
+        for &(x, expected) in values.iter().chain(&[(NAN, NAN)]).filter(|(x, _)| kept(op, *x)) {
+            let (result, expected_single) = (f64::from(single(op.fast(), x as f32)), f64::from(expected as f32));
+            let is_near = (result - expected_single).abs() <= 4e-7 * expected_single.abs();
+            assert!(same(result, expected_single) || expected != 0.0 && is_near, "fast {op:?}({x:e}) = {result:e}");
+            assert!(same(double(op.fast(), x), double(op, x)), "in double precision, {op:?} has no fast variant");
+        }
+    }
+    let pairs = |op: BinaryOp, x: f64, y: f64| {
+        let [x, y] = [x, y].map(|value| u64::from((value as f32).to_bits()));
+        f64::from(f32::from_bits(evaluate_binary(op, Type::F32, x, y) as u32))
+    };
+    for &(x, y, expected) in POW {
+        // Powers of one, of infinities and to infinite exponents, and results that are subnormal, are given up.
+        let is_given_up = [x, y].iter().any(|v| v.is_infinite() || v.is_nan()) || expected.abs() < 1e-38;
+        if !is_given_up || expected == 0.0 && x == 0.0 {
+            let result = pairs(BinaryOp::FastPow, x, y);
+            assert!(same(result, expected), "fast pow({x:e}, {y:e}) = {result:e}");
+        }
+    }
+    for &(y, x, expected) in ATAN2.iter().filter(|(y, ..)| y.abs() < 1e38 || y.is_infinite()) {
+        let (result, expected) = (pairs(BinaryOp::FastAtan2, y, x), f64::from(expected as f32));
+        let is_near = expected != 0.0 && (result - expected).abs() <= 4e-7 * expected.abs();
+        assert!(same(result, expected) || is_near, "fast atan2({y:e}, {x:e}) = {result:e}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! `sin` and `cos` of a reduced angle: one of two polynomials on [-π/4, π/4] by the quadrant, and a sign.
 //!
-//! The polynomials for `f32` are Norbert Juffa's (max 0.64 and 0.87 ulp), those for `f64` those of FreeBSD's msun
-//! `k_sin.c` and `k_cos.c` (Sun Microsystems, 1993), which also use what the reduction rounded off.
+//! The polynomials for `f32` are Norbert Juffa's, those for `f64` those of FreeBSD's msun `k_sin.c` and `k_cos.c` (Sun
+//! Microsystems, 1993). They also use what the reduction rounded off.
 
 use super::{Angle, Arithmetic};
 use crate::ir::op::{BinaryOp, CompareOp};
@@ -34,7 +34,7 @@ pub(super) fn is_odd<A: Arithmetic>(m: &mut A, quadrant: A::Value) -> A::Value {
 }
 
 /// Flips the sign in the third and fourth quadrant.
-fn negate_in_half<A: Arithmetic>(m: &mut A, x: A::Value, quadrant: A::Value) -> A::Value {
+pub(super) fn negate_in_half<A: Arithmetic>(m: &mut A, x: A::Value, quadrant: A::Value) -> A::Value {
     let (ty, bits_ty) = (m.ty(x), m.ty(quadrant));
     let bit = m.with(BinaryOp::And, quadrant, 2);
     let sign = m.with(BinaryOp::Shl, bit, u64::from(bits_ty.bits()) - 2);
@@ -47,11 +47,12 @@ pub(super) fn sine<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>) -> A::Value
     let x = angle.remainder;
     let z = m.mul(x, x);
     if m.ty(x) == Type::F32 {
-        let p = m.horner(z, &[2.865_679_56e-6, -1.985_599_23e-4, 8.333_385_92e-3, -1.666_666_72e-1]);
+        let p = m.horner(z, &[-2.865_679_56e-6, 1.985_599_23e-4, -8.333_385_92e-3, 1.666_666_72e-1]);
         // The sum makes -0 into +0, so that the last step keeps the sign of x.
         let zero = m.like(x, 0.0);
         let cube = m.fma(x, z, zero);
-        return m.fma(p, cube, x);
+        let rest = m.fms(p, cube, angle.tail);
+        return m.sub(x, rest);
     }
     let p = m.horner(
         z,
@@ -78,7 +79,10 @@ pub(super) fn cosine<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>) -> A::Val
     let x = angle.remainder;
     let z = m.mul(x, x);
     if m.ty(x) == Type::F32 {
-        return m.horner(z, &[2.446_770_67e-5, -1.388_772_97e-3, 4.166_665_67e-2, -0.5, 1.0]);
+        let p = m.horner(z, &[2.446_770_67e-5, -1.388_772_97e-3, 4.166_665_67e-2, -0.5]);
+        let lost = m.mul(x, angle.tail);
+        let rest = m.fms(p, z, lost);
+        return m.add_to(rest, 1.0);
     }
     let p = m.horner(
         z,

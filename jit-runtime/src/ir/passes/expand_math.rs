@@ -16,8 +16,8 @@ pub fn run(kernel: &mut Kernel) {
 
 #[derive(Default)]
 struct ExpandMath {
-    /// Angles that are visible, reduced.
-    angles: Vec<(Value, math::Angle<Value>)>,
+    /// Angles that are visible, reduced, for the exact functions or the fast ones.
+    angles: Vec<((Value, bool), math::Angle<Value>)>,
     /// How many were visible where each open region starts.
     scopes: Vec<usize>,
 }
@@ -25,20 +25,21 @@ struct ExpandMath {
 impl ExpandMath {
     fn unary(&mut self, to: &mut Rewriter<'_>, op: UnaryOp, x: Value) -> Value {
         let (x, ty) = (to.value(x), to.old.ty(x));
-        if matches!(op, UnaryOp::Sin | UnaryOp::Cos) {
-            let angle = self.angle(to, x);
+        if matches!(op.exact(), UnaryOp::Sin | UnaryOp::Cos) {
+            let angle = self.angle(to, x, op.is_fast());
             math::of_angle(&mut to.new, op, ty, angle)
         } else {
             math::expand(&mut to.new, op, x)
         }
     }
 
-    fn angle(&mut self, to: &mut Rewriter<'_>, x: Value) -> math::Angle<Value> {
-        if let Some(&(_, angle)) = self.angles.iter().find(|(value, _)| *value == x) {
+    fn angle(&mut self, to: &mut Rewriter<'_>, x: Value, is_fast: bool) -> math::Angle<Value> {
+        let key = (x, is_fast);
+        if let Some(&(_, angle)) = self.angles.iter().find(|(known, _)| *known == key) {
             return angle;
         }
-        let angle = math::reduce_angle(&mut to.new, x);
-        self.angles.push((x, angle));
+        let angle = math::reduce_angle(&mut to.new, x, is_fast);
+        self.angles.push((key, angle));
         angle
     }
 }

@@ -1,0 +1,140 @@
+//! Fast math: cheaper operations are recorded in their places.
+//!
+//! It is a matter of what is recorded, and nothing else: the cheaper operations are ordinary ones, part of the kernel, of
+//! its hash and of its text, and every backend computes them to the same bits.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+use jit_runtime::ir::{BinaryOp, Type, UnaryOp};
+
+use super::fold;
+use super::node::Var;
+use super::op::Op;
+use super::record;
+
+thread_local! {
+    static IS_ON: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread records fast math.
+#[inline]
+fn is_on() -> bool {
+    IS_ON.get()
+}
+
+/// Calls a function, and computes what it records faster and less exactly. Functions that it calls are included, work that
+/// it leaves to other threads is not.
+///
+/// What changes, for the elements that are floats:
+///
+/// * `exp`, `exp2`, `ln`, `log2`, `log10`, `sin`, `cos`, `tan`, `asin`, `acos`, `atan`, `atan2`, `sinh`, `cosh`, `tanh`,
+///   `erf`, `powf`, `hypot` and `rsqrt` of `f32`, and of halves, are approximated to a few units in the last place, and take
+///   less care at the ends of the range. `docs/accuracy.md` has the measured errors, and what is given up. Those of `f64`
+///   stay as they are.
+/// * A sum or difference of a product, and of something else, is rounded once, by [`mul_add`](crate::Array::mul_add).
+/// * A division by a number that is known while recording is a multiplication by its reciprocal.
+///
+/// The results do not depend on the device, nor on what else is in a kernel: the cheaper operations are recorded as
+/// such, and the interpreter computes them to the same bits as compiled code. Sums keep their order, NaN and infinities
+/// their meaning.
+///
+/// `#[jit(fast_math)]` says the same of a function; `#[jit(fast_math = false)]` takes it back for
+/// a function that is called in such a scope.
+///
+/// ```
+/// use jit_core::{Float, fast_math};
+///
+/// let x = Float::linspace(0.0, 10.0, 1000);
+/// let (fast, exact) = (fast_math(|| x.exp()), x.exp());
+/// for (fast, exact) in fast.to_vec()?.iter().zip(exact.to_vec()?) {
+///     assert!((fast / exact - 1.0).abs() < 4e-7);
+/// }
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+#[track_caller]
+pub fn fast_math<R>(function: impl FnOnce() -> R) -> R {
+    let _scope = FastMath::set(true);
+    function()
+}
+
+/// How fast math was before; it is again when this is dropped.
+#[derive(Debug)]
+pub struct FastMath {
+    before: bool,
+    /// The scope belongs to its thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl FastMath {
+    /// Switches fast math on or off for this thread until the result is dropped.
+    #[must_use]
+    pub fn set(is_on: bool) -> FastMath {
+        FastMath { before: IS_ON.replace(is_on), thread: PhantomData }
+    }
+}
+
+impl Drop for FastMath {
+    fn drop(&mut self) {
+        IS_ON.set(self.before);
+    }
+}
+
+/// The operation to record on a value of a type.
+#[inline]
+pub(super) fn unary(op: UnaryOp, ty: Type) -> UnaryOp {
+    if op.is_transcendental() && is_on() && ty != Type::F64 { op.fast() } else { op }
+}
+
+/// The operation to record on two values of a type.
+#[inline]
+pub(super) fn binary_op(op: BinaryOp, ty: Type) -> BinaryOp {
+    if op.is_transcendental() && is_on() && ty != Type::F64 { op.fast() } else { op }
+}
+
+/// What to record instead of an operation on two values that no rule folds, if there is something cheaper.
+#[inline]
+#[track_caller]
+pub(super) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Option<Var> {
+    if !is_on() || !a.ty().is_float() {
+        return None;
+    }
+    match op {
+        BinaryOp::Add => contracted_sum(a, b),
+        BinaryOp::Sub => contracted_difference(a, b),
+        BinaryOp::Div => divided_by_constant(a, b),
+        _ => None,
+    }
+}
+
+/// `x y + b`, or `a + x y`.
+#[track_caller]
+fn contracted_sum(a: &Var, b: &Var) -> Option<Var> {
+    if let Some([x, y]) = product(a) {
+        return Some(record::fma(&x, &y, b));
+    }
+    let [x, y] = product(b)?;
+    Some(record::fma(&x, &y, a))
+}
+
+/// `x y - b`, or `a - x y`.
+#[track_caller]
+fn contracted_difference(a: &Var, b: &Var) -> Option<Var> {
+    if let Some([x, y]) = product(a) {
+        return Some(record::fma(&x, &y, &record::unary(UnaryOp::Neg, b)));
+    }
+    let [x, y] = product(b)?;
+    Some(record::fma(&record::unary(UnaryOp::Neg, &x), &y, a))
+}
+
+/// The factors of a product that has not been computed.
+fn product(var: &Var) -> Option<[Var; 2]> {
+    if var.op() == Op::Binary(BinaryOp::Mul) { Some([var.operand(0)?, var.operand(1)?]) } else { None }
+}
+
+/// A product with the reciprocal of a literal, where that is a normal number.
+#[track_caller]
+fn divided_by_constant(a: &Var, b: &Var) -> Option<Var> {
+    let reciprocal = fold::reciprocal(b)?;
+    Some(record::binary(BinaryOp::Mul, a, &record::literal(b.ty(), reciprocal, 1)))
+}

@@ -78,9 +78,9 @@ struct EvaluationPage;
 
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
-    LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Traverse, UInt, UInt8, UInt16,
-    UInt64, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule,
-    select, sync, trees, whos,
+    LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Sorting, Traverse, UInt, UInt8,
+    UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all,
+    meshgrid3, schedule, select, sync, trees, whos,
 };
 pub use jit_macros::jit;
 pub use jit_runtime::cache;
@@ -107,8 +107,8 @@ pub mod prelude {
     pub use crate::s;
     pub use crate::tensor::Tensor;
     pub use crate::{
-        Array, BFloat, Device, Float, Float64, Half, Int, Int8, Int16, Int64, Mask, ReduceOp, Scan, Size, Traverse,
-        UInt, UInt8, UInt16, UInt64, jit,
+        Array, BFloat, Device, Float, Float64, Half, Int, Int8, Int16, Int64, Mask, ReduceOp, Scan, Size, Sorting,
+        Traverse, UInt, UInt8, UInt16, UInt64, jit,
     };
 }
 

@@ -5,7 +5,7 @@
 use std::panic::Location;
 
 use crate::array::compress::as_wide;
-use crate::array::{Array, Integer, Mask};
+use crate::array::{Array, Element, Integer, Mask};
 use crate::schedule;
 use crate::trace::effect::{How, Request};
 use crate::trace::misuse::{self, Misuse};
@@ -40,6 +40,22 @@ pub fn filter<X: Traverse + Clone>(tree: &X, mask: &Mask) -> X {
         mask = as_wide(&mask, &leaf);
     }
     gather(tree, &mask.compress())
+}
+
+/// The elements of every array in the ascending order of keys, as [`Array::sort_by_key`]; one sort for all arrays. Stays lazy.
+///
+/// # Panics
+///
+/// As [`Array::sort_by_key`].
+#[must_use]
+#[track_caller]
+pub fn sort_by_key<X: Traverse + Clone, K: Element>(tree: &X, keys: &Array<K>) -> X {
+    for leaf in arrays(tree) {
+        if leaf.width() != keys.len() && leaf.width() != 1 {
+            record::width_mismatch(&leaf, keys.var());
+        }
+    }
+    gather(tree, &keys.argsort())
 }
 
 /// Writes every array of a value to the array in its place in the target, as [`Array::scatter`].

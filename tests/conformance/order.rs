@@ -1,8 +1,15 @@
-//! Listing true lanes, and sorting.
+//! Listing true lanes, sorting, and prefix reductions of blocks.
 
 use jit::prelude::*;
 
-use crate::{noise, on_each_device, resident};
+use crate::{message_of, noise, on_each_device, resident};
+
+/// Numbers of an element type, from noise.
+macro_rules! noise_of {
+    ($ty:ident, $count:expr) => {
+        noise($count, 11).iter().map(|&bits| (u64::from(bits) * 0x9E37_79B9_7F4A_7C15) as $ty).collect::<Vec<$ty>>()
+    };
+}
 
 #[test]
 fn true_lanes_are_listed() {
@@ -42,5 +49,204 @@ fn elements_and_trees_are_filtered() {
         assert_eq!(c.to_vec().unwrap(), [1, 1, 1]);
         let error = Mask::placeholder(3).try_compress().unwrap_err().to_string();
         assert!(error.contains("placeholder"), "{error}");
+    });
+}
+
+macro_rules! sorts {
+    ($($ty:ident),*) => {$({
+        let mut values = noise_of!($ty, 500);
+        values.extend([$ty::MIN, $ty::MAX, 0 as $ty, 1 as $ty, $ty::MAX, $ty::MIN]);
+        let x = Array::<$ty>::from(&values);
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        order.sort_by(|&a, &b| values[a as usize].partial_cmp(&values[b as usize]).unwrap());
+        let sorted: Vec<$ty> = order.iter().map(|&i| values[i as usize]).collect();
+        assert_eq!(x.sort().to_vec().unwrap(), sorted);
+        assert_eq!(x.argsort().to_vec().unwrap(), order);
+        let descending: Vec<$ty> = sorted.iter().rev().copied().collect();
+        assert_eq!(x.sort_descending().to_vec().unwrap(), descending);
+    })*};
+}
+
+#[test]
+fn arrays_of_every_type_are_sorted() {
+    on_each_device(|| {
+        sorts!(i8, u8, i16, u16, i32, u32, i64, u64, f32, f64);
+        let x = resident([f32::NAN, 1.0, f32::NEG_INFINITY, -1.0]);
+        let sorted = x.sort().to_vec().unwrap();
+        assert_eq!(sorted[..3], [f32::NEG_INFINITY, -1.0, 1.0]);
+        assert!(sorted[3].is_nan());
+        assert_eq!(resident([0.0_f32, -0.0]).sort().to_vec().unwrap().map_bits(), [0x8000_0000, 0]);
+    });
+}
+
+/// The bits of floats.
+trait Bits {
+    fn map_bits(self) -> Vec<u32>;
+}
+
+impl Bits for Vec<f32> {
+    fn map_bits(self) -> Vec<u32> {
+        self.into_iter().map(f32::to_bits).collect()
+    }
+}
+
+#[test]
+fn many_elements_are_sorted() {
+    on_each_device(|| {
+        for size in [0, 1, 2, 1000, 16_385, 100_003] {
+            let values = noise(size, 21);
+            let mut expected = values.clone();
+            expected.sort_unstable();
+            assert_eq!(UInt::from(&values).sort().to_vec().unwrap(), expected);
+            let wide: Vec<u64> = values.iter().map(|&x| u64::from(x) << 31).collect();
+            assert_eq!(UInt64::from(&wide).sort().to_vec().unwrap().len(), size);
+        }
+    });
+}
+
+#[test]
+fn sorting_by_key_groups_stably() {
+    on_each_device(|| {
+        for buckets in [1_u32, 2, 10, 1000] {
+            let keys: Vec<u32> = noise(5000, 3).iter().map(|bits| bits % buckets).collect();
+            let order = UInt::from(&keys).argsort().to_vec().unwrap();
+            let mut expected: Vec<u32> = (0..5000).collect();
+            expected.sort_by_key(|&lane| keys[lane as usize]);
+            assert_eq!(order, expected);
+        }
+    });
+}
+
+#[test]
+fn medians_are_the_lower_of_two() {
+    on_each_device(|| {
+        assert_eq!(resident([5, 1, 9]).median().item().unwrap(), 5);
+        assert_eq!(resident([4.0_f32, 1.0, 3.0, 2.0]).median().item().unwrap(), 2.0);
+    });
+}
+
+#[test]
+fn values_without_an_order_of_their_own_are_sorted() {
+    on_each_device(|| {
+        let mask = resident([true, false, true, false]);
+        assert_eq!(mask.sort().to_vec().unwrap(), [false, false, true, true]);
+        assert_eq!(mask.argsort().to_vec().unwrap(), [1, 3, 0, 2]);
+        assert_eq!(mask.argsort_descending().to_vec().unwrap(), [0, 2, 1, 3]);
+        let halves = resident([2.0, -1.0, f32::NAN, 0.5]).cast::<half::f16>();
+        assert_eq!(halves.argsort().to_vec().unwrap(), [1, 3, 0, 2]);
+        assert_eq!(Float::full(2.0, 3).argsort().to_vec().unwrap(), [0, 1, 2]);
+        assert_eq!(
+            Float::full(2.0, 5).argsort_with(Sorting::ascending().per_block(3)).to_vec().unwrap(),
+            [0, 1, 2, 0, 1]
+        );
+        assert_eq!(Float::from(2.0).sort().to_vec().unwrap(), [2.0]);
+    });
+}
+
+#[test]
+fn the_median_of_nan_is_nan() {
+    on_each_device(|| {
+        assert!(resident([1.0_f32, f32::NAN, 2.0]).median().item().unwrap().is_nan());
+        let message = message_of(|| Int::zeros(0).median());
+        assert!(message.contains("no median"), "{message}");
+    });
+}
+
+#[test]
+fn different_elements_are_found() {
+    on_each_device(|| {
+        let values: Vec<i32> = noise(3000, 8).iter().map(|bits| (bits % 37) as i32 - 20).collect();
+        let mut expected = values.clone();
+        expected.sort_unstable();
+        expected.dedup();
+        let unique = Int::from(&values).unique_all();
+        assert_eq!(unique.values.to_vec().unwrap(), expected);
+        assert_eq!(Int::from(&values).unique().to_vec().unwrap(), expected);
+        assert_eq!(unique.values.gather(&unique.inverse).to_vec().unwrap(), values);
+        let count = |wanted: &i32| values.iter().filter(|value| *value == wanted).count() as u32;
+        assert_eq!(unique.counts.to_vec().unwrap(), expected.iter().map(count).collect::<Vec<_>>());
+        let first = |wanted: &i32| values.iter().position(|value| value == wanted).unwrap() as u32;
+        assert_eq!(unique.first.to_vec().unwrap(), expected.iter().map(first).collect::<Vec<_>>());
+        let floats = resident([f32::NAN, 0.0, -0.0, -f32::NAN, 1.0]).unique().to_vec().unwrap();
+        assert_eq!((floats.len(), floats[0].to_bits(), floats[1]), (3, 0x8000_0000, 1.0));
+        assert_eq!(resident([true, true]).unique().to_vec().unwrap(), [true]);
+        assert_eq!(Int::zeros(0).unique().len(), 0);
+        assert_eq!(Int::full(4, 3).unique_all().counts.to_vec().unwrap(), [3]);
+        assert_eq!(Int::zeros(0).unique_all().inverse.len(), 0);
+    });
+}
+
+#[test]
+fn values_are_sorted_by_keys() {
+    on_each_device(|| {
+        let keys = resident([3, 1, 2, 1]);
+        let (a, b) = jit::trees::sort_by_key(&(resident([0, 1, 2, 3]), Float::from(2.0)), &keys);
+        assert_eq!(a.to_vec().unwrap(), [1, 3, 2, 0]);
+        assert_eq!(b.to_vec().unwrap(), [2.0; 4]);
+        assert_eq!(resident([0, 1, 2, 3]).sort_by_key(&keys).to_vec().unwrap(), [1, 3, 2, 0]);
+        let message = message_of(|| resident([1, 2]).sort_by_key(&keys));
+        assert!(message.contains("width 2 and 4"), "{message}");
+    });
+}
+
+/// A prefix reduction that begins anew in each block, on the host.
+macro_rules! check_block_prefixes {
+    ($ty:ident: $sizes:expr, $blocks:expr) => {
+        for size in $sizes {
+            let values = noise_of!($ty, size);
+            let x = Array::<$ty>::from(&values);
+            for block in $blocks {
+                for (op, join, identity) in [
+                    (ReduceOp::Add, $ty::wrapping_add as fn($ty, $ty) -> $ty, 0),
+                    (ReduceOp::Max, $ty::max, $ty::MIN),
+                    (ReduceOp::Min, $ty::min, $ty::MAX),
+                ] {
+                    for (is_exclusive, is_reverse) in [(false, false), (true, false), (false, true), (true, true)] {
+                        let mut expected = Vec::new();
+                        for block in values.chunks(block) {
+                            let mut sum = identity;
+                            let mut next = |value: &$ty| {
+                                let before = sum;
+                                sum = join(sum, *value);
+                                if is_exclusive { before } else { sum }
+                            };
+                            if is_reverse {
+                                let mut results: Vec<$ty> = block.iter().rev().map(&mut next).collect();
+                                results.reverse();
+                                expected.extend(results);
+                            } else {
+                                expected.extend(block.iter().map(&mut next));
+                            }
+                        }
+                        let scan = if is_exclusive { Scan::exclusive() } else { Scan::inclusive() };
+                        let scan = if is_reverse { scan.reverse() } else { scan };
+                        let results = x.prefix(op, scan.per_block(block)).to_vec().unwrap();
+                        assert_eq!(results, expected, "{op:?} of {size} by {block}, {scan:?}");
+                    }
+                }
+            }
+        }
+    };
+}
+
+#[test]
+fn prefix_sums_begin_anew_in_each_block() {
+    on_each_device(|| {
+        let x = resident([1, 2, 3, 4, 5]);
+        assert_eq!(x.block_prefix_sum(2).to_vec().unwrap(), [1, 3, 3, 7, 5]);
+        let exclusive = x.prefix(ReduceOp::Add, Scan::exclusive().per_block(3));
+        assert_eq!(exclusive.to_vec().unwrap(), [0, 1, 3, 0, 4]);
+        assert_eq!(Int::full(2, 5).block_prefix_sum(2).to_vec().unwrap(), [2, 4, 2, 4, 2]);
+        assert_eq!(x.block_prefix_sum(100).to_vec().unwrap(), [1, 3, 6, 10, 15]);
+        let message = message_of(|| x.block_prefix_sum(0));
+        assert!(message.contains("block"), "{message}");
+    });
+}
+
+#[test]
+fn block_prefix_reductions_begin_anew() {
+    on_each_device(|| {
+        check_block_prefixes!(u32: [1, 2, 15, 16, 17, 1000, 70_000], [1, 2, 3, 16, 63, 64, 65, 1000, 32_768, 40_000]);
+        check_block_prefixes!(u64: [1, 31, 64, 1025, 70_000], [1, 2, 5, 32, 100, 1024, 32_769]);
     });
 }

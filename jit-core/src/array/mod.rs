@@ -16,6 +16,7 @@
 //! | reductions of blocks, prefix reductions | `blocks`, `prefix` |
 //! | lanes where a mask is true | `compress` |
 //! | counting by position | `histogram` |
+//! | sorting, medians, different elements | `order` |
 //! | reading back, printing | `read`, `view`, `convert`, `print`, `columns` |
 
 use std::marker::PhantomData;
@@ -42,6 +43,7 @@ mod make;
 mod math;
 mod operand;
 mod operators;
+mod order;
 mod packets;
 mod prefix;
 pub(crate) mod print;
@@ -57,6 +59,7 @@ pub use choose::{Choice, select};
 pub use compare::Comparand;
 pub use element::{Element, FloatElement, Integer, Logic, Number, Signed};
 pub use operand::Operand;
+pub use order::{Sorting, Unique};
 pub use prefix::Scan;
 pub use promote::{Promote, Promoted, PromotesTo};
 pub use shape::{meshgrid, meshgrid_all, meshgrid3};

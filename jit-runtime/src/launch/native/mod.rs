@@ -11,6 +11,7 @@
 //! | prefix reductions | `prefix` |
 //! | matrix products | `matmul` |
 //! | the positions of true elements | `compress` |
+//! | sorting | `sort` |
 //! | how blocks hand what came before them to the next block | `carry` |
 //! | element types and the operations on them | `element` |
 //! | stores that bypass the cache | `stream` |
@@ -41,6 +42,7 @@ mod element;
 mod fill;
 mod matmul;
 mod prefix;
+mod sort;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -48,6 +50,7 @@ mod tests;
 pub use compress::compress;
 pub use matmul::{MatMul, is_supported_matmul};
 pub use prefix::{Prefix, is_supported_prefix};
+pub use sort::{Sort, Sorted};
 
 /// Memory that native work reads or writes.
 #[derive(Clone, Debug)]
@@ -80,6 +83,8 @@ pub enum Call {
     Prefix(Prefix),
     /// Products of matrices. Two inputs, one output, all of one type.
     MatMul(MatMul),
+    /// A sort. One input, one or two outputs.
+    Sort(Sort),
 }
 
 impl Call {
@@ -90,6 +95,7 @@ impl Call {
             Call::Fill(_) => "fill",
             Call::Prefix(_) => "prefix_reduce",
             Call::MatMul(_) => "matmul",
+            Call::Sort(_) => "sort",
         }
     }
 }
@@ -124,6 +130,7 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
         (Call::Fill(bits), [], [output]) => fill::launch(context, bits, output),
         (Call::Prefix(prefix), [input], [output]) => prefix::launch(context, prefix, input, output),
         (Call::MatMul(product), [a, b], [c]) => matmul::launch(context, product, a, b, c),
+        (Call::Sort(sort), [input], outputs) => sort::launch(context, sort, input, outputs),
         _ => Err(refuse(call.name(), site, "the numbers of inputs or outputs are wrong".into())),
     }
 }
@@ -149,6 +156,7 @@ impl Launch {
         match self.call {
             Call::Prefix(prefix) => prefix.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
             Call::MatMul(product) => product.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
+            Call::Sort(sort) => sort.check(&self.inputs, &self.outputs).map_err(|what| self.refuse(what)),
             Call::Fill(_) => Ok(()),
         }
     }
@@ -323,8 +331,8 @@ impl<T> Elements<T> {
     ///
     /// # Safety
     ///
-    /// The buffer lives, holds values of the type in the range, and nobody writes there meanwhile.
-    unsafe fn get(&self, range: std::ops::Range<usize>) -> &[T] {
+    /// While the result lives, so does the buffer, which holds values of the type in the range, and nobody writes there.
+    unsafe fn get<'a>(self, range: std::ops::Range<usize>) -> &'a [T] {
         debug_assert!(range.start <= range.end && range.end <= self.len);
         // SAFETY: the caller's promise; buffers are aligned for all element types.
         unsafe { std::slice::from_raw_parts(self.first.add(range.start), range.len()) }

@@ -1,0 +1,308 @@
+//! The order of elements: sorting, medians, and what differs.
+//!
+//! Sorting and medians stay lazy; the array will lie in memory. How many different elements there are is known only when they were
+//! counted, so [`Array::unique`] evaluates.
+
+use std::panic::Location;
+
+use jit_runtime::ir::{CompareOp, Type};
+use jit_runtime::launch::native::{Call, Sort, Sorted};
+
+use super::{Array, Element, Mask, Number, UInt};
+use crate::trace::misuse::Misuse;
+use crate::trace::{native, record};
+
+/// How [`Array::sort_with`] orders elements: from which end, and in blocks of which length.
+///
+/// ```
+/// use jit_core::{Int, Sorting};
+///
+/// let x = Int::from([3, 1, 2, 9, 7, 8]);
+/// assert_eq!(x.sort_with(Sorting::descending().per_block(3)).to_vec()?, [3, 2, 1, 9, 8, 7]);
+/// assert_eq!(x.argsort_with(Sorting::ascending().per_block(3)).to_vec()?, [1, 2, 0, 1, 2, 0]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sorting {
+    is_descending: bool,
+    block: Option<usize>,
+}
+
+impl Sorting {
+    /// The smallest elements come first.
+    #[must_use]
+    pub const fn ascending() -> Sorting {
+        Sorting { is_descending: false, block: None }
+    }
+
+    /// The largest elements come first; equal ones keep their order.
+    #[must_use]
+    pub const fn descending() -> Sorting {
+        Sorting { is_descending: true, block: None }
+    }
+
+    /// Each block of so many elements on its own; the last one may be shorter.
+    #[must_use]
+    pub const fn per_block(self, elements: usize) -> Sorting {
+        Sorting { block: Some(elements), ..self }
+    }
+}
+
+/// The different elements of an array, see [`Array::unique_all`].
+#[derive(Clone, Debug)]
+pub struct Unique<T: Element> {
+    /// Each of them once, in ascending order.
+    pub values: Array<T>,
+    /// Where each lies first in the array.
+    pub first: UInt,
+    /// How often each occurs.
+    pub counts: UInt,
+    /// For each element of the array its place among [`Unique::values`]: `values.gather(&inverse)` is the array.
+    pub inverse: UInt,
+}
+
+impl<T: Element> Array<T> {
+    /// The elements in ascending order.
+    ///
+    /// Integers are ordered by value, `false` before `true`. Floats are ordered by value, -0 before +0, and NaN come behind everything
+    /// else: first those without a sign bit, then those with one, by their bits. So every array has one order, the same for any number of
+    /// threads. Stays lazy.
+    ///
+    /// ```
+    /// use jit_core::Float;
+    ///
+    /// let x = Float::from([2.0, f32::NAN, -1.0, f32::INFINITY]);
+    /// let sorted = x.sort().to_vec()?;
+    /// assert_eq!(sorted[..3], [-1.0, 2.0, f32::INFINITY]);
+    /// assert!(sorted[3].is_nan());
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// On the state of a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn sort(&self) -> Self {
+        self.sort_with(Sorting::ascending())
+    }
+
+    /// The elements in descending order: that of [`Array::sort`], turned round.
+    #[must_use]
+    #[track_caller]
+    pub fn sort_descending(&self) -> Self {
+        self.sort_with(Sorting::descending())
+    }
+
+    /// The elements in an order, see [`Array::sort`].
+    ///
+    /// # Panics
+    ///
+    /// When blocks have no elements, or on the state of a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn sort_with(&self, sorting: Sorting) -> Self {
+        check(sorting, self);
+        if self.len() <= 1 || self.var().known_bits().is_some() {
+            return self.clone();
+        }
+        let call = Call::Sort(machine_sort(sorting, Sorted::Values));
+        Array::from_var(native::call(call, &[self.var()], T::TYPE, self.len()))
+    }
+
+    /// The positions of the elements in ascending order: `x.gather(&x.argsort())` is `x.sort()`. Equal elements keep their order, so
+    /// sorting by several keys is sorting by the least important one first. Stays lazy.
+    ///
+    /// ```
+    /// use jit_core::UInt;
+    ///
+    /// let keys = UInt::from([2, 1, 2, 0]);
+    /// assert_eq!(keys.argsort().to_vec()?, [3, 1, 0, 2]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// On the state of a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn argsort(&self) -> UInt {
+        self.argsort_with(Sorting::ascending())
+    }
+
+    /// The positions of the elements in descending order; equal ones keep their order. See [`Array::argsort`].
+    #[must_use]
+    #[track_caller]
+    pub fn argsort_descending(&self) -> UInt {
+        self.argsort_with(Sorting::descending())
+    }
+
+    /// The positions of the elements in an order; those in blocks count from the begin of each block. See [`Array::argsort`].
+    ///
+    /// # Panics
+    ///
+    /// When blocks have no elements, or on the state of a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn argsort_with(&self, sorting: Sorting) -> UInt {
+        check(sorting, self);
+        if self.len() <= 1 || self.var().known_bits().is_some() {
+            let lanes = UInt::arange(self.width());
+            return match sorting.block {
+                Some(block) if block < self.len() => lanes % block as u32,
+                _ => lanes,
+            };
+        }
+        let call = Call::Sort(machine_sort(sorting, Sorted::Positions));
+        Array::from_var(native::call(call, &[self.var()], Type::U32, self.len()))
+    }
+
+    /// The elements in the ascending order of keys, one for each element; those of equal keys keep their order. Stays lazy. An array
+    /// of width 1 is repeated.
+    ///
+    /// ```
+    /// use jit_core::{Float, Int};
+    ///
+    /// let x = Int::from([1, 2, 3]);
+    /// assert_eq!(x.sort_by_key(&Float::from([0.5, -1.0, 0.0])).to_vec()?, [2, 3, 1]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there are not as many keys as elements, or on the state of a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn sort_by_key<K: Element>(&self, keys: &Array<K>) -> Self {
+        if self.len() != keys.len() && self.len() != 1 {
+            record::width_mismatch(self.var(), keys.var());
+        }
+        self.gather(&keys.argsort())
+    }
+
+    /// The different elements, each once, in ascending order. Of floats, -0 and +0 are equal (the result holds -0 if the array does), and
+    /// so are all NaN. The array is evaluated and the different elements counted, as by [`Mask::compress`]; they stay lazy.
+    ///
+    /// ```
+    /// use jit_core::Int;
+    ///
+    /// assert_eq!(Int::from([3, 1, 3, 3, 2, 1]).unique().to_vec()?, [1, 2, 3]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the evaluation fails, or on the state of a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn unique(&self) -> Self {
+        if self.len() <= 1 {
+            return self.clone();
+        }
+        let sorted = self.sort();
+        sorted.gather(&sorted.begins_run().compress())
+    }
+
+    /// The different elements, as [`Array::unique`], with where they lie and how often they occur. What is not used is not
+    /// computed.
+    ///
+    /// ```
+    /// use jit_core::Int;
+    ///
+    /// let unique = Int::from([30, 10, 30, 20]).unique_all();
+    /// assert_eq!(unique.values.to_vec()?, [10, 20, 30]);
+    /// assert_eq!(unique.first.to_vec()?, [1, 3, 0]);
+    /// assert_eq!(unique.counts.to_vec()?, [1, 1, 2]);
+    /// assert_eq!(unique.inverse.to_vec()?, [2, 0, 2, 1]);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Array::unique`].
+    #[must_use]
+    #[track_caller]
+    pub fn unique_all(&self) -> Unique<T> {
+        let (sorted, positions) = self.sort_with_positions();
+        let begins = sorted.begins_run();
+        let starts = begins.compress();
+        let ends = starts.shift_with(-1, self.len() as u32);
+        let mut inverse = UInt::zeros(self.width());
+        inverse.scatter(begins.cast::<u32>().prefix_sum() - 1, &positions);
+        Unique { values: sorted.gather(&starts), first: positions.gather(&starts), counts: ends - &starts, inverse }
+    }
+
+    /// The elements in ascending order and their positions, by one sort.
+    #[track_caller]
+    fn sort_with_positions(&self) -> (Self, UInt) {
+        if self.len() <= 1 || self.var().known_bits().is_some() {
+            return (self.clone(), UInt::arange(self.width()));
+        }
+        let call = Call::Sort(machine_sort(Sorting::ascending(), Sorted::Both));
+        let results = [(T::TYPE, self.len()), (Type::U32, self.len())];
+        let mut results = native::call_for_all(call, &[self.var()], &results).into_iter();
+        let mut next = || results.next().expect("the sort has two results");
+        (Array::from_var(next()), Array::from_var(next()))
+    }
+
+    /// Where a sorted array has another element than before.
+    #[track_caller]
+    fn begins_run(&self) -> Mask {
+        let before = self.shift(1);
+        let mut differs = self.compare(CompareOp::Ne, &before);
+        if T::TYPE.is_float() {
+            // NaN is not equal to itself.
+            differs = differs & (self.compare(CompareOp::Eq, self) | before.compare(CompareOp::Eq, &before));
+        }
+        differs | UInt::arange(self.width()).eq(0)
+    }
+}
+
+impl<T: Number> Array<T> {
+    /// The element in the middle of the order, of width 1: the lower of the two of an even number of elements. NaN if one of
+    /// them is NaN. Stays lazy.
+    ///
+    /// ```
+    /// use jit_core::Int;
+    ///
+    /// assert_eq!(Int::from([5, 1, 9]).median().item()?, 5);
+    /// assert_eq!(Int::from([4, 1, 3, 2]).median().item()?, 2);
+    /// # Ok::<(), jit_runtime::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there are no elements, or on the state of a traced loop.
+    #[must_use]
+    #[track_caller]
+    pub fn median(&self) -> Self {
+        let Some(last) = self.len().checked_sub(1) else {
+            Misuse::new("an array without elements has no median", Location::caller())
+                .value("the array", self.var())
+                .hint("look at `len()` before")
+                .panic()
+        };
+        let sorted = self.sort();
+        let middle = sorted.gather(&UInt::from(last as u32 / 2));
+        if !T::TYPE.is_float() {
+            return middle;
+        }
+        // NaN lie at the end.
+        let largest = sorted.gather(&UInt::from(last as u32));
+        largest.compare(CompareOp::Ne, &largest).select(&largest, &middle)
+    }
+}
+
+#[track_caller]
+fn check<T: Element>(sorting: Sorting, array: &Array<T>) {
+    native::refuse_inside_of_loops(array.var(), "sort");
+    if sorting.block == Some(0) {
+        Misuse::new("blocks of a sort have at least one element", Location::caller())
+            .value("the array", array.var())
+            .panic();
+    }
+}
+
+fn machine_sort(sorting: Sorting, gives: Sorted) -> Sort {
+    Sort { is_descending: sorting.is_descending, row: sorting.block.unwrap_or(usize::MAX), gives }
+}

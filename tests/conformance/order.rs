@@ -7,7 +7,10 @@ use crate::{message_of, noise, on_each_device, resident};
 /// Numbers of an element type, from noise.
 macro_rules! noise_of {
     ($ty:ident, $count:expr) => {
-        noise($count, 11).iter().map(|&bits| (u64::from(bits) * 0x9E37_79B9_7F4A_7C15) as $ty).collect::<Vec<$ty>>()
+        noise($count, 11)
+            .iter()
+            .map(|&bits| u64::from(bits).wrapping_mul(0x9E37_79B9_7F4A_7C15) as $ty)
+            .collect::<Vec<$ty>>()
     };
 }
 

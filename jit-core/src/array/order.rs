@@ -252,7 +252,7 @@ impl<T: Element> Array<T> {
         let mut differs = self.compare(CompareOp::Ne, &before);
         if T::TYPE.is_float() {
             // NaN is not equal to itself.
-            differs = differs & (self.compare(CompareOp::Eq, self) | before.compare(CompareOp::Eq, &before));
+            differs &= self.compare(CompareOp::Eq, self) | before.compare(CompareOp::Eq, &before);
         }
         differs | UInt::arange(self.width()).eq(0)
     }

@@ -94,6 +94,7 @@ pub use jit_runtime::{Error, ErrorKind};
 
 pub mod color;
 mod fields;
+pub mod interop;
 pub mod linalg;
 pub mod random;
 pub mod tensor;

@@ -3,6 +3,8 @@
 
 #[path = "../api/devices.rs"]
 mod devices;
+#[cfg(any(feature = "image", feature = "ndarray"))]
+mod interop;
 mod linalg;
 mod misuse;
 mod random;

@@ -1,0 +1,13 @@
+//! Tensors from and for other crates. Each conversion belongs to a feature of the same name as the crate.
+//!
+//! | feature | conversions |
+//! |---|---|
+//! | `ndarray` | [`Tensor`](crate::tensor::Tensor) from any `ndarray` array or view; [`Tensor::to_ndarray`](crate::tensor::Tensor) |
+//! | `image` | [`Tensor`](crate::tensor::Tensor) from any picture of `image`; `Tensor::to_image` |
+//!
+//! Elements are copied once in each direction: arrays own their memory, which kernels may write while the host goes on.
+
+#[cfg(feature = "image")]
+mod image;
+#[cfg(feature = "ndarray")]
+mod ndarray;

@@ -14,6 +14,7 @@ mod reductions;
 mod rows;
 mod scatters;
 mod shapes;
+mod tensors;
 mod vectors;
 
 /// Runs a test on every device of the host.

@@ -59,12 +59,13 @@ functions! {
     Number: abs;
     Signed: sign;
     FloatElement: floor ceil trunc round round_ties_even sqrt rsqrt recip;
-    FloatElement: sin cos tanh exp exp2 ln log2 sigmoid;
+    FloatElement: sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh;
+    FloatElement: exp exp2 exp_m1 ln ln_1p log2 log10 cbrt sigmoid erf erfc erfinv lgamma tgamma;
 }
 
 functions_of_two! {
     Number: min max;
-    FloatElement: fmin fmax copysign hypot;
+    FloatElement: fmin fmax copysign hypot atan2 powf;
 }
 
 functions_of_three! {

@@ -14,6 +14,9 @@ impl<T: Element> Tensor<T> {
     ///
     /// let rows = Tensor::from([[1, 2], [3, 4], [5, 6]]);
     /// assert_eq!(rows.take(0, [2, 0]).to_vec()?, [5, 6, 1, 2]);
+    /// // The rows in a random order.
+    /// let shuffled = rows.take(0, jit::random::rng(0).permutation(3));
+    /// assert_eq!(shuffled.sum(0).to_vec()?, [9, 12]);
     /// # Ok::<(), jit::Error>(())
     /// ```
     ///

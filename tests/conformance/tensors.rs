@@ -84,7 +84,7 @@ fn positions_are_taken_along_an_axis() {
                 let one = x.take(axis, -1);
                 let last: Vec<i32> = rows.iter().map(|row| row[row.len() - 1]).collect();
                 assert_eq!((one.ndim(), one.to_vec().unwrap()), (shape.len() - 1, last));
-                let two = x.take(axis, &Int::from([1, 0]));
+                let two = x.take(axis, Int::from([1, 0]));
                 assert_eq!(two.shape()[axis], 2);
                 let picked: Vec<[i32; 2]> = rows.iter().map(|row| [row[1], row[0]]).collect();
                 assert_eq!(two.move_axis(axis, -1).to_vec().unwrap(), picked.concat());
@@ -226,7 +226,7 @@ fn tensors_are_permuted_along_an_axis() {
     on_each_device(|| {
         let x = Tensor::<i32>::arange([6, 10]);
         for axis in 0..2 {
-            let shuffled = x.take(axis, &jit::random::rng(3).permutation(x.shape()[axis]));
+            let shuffled = x.take(axis, jit::random::rng(3).permutation(x.shape()[axis]));
             assert_eq!(shuffled.shape(), x.shape());
             let (rows, columns) = (shuffled.to_vec().unwrap(), [6, 10]);
             let mut slices = groups(&columns, &[1 - axis], &rows);

@@ -1,4 +1,4 @@
-// wanted: no method named `xw` found for struct `Vec3<T>`
+// wanted: no method named `xw` found
 use jit::linalg::Vec3;
 
 fn the_fourth_component_of_three(v: &Vec3) -> jit::Float {

@@ -7,7 +7,7 @@ use dice::Dice;
 use jit_core::trace::Var;
 use jit_core::{Array, Element, FloatElement, Integer, Mask, Number, UInt, eval};
 use jit_runtime::device::{Device, with_device};
-use jit_runtime::ir::{Type, scalar};
+use jit_runtime::ir::{ReduceOp, Type, scalar};
 use proptest::prelude::*;
 
 const WIDTH: usize = 37;
@@ -103,7 +103,7 @@ steps!(integer_step: i8, i16, i32, i64, u8, u16, u32, u64);
 
 fn step<T: Steps>(dice: &mut Dice, values: &[Array<T>], masks: &mut Vec<Mask>) -> Array<T> {
     let (a, b, c) = (dice.pick(values).clone(), dice.pick(values).clone(), dice.pick(values).clone());
-    match dice.roll(14) {
+    match dice.roll(15) {
         0 => a + b,
         1 => a - b,
         2 => a * b,
@@ -131,9 +131,17 @@ fn step<T: Steps>(dice: &mut Dice, values: &[Array<T>], masks: &mut Vec<Mask>) -
             let wide = &a + Array::<T>::zeros(WIDTH);
             if dice.roll(2) == 0 { wide.gather(&index) } else { wide.gather_masked(&index, &wide.lt(b)) }
         }
+        11 => {
+            let (block, op) = (dice.roll(WIDTH + 2) + 1, *dice.pick(&REDUCTIONS));
+            let blocks = (&a + Array::<T>::zeros(WIDTH)).block_reduce(op, block);
+            blocks.gather(&(UInt::arange(WIDTH) / block as u32))
+        }
         _ => T::special(dice, &a, &b),
     }
 }
+
+/// The reductions of every type of numbers.
+const REDUCTIONS: [ReduceOp; 4] = [ReduceOp::Add, ReduceOp::Mul, ReduceOp::Min, ReduceOp::Max];
 
 /// Traces a program; the last values of it.
 fn program<T: Steps>(seed: u64, fold: bool) -> Vec<Var> {

@@ -7,11 +7,11 @@ use jit_core::trace::misuse::Misuse;
 
 use super::fold::Reduction;
 use super::{Axes, Tensor};
-use crate::{Array, Element, FloatElement, Logic, Mask, Number, UInt};
+use crate::{Array, Element, FloatElement, Logic, Mask, Number, ReduceOp, UInt};
 
-/// What a reduction is: on whole arrays, of two elements, and without elements.
+/// What a reduction is: of arrays and of two elements.
 struct Operation<T: Element> {
-    whole: fn(&Array<T>) -> Array<T>,
+    op: ReduceOp,
     pair: fn(&Array<T>, &Array<T>) -> Array<T>,
 }
 
@@ -32,14 +32,21 @@ impl<T: Element> Tensor<T> {
             Array::zeros(0)
         } else if length == 1 {
             self.array.clone()
-        } else if results == 1 {
-            (operation.whole)(&self.array)
         } else if length == 0 {
-            super::filled((operation.whole)(&Array::zeros(0)), results)
+            super::filled(Array::zeros(0).reduce(operation.op), results)
+        } else if self.are_trailing(&named) {
+            self.array.block_reduce(operation.op, length)
         } else {
             folded(&self.array, reduction, operation.pair)
         };
         Tensor::new(array, shape)
+    }
+
+    /// Whether the elements along some axes are neighbours in memory, those of each result after those of the one before.
+    fn are_trailing(&self, axes: &[usize]) -> bool {
+        let mut longer = (0..self.shape.len()).filter(|&axis| self.shape[axis] != 1);
+        longer.by_ref().find(|axis| axes.contains(axis));
+        longer.all(|axis| axes.contains(&axis))
     }
 }
 
@@ -65,11 +72,11 @@ fn is_half<T: Element>() -> bool {
 }
 
 fn adding<T: Number>() -> Operation<T> {
-    Operation { whole: Array::sum, pair: |a, b| a + b }
+    Operation { op: ReduceOp::Add, pair: |a, b| a + b }
 }
 
 fn multiplying<T: Number>() -> Operation<T> {
-    Operation { whole: Array::product, pair: |a, b| a * b }
+    Operation { op: ReduceOp::Mul, pair: |a, b| a * b }
 }
 
 impl<T: Number> Tensor<T> {
@@ -103,14 +110,14 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn reduce_min(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &Operation { whole: Array::reduce_min, pair: |a, b| a.min(b) })
+        self.reduced(axes.into(), &Operation { op: ReduceOp::Min, pair: |a, b| a.min(b) })
     }
 
     /// The largest element along axes; NaN if one is NaN. Without elements: minus infinity, or the smallest integer.
     #[must_use]
     #[track_caller]
     pub fn reduce_max(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &Operation { whole: Array::reduce_max, pair: |a, b| a.max(b) })
+        self.reduced(axes.into(), &Operation { op: ReduceOp::Max, pair: |a, b| a.max(b) })
     }
 
     /// Where the smallest element along an axis is: its position there, the first one of several; NaN beats any number.
@@ -215,14 +222,14 @@ impl<T: Logic> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn reduce_and(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &Operation { whole: Array::reduce_and, pair: |a, b| a & b })
+        self.reduced(axes.into(), &Operation { op: ReduceOp::And, pair: |a, b| a & b })
     }
 
     /// All elements along axes joined by bitwise (logical) or; zero (false) for none.
     #[must_use]
     #[track_caller]
     pub fn reduce_or(&self, axes: impl Into<Axes>) -> Self {
-        self.reduced(axes.into(), &Operation { whole: Array::reduce_or, pair: |a, b| a | b })
+        self.reduced(axes.into(), &Operation { op: ReduceOp::Or, pair: |a, b| a | b })
     }
 }
 

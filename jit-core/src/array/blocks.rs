@@ -17,8 +17,8 @@ impl<T: Element> Array<T> {
     /// Integers wrap. Sums and products of halves are made in single precision and rounded once.
     ///
     /// Sums and products of floats have the same bits on every device, for any number of threads and any vector width: blocks of
-    /// fewer than 64 elements are combined in ascending order, starting from the identity (so that a sum of zeros is +0); longer ones in
-    /// the order of [`Array::sum`], see [`jit_runtime::ir`].
+    /// at most 32 elements are combined in ascending order, starting from the identity (so that a sum of zeros is +0); longer
+    /// ones in the order of [`Array::sum`], see [`jit_runtime::ir`].
     ///
     /// ```
     /// use jit_core::UInt;

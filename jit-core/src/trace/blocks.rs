@@ -1,6 +1,6 @@
 //! Recording a reduction of blocks: consecutive lanes, a number of them at a time, are combined into one value.
 //!
-//! The code of a kernel that reduces is called once for each block, which takes as long as some hundred lanes. So lanes of a
+//! The code of a kernel that reduces is called once for each block, which takes as long as a few hundred lanes. So lanes of a
 //! kernel as wide as there are blocks combine short ones, each reading its own. Which way it goes depends on the length of
 //! the blocks alone, so the order in which floats are added does too.
 
@@ -12,8 +12,8 @@ use super::loops::LoopRecorder;
 use super::node::Var;
 use super::{gather, record, reduce, region};
 
-/// Blocks of fewer lanes are combined by one lane, in ascending order.
-pub(crate) const LONG: usize = 64;
+/// Blocks of at most so many lanes are combined by one lane, in ascending order.
+const SHORT: usize = 32;
 /// Blocks of at most this many lanes are combined without a loop.
 const UNROLLED: usize = 8;
 
@@ -34,7 +34,7 @@ pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: usize) -> Var {
     if reduce::is_rounded_once(op, a.ty()) {
         return record::cast(a.ty(), &block_reduce(op, &record::cast(Type::F32, a), block));
     }
-    if block < LONG { short_blocks(op, a, block) } else { record::block_reduce_node(op, a, block) }
+    if block <= SHORT { short_blocks(op, a, block) } else { record::block_reduce_node(op, a, block) }
 }
 
 /// The reductions of one value in every lane, where they are exact.

@@ -1,6 +1,7 @@
 //! How axes are reduced: which elements each result is made of, and in which order they are combined.
 //!
-//! The elements along the last axes are blocks of neighbours, which need none of this: see [`Array::block_reduce`].
+//! The elements along the last axes are blocks of neighbours, which need this for long sums of floats only: see
+//! [`Array::block_reduce`].
 //!
 //! A result of few elements is folded by one lane, in a traced loop. Many elements are first folded into parts, side by side:
 //! lanes that are neighbours read elements that are neighbours where memory allows it. The parts of a result are folded in the

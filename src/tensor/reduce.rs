@@ -15,6 +15,17 @@ struct Operation<T: Element> {
     pair: fn(&Array<T>, &Array<T>) -> Array<T>,
 }
 
+/// The most floats that are summed as a block, each of which takes part in some 70 additions then. Sums of more are trees.
+const LONGEST_BLOCK: usize = 4096;
+
+impl<T: Element> Operation<T> {
+    /// Whether a reduction of a block rounds no more often than a fold.
+    fn is_accurate_in_blocks(&self, length: usize) -> bool {
+        let rounds = T::TYPE.is_float() && matches!(self.op, ReduceOp::Add | ReduceOp::Mul);
+        !rounds || length <= LONGEST_BLOCK
+    }
+}
+
 impl<T: Element> Tensor<T> {
     /// The shape after a reduction of some axes.
     pub(super) fn reduced_shape(&self, axes: &[usize], keeps: bool) -> Vec<usize> {
@@ -34,7 +45,7 @@ impl<T: Element> Tensor<T> {
             self.array.clone()
         } else if length == 0 {
             super::filled(Array::zeros(0).reduce(operation.op), results)
-        } else if self.are_trailing(&named) {
+        } else if results == 1 || (self.are_trailing(&named) && operation.is_accurate_in_blocks(length)) {
             self.array.block_reduce(operation.op, length)
         } else {
             folded(&self.array, reduction, operation.pair)

@@ -1,13 +1,14 @@
 //! Operations on whole arrays that are no programs of one lane, for the libraries that are built on arrays.
 //!
-//! [`matmul`] multiplies matrices; tensors are made of it. Prefix reductions and sorting are methods of [`Array`].
+//! [`matmul`] multiplies matrices; tensors are made of it. Prefix reductions, sorting and listing true lanes are methods of [`Array`].
 
 use std::panic::Location;
 
 use jit_runtime::launch::native::Call;
 
-use crate::array::{Array, Number};
+use crate::array::{Array, Element, Number};
 use crate::trace::misuse::Misuse;
+use crate::trace::region::RegionId;
 use crate::trace::{native, record};
 
 pub use jit_runtime::launch::native::MatMul;
@@ -44,4 +45,10 @@ pub fn matmul<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul) -> Array<T
         return Array::from_var(record::literal(T::TYPE, 0, len));
     }
     Array::from_var(native::call(Call::MatMul(product), &[a.var(), b.var()], T::TYPE, len))
+}
+
+/// Whether an array depends on the state of a traced loop, so that native work cannot have it as an operand.
+#[must_use]
+pub fn is_in_loop<T: Element>(array: &Array<T>) -> bool {
+    array.var().region() != RegionId::NONE
 }

@@ -2,6 +2,7 @@
 
 use std::panic::Location;
 
+use jit_core::native::{self, MatMul};
 use jit_core::trace::misuse::Misuse;
 
 use super::broadcast::common_shape;
@@ -9,11 +10,19 @@ use super::view::{View, ViewAxis, strides};
 use super::{Axes, Tensor};
 use crate::{Array, Number, UInt, jit};
 
+/// Matrices with fewer rows or columns are multiplied by a traced loop ...
+const NATIVE_SIDE: usize = 4;
+/// ... and so are those with fewer products of elements.
+const NATIVE_PRODUCTS: usize = 1 << 12;
+
 impl<T: Number> Tensor<T> {
     /// The product of matrices: `m × k` by `k × n` gives `m × n`.
     ///
     /// More axes in front are a batch, and broadcast. A tensor of one axis is a row on the left, a column on the right, and that axis is not in the
     /// result. Sums of halves are made in single precision; integers wrap.
+    ///
+    /// Stays lazy. Products of small matrices are traced, each element the sum of its products in ascending order; the factors of large ones
+    /// will lie in memory, and sums of floats are made as [`jit_core::native::matmul`] says.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -153,9 +162,37 @@ impl Product {
         if T::TYPE.is_float() && T::TYPE.bits() == 16 {
             return self.compute(&a.cast::<f32>(), &b.cast::<f32>()).cast();
         }
+        if let Some(product) = self.as_native(a, b) {
+            return native::matmul(a, b, product);
+        }
         let result = UInt::arange(count);
         let (row, column) = (self.row.position(&result), self.column.position(&result));
         super::filled(sums_of_products(a, b, (&row, &column), self.columns as u32, self.inner as u32), count)
+    }
+}
+
+impl Product {
+    /// The product as work of its own, if the matrices are large enough for that to pay: a traced loop can be part of other kernels, and works
+    /// on the state of loops.
+    fn as_native<T: Number>(&self, a: &Array<T>, b: &Array<T>) -> Option<MatMul> {
+        let batch: usize = self.batch.iter().product();
+        let is_shared = |matrices: usize| match matrices {
+            _ if matrices == batch => Some(false),
+            1 => Some(true),
+            // Some axes of the batch are repeated and others not.
+            _ => None,
+        };
+        let is_large = self.rows.min(self.columns) >= NATIVE_SIDE
+            && self.rows.saturating_mul(self.inner).saturating_mul(self.columns) >= NATIVE_PRODUCTS;
+        if !is_large || native::is_in_loop(a) || native::is_in_loop(b) {
+            return None;
+        }
+        Some(MatMul {
+            batch,
+            is_a_shared: is_shared(a.len() / (self.rows * self.inner))?,
+            is_b_shared: is_shared(b.len() / (self.inner * self.columns))?,
+            ..MatMul::new(self.rows, self.inner, self.columns)
+        })
     }
 }
 

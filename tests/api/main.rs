@@ -12,6 +12,7 @@ mod histograms;
 mod host_corpus;
 mod interop;
 mod math;
+mod native;
 mod prefix;
 mod printing;
 mod promotion;

@@ -8,7 +8,7 @@
 //! | what | file |
 //! |---|---|
 //! | one value in every element | `fill` |
-//! | prefix reductions | `prefix` |
+//! | prefix reductions | `prefix`, `words` |
 //! | matrix products | `matmul` |
 //! | the positions of true elements | `compress` |
 //! | sorting | `sort` |
@@ -46,6 +46,7 @@ mod sort;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use compress::compress;
 pub use matmul::{MatMul, is_supported_matmul};

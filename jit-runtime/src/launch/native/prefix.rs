@@ -21,7 +21,7 @@ use half::{bf16, f16};
 use super::carry::Carries;
 use super::element::{Add, And, Join, Max, Min, Mul, Or, Sum, Truth};
 use super::stream::{self, STAGE_BYTES, Stage};
-use super::{Context, Elements, Operand, Step};
+use super::{Context, Elements, Operand, Step, words};
 use crate::Error;
 use crate::ir::{ReduceOp, Type, scalar};
 
@@ -212,7 +212,7 @@ where
 }
 
 /// Scans a chunk of a long part.
-fn chained<T: Copy, O: Join<T>>(
+fn chained<T: Copy + 'static, O: Join<T>>(
     carries: &Carries,
     block: usize,
     piece: &Piece,
@@ -245,7 +245,7 @@ fn chained<T: Copy, O: Join<T>>(
 }
 
 /// Scans up to a chunk of elements, going on from what came before.
-fn write<T: Copy, O: Join<T>>(mode: Mode, source: &[T], target: &mut [T], before: O::Sum) {
+fn write<T: Copy + 'static, O: Join<T>>(mode: Mode, source: &[T], target: &mut [T], before: O::Sum) {
     if !O::IS_EXACT {
         O::Sum::with_scratch(source.len(), |rows| {
             let (totals, _) = scan_rows::<T, O>(mode, source, rows);
@@ -284,7 +284,12 @@ fn staged<T: Copy>(stage: &mut Stage) -> &mut [T] {
 }
 
 /// Joins one element after another; gives the total.
-fn write_exact<T: Copy, O: Join<T>>(mode: Mode, source: &[T], target: &mut [T], before: O::Sum) -> O::Sum {
+fn write_exact<T: Copy + 'static, O: Join<T>>(mode: Mode, source: &[T], target: &mut [T], before: O::Sum) -> O::Sum {
+    if !mode.is_reverse && words::apply::<T, O>() {
+        // SAFETY: the elements are 32-bit integers.
+        let (source, target) = unsafe { (as_words(source), as_words_mut(target)) };
+        return O::Sum::from_carrier(words::scan(source, target, before.to_carrier() as u32, mode.is_exclusive).into());
+    }
     let mut sum = before;
     let inclusive = |(target, source): (&mut T, &T)| {
         sum = O::join(sum, O::widen(*source));
@@ -304,6 +309,24 @@ fn write_exact<T: Copy, O: Join<T>>(mode: Mode, source: &[T], target: &mut [T], 
         }
     }
     sum
+}
+
+/// # Safety
+///
+/// The elements have 32 bits, any of which are a value.
+unsafe fn as_words<T>(elements: &[T]) -> &[u32] {
+    debug_assert_eq!(size_of::<T>(), size_of::<u32>());
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), elements.len()) }
+}
+
+/// # Safety
+///
+/// As [`as_words`].
+unsafe fn as_words_mut<T>(elements: &mut [T]) -> &mut [u32] {
+    debug_assert_eq!(size_of::<T>(), size_of::<u32>());
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), elements.len()) }
 }
 
 /// What the rows before each row of a chunk make.

@@ -28,17 +28,36 @@ pub(super) fn copy<T: Copy>(source: &[T], target: &mut [T]) {
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
     use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
-    let head = target.align_offset(16).min(bytes);
-    let vectors = (bytes - head) / 16;
-    let tail = head + 16 * vectors;
-    // SAFETY: all offsets are below `bytes`; streamed stores are aligned by the choice of `head`.
+    let whole = is_x86_feature_detected!("avx512f");
+    let vector_bytes = if whole { 64 } else { 16 };
+    let head = target.align_offset(vector_bytes).min(bytes);
+    let end = bytes - (bytes - head) % vector_bytes;
+    // SAFETY: all offsets are below `bytes`; streamed stores are aligned by the choice of `head`, and the processor has what they need.
     unsafe {
         std::ptr::copy_nonoverlapping(source, target, head);
-        for vector in 0..vectors {
-            let value = _mm_loadu_si128(source.add(head + 16 * vector).cast());
-            _mm_stream_si128(target.add(head + 16 * vector).cast(), value);
+        if whole {
+            stream_lines(source.add(head), target.add(head), end - head);
+        } else {
+            for offset in (head..end).step_by(16) {
+                _mm_stream_si128(target.add(offset).cast(), _mm_loadu_si128(source.add(offset).cast()));
+            }
         }
-        std::ptr::copy_nonoverlapping(source.add(tail), target.add(tail), bytes - tail);
+        std::ptr::copy_nonoverlapping(source.add(end), target.add(end), bytes - end);
+    }
+}
+
+/// Whole lines at once: none is written in parts.
+///
+/// # Safety
+///
+/// As [`copy_bytes`]; the target is aligned to 64 bytes, of which there is a multiple.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn stream_lines(source: *const u8, target: *mut u8, bytes: usize) {
+    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_stream_si512};
+    for offset in (0..bytes).step_by(64) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_stream_si512(target.add(offset).cast(), _mm512_loadu_si512(source.add(offset).cast())) };
     }
 }
 

@@ -124,6 +124,9 @@ const PIECE: usize = 1 << 10;
 const STAGE: usize = 4 * PIECE;
 /// Positions that may be written behind the last one, and mean nothing.
 const SLACK: usize = 16;
+/// How many bytes of the mask are asked for before they are looked at.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 1 << 10;
 /// Positions in a line of the cache.
 const LINE: usize = 16;
 
@@ -178,8 +181,8 @@ fn list_one_by_one(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> 
 #[target_feature(enable = "avx512f,avx512bw,popcnt")]
 fn list_in_vectors(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> usize {
     use std::arch::x86_64::{
-        _mm512_add_epi32, _mm512_maskz_compress_epi32, _mm512_maskz_loadu_epi8, _mm512_set_epi32, _mm512_set1_epi8,
-        _mm512_set1_epi32, _mm512_storeu_si512, _mm512_test_epi8_mask,
+        _MM_HINT_T0, _mm_prefetch, _mm512_add_epi32, _mm512_maskz_compress_epi32, _mm512_maskz_loadu_epi8,
+        _mm512_set_epi32, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_storeu_si512, _mm512_test_epi8_mask,
     };
     assert!(target.len() >= mask.len() + SLACK, "there is room for all positions");
     let ones = _mm512_set1_epi8(1);
@@ -189,6 +192,8 @@ fn list_in_vectors(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> 
     let mut count = 0;
     for elements in mask.chunks(64) {
         let exists = u64::MAX >> (64 - elements.len());
+        // Waiting for the mask takes longer than looking at it. What lies behind its end is asked for, but not read.
+        _mm_prefetch::<_MM_HINT_T0>(elements.as_ptr().wrapping_add(AHEAD).cast());
         // SAFETY: only the bytes that exist are read.
         let bytes = unsafe { _mm512_maskz_loadu_epi8(exists, elements.as_ptr().cast()) };
         let is_true = _mm512_test_epi8_mask(bytes, ones);

@@ -16,34 +16,37 @@ use measure::{Measured, Thoroughness};
 /// The largest errors that are allowed, in units in the last place: of `f32`, where all arguments were looked at, of
 /// `f64`, and of the fast variant for `f32`.
 const ALLOWED: &[(&str, f64, f64, f64)] = &[
-    ("sin", 1.5, 0.8, 0.0),
-    ("cos", 1.5, 0.8, 0.0),
-    ("tan", 0.51, 2.0, 0.0),
-    ("asin", 0.51, 0.8, 0.0),
-    ("acos", 0.51, 0.8, 0.0),
-    ("atan", 0.51, 0.8, 0.0),
-    ("erf", 0.51, 1.5, 0.0),
+    ("sqrt", 0.5, 0.501, 0.0),
+    ("recip", 0.5, 0.501, 0.0),
+    ("rsqrt", 0.501, 0.51, 1.5),
+    ("sin", 1.16, 0.8, 1.6),
+    ("cos", 1.16, 0.8, 1.6),
+    ("tan", 0.51, 2.0, 3.1),
+    ("asin", 0.51, 0.8, 2.5),
+    ("acos", 0.51, 0.8, 1.6),
+    ("atan", 0.51, 0.8, 1.8),
+    ("erf", 0.51, 1.5, 1.1),
     ("erfc", 0.51, 3.0, 0.0),
     ("erfinv", 0.51, 2.2, 0.0),
     ("tgamma", 0.51, 3.0, 0.0),
     ("lgamma", 0.51, 3.0, 0.0),
-    ("atan2", 0.51, 1.3, 0.0),
-    ("powf", 0.52, 0.85, 0.0),
-    ("sinh", 0.51, 2.0, 0.0),
-    ("cosh", 0.51, 2.0, 0.0),
-    ("tanh", 0.51, 2.0, 0.0),
+    ("atan2", 0.51, 1.3, 1.8),
+    ("powf", 0.52, 0.85, 32.0),
+    ("sinh", 0.51, 2.0, 3.0),
+    ("cosh", 0.51, 2.0, 3.0),
+    ("tanh", 0.51, 2.0, 1.6),
     ("asinh", 0.51, 2.0, 0.0),
     ("acosh", 0.51, 2.0, 0.0),
     ("atanh", 0.51, 2.0, 0.0),
-    ("exp", 0.87, 0.85, 0.0),
-    ("exp2", 0.88, 0.8, 0.0),
+    ("exp", 0.87, 0.85, 2.1),
+    ("exp2", 0.88, 0.8, 2.1),
     ("exp_m1", 0.51, 2.0, 0.0),
-    ("ln", 0.86, 0.8, 0.0),
+    ("ln", 0.69, 0.8, 1.2),
     ("ln_1p", 0.51, 1.2, 0.0),
-    ("log2", 0.94, 0.75, 0.0),
-    ("log10", 0.51, 0.75, 0.0),
+    ("log2", 0.94, 0.75, 2.1),
+    ("log10", 0.51, 0.75, 2.4),
     ("cbrt", 0.55, 0.55, 0.0),
-    ("hypot", 0.51, 0.75, 0.0),
+    ("hypot", 0.51, 0.75, 1.1),
 ];
 
 /// Asserts the bounds of one column.
@@ -54,6 +57,9 @@ fn check(rows: Vec<Measured>, column: &str, bound: impl Fn(&(&str, f64, f64, f64
         let (worst, x, y) = row.errors.worst;
         let place = format!("{column} {}({x:e}, {y:e}) on {}", row.function, row.domain.name);
         assert!(worst <= allowed, "{place} is off by {worst} units in the last place");
+        if let Ok(peer) = row.domain.peer.parse::<f64>() {
+            assert!(worst < peer || worst <= 0.5, "{place} is off by {worst}, where the peer is off by {peer}");
+        }
     }
 }
 

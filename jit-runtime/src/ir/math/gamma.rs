@@ -69,7 +69,8 @@ pub(super) fn lgamma<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision
     let [is_one, is_two] = [1.0, 2.0].map(|zero| m.compare_with(CompareOp::Eq, x, zero));
     let is_zero = m.binary(BinaryOp::Or, is_one, is_two);
     let result = m.put(is_zero, 0.0, result);
-    let is_infinite = m.compare_with(CompareOp::Eq, size, f64::INFINITY);
+    // The largest number whose result is finite; products on the way to larger ones overflow. Negative ones are whole.
+    let is_infinite = m.compare_with(CompareOp::Gt, size, 2.556_348_163_871_69e305);
     m.put(is_infinite, f64::INFINITY, result)
 }
 

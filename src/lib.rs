@@ -65,6 +65,9 @@
 //! **Devices.** [`Device::Cpu`] compiles with LLVM, whose shared library is loaded when it is first needed; a program
 //! runs without one too, on [`Device::Interpreter`]. [`with_device`] chooses for a piece of the program.
 //!
+//! **Exactness.** Nothing is contracted or approximated unasked, and devices agree to the bit. [`fast_math`] and
+//! `#[jit(fast_math)]` ask for functions that are faster and err by a few units more in the last place.
+//!
 //! **Looking inside.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
 //! times, [`whos`] lists the arrays, [`graphviz`] draws what was recorded.
 

@@ -8,8 +8,11 @@ use jit::prelude::*;
 
 use crate::devices::on_each_device;
 
-/// Functions that have fast variants, and by how much these err at most, relatively, on [`arguments`].
-const FUNCTIONS: [(&str, fn(&Float) -> Float, fn(f64) -> f64, f64); 16] = [
+/// A function that has a fast variant, the function of numbers, and by how much the former errs at most, relatively, on
+/// [`arguments`].
+type Approximated = (&'static str, fn(&Float) -> Float, fn(f64) -> f64, f64);
+
+const FUNCTIONS: [Approximated; 16] = [
     ("rsqrt", |x| x.abs().rsqrt(), |x| x.abs().sqrt().recip(), 2e-7),
     ("exp", Float::exp, f64::exp, 4e-7),
     ("exp2", Float::exp2, f64::exp2, 4e-7),

@@ -64,9 +64,9 @@ unary_functions! { FloatElement:
     ln Ln;
     /// Logarithm to base 2, exact for powers of two; -∞ at zeros, NaN below. At most 0.94 ulp (`f64`: 0.73).
     log2 Log2;
-    /// Sine of an angle in radians, however large; NaN for infinities. At most 1.5 ulp (`f64`: 0.8).
+    /// Sine of an angle in radians, however large; NaN for infinities. At most 1.17 ulp (`f64`: 0.8).
     sin Sin;
-    /// Cosine of an angle in radians, however large; NaN for infinities. At most 1.5 ulp (`f64`: 0.8).
+    /// Cosine of an angle in radians, however large; NaN for infinities. At most 1.17 ulp (`f64`: 0.8).
     cos Cos;
     /// Tangent of an angle in radians, however large; NaN for infinities. At most 0.51 ulp (`f64`: 2).
     tan Tan;
@@ -99,9 +99,9 @@ unary_functions! { FloatElement:
     /// The error function, 2/√π times the integral of e^(-t²) from 0 to the value; ±1 for infinities. At most 0.51 ulp
     /// (`f64`: 1.5).
     erf Erf;
-    /// One less the error function, accurate where that is near 1; 0 for ∞ and 2 for -∞. At most 0.51 ulp (`f64`: 3).
+    /// One less the error function, accurate where that is near 1; 0 for ∞ and 2 for -∞. At most 0.52 ulp (`f64`: 3).
     erfc Erfc;
-    /// The inverse of the error function; infinite at ±1, NaN beyond. At most 0.51 ulp (`f64`: 2.2).
+    /// The inverse of the error function; infinite at ±1, NaN beyond. At most 0.52 ulp (`f64`: 2.2).
     erfinv Erfinv;
     /// The gamma function, the factorial of the value less one; infinite at zeros, with their sign, NaN at negative
     /// whole numbers and -∞. At most 0.51 ulp (`f64`: 3).

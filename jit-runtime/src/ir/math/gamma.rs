@@ -59,10 +59,7 @@ pub(super) fn lgamma<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision
         ln_gamma_single(m, mirror.y.high)
     } else {
         let Parts { high, low } = ln_gamma_double(m, mirror.y);
-        let sum = m.add(high, low);
-        // Where the high part overflows, the low one is NaN.
-        let overflows = m.compare_with(CompareOp::Eq, high, f64::INFINITY);
-        m.put(overflows, f64::INFINITY, sum)
+        m.add(high, low)
     };
     let sum = m.add(ln_quotient, ln);
     let result = negate_where(m, mirror.is_mirrored, sum);

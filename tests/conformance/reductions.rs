@@ -146,21 +146,3 @@ fn prefix_sums_of_arrays() {
         assert_eq!(UInt::from(Vec::new()).prefix_sum().to_vec().unwrap(), [] as [u32; 0]);
     });
 }
-
-#[test]
-fn vectors_with_ragged_components_are_reduced() {
-    use jit::linalg::Vec2;
-    on_each_device(|| {
-        let one = [Float::from(3.0), Float::opaque(3.0), resident([3.0])];
-        for x in one {
-            let v = Vec2 { x, y: resident([1.0, 2.0]) };
-            assert_eq!(v.sum().item().unwrap(), [6.0, 3.0]);
-            assert_eq!(v.product().item().unwrap(), [9.0, 2.0]);
-            assert_eq!(v.mean().item().unwrap(), [3.0, 1.5]);
-            assert_eq!(v.reduce_max().item().unwrap(), [3.0, 2.0]);
-        }
-        let mask = Vec2 { x: Mask::from(true), y: resident([true, false]) };
-        assert_eq!(mask.count().item().unwrap(), [2, 1]);
-        assert_eq!((mask.all().item().unwrap(), mask.any().item().unwrap()), ([true, false], [true, true]));
-    });
-}

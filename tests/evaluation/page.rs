@@ -35,7 +35,7 @@ fn recording_evaluates_nothing() {
                 let mask = x.lt(2.0) | x.gt(&n);
                 everything.push(mask.select(&x * 2.0, -&x).sin() + x.cast::<f64>().cast::<f32>());
                 everything.push(&x / x.sum() + x.mean() + x.norm() + x.variance() + x.reduce_max());
-                everything.push(x.prefix_sum() + x.gather(&n) + x.gather(&x.argmax()));
+                everything.push(x.prefix_sum() + x.gather(&n) + x.gather(&x.argmax()) + x.sort() + x.median());
                 everything.push(Float::concat(&[
                     x.reverse(),
                     x.tile(2),
@@ -68,7 +68,7 @@ fn recording_evaluates_nothing() {
 #[test]
 fn each_cause_of_an_evaluation_is_told() {
     type Cause = (&'static str, fn(&Float));
-    let causes: [Cause; 11] = [
+    let causes: [Cause; 12] = [
         ("its elements are read", |x| drop(x.to_vec().unwrap())),
         ("its elements are read", |x| assert_eq!(x.get(0).unwrap(), 1.5)),
         ("its elements are read", |x| assert_eq!(x.slice(..1).item().unwrap(), 1.5)),
@@ -80,6 +80,7 @@ fn each_cause_of_an_evaluation_is_told() {
         ("`eval` asks for it", |x| jit::eval(x).unwrap()),
         ("`make_opaque` keeps it in memory", |x| drop(x.make_opaque())),
         ("its true lanes are counted", |x| drop(x.filter(&x.gt(1.0)))),
+        ("its true lanes are counted", |x| drop(x.unique())),
     ];
     on_each_device(|| {
         let x = resident(&[1.0, 2.0]);
@@ -100,7 +101,7 @@ fn reads_inside(x: &Float) -> Float {
         let error = y.to_vec().unwrap_err();
         assert_eq!(error.kind(), jit::ErrorKind::NotEvaluated);
         let text = error.to_string();
-        assert_eq!(text.matches("tests/evaluation/page.rs:").count(), 3, "the reading, the value, the loop: {text}");
+        assert_eq!(text.matches("tests/evaluation/page.rs:").count(), 2, "the reading and the value: {text}");
         y += 4.0;
     }
     y

@@ -5,6 +5,7 @@
 
 use std::panic::Location;
 
+use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind};
 
@@ -37,14 +38,9 @@ impl<T: Element> Array<T> {
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
         }
         let count = bytes.len() / size;
-        let buffer = if T::in_place(&[]).is_some() {
-            Buffer::from_bytes(bytes)
-        } else {
-            let values = T::read(count, |target| {
-                target.copy_from_slice(bytes);
-                Ok(())
-            })?;
-            Buffer::from_bytes(T::as_bytes(&values))
+        let buffer = match T::TYPE {
+            Type::Bool => Buffer::from_bytes(&bytes.iter().map(|byte| u8::from(*byte != 0)).collect::<Vec<u8>>()),
+            _ => Buffer::from_bytes(bytes),
         };
         Ok(Array::from_var(record::data(T::TYPE, count, buffer.map_err(|error| error.at(site))?)))
     }

@@ -43,7 +43,7 @@ pub trait Element:
     /// The memory of values.
     fn as_bytes(values: &[Self]) -> &[u8];
 
-    /// Memory as values, where every byte is part of one.
+    /// Aligned memory as values; none for `bool`, which not every byte is.
     #[doc(hidden)]
     fn in_place(bytes: &[u8]) -> Option<&[Self]>;
 
@@ -153,7 +153,6 @@ impl Element for bool {
         bytemuck::cast_slice(values)
     }
 
-    /// Bytes may have other values than those of `false` and `true`.
     fn in_place(_bytes: &[u8]) -> Option<&[Self]> {
         None
     }

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::panic::Location;
 
 use jit_runtime::Error;
+use jit_runtime::ir::Type;
 use jit_runtime::memory::Bytes;
 
 use super::{Array, Element};
@@ -47,7 +48,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn view(&self) -> Result<View<T>, Error> {
         let site = Location::caller();
-        if T::in_place(&[]).is_none() || self.var().known_bits().is_some() {
+        if T::TYPE == Type::Bool || self.var().known_bits().is_some() {
             return Ok(View { elements: Elements::Copied(self.to_vec()?), _array: self.clone() });
         }
         schedule::evaluate(&[self.var()], "its elements are read", site)?;

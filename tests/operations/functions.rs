@@ -17,7 +17,7 @@ type One<T> = fn(&Array<T>) -> Array<T>;
 type Two<T> = fn(&Array<T>, &Array<T>) -> Array<T>;
 
 /// All functions of one operand, by name.
-fn of_one<T: FloatElement>() -> [(&'static str, One<T>); 28] {
+fn of_one<T: FloatElement>() -> [(&'static str, One<T>); 29] {
     [
         ("exp", |x| x.exp()),
         ("exp2", |x| x.exp2()),
@@ -27,6 +27,7 @@ fn of_one<T: FloatElement>() -> [(&'static str, One<T>); 28] {
         ("log2", |x| x.log2()),
         ("log10", |x| x.log10()),
         ("cbrt", |x| x.cbrt()),
+        ("rsqrt", |x| x.rsqrt()),
         ("sin", |x| x.sin()),
         ("cos", |x| x.cos()),
         ("tan", |x| x.tan()),
@@ -56,7 +57,12 @@ fn of_two<T: FloatElement>() -> [(&'static str, Two<T>); 3] {
 }
 
 /// The value of each function at zeros, infinities, NaN and its poles.
-const FIXED: [(&str, f32, f32); 94] = [
+const FIXED: [(&str, f32, f32); 99] = [
+    ("rsqrt", 4.0, 0.5),
+    ("rsqrt", 0.0, INF),
+    ("rsqrt", -0.0, -INF),
+    ("rsqrt", -1.0, NAN),
+    ("rsqrt", INF, 0.0),
     ("exp", 0.0, 1.0),
     ("exp", -0.0, 1.0),
     ("exp", INF, INF),
@@ -322,7 +328,7 @@ fn steps_between(a: f32, b: f32) -> u32 {
 #[test]
 fn functions_agree_with_double_precision() {
     type Host = fn(f64) -> f64;
-    let hosts: [(&str, Host); 26] = [
+    let hosts: [(&str, Host); 27] = [
         ("exp", f64::exp),
         ("exp2", f64::exp2),
         ("exp_m1", f64::exp_m1),
@@ -331,6 +337,7 @@ fn functions_agree_with_double_precision() {
         ("log2", f64::log2),
         ("log10", f64::log10),
         ("cbrt", f64::cbrt),
+        ("rsqrt", |x| 1.0 / x.sqrt()),
         ("sin", f64::sin),
         ("cos", f64::cos),
         ("tan", f64::tan),

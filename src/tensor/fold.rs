@@ -1,4 +1,5 @@
-//! How axes are reduced: which elements each result is made of, and in which order they are combined.
+//! How axes are reduced whose elements are no neighbours in memory: which elements each result is made of, and in which order they are
+//! combined. (Neighbours are blocks, see [`Array::block_reduce`].)
 //!
 //! The elements along the last axes are blocks of neighbours, which need this for long sums of floats only: see
 //! [`Array::block_reduce`].

@@ -3,27 +3,23 @@
 //! All take the axes that they reduce: `..` for all, a number, or several; [`keep_dims`](super::keep_dims) keeps them with
 //! length 1. The result stays on the device. With no axis named (an empty list), each element is reduced alone.
 
+use std::ops::RangeInclusive;
+
 use jit_core::trace::misuse::Misuse;
 
 use super::fold::Reduction;
 use super::{Axes, Tensor};
 use crate::{Array, Element, FloatElement, Logic, Mask, Number, ReduceOp, UInt};
 
-/// What a reduction is: of arrays and of two elements.
+/// Sums of more neighbours than this are made of sums of …
+const LONG_SUM: usize = 2048;
+/// … so many.
+const PART: RangeInclusive<usize> = 256..=LONG_SUM;
+
+/// What a reduction is, and what it makes of two elements.
 struct Operation<T: Element> {
     op: ReduceOp,
     pair: fn(&Array<T>, &Array<T>) -> Array<T>,
-}
-
-/// The most floats that are summed as a block, each of which takes part in some 70 additions then. Sums of more are trees.
-const LONGEST_BLOCK: usize = 4096;
-
-impl<T: Element> Operation<T> {
-    /// Whether a reduction of a block rounds no more often than a fold.
-    fn is_accurate_in_blocks(&self, length: usize) -> bool {
-        let rounds = T::TYPE.is_float() && matches!(self.op, ReduceOp::Add | ReduceOp::Mul);
-        !rounds || length <= LONGEST_BLOCK
-    }
 }
 
 impl<T: Element> Tensor<T> {
@@ -37,27 +33,46 @@ impl<T: Element> Tensor<T> {
     fn reduced(&self, axes: Axes, operation: &Operation<T>) -> Self {
         let named = axes.resolve(&self.shape);
         let shape = self.reduced_shape(&named, axes.keeps);
-        let reduction = Reduction::new(&self.shape, &named);
-        let (results, length) = (reduction.results(), reduction.length());
+        let (results, length) = (shape.iter().product(), self.count_along(&axes));
         let array = if results == 0 {
             Array::zeros(0)
-        } else if length == 1 {
-            self.array.clone()
         } else if length == 0 {
             super::filled(Array::zeros(0).reduce(operation.op), results)
-        } else if results == 1 || (self.are_trailing(&named) && operation.is_accurate_in_blocks(length)) {
-            self.array.block_reduce(operation.op, length)
         } else {
-            folded(&self.array, reduction, operation.pair)
+            let (block, rest) = self.trailing(&named);
+            let array = in_blocks(&self.array, operation.op, block);
+            let reduction = Reduction::new(&rest, &named);
+            if reduction.length() == 1 { array } else { folded(&array, reduction, operation.pair) }
         };
         Tensor::new(array, shape)
     }
 
-    /// Whether the elements along some axes are neighbours in memory, those of each result after those of the one before.
-    fn are_trailing(&self, axes: &[usize]) -> bool {
-        let mut longer = (0..self.shape.len()).filter(|&axis| self.shape[axis] != 1);
-        longer.by_ref().find(|axis| axes.contains(axis));
-        longer.all(|axis| axes.contains(&axis))
+    /// How many elements that are neighbours in memory some axes reduce, and the shape after that.
+    fn trailing(&self, axes: &[usize]) -> (usize, Vec<usize>) {
+        let mut rest = self.shape.to_vec();
+        let mut block = 1;
+        for (axis, length) in rest.iter_mut().enumerate().rev() {
+            if axes.contains(&axis) {
+                block *= std::mem::replace(length, 1);
+            } else if *length != 1 {
+                break;
+            }
+        }
+        (block, rest)
+    }
+}
+
+/// Each block of neighbours combined. A long sum is made of shorter ones where its length has a divisor that lets it, so that its
+/// error stays that of short sums.
+#[track_caller]
+fn in_blocks<T: Element>(array: &Array<T>, op: ReduceOp, block: usize) -> Array<T> {
+    let is_rounded = T::TYPE.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul);
+    let part = PART.rev().find(|part| block.is_multiple_of(*part) && block != *part);
+    match part {
+        Some(part) if is_rounded && block > LONG_SUM && block < array.len() => {
+            in_blocks(&array.block_reduce(op, part), op, block / part)
+        }
+        _ => array.block_reduce(op, block),
     }
 }
 
@@ -139,7 +154,7 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn argmin(&self, axes: impl Into<Axes>) -> Tensor<u32> {
-        self.found(axes.into(), |a, b| a.lt(b) | (a.ne(a) & b.eq(b)))
+        self.found(axes.into(), ReduceOp::Min, |a, b| a.lt(b) | (a.ne(a) & b.eq(b)))
     }
 
     /// Where the largest element along an axis is: its position there, the first one of several; NaN beats any number. With
@@ -151,11 +166,11 @@ impl<T: Number> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn argmax(&self, axes: impl Into<Axes>) -> Tensor<u32> {
-        self.found(axes.into(), |a, b| a.gt(b) | (a.ne(a) & b.eq(b)))
+        self.found(axes.into(), ReduceOp::Max, |a, b| a.gt(b) | (a.ne(a) & b.eq(b)))
     }
 
     #[track_caller]
-    fn found(&self, axes: Axes, is_better: fn(&Array<T>, &Array<T>) -> Mask) -> Tensor<u32> {
+    fn found(&self, axes: Axes, op: ReduceOp, is_better: fn(&Array<T>, &Array<T>) -> Mask) -> Tensor<u32> {
         let named = axes.resolve(&self.shape);
         let shape = self.reduced_shape(&named, axes.keeps);
         let reduction = Reduction::new(&self.shape, &named);
@@ -168,6 +183,9 @@ impl<T: Number> Tensor<T> {
         if reduction.results() == 0 {
             return Tensor::new(Array::zeros(0), shape);
         }
+        if self.trailing(&named).0 == reduction.length() {
+            return Tensor::new(self.found_in_blocks(op, reduction.length()), shape);
+        }
         let (mut source, mut numbers, mut rest) = (self.array.clone(), None::<UInt>, Some(reduction));
         while let Some(reduction) = rest {
             let (step, next) = reduction.step();
@@ -175,6 +193,15 @@ impl<T: Number> Tensor<T> {
             (source, numbers, rest) = (best, Some(number), next);
         }
         Tensor::new(numbers.unwrap_or_else(|| UInt::from(0)), shape)
+    }
+
+    /// The position of the best of each block of neighbours: the first element that is equal to it, or NaN as it is.
+    #[track_caller]
+    fn found_in_blocks(&self, op: ReduceOp, block: usize) -> UInt {
+        let best = self.array.block_reduce(op, block);
+        let lane = UInt::arange(self.len());
+        let is_best = self.array.eq(best.gather(&(&lane / block as u32))) | self.array.ne(&self.array);
+        is_best.select(lane % block as u32, u32::MAX).block_reduce(ReduceOp::Min, block)
     }
 }
 

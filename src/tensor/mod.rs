@@ -19,6 +19,7 @@
 //! | slices, index arrays, assignment | `index`, `slice`, `take` |
 //! | reductions along axes | `reduce`, `fold` |
 //! | prefix reductions along axes | `scan` |
+//! | sorting and medians along axes | `order` |
 //! | products of matrices, convolution | `matmul`, `convolve` |
 
 use std::panic::Location;
@@ -41,6 +42,7 @@ mod layout;
 mod make;
 mod matmul;
 mod operators;
+mod order;
 mod print;
 mod reduce;
 mod scan;

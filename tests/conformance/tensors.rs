@@ -222,6 +222,62 @@ fn extreme_elements_are_found_along_axes() {
 }
 
 #[test]
+fn tensors_are_sorted_along_their_last_axis() {
+    on_each_device(|| {
+        for shape in [[1, 1, 7], [3, 5, 1], [2, 3, 64], [40, 3, 33], [2, 1, 5000], [0, 2, 3], [2, 3, 0]] {
+            let count: usize = shape.iter().product();
+            let values: Vec<i32> = noise(count, 13).iter().map(|bits| (bits % 100) as i32 - 50).collect();
+            let x = Tensor::from_array(values.clone(), shape);
+            for axis in 0..3 {
+                let rows = groups(&shape, &[axis], &values).into_iter();
+                let (mut sorted, mut falling, mut order) = (Vec::new(), Vec::new(), Vec::new());
+                for row in rows {
+                    let mut places: Vec<u32> = (0..row.len() as u32).collect();
+                    places.sort_by_key(|&place| row[place as usize]);
+                    let row: Vec<i32> = places.iter().map(|&place| row[place as usize]).collect();
+                    falling.extend(row.iter().rev());
+                    sorted.extend(row);
+                    order.extend(places);
+                }
+                let what = format!("{shape:?} {axis}");
+                assert_eq!(x.sort(axis).shape(), shape, "{what}");
+                assert_eq!(x.sort(axis).move_axis(axis, -1).to_vec().unwrap(), sorted, "{what}");
+                assert_eq!(x.sort_descending(axis).move_axis(axis, -1).to_vec().unwrap(), falling, "{what}");
+                assert_eq!(x.argsort(axis).move_axis(axis, -1).to_vec().unwrap(), order, "{what}");
+            }
+        }
+        let x = Tensor::from([[2.0f32, f32::NAN, -1.0], [0.0, -0.0, 1.0]]);
+        let sorted = x.sort(1).to_vec().unwrap();
+        assert!(sorted[..2] == [-1.0, 2.0] && sorted[2].is_nan() && sorted[3].is_sign_negative(), "{sorted:?}");
+        assert_eq!(Tensor::from([[1, 1], [0, 2]]).argsort_descending(0).to_vec().unwrap(), [0, 1, 1, 0]);
+    });
+}
+
+#[test]
+fn medians_along_axes() {
+    let shape = [3, 4, 2, 5];
+    let values: Vec<i32> = noise(120, 4).iter().map(|bits| (bits % 41) as i32 - 20).collect();
+    on_each_device(|| {
+        let x = Tensor::from_array(values.clone(), shape);
+        for axes in subsets() {
+            let middle = groups(&shape, &axes, &values).into_iter().map(|mut group| {
+                group.sort();
+                group[(group.len() - 1) / 2]
+            });
+            let found = x.cast::<f32>().median(keep_dims(&axes[..]));
+            assert_eq!(found.ndim(), 4);
+            let middle: Vec<i32> = middle.collect();
+            assert_eq!(found.cast::<i32>().to_vec().unwrap(), middle, "{axes:?}");
+            assert_eq!(x.median(&axes[..]).to_vec().unwrap(), middle, "{axes:?}");
+        }
+        let medians = Tensor::from([[1.0f32, f32::NAN, 2.0], [3.0, 1.0, 2.0]]).median(1).to_vec().unwrap();
+        assert!(medians[0].is_nan() && medians[1] == 2.0);
+        assert_eq!(Tensor::<f32>::zeros([0, 3]).median(1).to_vec().unwrap(), [] as [f32; 0]);
+    });
+    assert!(message_of(|| Tensor::<f32>::zeros([2, 0]).median(1)).contains("no median along axes [1]"));
+}
+
+#[test]
 fn tensors_are_permuted_along_an_axis() {
     on_each_device(|| {
         let x = Tensor::<i32>::arange([6, 10]);

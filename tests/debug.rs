@@ -178,3 +178,31 @@ fn packets_out_of_range_are_reported() {
         assert_wrong(&target, "lane 1 scatters to element -2 of an array of 6 u32 elements", line + 6);
     });
 }
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn a_failure_between_kernels_keeps_what_was_done_and_what_was_not() {
+    on_each_device(|| {
+        let mut target = resident([1_u32, 2, 3]);
+        let other = resident([10_u32, 20]);
+        // Two kernels, of which the second fails.
+        target.scatter_add(5, &UInt::from([0, 0]));
+        let (wrong, line) = (target.gather(&UInt::from([0, 3, 1])), line!());
+        let fine = &other + 1;
+        let error = jit::eval(&(&target, &wrong)).unwrap_err();
+        assert!(error.to_string().contains("lane 1 gathers element 3 of an array of 3"), "{error}");
+        assert_eq!(target.to_vec().unwrap(), [11, 2, 3], "it was added once");
+        assert_wrong(&wrong, "lane 1 gathers element 3", line);
+        // The first fails, so the second does not run; both say why.
+        let before = target.clone();
+        target.scatter(7, &UInt::from([1, 5]));
+        let after = target.gather(&UInt::from([0]));
+        for _ in 0..2 {
+            assert_wrong(&after, "lane 1 scatters to element 5 of an array of 3 u32 elements", line + 8);
+            assert_wrong(&target, "lane 1 scatters to element 5 of an array of 3 u32 elements", line + 8);
+        }
+        assert_eq!(before.to_vec().unwrap(), [11, 2, 3]);
+        assert_eq!(fine.to_vec().unwrap(), [11, 21]);
+        jit::sync().unwrap();
+    });
+}

@@ -11,6 +11,7 @@ mod gathers;
 mod order;
 mod packets;
 mod reductions;
+mod rollback;
 mod rows;
 mod scatters;
 mod shapes;

@@ -2,6 +2,17 @@
 //!
 //! Their components are arrays, so whatever is recorded of arrays is recorded of them: they are arguments, results and state
 //! of traced loops and branches.
+//!
+//! | part | where |
+//! |---|---|
+//! | vectors: operators, products, lengths, swizzles, reductions over lanes | [`vector`] |
+//! | square matrices, inverses | [`matrix`] |
+//! | decompositions: `lu`, `qr`, `cholesky`, `symmetric_eigen`, `svd`, `polar` | methods of [`Matrix`] |
+//! | complex numbers, their functions | [`Complex`] |
+//! | rotations | [`Quaternion`], `Mat2::rotation`, `Mat3::rotation` |
+//! | transforms of points, cameras: `translation`, `look_at`, `perspective`, `decompose` | methods of [`Mat3`] and [`Mat4`] |
+//! | frames about a normal, spherical coordinates | [`Frame`], methods of [`Vec3`] |
+//! | Morton codes, spherical harmonics | `Vec3::to_morton`, `Vec3::spherical_harmonics` |
 
 mod algebra;
 mod complex;

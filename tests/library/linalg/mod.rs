@@ -5,6 +5,7 @@ mod complex_values;
 mod decompose;
 mod grids;
 mod matrix;
+mod programs;
 mod quaternion;
 mod reference;
 mod transform;

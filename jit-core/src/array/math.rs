@@ -55,10 +55,10 @@ unary_functions! { FloatElement:
     /// The reciprocal of the square root; infinite at zeros, with their sign, and NaN below. At most 0.51 ulp.
     rsqrt Rsqrt;
     /// e to the value. Infinite above 88.72 (`f64`: 709.78); small results are subnormal, not zero. At most 0.87 ulp
-    /// (`f64`: 0.82).
+    /// (`f64`: 1).
     exp Exp;
     /// 2 to the value, exact for whole numbers. Infinite from 128 (`f64`: 1024) on; small results are subnormal. At most
-    /// 0.88 ulp (`f64`: 0.75).
+    /// 0.88 ulp (`f64`: 1).
     exp2 Exp2;
     /// Natural logarithm; -∞ at zeros, NaN below. At most 0.68 ulp (`f64`: 0.75).
     ln Ln;
@@ -74,7 +74,7 @@ unary_functions! { FloatElement:
     asin Asin;
     /// The angle in [0, π] with this cosine; NaN beyond ±1. At most 0.51 ulp (`f64`: 0.8).
     acos Acos;
-    /// The angle in [-π/2, π/2] with this tangent; ±π/2 for infinities. At most 0.51 ulp (`f64`: 0.8).
+    /// The angle in [-π/2, π/2] with this tangent; ±π/2 for infinities. At most 0.51 ulp (`f64`: 0.9).
     atan Atan;
     /// Hyperbolic sine; infinite beyond ±89.41 (`f64`: ±710.47). At most 0.51 ulp (`f64`: 2).
     sinh Sinh;
@@ -107,7 +107,7 @@ unary_functions! { FloatElement:
     /// whole numbers and -∞. At most 0.51 ulp (`f64`: 3).
     tgamma Tgamma;
     /// The natural logarithm of the magnitude of the gamma function; infinite at zero, at negative whole numbers and for
-    /// infinities. At most 0.51 ulp (`f64`: 3), near its zeros ulp of 1.
+    /// infinities. At most 1.3 ulp (`f64`: 3), near its zeros ulp of 1.
     lgamma Lgamma;
 }
 

@@ -1,9 +1,6 @@
 //! How axes are reduced whose elements are no neighbours in memory: which elements each result is made of, and in which order they are
 //! combined. (Neighbours are blocks, see [`Array::block_reduce`].)
 //!
-//! The elements along the last axes are blocks of neighbours, which need this for long sums of floats only: see
-//! [`Array::block_reduce`].
-//!
 //! A result of few elements is folded by one lane, in a traced loop. Many elements are first folded into parts, side by side:
 //! lanes that are neighbours read elements that are neighbours where memory allows it. The parts of a result are folded in the
 //! same way. The order depends on the shape alone, so results are the same on every device; and the sum of `n` numbers

@@ -99,7 +99,7 @@ unary_functions! { FloatElement:
     /// The error function, 2/√π times the integral of e^(-t²) from 0 to the value; ±1 for infinities. At most 0.51 ulp
     /// (`f64`: 1.5).
     erf Erf;
-    /// One less the error function, accurate where that is near 1; 0 for ∞ and 2 for -∞. At most 0.52 ulp (`f64`: 3).
+    /// One less the error function, accurate where that is near 1; 0 for ∞ and 2 for -∞. At most 0.52 ulp (`f64`: 3.3).
     erfc Erfc;
     /// The inverse of the error function; infinite at ±1, NaN beyond. At most 0.52 ulp (`f64`: 2.2).
     erfinv Erfinv;
@@ -107,7 +107,7 @@ unary_functions! { FloatElement:
     /// whole numbers and -∞. At most 0.51 ulp (`f64`: 3).
     tgamma Tgamma;
     /// The natural logarithm of the magnitude of the gamma function; infinite at zero, at negative whole numbers and for
-    /// infinities. At most 1.3 ulp (`f64`: 3), near its zeros ulp of 1.
+    /// infinities. At most 1.3 ulp (`f64`: 3.5), near its zeros ulp of 1.
     lgamma Lgamma;
 }
 
@@ -134,7 +134,7 @@ binary_functions! { FloatElement:
     /// 0.51 ulp (`f64`: 0.75).
     hypot Hypot;
     /// The angle, in [-π, π], of the point whose second coordinate (y) this is, and whose first (x) the other. Zeros
-    /// count by their sign. At most 0.51 ulp (`f64`: 1.3).
+    /// count by their sign. At most 0.51 ulp (`f64`: 1.6).
     atan2 Atan2;
     /// The value to the power of the other. 1 to any power and anything to the power of 0 is 1, even NaN; a negative
     /// value to a power that is no whole number is NaN. At most 0.52 ulp (`f64`: 0.85).

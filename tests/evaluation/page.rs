@@ -98,7 +98,7 @@ fn each_cause_of_an_evaluation_is_told() {
 fn reads_inside(x: &Float) -> Float {
     let mut y = x.clone();
     while y < 10.0 {
-        let error = y.to_vec().unwrap_err();
+        let error = y.to_vec().expect_err("the value differs by iteration");
         assert_eq!(error.kind(), jit::ErrorKind::NotEvaluated);
         let text = error.to_string();
         assert_eq!(text.matches("tests/evaluation/page.rs:").count(), 2, "the reading and the value: {text}");

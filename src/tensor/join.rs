@@ -30,7 +30,10 @@ impl<T: Element> Tensor<T> {
             Misuse::new("no tensors to join", Location::caller()).hint("give at least one").panic()
         };
         let axis = axis.into().resolve(&first.shape);
-        tensors.iter().for_each(|other| check_joins(&first.shape, &other.borrow().shape, axis));
+        // No closure: the user's line is that of our caller.
+        for other in tensors {
+            check_joins(&first.shape, &other.borrow().shape, axis);
+        }
         let parts: Vec<&Tensor<T>> = tensors.iter().map(Borrow::borrow).filter(|part| part.shape[axis] != 0).collect();
         match parts[..] {
             [] => first.clone(),

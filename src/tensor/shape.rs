@@ -232,13 +232,20 @@ impl Axis {
     /// The number of the axis among `ndim` axes.
     #[track_caller]
     pub(super) fn resolve(self, shape: &[usize]) -> usize {
-        resolve(self.0, shape.len()).unwrap_or_else(|| no_such_axis(self.0, shape))
+        // No closure: the user's line is that of our caller.
+        match resolve(self.0, shape.len()) {
+            Some(axis) => axis,
+            None => no_such_axis(self.0, shape),
+        }
     }
 
     /// The place of a new axis in a shape that will have one axis more.
     #[track_caller]
     pub(super) fn resolve_new(self, shape: &[usize]) -> usize {
-        resolve(self.0, shape.len() + 1).unwrap_or_else(|| no_such_axis(self.0, shape))
+        match resolve(self.0, shape.len() + 1) {
+            Some(axis) => axis,
+            None => no_such_axis(self.0, shape),
+        }
     }
 }
 

@@ -445,3 +445,17 @@ fn python_range(length: usize, (start, end, step): (i32, i32, isize)) -> Vec<usi
     }
     picks
 }
+
+#[test]
+fn messages_name_the_line_of_the_user() {
+    let tensor = Tensor::<f32>::zeros([2, 3]);
+    let other = Tensor::<f32>::zeros([2, 2]);
+    let messages = [
+        message_of(|| tensor.sum(2)),
+        message_of(|| tensor.expand_dims(4)),
+        message_of(|| Tensor::concat(&[&tensor, &other], 0)),
+    ];
+    for message in messages {
+        assert!(message.contains("tests/library/tensor.rs:"), "{message}");
+    }
+}

@@ -40,7 +40,10 @@ pub(crate) fn call(call: Call, operands: &[&Var], ty: Type, width: usize) -> Var
 /// When an operand is known only inside of a traced loop.
 #[track_caller]
 pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, usize)]) -> SmallVec<[Var; 2]> {
-    operands.iter().for_each(|operand| refuse_inside_of_loops(operand, call.name()));
+    // No closure: the user's line is that of our caller.
+    for operand in operands {
+        refuse_inside_of_loops(operand, call.name());
+    }
     let site = Location::caller();
     let draft = |op, ty, width, operands, position, word| Draft {
         op,

@@ -17,9 +17,6 @@ fn distance(p: &Vec3) -> Float {
 fn march(origin: &Vec3, direction: &Vec3) -> (Mask, Vec3) {
     let mut p = origin.clone();
     let (mut travelled, mut hit) = (Float::from(0.0), Mask::from(false));
-    for _ in 0..3 {
-        p = p + direction * 0.0;
-    }
     while travelled < 20.0 && !hit {
         let d = distance(&p);
         if d < 1e-4 {

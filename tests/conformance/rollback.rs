@@ -85,7 +85,7 @@ fn spread(start: &UInt, x: &mut UInt, steps: u32) {
     let (mut at, mut step) = (start.clone(), UInt::from(0));
     while step < steps {
         // What was there before the loop, whoever has written meanwhile.
-        x.scatter_add(&before.gather(&at), &((&at + 1) % 4));
+        x.scatter_add(before.gather(&at), &((&at + 1) % 4));
         at = (&at + 1) % 4;
         step += 1;
     }

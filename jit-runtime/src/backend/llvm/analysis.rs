@@ -9,6 +9,7 @@
 //! counter is uniform inside of it, although its final value is not.
 
 use super::hints::{self, Hint};
+use super::rows::Rows;
 use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
 
 /// How the lanes of a packet relate, for one value.
@@ -61,6 +62,8 @@ pub(super) struct Analysis {
     pub(super) hoisted: Vec<bool>,
     /// What varying values probably are.
     pub(super) hints: Vec<Option<Hint>>,
+    /// Gathers that are done together.
+    pub(super) rows: Rows,
 }
 
 impl Analysis {
@@ -74,9 +77,10 @@ impl Analysis {
         };
         solver.region(TOP);
         let hoisted = solver.hoisted();
-        let (used, hints) = (used(kernel), Vec::new());
-        let mut analysis = Analysis { used, hoisted, hints, shapes: solver.shapes, constants: solver.constants };
+        let (used, hints, rows) = (used(kernel), Vec::new(), Rows::default());
+        let mut analysis = Analysis { used, hoisted, hints, rows, shapes: solver.shapes, constants: solver.constants };
         analysis.hints = hints::hints(kernel, &analysis);
+        analysis.rows = Rows::of(kernel, &analysis);
         analysis
     }
 

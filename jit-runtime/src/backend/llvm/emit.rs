@@ -375,6 +375,13 @@ impl Emitter {
         }
     }
 
+    /// The elements that `order` names of two vectors, those of the second being numbered after those of the first.
+    pub(super) fn shuffle_two(&self, first: Raw, second: Raw, order: &[u64]) -> Raw {
+        let mask: Vec<Raw> = order.iter().map(|&lane| self.int_const(32, lane)).collect();
+        // SAFETY: see the head of the file.
+        unsafe { LLVMBuildShuffleVector(self.builder, first, second, self.const_vector(&mask), c"".as_ptr()) }
+    }
+
     /// The vector moved towards its end, zeros coming in at the start.
     pub(super) fn shift_lanes(&self, vector: Raw, lanes: u32, distance: u32) -> Raw {
         let mask = self.iota(32, lanes, u64::from(lanes - distance));

@@ -6,6 +6,7 @@
 //! | what the processor can do | `target` |
 //! | which values are uniform or consecutive | `analysis`, `hints` |
 //! | how many packets a body works on | `interleave` |
+//! | gathers of neighbouring elements | `rows` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
 //! | object file → memory | `object`, `relocate` |
@@ -24,6 +25,7 @@ mod interleave;
 mod library;
 mod object;
 mod relocate;
+mod rows;
 mod symbols;
 mod target;
 

@@ -17,6 +17,7 @@ mod frame;
 mod half_floats;
 mod memory;
 mod reduce;
+mod rows;
 
 use frame::Frame;
 use inkwell::context::Context;
@@ -27,6 +28,7 @@ use smallvec::SmallVec;
 use super::analysis::{Analysis, Shape};
 use super::emit::{Conversion, Emitter, Raw};
 use super::object::ENTRY;
+use super::rows::Role;
 use super::target::Target;
 use crate::backend::{CodeOptions, Scatters};
 use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, Type, Value};
@@ -235,7 +237,11 @@ impl Codegen<'_> {
                 self.set_scalar(result, scalar, false);
             }
             Op::Load(buffer) => self.load(result, *buffer),
-            Op::Gather { buffer, index, mask } => self.gather(result, *buffer, *index, *mask),
+            Op::Gather { buffer, index, mask } => match self.analysis.rows.role(result) {
+                None => self.gather(result, *buffer, *index, *mask),
+                Some(Role::First(row)) => self.gather_row(row),
+                Some(Role::Other) => {}
+            },
             Op::Store { buffer, value } => self.store(*buffer, *value),
             Op::Scatter { reduce, buffer, index, value, mask } => self.scatter(*reduce, *buffer, *index, *value, *mask),
             Op::Atomic { op, buffer, index, value, mask } => {

@@ -187,3 +187,84 @@ fn an_object_can_be_loaded_again() {
     // SAFETY: refused before anything runs.
     assert!(unsafe { LlvmExecutable::load(b"no object") }.is_err());
 }
+
+/// Gathers of some neighbours of an irregular position for elements of every size, in a given order; some lanes are masked
+/// off and have an index that is out of range.
+fn neighbours(offsets: &[i64], index_type: Type, masked: bool) {
+    const ELEMENTS: u64 = 333;
+    for ty in [Type::Bool, Type::U8, Type::BF16, Type::F32, Type::I64] {
+        let mut b = Builder::new();
+        let table = b.buffer(ty, Access::Read);
+        let outputs: Vec<_> = offsets.iter().map(|_| b.buffer(ty, Access::Write)).collect();
+        let lane = b.lane_index();
+        let (factor, count) = (b.constant(Type::U32, 0x9e37_79b1), b.constant(Type::U32, ELEMENTS - 40));
+        let hash = b.binary(BinaryOp::Mul, lane, factor);
+        let hash = b.binary(BinaryOp::MulHi, hash, count);
+        let middle = b.constant(Type::U32, 20);
+        let at = b.binary(BinaryOp::Add, hash, middle);
+        let bit = b.constant(Type::U32, 4);
+        let bit = b.binary(BinaryOp::And, hash, bit);
+        let zero = b.constant(Type::U32, 0);
+        let is_on = b.compare(CompareOp::Ne, bit, zero);
+        let wild = b.constant(Type::U32, 0x7000_0000);
+        let at = if masked { b.select(is_on, at, wild) } else { at };
+        let at = b.cast(index_type, at);
+        let mut values = Vec::new();
+        for &offset in offsets {
+            let offset = b.constant(index_type, offset as u64);
+            let index = b.binary(BinaryOp::Add, at, offset);
+            values.push(b.gather(table, index, masked.then_some(is_on)));
+        }
+        for (&output, value) in outputs.iter().zip(values) {
+            b.store(output, value);
+        }
+        let mut inputs = vec![Input::Buffer(bytes(ty, ELEMENTS as usize, 1))];
+        inputs.extend(offsets.iter().map(|_| Input::Buffer(bytes(ty, WIDTH, 2))));
+        let case = Case { seed: 1, kernel: b.finish(), width: WIDTH, inputs };
+        for target in variants() {
+            check(&case, &target, CodeOptions::default()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn neighbours_are_gathered_as_rows() {
+    for length in [2, 3, 5, 8, 19] {
+        let offsets: Vec<i64> = (0..length).collect();
+        neighbours(&offsets, Type::U32, length % 2 == 0);
+    }
+    neighbours(&[0, 1, 2, 3], Type::I64, true);
+    neighbours(&[0, 1], Type::U64, false);
+    // Around the position, in any order, with a gap and one twice.
+    neighbours(&[1, -1, 0, 7, 6, 1, -3], Type::I32, false);
+    neighbours(&[1, -1, 0, 7, 6, 1, -3], Type::U32, true);
+}
+
+#[test]
+fn the_last_rows_of_a_buffer_end_with_it() {
+    for ty in [Type::U8, Type::F32, Type::F64] {
+        for length in [3_u64, 5, 7] {
+            let mut b = Builder::new();
+            let table = b.buffer(ty, Access::Read);
+            let outputs: Vec<_> = (0..length).map(|_| b.buffer(ty, Access::Write)).collect();
+            let lane = b.lane_index();
+            let (factor, mask) = (b.constant(Type::U32, 11), b.constant(Type::U32, 63));
+            let row = b.fma(lane, factor, factor);
+            let row = b.binary(BinaryOp::And, row, mask);
+            let length_value = b.constant(Type::U32, length);
+            let first = b.binary(BinaryOp::Mul, row, length_value);
+            for (k, &output) in (0..).zip(&outputs) {
+                let k = b.constant(Type::U32, k);
+                let index = b.binary(BinaryOp::Add, first, k);
+                let value = b.gather(table, index, None);
+                b.store(output, value);
+            }
+            let mut inputs = vec![Input::Buffer(bytes(ty, 64 * length as usize, 3))];
+            inputs.extend(outputs.iter().map(|_| Input::Buffer(bytes(ty, WIDTH, 2))));
+            let case = Case { seed: 1, kernel: b.finish(), width: WIDTH, inputs };
+            for target in variants() {
+                check(&case, &target, CodeOptions::default()).unwrap();
+            }
+        }
+    }
+}

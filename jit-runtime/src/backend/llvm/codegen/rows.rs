@@ -1,0 +1,130 @@
+//! Rows of memory: one wide load for each lane, and a transposition that gives a vector for each element of the rows.
+
+use smallvec::SmallVec;
+
+use super::{Codegen, Packets};
+use crate::backend::llvm::emit::Raw;
+use crate::backend::llvm::rows::Row;
+use crate::ir::{ParamId, Type};
+
+/// The longest row that is read by one load, in bytes: loads may reach so far past the end of a buffer.
+const MAX_LOAD_BYTES: usize = super::frame::READABLE_PADDING;
+
+impl Codegen<'_> {
+    /// Does all gathers of a row.
+    pub(super) fn gather_row(&mut self, row: u32) {
+        let analysis = self.analysis;
+        let row = &analysis.rows.rows[row as usize];
+        let lanes = self.lanes_of(row.mask);
+        let addresses = self.row_addresses(row, lanes.as_ref());
+        let ty = self.kernel.param(row.buffer).ty();
+        let mut columns: Vec<Packets> = vec![SmallVec::new(); row.columns.len()];
+        for &packet in &addresses {
+            for (column, vector) in columns.iter_mut().zip(self.columns(ty, packet, row.columns.len())) {
+                column.push(vector);
+            }
+        }
+        for (column, results) in columns.into_iter().zip(&row.columns) {
+            let column: Packets = column.into_iter().map(|vector| self.loaded_value(ty, vector, self.lanes)).collect();
+            let column = match (row.mask, &lanes) {
+                (Some(_), Some(lanes)) => self.zero_elsewhere(ty, &column, lanes),
+                _ => column,
+            };
+            results.iter().for_each(|&result| self.set_vectors(result, column.clone()));
+        }
+    }
+
+    fn zero_elsewhere(&self, ty: Type, vectors: &Packets, lanes: &Packets) -> Packets {
+        let zero = self.emit.bits_constant(ty, self.lanes, 0);
+        vectors.iter().zip(lanes).map(|(&vector, &lanes)| self.emit.select(lanes, vector, zero)).collect()
+    }
+
+    /// Where the rows of each packet begin; for lanes that don't read, the start of the buffer, which can be read.
+    fn row_addresses(&mut self, row: &Row, lanes: Option<&Packets>) -> Packets {
+        let index_type = self.ty(row.index);
+        let start = self.emit.constant(self.emit.int(index_type.bits()), self.lanes, row.start as u64);
+        let indices = self.vectors(row.index);
+        let address = |packet: usize| {
+            let index = if row.start == 0 { indices[packet] } else { self.emit.add(indices[packet], start) };
+            let addresses = self.lane_addresses(row.buffer, index_type, index);
+            match lanes {
+                None => addresses,
+                Some(lanes) => self.emit.select(lanes[packet], addresses, self.buffer_starts(row.buffer)),
+            }
+        };
+        (0..self.packets).map(address).collect()
+    }
+
+    fn buffer_starts(&self, buffer: ParamId) -> Raw {
+        self.splat_with(&self.emit, self.pointers[buffer.index()])
+    }
+
+    /// The elements of the rows of one packet, a vector for each.
+    fn columns(&self, ty: Type, addresses: Raw, count: usize) -> Vec<Raw> {
+        let rows: Vec<Raw> =
+            (0..self.lanes).map(|lane| self.emit.extract_element(addresses, self.emit.i64(u64::from(lane)))).collect();
+        let mut columns = Vec::with_capacity(count);
+        while columns.len() < count {
+            let left = count - columns.len();
+            let width = self.load_width(ty, left);
+            let chunk = self.transposed(ty, &rows, columns.len(), width);
+            columns.extend(chunk.into_iter().take(left));
+        }
+        columns
+    }
+
+    /// How many of so many elements are read together: a power of two, at least two. A few more than are wanted take less time
+    /// than two loads.
+    fn load_width(&self, ty: Type, left: usize) -> usize {
+        let most = (MAX_LOAD_BYTES / ty.size_bytes()).min(self.lanes as usize);
+        let above = left.next_power_of_two();
+        let width = if 4 * left >= 3 * above { above } else { above / 2 };
+        width.clamp(2, most)
+    }
+
+    /// Elements `first..first + width` of the rows. The width is a power of two, at most the number of lanes.
+    fn transposed(&self, ty: Type, rows: &[Raw], first: usize, width: usize) -> Vec<Raw> {
+        let element = self.emit.memory_type(ty);
+        let load = |&row: &Raw| {
+            let address = self.emit.address(element, row, self.emit.i64(first as u64));
+            let row_type = self.emit.vector(element, width as u32);
+            self.emit.load(row_type, address, ty.size_bytes())
+        };
+        let loaded: Vec<Raw> = rows.iter().map(load).collect();
+        // Vector `i` is made of the rows whose number is `i` modulo the width, one after another.
+        let mut vectors: Vec<Raw> =
+            (0..width).map(|i| self.joined(loaded.iter().copied().skip(i).step_by(width).collect(), width)).collect();
+        // Exchanging bit after bit of the number of the vector with that of the element transposes all squares.
+        let mut bit = 1;
+        while bit < width {
+            for i in (0..width).filter(|i| i & bit == 0) {
+                let (a, b) = (vectors[i], vectors[i | bit]);
+                vectors[i] = self.emit.shuffle_two(a, b, &self.exchange(bit, 0));
+                vectors[i | bit] = self.emit.shuffle_two(a, b, &self.exchange(bit, bit));
+            }
+            bit *= 2;
+        }
+        vectors
+    }
+
+    /// Of two vectors that differ in one bit of their numbers: the elements of the one with this value of the bit, after the
+    /// exchange.
+    fn exchange(&self, bit: usize, value: usize) -> Vec<u64> {
+        let lanes = self.lanes as usize;
+        let source = |element: usize| {
+            // The element's bit says from which vector it comes, the vector's bit becomes the element's.
+            let from = element & !bit | value;
+            if element & bit == 0 { from } else { lanes + from }
+        };
+        (0..lanes).map(|element| source(element) as u64).collect()
+    }
+
+    /// Vectors of some lanes each, as many as a power of two, one after another in one vector.
+    fn joined(&self, mut parts: Vec<Raw>, mut lanes: usize) -> Raw {
+        while parts.len() > 1 {
+            lanes *= 2;
+            parts = parts.chunks(2).map(|pair| self.emit.concatenate(pair[0], pair[1], lanes as u32)).collect();
+        }
+        parts[0]
+    }
+}

@@ -78,7 +78,7 @@ impl<T: Number> Tensor<T> {
     /// let x = Tensor::from([[9, 1, 5], [2, 4, 8]]);
     /// assert_eq!(x.median(1).to_vec()?, [5, 4]);
     /// assert_eq!(x.median(0).to_vec()?, [2, 1, 5]);
-    /// assert_eq!(x.median(..).item()?, 4);
+    /// assert_eq!(x.median(..).to_vec()?, [4]);
     /// # Ok::<(), jit::Error>(())
     /// ```
     ///

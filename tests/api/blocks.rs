@@ -26,7 +26,11 @@ fn sum_in_order(values: &[f32], block: usize) -> f32 {
         }
         row[0]
     };
-    values.chunks(16_384).map(chunk).reduce(|sum, part| sum + part).unwrap_or_default()
+    let mut results: Vec<f32> = values.chunks(16_384).map(chunk).collect();
+    while results.len() > 1 {
+        results = results.chunks(2).map(|pair| pair.iter().copied().reduce(|a, b| a + b).unwrap_or_default()).collect();
+    }
+    results.first().copied().unwrap_or_default()
 }
 
 #[test]

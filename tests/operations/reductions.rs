@@ -7,7 +7,7 @@ use jit::{FloatElement, Number};
 use crate::agree::{bits, on_each_device, resident, same};
 use crate::corners::Corners;
 
-const WIDTHS: [usize; 11] = [0, 1, 2, 17, 63, 64, 65, 1000, 16_384, 16_385, 40_001];
+const WIDTHS: [usize; 11] = [0, 1, 2, 17, 63, 64, 65, 1000, 16_384, 16_385, 80_001];
 
 /// An element type, the type in which it is combined, and how the host combines two.
 trait Reducible: Corners + Number {
@@ -115,7 +115,8 @@ floats! {
     f64 in f64: |v| v, |v| v;
 }
 
-/// What a reduction gives, by the documented order: in chunks of 16 384, each in 64 running results.
+/// What a reduction gives, by the documented order: in chunks of 16 384, each in 64 running results; the
+/// results of the chunks in pairs.
 fn reduced<T: Reducible>(op: ReduceOp, values: impl Iterator<Item = T::Wide>) -> T::Wide {
     let values: Vec<T::Wide> = values.collect();
     let chunk = |lanes: &[T::Wide]| {
@@ -132,7 +133,12 @@ fn reduced<T: Reducible>(op: ReduceOp, values: impl Iterator<Item = T::Wide>) ->
         }
         row[0]
     };
-    values.chunks(16_384).map(chunk).reduce(|a, b| T::combine(op, a, b)).unwrap_or(T::identity(op))
+    let mut results: Vec<T::Wide> = values.chunks(16_384).map(chunk).collect();
+    while results.len() > 1 {
+        let pair = |pair: &[T::Wide]| pair[1..].iter().fold(pair[0], |a, b| T::combine(op, a, *b));
+        results = results.chunks(2).map(pair).collect();
+    }
+    results.first().copied().unwrap_or(T::identity(op))
 }
 
 /// Numbers without a pattern; with the extreme ones of the type among them.

@@ -43,8 +43,8 @@ impl<T: Number> Array<T> {
     /// The sum of all elements, of width 1; 0 for none. Integers wrap. Halves are summed in single precision.
     ///
     /// Floats are added in a fixed order: element `i` of each 16384 to the running sum `i % 64`, these to one another in pairs, and the
-    /// sums of the 16384 in turn. So the result has the same bits for any number of threads and any vector width, and on
-    /// every device; and of `n` elements, each takes part in at most 262 + `n` / 16384 additions. Sums that a reducing scatter makes
+    /// sums of the 16384 again in pairs. So the result has the same bits for any number of threads and any vector width, and on
+    /// every device; and each element takes part in at most 280 additions. Sums that a reducing scatter makes
     /// are not fixed in this way: see [`Array::scatter_reduce`].
     #[must_use]
     #[track_caller]

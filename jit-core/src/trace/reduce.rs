@@ -98,9 +98,9 @@ fn repeated_float(op: ReduceOp, ty: Type, bits: u64, width: usize) -> u64 {
         row[0]
     };
     let full = chunk(REDUCE_CHUNK);
-    let chunks = std::iter::repeat_n(full, width / REDUCE_CHUNK);
-    let last = (!width.is_multiple_of(REDUCE_CHUNK)).then(|| chunk(width % REDUCE_CHUNK));
-    chunks.chain(last).reduce(combine).unwrap_or_else(|| scalar::identity(op, ty))
+    let mut chunks = vec![full; width / REDUCE_CHUNK];
+    chunks.extend((!width.is_multiple_of(REDUCE_CHUNK)).then(|| chunk(width % REDUCE_CHUNK)));
+    scalar::reduce_in_pairs(op, ty, &mut chunks)
 }
 
 fn wrapping_power(base: u64, mut exponent: u64) -> u64 {

@@ -55,8 +55,9 @@
 //! [`REDUCE_ROW`] running results that start from the identity of the operation (+0 for sums of floats); lane `l` is
 //! combined into result `l % REDUCE_ROW`, lanes in ascending order. Then the upper half of the results is combined into the
 //! lower one, result `i + n / 2` into `i`, until one is left. Halves are kept in `f32` from the identity to
-//! there, and rounded once. The results of the chunks are combined in ascending order. A launch of width 0 gives
-//! the identity.
+//! there, and rounded once. The results of the chunks are combined in pairs of neighbours, what comes out again
+//! in pairs, and so on; an odd last one waits for the next round ([`scalar::reduce_in_pairs`]). A launch of width 0
+//! gives the identity.
 //!
 //! # Control flow
 //!

@@ -1,6 +1,6 @@
 //! Running lanes of a launch on the current thread, and putting partial results of reductions together.
 //!
-//! Reductions are computed in chunks of [`REDUCE_CHUNK`] lanes, one partial result each, which are combined in ascending order
+//! Reductions are computed in chunks of [`REDUCE_CHUNK`] lanes, one partial result each, which are combined in pairs
 //! when all lanes are done. Which thread computed which chunk, and when, changes nothing. Chunks begin anew with each
 //! block that is reduced on its own.
 
@@ -236,10 +236,11 @@ impl Partial {
         let Some(memory) = &self.memory else { return };
         // SAFETY: there is an element for each chunk.
         let element = |chunk| unsafe { read_element(memory.address(), self.ty, chunk) };
+        let mut parts = Vec::with_capacity(chunks.per_block);
         for block in 0..chunks.blocks() {
-            let mut parts = chunks.of_block(block).map(element);
-            let first = parts.next().unwrap_or(0);
-            let total = parts.fold(first, |sum, part| scalar::reduce(self.op, self.ty, sum, part));
+            parts.clear();
+            parts.extend(chunks.of_block(block).map(element));
+            let total = scalar::reduce_in_pairs(self.op, self.ty, &mut parts);
             // SAFETY: the caller's promise.
             unsafe { write_element(self.target, self.ty, block, total) };
         }

@@ -108,8 +108,8 @@ impl Case {
             Some(Access::Write | Access::ReadWrite) => bytes,
             Some(Access::Reduce) => {
                 let (op, ty) = self.reduction(param);
-                let partials = bytes.chunks(ty.size_bytes()).map(carrier);
-                let result = partials.reduce(|a, b| scalar::reduce(op, ty, a, b)).unwrap_or(scalar::identity(op, ty));
+                let mut partials: Vec<u64> = bytes.chunks(ty.size_bytes()).map(carrier).collect();
+                let result = scalar::reduce_in_pairs(op, ty, &mut partials);
                 result.to_le_bytes()[..ty.size_bytes()].to_vec()
             }
         }

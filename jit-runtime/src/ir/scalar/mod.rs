@@ -181,6 +181,28 @@ pub fn reduce(op: ReduceOp, ty: Type, a: u64, b: u64) -> u64 {
     binary(op.as_binary(), ty, a, b)
 }
 
+/// Combines the results of parts: neighbours in pairs, what comes out again in pairs, until one is left. Where their number
+/// is odd, the last one waits for the next round. So each takes part in few combinations, and sums of many parts err
+/// little. Without parts the result is the identity; `parts` holds nothing of use afterwards.
+///
+/// # Panics
+///
+/// Where the type does not support the operation, see [`is_supported_reduce`].
+#[must_use]
+pub fn reduce_in_pairs(op: ReduceOp, ty: Type, parts: &mut [u64]) -> u64 {
+    let mut count = parts.len();
+    while count > 1 {
+        for pair in 0..count / 2 {
+            parts[pair] = reduce(op, ty, parts[2 * pair], parts[2 * pair + 1]);
+        }
+        if count % 2 == 1 {
+            parts[count / 2] = parts[count - 1];
+        }
+        count = count.div_ceil(2);
+    }
+    parts.first().copied().unwrap_or_else(|| identity(op, ty))
+}
+
 /// The value that a reduction starts from; the result of an empty one. For a sum of floats it is +0.
 ///
 /// # Panics

@@ -98,6 +98,18 @@ fn opaque_values_are_parameters_from_the_first_call() {
 }
 
 #[test]
+fn values_made_of_arrays_become_opaque_by_one_kernel() {
+    on_each_device(|| {
+        let x = Float::arange(3) + 1.0;
+        let opaque = count(|| {
+            let (a, (b, c)) = jit::trees::make_opaque(&(&x * 2.0, (Int::from(3), &x + 4.0)));
+            assert!(a.is_evaluated() && c.is_evaluated() && !b.is_literal());
+        });
+        assert_eq!(opaque.launches, 1);
+    });
+}
+
+#[test]
 fn a_chain_and_all_its_results_are_one_kernel() {
     on_each_device(|| {
         let x = resident(&[1.0, 2.0, 3.0]);
@@ -185,6 +197,20 @@ fn random_numbers_of_other_seeds_calls_and_parameters_are_made_by_the_same_kerne
         let counts = count(|| second = draw(2, -2.0, 7.0));
         assert!(first[..6].iter().zip(&second[..6]).all(|(a, b)| a != b), "{first:?} {second:?}");
         assert_eq!((counts.compiles, counts.launches), (0, 8));
+    });
+}
+
+#[test]
+fn permutations_of_other_sizes_and_seeds_are_made_by_the_same_kernel() {
+    on_each_device(|| {
+        let draw = |seed, size| drop(jit::random::rng(seed).permutation(size).to_vec().unwrap());
+        draw(1, 900);
+        let others = count(|| {
+            draw(2, 900);
+            draw(1, 1311);
+            draw(3, 70);
+        });
+        assert_eq!((others.launches, others.compiles), (3, 0));
     });
 }
 

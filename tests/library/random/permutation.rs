@@ -134,17 +134,6 @@ fn samples_take_no_element_twice() {
 }
 
 #[test]
-fn other_sizes_and_seeds_need_no_other_kernel() {
-    let draw = |seed, size| drop(rng(seed).permutation(size).to_vec().unwrap());
-    draw(1, 900);
-    let before = jit::stats();
-    draw(2, 900);
-    draw(1, 1311);
-    draw(3, 70);
-    assert_eq!(jit::stats().compiles, before.compiles);
-}
-
-#[test]
 #[should_panic(expected = "a sample of 4 elements, none twice, was asked for from an array of 3")]
 fn samples_larger_than_the_array_are_refused() {
     drop(rng(0).sample(&Float::zeros(3), 4));

@@ -55,7 +55,7 @@ macro_rules! integers {
             }
 
             fn noise(bits: u32) -> $ty {
-                (u64::from(bits) * 0x1_0001_0001 >> 7) as $ty
+                (u64::from(bits).wrapping_mul(0x1_0001_0001) >> 7) as $ty
             }
         }
     )*};

@@ -113,12 +113,9 @@ impl<T: FloatElement> Mat4<T> {
         let back = (&eye - target.into_vector()).normalize();
         let right = up.into_vector().cross(&back).normalize();
         let up = back.cross(&right);
-        let mut matrix = Mat3::from_rows([right, up, back]).to_mat4();
+        let matrix = Mat3::from_rows([right, up, back]).to_mat4();
         let offset = matrix.transform_vector(-eye);
-        matrix.rows[0][3] = offset.x;
-        matrix.rows[1][3] = offset.y;
-        matrix.rows[2][3] = offset.z;
-        matrix
+        matrix.then_moved(offset)
     }
 
     /// What a camera sees of an angle (in radians) between its lower and upper edge, `aspect` times as wide as high: `x` and `y` become
@@ -165,11 +162,15 @@ impl<T: FloatElement> Mat4<T> {
         translation: impl VectorOperand<Vec3<T>>,
     ) -> Self {
         let translation = translation.into_vector();
-        let mut matrix = (rotation.to_mat3() * stretch.into_matrix()).to_mat4();
-        matrix.rows[0][3] = translation.x;
-        matrix.rows[1][3] = translation.y;
-        matrix.rows[2][3] = translation.z;
-        matrix
+        (rotation.to_mat3() * stretch.into_matrix()).to_mat4().then_moved(translation)
+    }
+
+    /// A linear map, followed by a translation.
+    fn then_moved(mut self, translation: Vec3<T>) -> Self {
+        self.rows[0][3] = translation.x;
+        self.rows[1][3] = translation.y;
+        self.rows[2][3] = translation.z;
+        self
     }
 
     /// The stretch, the rotation and the translation of which [`compose`](Self::compose) makes an affine matrix.

@@ -84,6 +84,11 @@ fn prefix_sums_begin_anew_in_each_block() {
         assert_eq!(x.block_prefix_sum(100).to_vec().unwrap(), [1, 3, 6, 10, 15, 21]);
         let exclusive = x.prefix(ReduceOp::Add, Scan::exclusive().per_block(4));
         assert_eq!(exclusive.to_vec().unwrap(), [0, 1, 3, 6, 0, 5]);
+        let ragged = resident([1, 2, 3, 4, 5]);
+        assert_eq!(ragged.block_prefix_sum(2).to_vec().unwrap(), [1, 3, 3, 7, 5]);
+        let exclusive = ragged.prefix(ReduceOp::Add, Scan::exclusive().per_block(3));
+        assert_eq!(exclusive.to_vec().unwrap(), [0, 1, 3, 0, 4]);
+        assert_eq!(Int::full(2, 5).block_prefix_sum(2).to_vec().unwrap(), [2, 4, 2, 4, 2]);
         let message = message_of(|| x.block_prefix_sum(0));
         assert!(message.contains("block"), "{message}");
     });
@@ -131,7 +136,7 @@ macro_rules! prefixes {
 #[test]
 fn block_prefix_reductions_begin_anew() {
     on_each_device(|| {
-        prefixes!(u32: [1, 2, 16, 1000, 70_000], [1, 2, 3, 64, 1000, 2048, 32_768, 65_537]);
-        prefixes!(u64: [1, 31, 40_000], [1, 5, 32, 2049, 32_769]);
+        prefixes!(u32: [1, 2, 15, 16, 17, 1000, 70_000], [1, 2, 3, 16, 63, 64, 65, 1000, 2048, 32_768, 40_000, 65_537]);
+        prefixes!(u64: [1, 31, 64, 1025, 40_000, 70_000], [1, 2, 5, 32, 100, 1024, 2049, 32_769]);
     });
 }

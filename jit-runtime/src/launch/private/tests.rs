@@ -48,6 +48,11 @@ fn buffer_of(ty: Type, values: &[u64]) -> Arc<Buffer> {
     Buffer::from_bytes(&bytes).unwrap()
 }
 
+fn run(device: Device, kernel: Kernel, width: usize, arguments: Vec<Argument>) {
+    let (reduce_block, label, site) = (None, "scatter", None);
+    crate::launch::launch(Launch { device, kernel, width, reduce_block, arguments, label, site }).unwrap();
+}
+
 fn values_of(ty: Type, buffer: &Buffer) -> Vec<u64> {
     let mut bytes = vec![0; buffer.size_bytes()];
     buffer.read(0, &mut bytes).unwrap();
@@ -76,16 +81,7 @@ fn check(device: Device, op: ReduceOp, ty: Type, elements: usize, masked: bool) 
         Argument::Buffer(buffer_of(Type::Bool, &masks), WIDTH),
         Argument::Buffer(buffer_of(ty, &values), WIDTH),
     ];
-    crate::launch::launch(Launch {
-        device,
-        kernel: b.finish(),
-        width: WIDTH,
-        reduce_block: None,
-        arguments,
-        label: "scatter",
-        site: None,
-    })
-    .unwrap();
+    run(device, b.finish(), WIDTH, arguments);
 
     for lane in (0..WIDTH).filter(|&lane| masks[lane] != 0) {
         let element = &mut expected[indices[lane] as usize];
@@ -131,16 +127,7 @@ fn consecutive_elements_are_combined_as_vectors() {
             Argument::Buffer(buffer_of(ty, &vec![one; WIDTH]), WIDTH),
         ];
         let (device, kernel) = (Device::Cpu, b.finish());
-        crate::launch::launch(Launch {
-            device,
-            kernel,
-            width: WIDTH,
-            reduce_block: None,
-            arguments,
-            label: "scatter",
-            site: None,
-        })
-        .unwrap();
+        run(device, kernel, WIDTH, arguments);
         let two = scalar::reduce(op, ty, one, one);
         let expected = |element: usize| match element {
             0..3 => 0,
@@ -173,16 +160,7 @@ fn private_and_shared_targets_in_one_kernel() {
         Argument::Buffer(Arc::clone(&numbers), WIDTH),
     ];
     let device = Device::Cpu;
-    crate::launch::launch(Launch {
-        device,
-        kernel,
-        width: WIDTH,
-        reduce_block: None,
-        arguments,
-        label: "mixed",
-        site: None,
-    })
-    .unwrap();
+    run(device, kernel, WIDTH, arguments);
     assert_eq!(values_of(Type::U32, &counter), [WIDTH as u64]);
     let mut drawn = values_of(Type::U32, &numbers);
     drawn.sort_unstable();
@@ -206,17 +184,7 @@ fn elements_that_no_lane_touches_keep_the_sign_of_zero() {
         let result = buffer_of(Type::F32, &vec![negative_zero; elements]);
         let (device, kernel, arguments) =
             (Device::Cpu, b.finish(), vec![Argument::Buffer(Arc::clone(&result), elements)]);
-        let reduce_block = None;
-        crate::launch::launch(Launch {
-            device,
-            kernel,
-            width: WIDTH,
-            reduce_block,
-            arguments,
-            label: "zeros",
-            site: None,
-        })
-        .unwrap();
+        run(device, kernel, WIDTH, arguments);
         let values = values_of(Type::F32, &result);
         assert_eq!(values[0], u64::from((WIDTH as f32).to_bits()));
         assert!(values[1..].iter().all(|&bits| bits == negative_zero), "{elements} elements");

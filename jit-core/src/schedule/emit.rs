@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jit_runtime::Error;
 use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, ParamId, RegionId, Type, UnaryOp, Value};
-use jit_runtime::launch::{Argument, CheckedAccess, Checks};
+use jit_runtime::launch::{AccessKind, Argument, CheckedAccess, Checks};
 use jit_runtime::memory::Buffer;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -363,22 +363,26 @@ impl<'e> Emitter<'_, 'e> {
         let param = self.input(source);
         let index = self.value(at);
         let mask = (mask != NONE && !self.is_implied(mask, block)).then(|| self.value(mask));
-        let mask = self.in_range(false, self.entry(source).var, (at, index), mask, var.site());
+        let mask = self.in_array(AccessKind::Gather, self.entry(source).var, (at, index), mask, var.site());
         self.builder.gather(param, index, mask)
     }
 
-    /// The lanes of an access, without those whose index is out of range where that is checked.
-    fn in_range(
+    /// The lanes of an access to an array, without those whose index is out of range where that is checked.
+    fn in_array(
         &mut self,
-        is_write: bool,
+        kind: AccessKind,
         array: &Var,
         (at, index): (u32, Value),
         mask: Option<Value>,
         site: &'static Location<'static>,
     ) -> Option<Value> {
         let is_signed = self.entry(at).var.ty().is_signed_integer();
+        self.in_range(CheckedAccess { kind, ty: array.ty(), width: array.width(), is_signed, site }, index, mask)
+    }
+
+    /// The lanes of any access by an index, without those whose index is out of range where that is checked.
+    fn in_range(&mut self, access: CheckedAccess, index: Value, mask: Option<Value>) -> Option<Value> {
         let Some(checker) = &mut self.checker else { return mask };
-        let access = CheckedAccess { is_write, ty: array.ty(), width: array.width(), is_signed, site };
         Some(checker.in_range(&mut self.builder, &mut self.arguments, access, index, mask))
     }
 
@@ -389,7 +393,7 @@ impl<'e> Emitter<'_, 'e> {
         let is_masked = effect.mask != NONE && !self.is_implied(effect.mask, block);
         let mask = is_masked.then(|| self.value(effect.mask));
         let site = self.entry(number).var.site();
-        let mask = self.in_range(true, &effect.extra.target, (effect.index, index), mask, site);
+        let mask = self.in_array(AccessKind::Scatter, &effect.extra.target, (effect.index, index), mask, site);
         let builder = &mut self.builder;
         match effect.extra.how {
             How::Write => builder.scatter(None, param, index, value, mask),

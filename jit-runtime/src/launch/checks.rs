@@ -18,11 +18,26 @@ pub struct Checks {
     pub accesses: Vec<CheckedAccess>,
 }
 
-/// A gather or scatter whose indices are checked.
+/// What an index chooses from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AccessKind {
+    /// Elements of an array, to read them.
+    Gather,
+    /// Elements of an array, to write them.
+    Scatter,
+    /// Elements of a lane's own memory, to read them.
+    LocalRead,
+    /// Elements of a lane's own memory, to write them.
+    LocalWrite,
+    /// What is called: "function", "instance".
+    Call(&'static str),
+}
+
+/// An access whose indices are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedAccess {
-    /// Elements are written.
-    pub is_write: bool,
+    /// What the index is for.
+    pub kind: AccessKind,
     /// The element type.
     pub ty: Type,
     /// How many elements there are.
@@ -48,9 +63,19 @@ impl CheckedAccess {
         let index = if self.is_signed { i64::from(bits as i32) } else { i64::from(bits) };
         let is_limit = if self.is_signed { [i32::MIN, i32::MAX].contains(&(bits as i32)) } else { bits == u32::MAX };
         let beyond = if is_limit { ", or one beyond that," } else { "" };
-        let verb = if self.is_write { "scatters to" } else { "gathers" };
         let Self { ty, width, .. } = self;
-        let message = format!("lane {lane} {verb} element {index}{beyond} of an array of {width} {ty} elements");
+        let index = format!("{index}{beyond}");
+        let message = match self.kind {
+            AccessKind::Gather => format!("lane {lane} gathers element {index} of an array of {width} {ty} elements"),
+            AccessKind::Scatter => {
+                format!("lane {lane} scatters to element {index} of an array of {width} {ty} elements")
+            }
+            AccessKind::LocalRead => format!("lane {lane} reads element {index} of a `Local` of {width} {ty} elements"),
+            AccessKind::LocalWrite => {
+                format!("lane {lane} writes element {index} of a `Local` of {width} {ty} elements")
+            }
+            AccessKind::Call(what) => format!("lane {lane} calls {what} {index}, of which there are {width}"),
+        };
         Error::new(ErrorKind::Launch, message).at(self.site).with_hint(
             "lanes that have no element there must be masked off; JIT_DEBUG reports the lowest lane of the first such line",
         )

@@ -74,7 +74,7 @@ mod tests;
 mod work;
 
 use blocks::Blocks;
-pub use checks::{CheckedAccess, Checks};
+pub use checks::{AccessKind, CheckedAccess, Checks};
 use cost::Estimate;
 pub use pool::{set_threads, threads};
 use run::Bound;

@@ -13,6 +13,7 @@ use crate::ir::Kernel;
 pub(super) fn kernel(kernel: &Kernel, device: Device, options: CodeOptions) -> u64 {
     let mut hasher = WordHasher::default();
     kernel.params.hash(&mut hasher);
+    kernel.locals.hash(&mut hasher);
     kernel.regions.hash(&mut hasher);
     device.hash(&mut hasher);
     options.hash(&mut hasher);
@@ -93,6 +94,16 @@ mod tests {
         let value = ops.iter().fold(start, |value, op| builder.binary(*op, value, start));
         builder.store(output, value);
         builder.finish()
+    }
+
+    #[test]
+    fn local_memory_changes_the_hash() {
+        let hash = |len| {
+            let mut builder = Builder::new();
+            builder.local(Type::F32, len);
+            super::kernel(&builder.finish(), Device::Cpu, CodeOptions::default())
+        };
+        assert_ne!(hash(4), hash(5));
     }
 
     #[test]

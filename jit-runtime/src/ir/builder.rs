@@ -3,9 +3,12 @@
 //! The builder computes result types and numbers values; that operands have the right types is the caller's duty and is
 //! checked by the verifier.
 
-use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, TOP, Value};
+use super::kernel::{Access, Inst, Kernel, LocalId, LocalMemory, Param, ParamId, Region, RegionId, TOP, Value};
 use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use super::types::Type;
+
+/// Elements of local memory up to which all of them are written by straight-line code.
+const UNROLLED_ELEMENTS: u32 = 16;
 
 /// Appends instructions to a kernel. A stack of open regions says where the next one goes.
 #[derive(Debug)]
@@ -64,6 +67,12 @@ impl Builder {
     fn param(&mut self, param: Param) -> ParamId {
         self.kernel.params.push(param);
         ParamId(self.kernel.params.len() as u32 - 1)
+    }
+
+    /// Gives each lane memory of its own, zero at first.
+    pub fn local(&mut self, ty: Type, len: u32) -> LocalId {
+        self.kernel.locals.push(LocalMemory { ty, len });
+        LocalId(self.kernel.locals.len() as u32 - 1)
     }
 
     /// Opens a new region with parameters of these types; what follows goes there until [`Builder::close_region`].
@@ -246,5 +255,57 @@ impl Builder {
         let yields = &self.kernel.region(then_region).yields;
         let types: Vec<Type> = yields.iter().map(|&v| self.kernel.ty(v)).collect();
         self.append(Op::If { condition, then_region, else_region }, &types)
+    }
+
+    /// A branch with many sides over regions that were opened and closed before, the default last.
+    pub fn switch(&mut self, index: Value, cases: Vec<RegionId>, default: RegionId) -> Vec<Value> {
+        let yields = &self.kernel.region(default).yields;
+        let types: Vec<Type> = yields.iter().map(|&v| self.kernel.ty(v)).collect();
+        self.append(Op::Switch { index, cases, default }, &types)
+    }
+
+    /// The element of the lane's own memory at an index.
+    pub fn local_read(&mut self, local: LocalId, index: Value) -> Value {
+        let ty = self.kernel.local(local).ty;
+        self.append_one(Op::LocalRead { local, index }, ty)
+    }
+
+    /// Writes the element of the lane's own memory at an index.
+    pub fn local_write(&mut self, local: LocalId, index: Value, value: Value) {
+        self.append_none(Op::LocalWrite { local, index, value });
+    }
+
+    /// Writes a value to each element of the lane's own memory.
+    pub fn local_fill(&mut self, local: LocalId, value: Value) {
+        self.for_each_element(local, |builder, index| builder.local_write(local, index, value));
+    }
+
+    /// Copies the elements of one memory of the lane to another of the same type and length.
+    pub fn local_copy(&mut self, from: LocalId, to: LocalId) {
+        self.for_each_element(from, |builder, index| {
+            let element = builder.local_read(from, index);
+            builder.local_write(to, index, element);
+        });
+    }
+
+    /// Few elements one by one, so that they may be kept in registers; many in a loop.
+    fn for_each_element(&mut self, local: LocalId, mut each: impl FnMut(&mut Self, Value)) {
+        let len = self.kernel.local(local).len;
+        if len <= UNROLLED_ELEMENTS {
+            for index in 0..len {
+                let index = self.constant(Type::U32, index.into());
+                each(self, index);
+            }
+            return;
+        }
+        let [zero, one, end] = [0, 1, len.into()].map(|number| self.constant(Type::U32, number));
+        let (condition, state) = self.open_region(&[Type::U32]);
+        let goes_on = self.compare(CompareOp::Lt, state[0], end);
+        self.close_region(vec![goes_on]);
+        let (body, _) = self.open_region(&[]);
+        each(self, state[0]);
+        let next = self.binary(BinaryOp::Add, state[0], one);
+        self.close_region(vec![next]);
+        self.loop_(vec![zero], condition, body);
     }
 }

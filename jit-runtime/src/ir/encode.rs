@@ -1,10 +1,10 @@
 //! The canonical binary form of kernels, for files and for the hashes that name them.
 //!
-//! A header (`JITK`, a version), then parameters, types and regions; numbers as LEB128 in their shortest form, so that
+//! A header (`JITK`, a version), then parameters, local memory, types and regions; numbers as LEB128 in their shortest form, so that
 //! equal kernels have equal bytes and each kernel has one form. Reading validates everything: bytes that are no kernel
 //! give an error, never a panic or a large allocation.
 
-use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, Value};
+use super::kernel::{Access, Inst, Kernel, LocalId, LocalMemory, Param, ParamId, Region, RegionId, Value};
 use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use super::types::Type;
 use super::verify::{VerifyError, verify};
@@ -12,7 +12,7 @@ use super::verify::{VerifyError, verify};
 const MAGIC: &[u8; 4] = b"JITK";
 
 /// Counts up whenever the form or the meaning of an operation changes.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Why bytes are no kernel.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -56,6 +56,10 @@ pub fn to_bytes(kernel: &Kernel) -> Vec<u8> {
             w.byte(ty as u8);
         }
     });
+    writer.list(&kernel.locals, |w, local| {
+        w.byte(local.ty as u8);
+        w.number(local.len.into());
+    });
     writer.list(&kernel.types, |w, ty| w.byte(*ty as u8));
     writer.list(&kernel.regions, |w, region| {
         w.values(&region.params);
@@ -89,6 +93,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Kernel, DecodeError> {
     reader.at = 5;
     let kernel = Kernel {
         params: reader.list(Reader::param)?,
+        locals: reader.list(Reader::local)?,
         types: reader.list(Reader::ty)?,
         regions: reader.list(Reader::region)?,
     };
@@ -120,6 +125,9 @@ mod tag {
     pub(super) const IF: u8 = 16;
     pub(super) const ATOMIC: u8 = 17;
     pub(super) const COMPARE_EXCHANGE: u8 = 18;
+    pub(super) const SWITCH: u8 = 19;
+    pub(super) const LOCAL_READ: u8 = 20;
+    pub(super) const LOCAL_WRITE: u8 = 21;
 }
 
 struct Writer(Vec<u8>);
@@ -205,6 +213,14 @@ impl Writer {
             Op::If { condition, then_region, else_region } => {
                 self.tagged(&[tag::IF], &[condition.0, then_region.0, else_region.0]);
             }
+            Op::Switch { index, ref cases, default } => {
+                self.tagged(&[tag::SWITCH], &[index.0, default.0]);
+                self.list(cases, |w, case| w.number(case.0.into()));
+            }
+            Op::LocalRead { local, index } => self.tagged(&[tag::LOCAL_READ], &[local.0, index.0]),
+            Op::LocalWrite { local, index, value } => {
+                self.tagged(&[tag::LOCAL_WRITE], &[local.0, index.0, value.0]);
+            }
         }
     }
 
@@ -285,6 +301,14 @@ impl Reader<'_> {
         self.small().map(ParamId)
     }
 
+    fn local_id(&mut self) -> Read<LocalId> {
+        self.small().map(LocalId)
+    }
+
+    fn local(&mut self) -> Read<LocalMemory> {
+        Ok(LocalMemory { ty: self.ty()?, len: self.small()? })
+    }
+
     fn region_id(&mut self) -> Read<RegionId> {
         self.small().map(RegionId)
     }
@@ -353,6 +377,12 @@ impl Reader<'_> {
             tag::IF => {
                 Op::If { condition: self.value()?, then_region: self.region_id()?, else_region: self.region_id()? }
             }
+            tag::SWITCH => {
+                let (index, default) = (self.value()?, self.region_id()?);
+                Op::Switch { index, cases: self.list(Self::region_id)?, default }
+            }
+            tag::LOCAL_READ => Op::LocalRead { local: self.local_id()?, index: self.value()? },
+            tag::LOCAL_WRITE => Op::LocalWrite { local: self.local_id()?, index: self.value()?, value: self.value()? },
             other => return self.invalid(other.into(), "operation"),
         })
     }
@@ -398,6 +428,15 @@ mod tests {
     }
 
     #[test]
+    fn local_memory_is_part_of_the_hash() {
+        let hash = |text| content_hash(&crate::ir::parse(text).unwrap());
+        let (a, b, c) =
+            (hash("kernel() locals(l0: f32[4]) {}"), hash("kernel() locals(l0: f32[5]) {}"), hash("kernel() {}"));
+        assert!(a != b && b != c);
+        assert_ne!(a, hash("kernel() locals(l0: i32[4]) {}"));
+    }
+
+    #[test]
     fn garbage_is_an_error_or_another_kernel_in_its_only_form() {
         let mut rng = Rng::new(11);
         let (mut errors, mut kernels) = (0, 0);
@@ -431,6 +470,6 @@ mod tests {
         assert_eq!(from_bytes(b"JIT"), Err(DecodeError::Header));
         bytes.push(0);
         assert_eq!(from_bytes(&bytes), Err(DecodeError::Trailing(1)));
-        assert_eq!(from_bytes(b"JITK\x02\x01\x00\x0d").unwrap_err().to_string(), "byte 8: 13 is no type");
+        assert_eq!(from_bytes(b"JITK\x03\x01\x00\x0d").unwrap_err().to_string(), "byte 8: 13 is no type");
     }
 }

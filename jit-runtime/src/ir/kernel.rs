@@ -43,6 +43,31 @@ entity!(
     /// A parameter of the kernel: a buffer or a scalar.
     ParamId, "p"
 );
+entity!(
+    /// Memory of one lane alone.
+    LocalId, "l"
+);
+
+/// Memory of one lane alone: elements of one type, zero at first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LocalMemory {
+    /// The element type.
+    pub ty: Type,
+    /// How many elements there are.
+    pub len: u32,
+}
+
+impl LocalMemory {
+    /// Bytes that one lane needs.
+    #[must_use]
+    pub const fn size_bytes(self) -> u64 {
+        self.len as u64 * self.ty.size_bytes() as u64
+    }
+}
+
+/// Bytes of local memory that a lane may have in all. Lanes are worked on by the dozen on each thread, so a thread needs
+/// some dozen MiB at most.
+pub const MAX_LOCAL_BYTES: u64 = 1 << 20;
 
 /// What a kernel does with a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -121,6 +146,8 @@ pub struct Region {
 pub struct Kernel {
     /// The parameters, in the order of the arguments of a launch.
     pub params: Vec<Param>,
+    /// The memory of one lane.
+    pub locals: Vec<LocalMemory>,
     /// The type of each value.
     pub types: Vec<Type>,
     /// All regions; the first is the top region, which has neither parameters nor yields.
@@ -141,6 +168,12 @@ impl Kernel {
     #[must_use]
     pub fn param(&self, param: ParamId) -> Param {
         self.params[param.index()]
+    }
+
+    /// A lane's own memory.
+    #[must_use]
+    pub fn local(&self, local: LocalId) -> LocalMemory {
+        self.locals[local.index()]
     }
 
     /// A region.

@@ -59,12 +59,17 @@
 //! in pairs, and so on; an odd last one waits for the next round ([`scalar::reduce_in_pairs`]). A launch of width 0
 //! gives the identity.
 //!
+//! A lane's own memory ([`Kernel::locals`]) lives as long as the lane runs, and is zero at first. [`Op::LocalRead`] and
+//! [`Op::LocalWrite`] take any integer index, read by value. Active lanes do them in the order of the program. An index out
+//! of range reads zero and writes nothing.
+//!
 //! # Control flow
 //!
 //! A lane executes [`Op::Loop`] as `state = inits; loop { if !condition(state) { break }; state = body() }`: the
 //! condition region takes the state as parameters and yields one `bool`; the body yields the next state. Lanes leave
 //! independently; a lane that has left keeps its state and is not *active* in further iterations. [`Op::If`] runs the
-//! region that the lane's condition chooses; the lane is not active in the other one. Inactive lanes touch no memory.
+//! region that the lane's condition chooses; the lane is not active in the other one. [`Op::Switch`] does so with any
+//! number of regions, and runs the last one, `default`, where the index is none of a case. Inactive lanes touch no memory.
 //! [`Op::Store`] and [`Op::Reduce`] stand in the top region only.
 //!
 //! # Parts
@@ -87,7 +92,9 @@ pub mod types;
 pub mod verify;
 
 pub use builder::Builder;
-pub use kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, TOP, Value};
+pub use kernel::{
+    Access, Inst, Kernel, LocalId, LocalMemory, MAX_LOCAL_BYTES, Param, ParamId, Region, RegionId, TOP, Value,
+};
 pub use op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 pub use parse::{ParseError, parse};
 pub use types::Type;

@@ -1,6 +1,6 @@
 //! The operations of the kernel IR. Their meaning is written down in [`crate::ir`].
 
-use super::kernel::{ParamId, RegionId, Value};
+use super::kernel::{LocalId, ParamId, RegionId, Value};
 use super::types::Type;
 
 /// An operation on one value; the result has the operand's type.
@@ -322,6 +322,31 @@ pub enum Op {
         /// Evaluated where it is false; yields the same types.
         else_region: RegionId,
     },
+    /// Evaluates one of several regions, all of which yield the same types. The results are what the chosen one yields.
+    Switch {
+        /// Which case is chosen, lane by lane; a `u32`.
+        index: Value,
+        /// Evaluated where the index is their position.
+        cases: Vec<RegionId>,
+        /// Evaluated where there is no case of the index.
+        default: RegionId,
+    },
+    /// The element of the lane's own memory at an index, zero where the index is out of range.
+    LocalRead {
+        /// What is read.
+        local: LocalId,
+        /// Any integer.
+        index: Value,
+    },
+    /// Writes the element of the lane's own memory at an index; nothing happens where the index is out of range.
+    LocalWrite {
+        /// What is written to.
+        local: LocalId,
+        /// Any integer.
+        index: Value,
+        /// What is written.
+        value: Value,
+    },
 }
 
 /// Gives an enumeration of operations its list and the names that the text form uses.
@@ -485,6 +510,8 @@ impl Op {
             }
             Op::Loop { ref inits, .. } => inits.iter().copied().for_each(visit),
             Op::If { condition, .. } => visit(condition),
+            Op::Switch { index, .. } | Op::LocalRead { index, .. } => visit(index),
+            Op::LocalWrite { index, value, .. } => [index, value].into_iter().for_each(visit),
         }
     }
 
@@ -506,17 +533,26 @@ impl Op {
             }
             Op::Loop { inits, .. } => inits.iter_mut().for_each(each),
             Op::If { condition, .. } => each(condition),
+            Op::Switch { index, .. } | Op::LocalRead { index, .. } => each(index),
+            Op::LocalWrite { index, value, .. } => [index, value].into_iter().for_each(each),
         }
     }
 
-    /// The regions that the operation owns, in the order in which they run.
+    /// The regions that the operation owns, in the order of the text.
+    pub fn regions(&self) -> impl Iterator<Item = RegionId> {
+        let (cases, others): (&[RegionId], [Option<RegionId>; 2]) = match self {
+            Op::Loop { condition, body, .. } => (&[], [Some(*condition), Some(*body)]),
+            Op::If { then_region, else_region, .. } => (&[], [Some(*then_region), Some(*else_region)]),
+            Op::Switch { cases, default, .. } => (cases, [Some(*default), None]),
+            _ => (&[], [None, None]),
+        };
+        cases.iter().copied().chain(others.into_iter().flatten())
+    }
+
+    /// Whether the operation owns regions.
     #[must_use]
-    pub fn regions(&self) -> Option<[RegionId; 2]> {
-        match *self {
-            Op::Loop { condition, body, .. } => Some([condition, body]),
-            Op::If { then_region, else_region, .. } => Some([then_region, else_region]),
-            _ => None,
-        }
+    pub const fn has_regions(&self) -> bool {
+        matches!(self, Op::Loop { .. } | Op::If { .. } | Op::Switch { .. })
     }
 
     /// Whether the operation is defined by an expansion into others.
@@ -529,7 +565,7 @@ impl Op {
         }
     }
 
-    /// Whether the operation writes memory, itself; regions that it owns are not looked at.
+    /// Whether the operation writes a buffer, itself; regions that it owns are not looked at.
     #[must_use]
     pub const fn writes_memory(&self) -> bool {
         matches!(

@@ -1,7 +1,7 @@
 //! The text form of kernels, made only when someone asks for it. [`parse`](mod@super::parse) reads it back.
 //!
 //! ```text
-//! kernel(p0: read f32, p1: write f32, p2: scalar u32) {
+//! kernel(p0: read f32, p1: write f32, p2: scalar u32) locals(l0: f32[16]) {
 //!     v0: f32 = load p0
 //!     v1: f32 = const 0.5
 //!     v2: bool = lt v0, v1
@@ -16,6 +16,15 @@
 //!     scatter.add p3[v6] = v8 where v2
 //!     v9: u32 = atomic.add p4[v6] = v6
 //!     v10: u32, v11: bool = compare_exchange p4[v6] = v9, v6
+//!     local_write l0[v6] = v8
+//!     v12: f32 = local_read l0[v9]
+//!     v13: f32 = switch v6 case 0 {
+//!         yield v12
+//!     } case 1 {
+//!         yield v8
+//!     } default {
+//!         yield v7
+//!     }
 //!     store p1, v7
 //! }
 //! ```
@@ -27,7 +36,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 
-use super::kernel::{Inst, Kernel, Param, Region, RegionId, TOP, Value};
+use super::kernel::{Inst, Kernel, LocalMemory, Param, Region, RegionId, TOP, Value};
 use super::op::Op;
 use super::scalar;
 use super::types::Type;
@@ -43,6 +52,14 @@ impl fmt::Display for Kernel {
             }
         }
         f.write_str(") ")?;
+        if !self.locals.is_empty() {
+            f.write_str("locals(")?;
+            for (index, LocalMemory { ty, len }) in self.locals.iter().enumerate() {
+                let comma = if index == 0 { "" } else { ", " };
+                write!(f, "{comma}l{index}: {ty}[{len}]")?;
+            }
+            f.write_str(") ")?;
+        }
         Printer { kernel: self, nested: true }.region(f, TOP, 0)?;
         f.write_str("\n")
     }
@@ -162,6 +179,18 @@ impl Printer<'_> {
                 f.write_str(" else ")?;
                 self.region(f, else_region, depth)
             }
+            Op::Switch { index, ref cases, default } => {
+                write!(f, "switch {index} ")?;
+                for (position, &case) in cases.iter().enumerate() {
+                    write!(f, "case {position} ")?;
+                    self.region(f, case, depth)?;
+                    f.write_str(" ")?;
+                }
+                f.write_str("default ")?;
+                self.region(f, default, depth)
+            }
+            Op::LocalRead { local, index } => write!(f, "local_read {local}[{index}]"),
+            Op::LocalWrite { local, index, value } => write!(f, "local_write {local}[{index}] = {value}"),
         }
     }
 }

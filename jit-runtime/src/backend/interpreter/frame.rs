@@ -5,7 +5,9 @@ use std::ops::Range;
 use super::memory::Elements;
 use crate::backend::{RawArgument, Scatters};
 use crate::ir::scalar::{self, BinaryFn};
-use crate::ir::{AtomicOp, Inst, Kernel, Op, ParamId, REDUCE_CHUNK, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value};
+use crate::ir::{
+    AtomicOp, Inst, Kernel, LocalId, Op, ParamId, REDUCE_CHUNK, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value,
+};
 
 /// Which lanes of the block run.
 type Mask = Vec<bool>;
@@ -25,6 +27,8 @@ pub(super) struct Frame<'a> {
     /// For each parameter that receives a reduction: the running results, see [`Op::Reduce`].
     partials: Vec<Vec<u64>>,
     block: usize,
+    /// The carriers of local memory: element `i` of the block is at `i * stride`, lanes side by side.
+    locals: Vec<Vec<u64>>,
     /// For each parameter: logarithm of the neighbours in memory that stand for one element.
     copies_log2: Vec<u8>,
 }
@@ -55,6 +59,7 @@ impl<'a> Frame<'a> {
             lanes_before: 0,
             partials,
             block,
+            locals: Vec::new(),
             copies_log2,
         }
     }
@@ -64,10 +69,12 @@ impl<'a> Frame<'a> {
         let width = usize::try_from(lanes.end - lanes.start).map_or(self.block, |width| width.min(self.block));
         self.columns = vec![0; width * self.kernel.types.len()];
         self.stride = width;
+        self.locals = self.kernel.locals.iter().map(|local| vec![0; local.len as usize * width]).collect();
         self.start_reductions();
         for first in lanes.clone().step_by(width) {
             let count = (lanes.end - first).min(width as u64) as usize;
             (self.first_lane, self.lanes_before) = (first, first - lanes.start);
+            self.locals.iter_mut().for_each(|local| local.fill(0));
             let active = (0..width).map(|lane| lane < count).collect();
             self.region(TOP, &active);
         }
@@ -160,6 +167,9 @@ impl<'a> Frame<'a> {
             Op::If { condition, then_region, else_region } => {
                 self.run_if(inst, condition, then_region, else_region, active);
             }
+            Op::Switch { index, ref cases, default } => self.run_switch(inst, index, cases, default, active),
+            Op::LocalRead { local, index } => self.local_read(out, local, index, active),
+            Op::LocalWrite { local, index, value } => self.local_write(local, index, value, active),
         }
     }
 
@@ -333,6 +343,44 @@ impl<'a> Frame<'a> {
                 self.region(region, &mask);
                 let kernel = self.kernel;
                 self.copy(&results, &kernel.region(region).yields, &mask);
+            }
+        }
+    }
+
+    fn run_switch(&mut self, inst: &Inst, index: Value, cases: &[RegionId], default: RegionId, active: &Mask) {
+        let kernel = self.kernel;
+        let results: Vec<Value> = inst.values().collect();
+        // Regions may change nothing that was computed before them, so the index stays what it is.
+        for (position, &region) in cases.iter().chain([&default]).enumerate() {
+            let is_default = position == cases.len();
+            let chosen = |bits: u64| bits == position as u64 || is_default && bits >= cases.len() as u64;
+            let mask: Mask =
+                active.iter().enumerate().map(|(lane, &active)| active && chosen(self.at(index, lane))).collect();
+            if mask.contains(&true) {
+                self.region(region, &mask);
+                self.copy(&results, &kernel.region(region).yields, &mask);
+            }
+        }
+    }
+
+    /// Where an element of local memory is; none if the index is out of range.
+    fn local_place(&self, local: LocalId, index: Value, lane: usize) -> Option<usize> {
+        let index = usize::try_from(self.index(index, lane)).ok()?;
+        (index < self.kernel.local(local).len as usize).then(|| index * self.stride + lane)
+    }
+
+    fn local_read(&mut self, out: Value, local: LocalId, index: Value, active: &Mask) {
+        for (lane, &active) in active.iter().enumerate() {
+            let place = self.local_place(local, index, lane).filter(|_| active);
+            let bits = place.map_or(0, |place| self.locals[local.index()][place]);
+            self.set(out, lane, bits);
+        }
+    }
+
+    fn local_write(&mut self, local: LocalId, index: Value, value: Value, active: &Mask) {
+        for (lane, _) in active.iter().enumerate().filter(|(_, active)| **active) {
+            if let Some(place) = self.local_place(local, index, lane) {
+                self.locals[local.index()][place] = self.at(value, lane);
             }
         }
     }

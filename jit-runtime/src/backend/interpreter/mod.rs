@@ -35,7 +35,8 @@ pub struct InterpreterExecutable {
 /// Makes a valid kernel ready to be interpreted.
 #[must_use]
 pub fn prepare(kernel: Kernel) -> InterpreterExecutable {
-    let block = (COLUMN_BUDGET / kernel.types.len().max(1)).clamp(MIN_BLOCK, MAX_BLOCK);
+    let columns = kernel.types.len() + kernel.locals.iter().map(|local| local.len as usize).sum::<usize>();
+    let block = (COLUMN_BUDGET / columns.max(1)).clamp(MIN_BLOCK, MAX_BLOCK);
     // A power of two, so that blocks divide the chunks of reductions.
     let block = 1 << block.ilog2();
     InterpreterExecutable { kernel, block, scatters: Scatters::Shared }

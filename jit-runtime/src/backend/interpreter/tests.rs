@@ -83,6 +83,73 @@ fn lanes_that_are_off_touch_no_memory() {
 }
 
 #[test]
+fn each_lane_runs_its_case() {
+    let mut b = Builder::new();
+    let (source, target) = (b.buffer(Type::U32, Access::Read), b.buffer(Type::U32, Access::ReadWrite));
+    let (index, lane) = (b.load(source), b.lane_index());
+    let regions: Vec<_> = (0..3)
+        .map(|case| {
+            let (region, _) = b.open_region(&[]);
+            let number = b.constant(Type::U32, 100 * (case + 1));
+            b.scatter(Some(ReduceOp::Add), target, lane, number, None);
+            let sum = b.binary(BinaryOp::Add, number, index);
+            b.close_region(vec![sum]);
+            region
+        })
+        .collect();
+    let results = b.switch(index, regions[..2].to_vec(), regions[2]);
+    let output = b.buffer(Type::U32, Access::Write);
+    b.store(output, results[0]);
+    let zeros = || Input::Buffer(u32s([0; 5]));
+    let outputs = run(b, 5, vec![Input::Buffer(u32s([1, 0, 2, u32::MAX, 1])), zeros(), zeros()]);
+    assert_eq!(outputs[1], u32s([200, 100, 300, 300, 200]));
+    assert_eq!(outputs[2], u32s([201, 100, 302, 299, 201]));
+}
+
+#[test]
+fn local_memory_belongs_to_a_lane_and_out_of_range_is_nowhere() {
+    let mut b = Builder::new();
+    let (source, target) = (b.buffer(Type::I32, Access::Read), b.buffer(Type::U32, Access::Write));
+    let local = b.local(Type::U32, 3);
+    let (index, lane) = (b.load(source), b.lane_index());
+    let ten = b.constant(Type::U32, 10);
+    let value = b.binary(BinaryOp::Add, lane, ten);
+    b.local_write(local, index, value);
+    let elements: Vec<_> = (-1..=3)
+        .map(|place: i64| {
+            let place = b.constant(Type::I64, place as u64);
+            b.local_read(local, place)
+        })
+        .collect();
+    let hundred = b.constant(Type::U32, 100);
+    let digits = elements.into_iter().reduce(|sum, element| b.fma(sum, hundred, element)).unwrap();
+    b.store(target, digits);
+    let indices = u32s([0, 1, 2, 3, u32::MAX, 1]);
+    let outputs = run(b, 6, vec![Input::Buffer(indices), Input::Buffer(u32s([0; 6]))]);
+    assert_eq!(outputs[1], u32s([10_000_000, 110_000, 1_200, 0, 0, 150_000]));
+}
+
+#[test]
+fn local_memory_is_filled_and_copied_whole() {
+    for len in [3, 40] {
+        let mut b = Builder::new();
+        let target = b.buffer(Type::U32, Access::Write);
+        let (from, to) = (b.local(Type::U32, len), b.local(Type::U32, len));
+        let (lane, two) = (b.lane_index(), b.constant(Type::U32, 2));
+        b.local_fill(from, lane);
+        b.local_write(from, two, two);
+        b.local_copy(from, to);
+        b.local_fill(from, two);
+        let (last, first) = (b.constant(Type::U32, u64::from(len) - 1), b.constant(Type::U32, 0));
+        let sum = [first, two, last].map(|index| b.local_read(to, index));
+        let sum = sum.into_iter().reduce(|a, c| b.binary(BinaryOp::Add, a, c)).unwrap();
+        b.store(target, sum);
+        let expected = if len == 3 { [4, 5, 6, 7] } else { [2, 4, 6, 8] };
+        assert_eq!(run(b, 4, vec![Input::Buffer(u32s([0; 4]))])[0], u32s(expected), "{len}");
+    }
+}
+
+#[test]
 fn reductions_over_several_chunks() {
     let width = REDUCE_CHUNK * 2 + 5;
     let mut b = Builder::new();

@@ -125,19 +125,10 @@ fn used(kernel: &Kernel) -> Vec<bool> {
 /// Calls a function with each value that an operation or its nested regions read or yield.
 pub(super) fn for_each_nested_operand(kernel: &Kernel, op: &Op, visit: &mut impl FnMut(Value)) {
     op.for_each_operand(&mut *visit);
-    for region in regions_of(op).into_iter().flatten() {
+    for region in op.regions() {
         let region = kernel.region(region);
         region.yields.iter().copied().for_each(&mut *visit);
         region.insts.iter().for_each(|inst| for_each_nested_operand(kernel, &inst.op, visit));
-    }
-}
-
-/// The regions that an operation owns.
-pub(super) fn regions_of(op: &Op) -> [Option<RegionId>; 2] {
-    match op {
-        Op::Loop { condition, body, .. } => [Some(*condition), Some(*body)],
-        Op::If { then_region, else_region, .. } => [Some(*then_region), Some(*else_region)],
-        _ => [None, None],
     }
 }
 
@@ -158,11 +149,11 @@ impl Solver<'_> {
         for inst in &kernel.region(region).insts {
             match &inst.op {
                 Op::Loop { inits, condition, body } => self.loop_(inst, inits, *condition, *body),
-                Op::If { condition, then_region, else_region } => {
-                    self.if_(inst, *condition, *then_region, *else_region)
+                Op::If { condition: selector, .. } | Op::Switch { index: selector, .. } => {
+                    self.branches(inst, *selector)
                 }
-                // Each lane finds what the lanes before it left.
-                Op::Atomic { .. } | Op::CompareExchange { .. } => {
+                // Each lane finds what the lanes before it left, or has memory of its own.
+                Op::Atomic { .. } | Op::CompareExchange { .. } | Op::LocalRead { .. } => {
                     inst.values().for_each(|value| self.shapes[value.index()] = Shape::Varying)
                 }
                 op if inst.results == 1 => self.shapes[inst.first.index()] = self.operation(op),
@@ -200,15 +191,15 @@ impl Solver<'_> {
         }
     }
 
-    fn if_(&mut self, inst: &Inst, condition: Value, then_region: RegionId, else_region: RegionId) {
-        self.region(then_region);
-        self.region(else_region);
-        let condition = self.shape(condition);
+    /// Regions of which one runs.
+    fn branches(&mut self, inst: &Inst, selector: Value) {
+        inst.op.regions().for_each(|region| self.region(region));
+        let selector = self.shape(selector);
         let kernel = self.kernel;
-        let yields = kernel.region(then_region).yields.iter().zip(&kernel.region(else_region).yields);
-        for (result, (a, b)) in inst.values().zip(yields) {
-            let joined = self.shape(*a).join(self.shape(*b));
-            self.shapes[result.index()] = match condition {
+        for (position, result) in inst.values().enumerate() {
+            let yields = inst.op.regions().map(|region| self.shape(kernel.region(region).yields[position]));
+            let joined = yields.reduce(Shape::join).expect("a branch has sides");
+            self.shapes[result.index()] = match selector {
                 Shape::Uniform => joined,
                 Shape::Packet if joined == Shape::Uniform => Shape::Packet,
                 Shape::Packet => joined,
@@ -311,11 +302,11 @@ impl Solver<'_> {
 
     /// Whether everything in an instruction is the same for all lanes of the launch, and none of it writes.
     fn is_hoistable(&self, inst: &Inst) -> bool {
-        if inst.op.writes_memory() {
+        if inst.op.writes_memory() || matches!(inst.op, Op::LocalWrite { .. }) {
             return false;
         }
         inst.values().all(|value| self.shape(value) == Shape::Uniform)
-            && regions_of(&inst.op).into_iter().flatten().all(|region| {
+            && inst.op.regions().all(|region| {
                 let region = self.kernel.region(region);
                 region.params.iter().all(|&param| self.shape(param) == Shape::Uniform)
                     && region.insts.iter().all(|inst| self.is_hoistable(inst))

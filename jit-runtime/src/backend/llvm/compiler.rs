@@ -31,6 +31,10 @@ use crate::ir::{Kernel, Op};
 /// Passes for kernels with loops.
 const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
 
+/// Passes for kernels with local memory, which becomes registers where its indices are constants.
+const LOCAL_PASSES: &str =
+    "function(sroa<preserve-cfg>,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
+
 /// Instructions of straight-line kernels up to which better code is worth its compile time in long launches.
 const LONG_LAUNCH_LIMIT: usize = 1000;
 
@@ -96,7 +100,8 @@ fn with_module<T>(
             module.verify().map_err(|error| failed(&format!("{error}\n{}", module.print_to_string())))?;
         }
         if optimise {
-            let passes = module.run_passes(LOOP_PASSES, machine, PassBuilderOptions::create());
+            let passes = if kernel.locals.is_empty() { LOOP_PASSES } else { LOCAL_PASSES };
+            let passes = module.run_passes(passes, machine, PassBuilderOptions::create());
             passes.map_err(|error| failed(&error.to_string()))?;
         }
         let result = consume(&module, machine);
@@ -108,10 +113,12 @@ fn with_module<T>(
 }
 
 /// Whether the code of a kernel is more than one straight list: it has loops or branches of its own, reduces and so has a
-/// tight loop over the packets, updates elements in a loop over the lanes, or checks indices at run time.
+/// tight loop over the packets, updates elements in a loop over the lanes, checks indices at run time, or has memory to be
+/// turned into registers.
 fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
     kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| match inst.op {
-        Op::Loop { .. } | Op::If { .. } | Op::Reduce { .. } => true,
+        Op::Reduce { .. } | Op::LocalRead { .. } | Op::LocalWrite { .. } => true,
+        ref op if op.has_regions() => true,
         Op::Scatter { reduce: Some(_), .. } | Op::Atomic { .. } | Op::CompareExchange { .. } => true,
         Op::Gather { index, .. } => analysis.index_hint(kernel, index).is_some(),
         _ => false,

@@ -169,6 +169,12 @@ impl Emitter {
         unsafe { LLVMVectorType(element, lanes) }
     }
 
+    /// An array.
+    pub(super) fn array(&self, element: RawType, count: u32) -> RawType {
+        // SAFETY: see the head of the file.
+        unsafe { LLVMArrayType2(element, count.into()) }
+    }
+
     /// How one lane of an IR value is kept in registers: halves as their bits, `bool` as one bit.
     pub(super) fn register_type(&self, ty: Type) -> RawType {
         match ty {
@@ -424,6 +430,13 @@ impl Emitter {
         }
     }
 
+    /// Sets memory to zero.
+    pub(super) fn clear(&self, pointer: Raw, bytes: u64, alignment: usize) {
+        let arguments = [pointer, self.int_const(8, 0), self.i64(bytes), self.int_const(1, 0)];
+        let call = self.intrinsic("llvm.memset", &[self.ptr(), self.int(64)], &arguments);
+        self.set_argument_alignment(call, 0, alignment);
+    }
+
     /// Says that the memory of a load does not change while the function runs.
     pub(super) fn mark_invariant(&self, load: Raw) {
         // SAFETY: see the head of the file.
@@ -541,6 +554,17 @@ impl Emitter {
         unsafe { LLVMBuildCondBr(self.builder, condition, then_block, else_block) };
     }
 
+    /// A jump to the block whose position is the value, or to the last one.
+    pub(super) fn switch(&self, value: Raw, bits: u32, cases: &[Block], default: Block) {
+        // SAFETY: see the head of the file.
+        unsafe {
+            let switch = LLVMBuildSwitch(self.builder, value, default, cases.len() as u32);
+            for (position, &block) in cases.iter().enumerate() {
+                LLVMAddCase(switch, self.int_const(bits, position as u64), block);
+            }
+        }
+    }
+
     pub(super) fn ret(&self) {
         // SAFETY: see the head of the file.
         unsafe { LLVMBuildRetVoid(self.builder) };
@@ -566,7 +590,7 @@ impl Emitter {
     }
 
     pub(super) fn parameter(&self, index: u32) -> Raw {
-        // SAFETY: see the head of the file; the function has three parameters.
+        // SAFETY: see the head of the file; the function has four parameters.
         unsafe { LLVMGetParam(self.function, index) }
     }
 }

@@ -4,7 +4,8 @@
 //! independent packets fill it. The limit is the register file: more packets than fit would spill in every iteration.
 //! The estimate counts, for each innermost loop, the vectors that are alive at its fullest point.
 
-use super::analysis::{Analysis, Shape, for_each_nested_operand, regions_of};
+use super::analysis::{Analysis, Shape, for_each_nested_operand};
+use super::codegen::local_bytes;
 use super::target::Target;
 use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
 
@@ -14,15 +15,21 @@ pub(super) const MAX_PACKETS: usize = 4;
 /// Instructions after interleaving beyond which code size costs more than interleaving gains.
 const MAX_INSTRUCTIONS: usize = 512;
 
+/// Bytes of local memory beyond which more packets would only push one another out of the nearest cache.
+const MAX_LOCAL_BYTES: usize = 8 << 10;
+
 /// The number of packets for a kernel.
 pub(super) fn choose(kernel: &Kernel, target: &Target) -> usize {
     if let Some(packets) = target.interleave {
         return packets;
     }
     let analysis = Analysis::new(kernel, MAX_PACKETS * target.lanes);
-    let repeats = kernel.region(TOP).insts.iter().zip(&analysis.hoisted).any(|(inst, &hoisted)| {
-        !hoisted && (matches!(inst.op, Op::Reduce { .. }) || regions_of(&inst.op).iter().any(Option::is_some))
-    });
+    let repeats = kernel
+        .region(TOP)
+        .insts
+        .iter()
+        .zip(&analysis.hoisted)
+        .any(|(inst, &hoisted)| !hoisted && (matches!(inst.op, Op::Reduce { .. }) || inst.op.has_regions()));
     if !repeats {
         return 1;
     }
@@ -30,6 +37,7 @@ pub(super) fn choose(kernel: &Kernel, target: &Target) -> usize {
     estimate.region(TOP);
     let fits = |packets: usize| {
         packets <= estimate.limit
+            && local_bytes(kernel, packets * target.lanes) <= MAX_LOCAL_BYTES
             && packets * kernel.op_count() <= MAX_INSTRUCTIONS
             && packets * estimate.vectors <= target.registers() - 2
             && (!target.has_masks() || packets * estimate.masks <= 8)
@@ -52,7 +60,7 @@ impl Estimate<'_> {
             if region != TOP {
                 self.limit = self.limit.min(self.limit_of(inst));
             }
-            regions_of(&inst.op).into_iter().flatten().for_each(|nested| self.region(nested));
+            inst.op.regions().for_each(|nested| self.region(nested));
             match &inst.op {
                 Op::Loop { condition, body, .. } => self.body(&[*condition, *body], 1),
                 Op::Reduce { .. } => self.body(&[TOP], 0),
@@ -69,6 +77,9 @@ impl Estimate<'_> {
         match inst.op {
             Op::Gather { index, .. } if self.analysis.shape(index) == Shape::Varying => 2,
             Op::Scatter { .. } | Op::Atomic { .. } | Op::CompareExchange { .. } => 2,
+            Op::LocalRead { index, .. } | Op::LocalWrite { index, .. } if !self.analysis.shape(index).is_scalar() => 2,
+            // Each packet runs the cases of the others too.
+            Op::Switch { index, .. } if !self.analysis.shape(index).is_scalar() => 1,
             Op::Binary(BinaryOp::Rem, a, _) if self.kernel.ty(a).is_float() => 1,
             Op::Binary(BinaryOp::Div | BinaryOp::Rem, a, b)
                 if self.kernel.ty(a).is_integer() && self.analysis.constant(b).is_none() =>
@@ -100,7 +111,7 @@ impl Estimate<'_> {
     /// Marks what an instruction and its nested regions define.
     fn mark_defined(&self, inst: &Inst, is_inner: &mut [bool]) {
         inst.values().for_each(|value| is_inner[value.index()] = true);
-        for region in regions_of(&inst.op).into_iter().flatten() {
+        for region in inst.op.regions() {
             let region = self.kernel.region(region);
             region.params.iter().for_each(|param| is_inner[param.index()] = true);
             region.insts.iter().for_each(|inst| self.mark_defined(inst, is_inner));

@@ -10,6 +10,7 @@
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
 //! | object file → memory | `object`, `relocate` |
+//! | memory that code is lent when it runs | `scratch` |
 //!
 //! Lanes are computed in packets, as many as a vector register holds of 32 bits each. An object file depends on the
 //! kernel, the [`CodeOptions`] and [`target_identity`] alone, and can be loaded without LLVM.
@@ -26,6 +27,7 @@ mod library;
 mod object;
 mod relocate;
 mod rows;
+mod scratch;
 mod symbols;
 mod target;
 
@@ -43,7 +45,7 @@ use crate::ir::Kernel;
 use object::LoadedObject;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
-pub const CODE_VERSION: u32 = 3;
+pub const CODE_VERSION: u32 = 4;
 
 /// Machine code of one kernel.
 #[derive(Debug)]
@@ -137,11 +139,13 @@ impl LlvmExecutable {
 
 impl Executable for LlvmExecutable {
     unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
-        type Function = unsafe extern "C" fn(u64, u64, *const RawArgument);
+        type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8);
         // SAFETY: the entry of a loaded object has this signature.
         let function = unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) };
-        // SAFETY: the caller keeps the promises of `Executable::run`.
-        unsafe { function(lanes.start, lanes.end, arguments.as_ptr()) };
+        scratch::with(self.loaded.scratch_bytes(), |scratch| {
+            // SAFETY: the caller keeps the promises of `Executable::run`; the scratch memory is as large as it has to be.
+            unsafe { function(lanes.start, lanes.end, arguments.as_ptr(), scratch) };
+        });
     }
 
     fn lanes_per_step(&self) -> usize {

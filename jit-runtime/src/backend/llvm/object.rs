@@ -14,7 +14,8 @@ use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTar
 use super::relocate::{apply, write_stub};
 use crate::error::{Error, ErrorKind};
 
-/// What the name of the function begins with that an object defines; the number of lanes per step follows.
+/// What the name of the function begins with that an object defines; the number of lanes per step follows, and, after a
+/// low line, the number of bytes of scratch memory.
 pub(super) const ENTRY: &str = "jit_kernel_";
 
 /// Bytes of the jump to a runtime function.
@@ -26,6 +27,7 @@ pub(super) struct LoadedObject {
     memory: Mapping,
     entry: usize,
     lanes_per_step: usize,
+    scratch_bytes: usize,
 }
 
 impl LoadedObject {
@@ -36,12 +38,15 @@ impl LoadedObject {
         let memory = Mapping::new(layout.size_bytes)?;
         layout.copy_sections(&file, &memory)?;
         layout.relocate(&file, &memory)?;
-        let step = |name: &str| name.strip_prefix(ENTRY)?.parse().ok();
-        let mut named = file.symbols().filter_map(|symbol| Some((step(symbol.name().ok()?)?, symbol)));
-        let (lanes_per_step, entry) = named.next().ok_or_else(|| invalid("it has no entry"))?;
+        let numbers = |name: &str| {
+            let (step, scratch) = name.strip_prefix(ENTRY)?.split_once('_')?;
+            Some((step.parse().ok()?, scratch.parse().ok()?))
+        };
+        let mut named = file.symbols().filter_map(|symbol| Some((numbers(symbol.name().ok()?)?, symbol)));
+        let ((lanes_per_step, scratch_bytes), entry) = named.next().ok_or_else(|| invalid("it has no entry"))?;
         let entry = layout.address_of(&entry, &memory)?;
         memory.make_executable()?;
-        Ok(LoadedObject { memory, entry, lanes_per_step })
+        Ok(LoadedObject { memory, entry, lanes_per_step, scratch_bytes })
     }
 
     /// The address of the kernel's function.
@@ -52,6 +57,11 @@ impl LoadedObject {
     /// Lanes that the kernel computes together.
     pub(super) fn lanes_per_step(&self) -> usize {
         self.lanes_per_step
+    }
+
+    /// Bytes of memory that a run is lent.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        self.scratch_bytes
     }
 
     /// Bytes that the code and its constants take.
@@ -78,7 +88,12 @@ fn runtime_function(name: &str) -> Option<usize> {
     extern "C" fn rem_f64(a: f64, b: f64) -> f64 {
         a % b
     }
+    // LLVM asks for it to round the sign of a copied sign. A half is returned where a float is, in the low bits.
+    extern "C" fn f64_to_f16(a: f64) -> f32 {
+        f32::from_bits(half::f16::from_f64(a).to_bits().into())
+    }
     Some(match name {
+        "__truncdfhf2" => f64_to_f16 as *const () as usize,
         "fmaf" => fma_f32 as *const () as usize,
         "fma" => fma_f64 as *const () as usize,
         "fmodf" => rem_f32 as *const () as usize,

@@ -99,6 +99,7 @@ functions! {
     LLVMABIAlignmentOfType LLVMABISizeOfType LLVMAddAttributeAtIndex LLVMAddCallSiteAttribute LLVMAddCase
     LLVMAddFunction LLVMAddGlobal LLVMAddGlobalMapping LLVMAddIncoming LLVMAddModule LLVMAddModuleFlag
     LLVMAddNamedMetadataOperand LLVMAlignOf LLVMAppendBasicBlockInContext LLVMAppendExistingBasicBlock LLVMArrayType
+    LLVMArrayType2
     LLVMBFloatTypeInContext LLVMBasicBlockAsValue LLVMBinaryCopyMemoryBuffer LLVMBinaryGetType LLVMBlockAddress
     LLVMBuildAShr LLVMBuildAdd LLVMBuildAddrSpaceCast LLVMBuildAggregateRet LLVMBuildAlloca LLVMBuildAnd
     LLVMBuildAtomicCmpXchg LLVMBuildAtomicRMW LLVMBuildBr LLVMBuildCall2 LLVMBuildCallWithOperandBundles LLVMBuildCast

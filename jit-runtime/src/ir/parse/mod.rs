@@ -6,7 +6,7 @@
 mod lexer;
 mod literal;
 
-use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, Value};
+use super::kernel::{Access, Inst, Kernel, LocalId, LocalMemory, Param, ParamId, Region, RegionId, Value};
 use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use super::types::Type;
 use super::verify::MAX_DEPTH;
@@ -95,6 +95,10 @@ impl<'a> Parser<'a> {
         self.number('p', "a parameter such as `p0`").map(ParamId)
     }
 
+    fn local_id(&mut self) -> Parse<LocalId> {
+        self.number('l', "local memory such as `l0`").map(LocalId)
+    }
+
     fn value(&mut self) -> Parse<Value> {
         self.number('v', "a value such as `v0`").map(Value)
     }
@@ -127,6 +131,14 @@ impl<'a> Parser<'a> {
         self.expect("kernel")?;
         self.expect("(")?;
         self.kernel.params = self.list(")", Self::param)?;
+        if self.takes("locals") {
+            self.expect("(")?;
+            let mut count = 0;
+            self.kernel.locals = self.list(")", |parser| {
+                count += 1;
+                parser.local(count - 1)
+            })?;
+        }
         self.region()?;
         match self.peek().kind {
             Kind::End => {}
@@ -155,6 +167,19 @@ impl<'a> Parser<'a> {
         })?;
         let ty = self.ty()?;
         Ok(access.map_or(Param::Scalar { ty }, |access| Param::Buffer { ty, access }))
+    }
+
+    fn local(&mut self, expected: usize) -> Parse<LocalMemory> {
+        let token = self.peek();
+        if self.local_id()?.index() != expected {
+            return Self::expected(token, format!("l{expected}"));
+        }
+        self.expect(":")?;
+        let ty = self.ty()?;
+        self.expect("[")?;
+        let len = self.read("a number of elements", |text| text.parse().ok())?;
+        self.expect("]")?;
+        Ok(LocalMemory { ty, len })
     }
 
     /// A value with its type, which goes into the table.
@@ -255,6 +280,16 @@ impl<'a> Parser<'a> {
             },
             (("loop", ""), _) => self.loop_(),
             (("if", ""), _) => self.if_(),
+            (("switch", ""), _) => self.switch(),
+            (("local_read", ""), _) => {
+                let (local, index) = self.local_element()?;
+                Ok(Op::LocalRead { local, index })
+            }
+            (("local_write", ""), _) => {
+                let (local, index) = self.local_element()?;
+                self.expect("=")?;
+                Ok(Op::LocalWrite { local, index, value: self.value()? })
+            }
             _ => Self::expected(token, "an operation"),
         }
     }
@@ -269,6 +304,14 @@ impl<'a> Parser<'a> {
         let index = self.value()?;
         self.expect("]")?;
         Ok((buffer, index))
+    }
+
+    fn local_element(&mut self) -> Parse<(LocalId, Value)> {
+        let local = self.local_id()?;
+        self.expect("[")?;
+        let index = self.value()?;
+        self.expect("]")?;
+        Ok((local, index))
     }
 
     fn mask(&mut self) -> Parse<Option<Value>> {
@@ -308,6 +351,17 @@ impl<'a> Parser<'a> {
         let then_region = self.region()?;
         self.expect("else")?;
         Ok(Op::If { condition, then_region, else_region: self.region()? })
+    }
+
+    fn switch(&mut self) -> Parse<Op> {
+        let index = self.value()?;
+        let mut cases = Vec::new();
+        while self.takes("case") {
+            self.expect(&cases.len().to_string())?;
+            cases.push(self.region()?);
+        }
+        self.expect("default")?;
+        Ok(Op::Switch { index, cases, default: self.region()? })
     }
 }
 

@@ -41,7 +41,7 @@ fn constants_read_back_bit_for_bit() {
 #[test]
 fn the_text_form_is_stable() {
     let text = "\
-kernel(p0: read f32, p1: write f32, p2: scalar u32, p3: readwrite f32) {
+kernel(p0: read f32, p1: write f32, p2: scalar u32, p3: readwrite f32) locals(l0: f32[16], l1: u8[0]) {
     v0: f32 = load p0
     v1: u32 = scalar p2
     v2: u32 = const 3
@@ -67,6 +67,19 @@ kernel(p0: read f32, p1: write f32, p2: scalar u32, p3: readwrite f32) {
     v14: f32 = atomic.exchange p3[v2] = v13
     v15: f32, v16: bool = compare_exchange p3[v2] = v14, v12
     v17: f32, v18: bool = compare_exchange p3[v2] = v14, v12 where v16
+    local_write l0[v1] = v17
+    v19: f32 = local_read l0[v2]
+    v22: f32, v23: bool = switch v1 case 0 {
+        yield v19, v18
+    } case 1 {
+        v20: bool = const true
+        yield v17, v20
+    } default {
+        v21: u8 = local_read l1[v1]
+        yield v12, v18
+    }
+    switch v2 default {
+    }
     store p1, v12
 }
 ";
@@ -101,6 +114,15 @@ fn errors_name_the_place_and_what_was_expected() {
         "line 1, column 12: expected a value that is not defined yet, numbered without gaps, found `v4000000000`"
     );
     assert_eq!(error("kernel() { v0: u8 = neg v0 "), "line 1, column 28: expected an operation, found the end");
+    assert_eq!(error("kernel() locals(l0: f32[4], l2: u8[1]) {}"), "line 1, column 29: expected l1, found `l2`");
+    assert_eq!(
+        error("kernel() locals(l0: f32[-1]) {}"),
+        "line 1, column 25: expected a number of elements, found `-1`"
+    );
+    assert_eq!(
+        error("kernel() { v0: u32 = lane_index switch v0 case 1 {} default {} }"),
+        "line 1, column 48: expected `0`, found `1`"
+    );
     assert_eq!(error("kernel() {} }"), "line 1, column 13: expected the end, found `}`");
 }
 

@@ -57,7 +57,8 @@ fn is_repeatable(kernel: &Kernel, op: &Op) -> bool {
         Op::Load(buffer) | Op::Gather { buffer, .. } => {
             matches!(kernel.param(buffer), Param::Buffer { access: Access::Read, .. })
         }
-        Op::Loop { .. } | Op::If { .. } => false,
+        Op::LocalRead { .. } | Op::LocalWrite { .. } => false,
+        _ if op.has_regions() => false,
         _ => !op.writes_memory(),
     }
 }

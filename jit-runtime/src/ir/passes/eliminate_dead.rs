@@ -1,9 +1,10 @@
-//! Removes what no one sees: instructions, loop state, results of branches, and loops and branches themselves.
+//! Removes what no one sees: instructions, loop state, results of branches, and loops and branches themselves; writes to
+//! local memory that is never read.
 //!
 //! A loop that only computes values no one uses is removed too: whether it would end is not observable.
 
 use super::rewrite::{Rewrite, Rewriter, rewrite};
-use crate::ir::kernel::{Inst, Kernel, RegionId, TOP, Value};
+use crate::ir::kernel::{Inst, Kernel, LocalId, RegionId, TOP, Value};
 use crate::ir::op::Op;
 
 /// Runs the pass.
@@ -28,6 +29,8 @@ struct Liveness {
     values: Vec<bool>,
     /// By region and instruction.
     insts: Vec<Vec<bool>>,
+    /// Whether a live instruction reads it.
+    locals: Vec<bool>,
 }
 
 struct Marker<'a> {
@@ -36,6 +39,8 @@ struct Marker<'a> {
     definitions: Vec<Definition>,
     /// The instruction that owns each region; the top region owns itself.
     owners: Vec<(RegionId, usize)>,
+    /// Where each local memory is written.
+    local_writes: Vec<Vec<(RegionId, usize)>>,
     /// Values that became live and are not looked at yet.
     pending: Vec<Value>,
 }
@@ -46,12 +51,14 @@ impl Liveness {
         let live = Liveness {
             values: vec![false; kernel.types.len()],
             insts: kernel.regions.iter().map(|region| vec![false; region.insts.len()]).collect(),
+            locals: vec![false; kernel.locals.len()],
         };
         let mut marker = Marker {
             kernel,
             live,
             definitions: vec![nowhere; kernel.types.len()],
             owners: vec![(TOP, usize::MAX); kernel.regions.len()],
+            local_writes: vec![Vec::new(); kernel.locals.len()],
             pending: Vec::new(),
         };
         marker.locate();
@@ -73,10 +80,13 @@ impl Marker<'_> {
         for (region, content) in self.kernel.regions.iter().enumerate() {
             let region = RegionId(region as u32);
             for (index, inst) in content.insts.iter().enumerate() {
+                if let Op::LocalWrite { local, .. } = inst.op {
+                    self.local_writes[local.index()].push((region, index));
+                }
                 for (result, value) in inst.values().enumerate() {
                     self.definitions[value.index()] = Definition { region, inst: index, result };
                 }
-                for owned in inst.op.regions().into_iter().flatten() {
+                for owned in inst.op.regions() {
                     self.owners[owned.index()] = (region, index);
                     for (result, param) in self.kernel.region(owned).params.iter().enumerate() {
                         self.definitions[param.index()] = Definition { region, inst: index, result };
@@ -129,11 +139,20 @@ impl Marker<'_> {
                 self.mark(kernel.region(*condition).params[result]);
                 self.mark(kernel.region(*body).yields[result]);
             }
-            Op::If { then_region, else_region, .. } => {
-                self.mark(kernel.region(*then_region).yields[result]);
-                self.mark(kernel.region(*else_region).yields[result]);
+            op @ (Op::If { .. } | Op::Switch { .. }) => {
+                op.regions().for_each(|region| self.mark(kernel.region(region).yields[result]));
             }
+            Op::LocalRead { local, .. } => self.mark_local(*local),
             _ => {}
+        }
+    }
+
+    /// Marks what is written to memory that is read.
+    fn mark_local(&mut self, local: LocalId) {
+        if !std::mem::replace(&mut self.live.locals[local.index()], true) {
+            for (region, index) in std::mem::take(&mut self.local_writes[local.index()]) {
+                self.mark_inst(region, index);
+            }
         }
     }
 }
@@ -148,8 +167,18 @@ impl EliminateDead {
     }
 
     fn is_dead(&self, kernel: &Kernel, inst: &Inst) -> bool {
-        let writes = |inst: &Inst| inst.op.writes_memory() || owns_writes(kernel, inst);
-        !inst.values().any(|value| self.live.is_live(value)) && !writes(inst)
+        !inst.values().any(|value| self.live.is_live(value)) && !self.has_effect(kernel, inst)
+    }
+
+    /// Whether an instruction, or one in the regions that it owns, writes what someone sees.
+    fn has_effect(&self, kernel: &Kernel, inst: &Inst) -> bool {
+        let is_read = |local: LocalId| self.live.locals[local.index()];
+        inst.op.writes_memory()
+            || matches!(inst.op, Op::LocalWrite { local, .. } if is_read(local))
+            || inst
+                .op
+                .regions()
+                .any(|region| kernel.region(region).insts.iter().any(|inst| self.has_effect(kernel, inst)))
     }
 
     fn loop_(&mut self, to: &mut Rewriter<'_>, inst: &Inst, inits: &[Value], regions: [RegionId; 2]) {
@@ -172,19 +201,21 @@ impl EliminateDead {
         self.define(to, inst, &live, &results);
     }
 
+    fn switch(&mut self, to: &mut Rewriter<'_>, inst: &Inst, index: Value, cases: &[RegionId], default: RegionId) {
+        let results: Vec<Value> = inst.values().collect();
+        let live = self.positions(&results);
+        let index = to.value(index);
+        let cases = cases.iter().map(|&case| to.region_with(self, case, &[], &live)).collect();
+        let default = to.region_with(self, default, &[], &live);
+        let results = to.new.switch(index, cases, default);
+        self.define(to, inst, &live, &results);
+    }
+
     fn define(&self, to: &mut Rewriter<'_>, inst: &Inst, positions: &[usize], results: &[Value]) {
         for (&position, &result) in positions.iter().zip(results) {
             to.define(Value(inst.first.0 + position as u32), result);
         }
     }
-}
-
-/// Whether an instruction in a region that this one owns, at any depth, writes memory.
-fn owns_writes(kernel: &Kernel, inst: &Inst) -> bool {
-    let region_writes = |region: RegionId| {
-        kernel.region(region).insts.iter().any(|inst| inst.op.writes_memory() || owns_writes(kernel, inst))
-    };
-    inst.op.regions().into_iter().flatten().any(region_writes)
 }
 
 impl Rewrite for EliminateDead {
@@ -193,6 +224,7 @@ impl Rewrite for EliminateDead {
             _ if self.is_dead(to.old, inst) => {}
             Op::Loop { ref inits, condition, body } => self.loop_(to, inst, inits, [condition, body]),
             Op::If { condition, then_region, else_region } => self.if_(to, inst, condition, [then_region, else_region]),
+            Op::Switch { index, ref cases, default } => self.switch(to, inst, index, cases, default),
             _ => return false,
         }
         true

@@ -4,8 +4,9 @@
 //! around them. Where both sides together cost less than that, they are computed for all lanes.
 
 use super::rewrite::{Rewrite, Rewriter, rewrite};
-use crate::ir::kernel::{Inst, Kernel, RegionId};
-use crate::ir::op::{BinaryOp, Op, UnaryOp};
+use crate::ir::kernel::{Inst, Kernel, RegionId, Value};
+use crate::ir::op::{BinaryOp, CompareOp, Op, UnaryOp};
+use crate::ir::types::Type;
 
 /// What both sides together may cost: about a mispredicted branch, in simple operations.
 const BUDGET: u32 = 16;
@@ -18,7 +19,7 @@ pub fn run(kernel: &mut Kernel) {
 }
 
 fn is_cheap_branch(kernel: &Kernel, inst: &Inst) -> bool {
-    matches!(inst.op, Op::If { .. }) && cost(kernel, inst).is_some_and(|cost| cost <= BUDGET)
+    matches!(inst.op, Op::If { .. } | Op::Switch { .. }) && cost(kernel, inst).is_some_and(|cost| cost <= BUDGET)
 }
 
 /// What an instruction costs in simple operations; none where it must not run for lanes that are off.
@@ -35,16 +36,36 @@ fn cost(kernel: &Kernel, inst: &Inst) -> Option<u32> {
         | Op::Atomic { .. }
         | Op::CompareExchange { .. }
         | Op::Reduce { .. }
+        | Op::LocalRead { .. }
+        | Op::LocalWrite { .. }
         | Op::Loop { .. } => None,
         Op::If { then_region, else_region, .. } => {
             let sides = region_cost(kernel, then_region)? + region_cost(kernel, else_region)?;
             Some(sides + inst.results)
+        }
+        Op::Switch { ref cases, .. } => {
+            let regions: u32 = inst.op.regions().map(|region| region_cost(kernel, region)).sum::<Option<u32>>()?;
+            Some(regions + cases.len() as u32 * (1 + inst.results))
         }
     }
 }
 
 fn region_cost(kernel: &Kernel, region: RegionId) -> Option<u32> {
     kernel.region(region).insts.iter().map(|inst| cost(kernel, inst)).sum()
+}
+
+/// What a region of the old kernel yields, whose instructions have been written.
+fn yields(to: &Rewriter<'_>, region: RegionId) -> Vec<Value> {
+    to.old.region(region).yields.iter().map(|&value| to.value(value)).collect()
+}
+
+/// The results are what the region yields where it is chosen, else the other values.
+fn select(to: &mut Rewriter<'_>, inst: &Inst, is_chosen: Value, region: RegionId, others: Vec<Value>) {
+    let chosen = yields(to, region);
+    for ((result, a), b) in inst.values().zip(chosen).zip(others) {
+        let value = if a == b { a } else { to.new.select(is_chosen, a, b) };
+        to.define(result, value);
+    }
 }
 
 struct FlattenBranches;
@@ -54,16 +75,24 @@ impl Rewrite for FlattenBranches {
         if !is_cheap_branch(to.old, inst) {
             return false;
         }
-        let Op::If { condition, then_region, else_region } = inst.op else { return false };
-        to.insts(self, then_region);
-        to.insts(self, else_region);
-        let condition = to.value(condition);
-        let old = to.old;
-        let pairs = old.region(then_region).yields.iter().zip(&old.region(else_region).yields);
-        for (result, (&a, &b)) in inst.values().zip(pairs) {
-            let (a, b) = (to.value(a), to.value(b));
-            let value = if a == b { a } else { to.new.select(condition, a, b) };
-            to.define(result, value);
+        inst.op.regions().for_each(|region| to.insts(self, region));
+        match inst.op {
+            Op::If { condition, then_region, else_region } => {
+                let condition = to.value(condition);
+                let others = yields(to, else_region);
+                select(to, inst, condition, then_region, others);
+            }
+            Op::Switch { index, ref cases, default } => {
+                let index = to.value(index);
+                yields(to, default).into_iter().zip(inst.values()).for_each(|(value, result)| to.define(result, value));
+                for (position, &case) in cases.iter().enumerate() {
+                    let position = to.new.constant(Type::U32, position as u64);
+                    let is_chosen = to.new.compare(CompareOp::Eq, index, position);
+                    let others = inst.values().map(|result| to.value(result)).collect();
+                    select(to, inst, is_chosen, case, others);
+                }
+            }
+            _ => unreachable!("only branches are cheap ones"),
         }
         true
     }

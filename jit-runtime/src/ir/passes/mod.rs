@@ -4,6 +4,7 @@
 //! anew (`rewrite`), so values and regions stay numbered in the order of the text. In debug builds the verifier runs
 //! after each one.
 
+pub mod choose_known_branches;
 pub mod deduplicate;
 pub mod eliminate_dead;
 pub mod expand_math;
@@ -19,6 +20,7 @@ pub type Pass = fn(&mut Kernel);
 /// The pipeline.
 pub const PASSES: &[(&str, Pass)] = &[
     ("simplify_loop_state", simplify_loop_state::run),
+    ("choose_known_branches", choose_known_branches::run),
     ("flatten_branches", flatten_branches::run),
     ("expand_math", expand_math::run),
     ("deduplicate", deduplicate::run),

@@ -1,7 +1,7 @@
 //! Writing a kernel anew, instruction by instruction: what the passes have in common.
 
 use crate::ir::builder::Builder;
-use crate::ir::kernel::{Inst, Kernel, Param, RegionId, TOP, Value};
+use crate::ir::kernel::{Inst, Kernel, LocalMemory, Param, RegionId, TOP, Value};
 use crate::ir::op::Op;
 
 /// Decides what each instruction becomes.
@@ -33,6 +33,9 @@ pub(super) fn rewrite(kernel: &mut Kernel, rewrite: &mut impl Rewrite) {
             Param::Buffer { ty, access } => new.buffer(ty, access),
             Param::Scalar { ty } => new.scalar_param(ty),
         };
+    }
+    for &LocalMemory { ty, len } in &kernel.locals {
+        new.local(ty, len);
     }
     let mut rewriter = Rewriter { old: kernel, new, map: vec![Value(u32::MAX); kernel.types.len()] };
     rewriter.insts(rewrite, TOP);
@@ -74,6 +77,14 @@ impl Rewriter<'_> {
         self.region_with(rewrite, region, &(0..old.params.len()).collect::<Vec<_>>(), &yields)
     }
 
+    /// Writes one side of a branch.
+    fn branch(&mut self, rewrite: &mut impl Rewrite, region: RegionId) -> RegionId {
+        rewrite.enter();
+        let region = self.region(rewrite, region);
+        rewrite.leave();
+        region
+    }
+
     /// Writes an old region as a new one with some of its parameters and yields, by their position.
     pub(super) fn region_with(
         &mut self,
@@ -106,9 +117,12 @@ impl Rewriter<'_> {
             }
             Op::If { then_region, else_region, .. } => {
                 for region in [then_region, else_region] {
-                    rewrite.enter();
-                    *region = self.region(rewrite, *region);
-                    rewrite.leave();
+                    *region = self.branch(rewrite, *region);
+                }
+            }
+            Op::Switch { cases, default, .. } => {
+                for region in cases.iter_mut().chain([default]) {
+                    *region = self.branch(rewrite, *region);
                 }
             }
             _ => {}

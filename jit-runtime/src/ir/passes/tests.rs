@@ -85,6 +85,111 @@ store p1, v9
 }
 
 #[test]
+fn small_switches_become_selects() {
+    let after = run(
+        "flatten_branches",
+        "v0: f32 = load p0
+         v1: u32 = lane_index
+         v3: f32, v4: f32 = switch v1 case 0 {
+             yield v0, v0
+         } case 1 {
+             v2: f32 = neg v0
+             yield v2, v0
+         } default {
+             v5: f32 = abs v0
+             yield v5, v0
+         }
+         v6: f32 = add v3, v4
+         store p1, v6",
+    );
+    let expected = "\
+v0: f32 = load p0
+v1: u32 = lane_index
+v2: f32 = neg v0
+v3: f32 = abs v0
+v4: u32 = const 0
+v5: bool = eq v1, v4
+v6: f32 = select v5, v0, v3
+v7: u32 = const 1
+v8: bool = eq v1, v7
+v9: f32 = select v8, v2, v6
+v10: f32 = add v9, v0
+store p1, v10
+";
+    assert_eq!(after, expected);
+}
+
+#[test]
+fn a_branch_whose_side_is_known_becomes_that_side() {
+    let after = run(
+        "choose_known_branches",
+        "v0: i32 = load p3
+         v1: u32 = const 1
+         v2: u32 = const 7
+         v3: bool = const false
+         v6: i32 = switch v1 case 0 { v4: i32 = neg v0 yield v4 } case 1 { v5: i32 = abs v0 yield v5 } default { yield v0 }
+         v8: i32 = switch v2 case 0 { yield v0 } default { v7: i32 = not v6 yield v7 }
+         if v3 { scatter p2[v1] = v8 } else { scatter p2[v2] = v8 }
+         v9: u32 = lane_index
+         switch v9 default { scatter p2[v9] = v6 }",
+    );
+    let expected = "\
+v0: i32 = load p3
+v1: u32 = const 1
+v2: u32 = const 7
+v3: bool = const false
+v4: i32 = abs v0
+v5: i32 = not v4
+scatter p2[v2] = v5
+v6: u32 = lane_index
+scatter p2[v6] = v4
+";
+    assert_eq!(after, expected);
+}
+
+#[test]
+fn local_memory_that_is_not_read_and_results_of_switches_that_no_one_uses_are_removed() {
+    let text = "kernel(p0: read f32, p1: write f32) locals(l0: f32[4], l1: f32[4]) {
+         v0: f32 = load p0
+         v1: u32 = lane_index
+         local_write l0[v1] = v0
+         v4: f32, v5: f32 = switch v1 case 0 {
+             v2: f32 = neg v0
+             local_write l0[v1] = v2
+             yield v2, v0
+         } default {
+             v3: f32 = sqrt v0
+             local_write l1[v1] = v3
+             yield v0, v3
+         }
+         v6: f32 = local_read l0[v1]
+         v7: f32 = local_read l1[v1]
+         v8: f32 = add v4, v7
+         store p1, v8
+    }";
+    let mut kernel = parse(text).unwrap();
+    eliminate_dead::run(&mut kernel);
+    let expected = "\
+kernel(p0: read f32, p1: write f32) locals(l0: f32[4], l1: f32[4]) {
+    v0: f32 = load p0
+    v1: u32 = lane_index
+    v4: f32 = switch v1 case 0 {
+        v2: f32 = neg v0
+        yield v2
+    } default {
+        v3: f32 = sqrt v0
+        local_write l1[v1] = v3
+        yield v0
+    }
+    v5: f32 = local_read l1[v1]
+    v6: f32 = add v4, v5
+    store p1, v6
+}
+";
+    assert_eq!(kernel.to_string(), expected);
+}
+
+#[test]
 fn branches_with_memory_accesses_or_much_work_stay() {
     for inside in ["v2: f32 = gather p0[v0] yield v2", "v2: f32 = exp v4 yield v2"] {
         let body = format!(

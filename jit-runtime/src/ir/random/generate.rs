@@ -3,7 +3,7 @@
 use super::values::Rng;
 use super::{Case, Input, Options};
 use crate::ir::builder::Builder;
-use crate::ir::kernel::{Access, ParamId, Value};
+use crate::ir::kernel::{Access, LocalId, ParamId, Value};
 use crate::ir::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use crate::ir::scalar;
 use crate::ir::types::Type;
@@ -36,6 +36,7 @@ struct Generator {
     /// Visible values by type.
     pool: [Vec<Value>; Type::ALL.len()],
     targets: Vec<Target>,
+    locals: Vec<LocalId>,
     depth: usize,
 }
 
@@ -54,6 +55,7 @@ pub(super) fn case(seed: u64, options: &Options) -> Case {
         inputs: Vec::new(),
         pool: Default::default(),
         targets: Vec::new(),
+        locals: Vec::new(),
         depth: 0,
     };
     generator.top();
@@ -90,7 +92,7 @@ impl Generator {
     }
 
     fn instruction(&mut self, budget: usize) {
-        match self.rng.below(32) {
+        match self.rng.below(36) {
             0 => self.load(),
             1 => self.scalar(),
             2 => {
@@ -109,6 +111,8 @@ impl Generator {
             29 if self.options.indexed_memory => self.scatter(),
             30 if self.options.structured && self.depth < MAX_DEPTH => self.branch(budget / 4),
             31 if self.options.structured && self.depth < MAX_DEPTH => self.repeat(budget / 4),
+            32 if self.options.structured && self.depth < MAX_DEPTH => self.switch(budget),
+            33..=35 if self.options.structured => self.local(),
             _ => self.binary(),
         }
     }
@@ -406,6 +410,70 @@ impl Generator {
         self.depth -= 1;
         let results = self.builder.append(Op::If { condition, then_region, else_region }, &types);
         results.into_iter().for_each(|value| self.add(value));
+    }
+
+    fn switch(&mut self, budget: usize) {
+        let count = if self.rng.one_in(4) { 20 } else { self.rng.below(7) };
+        let any = self.pick(Type::U32);
+        // Indices of no case come too; now and then any number.
+        let most = self.builder.constant(Type::U32, count as u64 + 2);
+        let index = if self.rng.one_in(6) { any } else { self.builder.binary(BinaryOp::Rem, any, most) };
+        let types = self.some_types();
+        let visible = self.visible();
+        self.depth += 1;
+        let mut regions = Vec::new();
+        for _ in 0..=count {
+            let (region, _) = self.builder.open_region(&[]);
+            self.instructions(budget / (4 + 2 * count));
+            let yields = types.iter().map(|&ty| self.pick(ty)).collect();
+            self.builder.close_region(yields);
+            self.hide_since(visible);
+            regions.push(region);
+        }
+        self.depth -= 1;
+        let default = regions.pop().expect("there is one region at least");
+        let results = self.builder.append(Op::Switch { index, cases: regions, default }, &types);
+        results.into_iter().for_each(|value| self.add(value));
+    }
+
+    /// A write to memory of the lane, and a read at another index; both may be out of range.
+    fn local(&mut self) {
+        let local = if self.locals.is_empty() || self.rng.one_in(3) { self.new_local() } else { self.any_local() };
+        let ty = self.builder.kernel().local(local).ty;
+        let (index, value) = (self.local_index(local), self.pick(ty));
+        self.builder.local_write(local, index, value);
+        let index = if self.rng.one_in(3) { index } else { self.local_index(local) };
+        let value = self.builder.local_read(local, index);
+        self.add(value);
+    }
+
+    fn any_local(&mut self) -> LocalId {
+        self.rng.choose(&self.locals)
+    }
+
+    fn new_local(&mut self) -> LocalId {
+        // Now and then more than the stack should hold.
+        let len = if self.rng.one_in(8) { 300 } else { self.rng.below(20) };
+        let ty = self.any_type();
+        let local = self.builder.local(ty, len as u32);
+        self.locals.push(local);
+        local
+    }
+
+    fn local_index(&mut self, local: LocalId) -> Value {
+        let ty = self.type_that(Type::is_integer);
+        let len = u64::from(self.builder.kernel().local(local).len);
+        match self.rng.below(4) {
+            0 => self.pick(ty),
+            1 => {
+                let bits = self.rng.below(len as usize + 2) as u64 & ty.bit_mask();
+                self.builder.constant(ty, bits)
+            }
+            _ => {
+                let (any, len) = (self.pick(ty), self.builder.constant(ty, (len + 1) & ty.bit_mask()));
+                self.builder.binary(BinaryOp::Rem, any, len)
+            }
+        }
     }
 
     /// A loop whose first state counts up to a bound that differs between lanes.

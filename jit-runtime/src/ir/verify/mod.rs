@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use super::kernel::{Access, Inst, Kernel, Param, ParamId, Region, RegionId, TOP, Value};
+use super::kernel::{Access, Inst, Kernel, LocalId, MAX_LOCAL_BYTES, Param, ParamId, Region, RegionId, TOP, Value};
 use super::op::{AtomicOp, Op};
 use super::scalar;
 use super::types::Type;
@@ -109,6 +109,11 @@ impl Verifier<'_> {
         let top = self.kernel.region(TOP);
         ensure!(top.params.is_empty(), "the top region takes parameters");
         ensure!(top.yields.is_empty(), "the top region yields values");
+        let local_bytes = self.kernel.locals.iter().map(|local| local.size_bytes()).fold(0, u64::saturating_add);
+        ensure!(
+            local_bytes <= MAX_LOCAL_BYTES,
+            "the local memory of a lane takes {local_bytes} bytes, expected at most {MAX_LOCAL_BYTES}"
+        );
         self.enter(TOP, 0)?;
         self.index = None;
         if let Some(unused) = self.entered.iter().position(|entered| !entered) {
@@ -204,7 +209,9 @@ impl Verifier<'_> {
 
     fn inst(&mut self, inst: &Inst, depth: usize) -> Check {
         match inst.op {
-            Op::Loop { .. } | Op::If { .. } => self.control(inst, depth),
+            Op::Loop { .. } => self.loop_(inst, depth),
+            Op::If { .. } | Op::Switch { .. } => self.branches(inst, depth),
+            Op::LocalRead { .. } | Op::LocalWrite { .. } => self.local(inst),
             Op::Const(..) | Op::LaneIndex | Op::Scalar(_) => self.leaf(inst),
             Op::Load(_) | Op::Gather { .. } => self.read(inst),
             Op::Store { .. } | Op::Scatter { .. } | Op::Reduce { .. } => self.write(inst),
@@ -371,33 +378,65 @@ impl Verifier<'_> {
         self.uses[buffer.index()].is_written = true;
     }
 
-    fn control(&mut self, inst: &Inst, depth: usize) -> Check {
+    fn local(&self, inst: &Inst) -> Check {
+        let known = |local: LocalId| {
+            let found = self.kernel.locals.get(local.index()).map(|local| local.ty);
+            found.ok_or_else(|| format!("{local} does not exist"))
+        };
         match inst.op {
-            Op::Loop { ref inits, condition, body } => {
-                let state = self.types_of(&self.known(condition)?.params)?;
-                self.operands(inits, &state, "the initial state")?;
-                ensure!(self.known(body)?.params.is_empty(), "the body {body} takes parameters");
-                self.results(inst, &state)?;
-                let visible = self.in_scope.len();
-                self.enter(condition, depth + 1)?;
-                self.yields(condition, &[Type::Bool])?;
-                self.enter(body, depth + 1)?;
-                self.yields(body, &state)?;
-                self.leave(visible);
+            Op::LocalRead { local, index } => {
+                let ty = known(local)?;
+                self.index(index)?;
+                self.results(inst, &[ty])
             }
-            Op::If { condition, then_region, else_region } => {
-                self.operand(condition, Type::Bool)?;
-                let types = self.types_of(&self.known(then_region)?.yields)?;
-                self.results(inst, &types)?;
-                for region in [then_region, else_region] {
-                    ensure!(self.known(region)?.params.is_empty(), "the branch {region} takes parameters");
-                    let visible = self.in_scope.len();
-                    self.enter(region, depth + 1)?;
-                    self.yields(region, &types)?;
-                    self.leave(visible);
-                }
+            Op::LocalWrite { local, index, value } => {
+                let ty = known(local)?;
+                self.index(index)?;
+                self.operand(value, ty)?;
+                self.results(inst, &[])
             }
             _ => unreachable!("other operations are checked elsewhere"),
+        }
+    }
+
+    fn loop_(&mut self, inst: &Inst, depth: usize) -> Check {
+        let Op::Loop { ref inits, condition, body } = inst.op else {
+            unreachable!("other operations are checked elsewhere");
+        };
+        let state = self.types_of(&self.known(condition)?.params)?;
+        self.operands(inits, &state, "the initial state")?;
+        ensure!(self.known(body)?.params.is_empty(), "the body {body} takes parameters");
+        self.results(inst, &state)?;
+        let visible = self.in_scope.len();
+        self.enter(condition, depth + 1)?;
+        self.yields(condition, &[Type::Bool])?;
+        self.enter(body, depth + 1)?;
+        self.yields(body, &state)?;
+        self.leave(visible);
+        Ok(())
+    }
+
+    /// Regions of which one runs.
+    fn branches(&mut self, inst: &Inst, depth: usize) -> Check {
+        match inst.op {
+            Op::If { condition, .. } => self.operand(condition, Type::Bool)?,
+            Op::Switch { index, .. } => self.operand(index, Type::U32)?,
+            _ => unreachable!("other operations are checked elsewhere"),
+        }
+        let mut types = None;
+        for region in inst.op.regions() {
+            let types = match &types {
+                Some(types) => types,
+                None => &*types.insert(self.types_of(&self.known(region)?.yields)?),
+            };
+            self.results(inst, types)?;
+            ensure!(self.known(region)?.params.is_empty(), "the branch {region} takes parameters");
+            let visible = self.in_scope.len();
+            let (owner, index) = (self.region, self.index);
+            self.enter(region, depth + 1)?;
+            self.yields(region, types)?;
+            self.leave(visible);
+            (self.region, self.index) = (owner, index);
         }
         Ok(())
     }

@@ -7,7 +7,8 @@ use crate::ir::{Builder, Inst, Kernel, Op, Region, RegionId, Type, Value, parse}
 fn error(body: &str) -> String {
     let params = "p0: read f32, p1: write f32, p2: readwrite i32, p3: reduce bool, p4: scalar u8, p5: read u8, \
                   p6: readwrite f32";
-    let kernel = parse(&format!("kernel({params}) {{ {body} }}")).unwrap_or_else(|error| panic!("{error}\n{body}"));
+    let kernel = parse(&format!("kernel({params}) locals(l0: f32[4]) {{ {body} }}"))
+        .unwrap_or_else(|error| panic!("{error}\n{body}"));
     verify(&kernel).unwrap_err().to_string()
 }
 
@@ -37,6 +38,11 @@ fn operands_have_the_types_that_the_operation_takes() {
         ("v2: f32 = compare_exchange p6[v1] = v0, v0", "it has 1 results, expected 2"),
         ("v2: f32, v3: u8 = compare_exchange p6[v1] = v0, v0", "the result v3 is u8, expected bool"),
         ("v2: f32, v3: bool = compare_exchange p6[v1] = v1, v0", "v1 is u8, expected f32"),
+        ("v2: f32 = local_read l0[v0]", "the index v0 is f32, expected an integer"),
+        ("v2: u8 = local_read l0[v1]", "the result v2 is u8, expected f32"),
+        ("v2: f32 = local_read l1[v1]", "l1 does not exist"),
+        ("local_write l0[v1] = v1", "v1 is u8, expected f32"),
+        ("v2: f32 = local_write l0[v1] = v0", "it has 1 results, expected 0"),
     ];
     for (inst, expected) in cases {
         let message = error(&format!("{two} {inst}"));
@@ -95,6 +101,26 @@ fn regions_yield_what_their_owner_expects() {
             "v0: bool = const true if v0 (v1: u8) { } else { }",
             "in region r0, instruction 1 `if v0 (v1: u8) { .. } else { .. }`: the branch r1 takes parameters",
         ),
+        (
+            "v0: u8 = const 1 switch v0 default { }",
+            "in region r0, instruction 1 `switch v0 default { .. }`: v0 is u8, expected u32",
+        ),
+        (
+            "v0: u32 = lane_index v1: u32 = switch v0 case 0 { yield v0 } case 1 { } default { yield v0 }",
+            "in region r2: what the region yields: 0 values, expected 1",
+        ),
+        (
+            "v0: u32 = lane_index v1: u8 = switch v0 case 0 { yield v0 } default { yield v0 }",
+            "in region r0, instruction 1 `v1: u8 = switch v0 case 0 { .. } default { .. }`: the result v1 is u8, expected u32",
+        ),
+        (
+            "v0: u32 = lane_index switch v0 case 0 { v1: u8 = const 1 } default { v2: u8 = neg v1 }",
+            "in region r2, instruction 0 `v2: u8 = neg v1`: v1 is used outside of the region that defines it",
+        ),
+        (
+            "v0: u32 = lane_index switch v0 case 0 { } case 1 (v1: u8) { } default { }",
+            "in region r0, instruction 1 `switch v0 case 0 { .. } case 1 (v1: u8) { .. } default { .. }`: the branch r2 takes parameters",
+        ),
         ("v0: u8 = const 1 yield v0", "in region r0: the top region yields values"),
     ];
     for (body, expected) in cases {
@@ -127,8 +153,19 @@ fn parameters_are_accessed_as_they_are_declared() {
     }
 }
 
+#[test]
+fn local_memory_is_bounded() {
+    let kernel = parse("kernel() locals(l0: f64[131072], l1: u8[1]) { }").unwrap();
+    assert_eq!(
+        verify(&kernel).unwrap_err().to_string(),
+        "in region r0: the local memory of a lane takes 1048577 bytes, expected at most 1048576"
+    );
+    let huge = parse("kernel() locals(l0: f64[4294967295], l1: f64[4294967295]) { }").unwrap();
+    assert!(verify(&huge).is_err());
+}
+
 fn kernel(types: &[Type], regions: Vec<Region>) -> Kernel {
-    Kernel { params: vec![], types: types.to_vec(), regions }
+    Kernel { types: types.to_vec(), regions, ..Kernel::default() }
 }
 
 fn top(op: Op, first: u32, results: u32) -> Region {

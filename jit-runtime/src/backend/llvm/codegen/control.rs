@@ -8,7 +8,7 @@ use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 use smallvec::SmallVec;
 
 use super::{Codegen, Packets};
-use crate::backend::llvm::analysis::{Shape, regions_of};
+use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Block, Conversion, Raw};
 use crate::ir::{Inst, Op, RegionId, Value};
 
@@ -41,27 +41,27 @@ impl Codegen<'_> {
         self.emit.icmp(LLVMIntNE, bits, self.emit.zero(word))
     }
 
-    fn all_lanes(&self) -> Packets {
+    pub(super) fn all_lanes(&self) -> Packets {
         SmallVec::from_elem(self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes)), self.packets)
     }
 
     /// A value in the form that its shape asks for: one scalar, or a vector for each packet.
-    fn parts(&mut self, value: Value, scalar: bool) -> Packets {
+    pub(super) fn parts(&mut self, value: Value, scalar: bool) -> Packets {
         if scalar { SmallVec::from_elem(self.scalar(value), 1) } else { self.vectors(value) }
     }
 
-    fn set_parts(&mut self, value: Value, shape: Shape, parts: &Packets) {
+    pub(super) fn set_parts(&mut self, value: Value, shape: Shape, parts: &Packets) {
         match shape {
             Shape::Varying => self.set_vectors(value, parts.clone()),
             shape => self.set_scalar(value, parts[0], !shape.is_scalar()),
         }
     }
 
-    fn phis(&self, values: &Packets, from: Block) -> Packets {
+    pub(super) fn phis(&self, values: &Packets, from: Block) -> Packets {
         values.iter().map(|&value| self.emit.merge(&[(value, from)])).collect()
     }
 
-    fn add_all_incoming(&self, phis: &Packets, values: &Packets, from: Block) {
+    pub(super) fn add_all_incoming(&self, phis: &Packets, values: &Packets, from: Block) {
         phis.iter().zip(values).for_each(|(&phi, &value)| self.emit.add_incoming(phi, value, from));
     }
 
@@ -294,8 +294,9 @@ impl Codegen<'_> {
         let insts = &self.kernel.region(region).insts;
         let is_plain = |inst: &Inst| {
             !matches!(inst.op, Op::Gather { .. })
+                && !matches!(inst.op, Op::LocalRead { .. } | Op::LocalWrite { .. })
                 && !inst.op.writes_memory()
-                && regions_of(&inst.op).iter().all(Option::is_none)
+                && !inst.op.has_regions()
         };
         insts.len() <= BOTH_SIDES_LIMIT && insts.iter().all(is_plain)
     }

@@ -36,8 +36,8 @@ impl Frame {
         let is_plain = insts.filter(|(_, hoisted)| !**hoisted).all(|(inst, _)| match &inst.op {
             Op::Load(buffer) => packets * target.lanes * kernel.param(*buffer).ty().size_bytes() <= READABLE_PADDING,
             Op::Store { buffer, .. } => is_only_written(kernel.param(*buffer)),
-            Op::Gather { .. } | Op::Loop { .. } | Op::If { .. } => false,
-            op => !op.writes_memory(),
+            Op::Gather { .. } => false,
+            op => !op.writes_memory() && !op.has_regions(),
         });
         let limit = if is_plain { TWO_PLAIN_BODIES_LIMIT } else { TWO_BODIES_LIMIT };
         if kernel.op_count() * packets <= limit {
@@ -66,6 +66,7 @@ impl Codegen<'_> {
         self.emit.cond_br(some, prologue, leave);
         self.emit.position_at_end(prologue);
         self.load_pointers();
+        self.place_locals();
         self.prologue();
         self.start_accumulators();
         let first = self.emit.and(start, self.emit.i64(!(self.step() - 1)));
@@ -111,6 +112,7 @@ impl Codegen<'_> {
         self.slots.iter_mut().filter(|slot| !slot.in_prologue).for_each(|slot| *slot = Slot::default());
         self.group_start = Some(group_start);
         self.mask = mask;
+        self.clear_locals();
         let mut reductions = 0;
         for (position, inst) in self.kernel.region(TOP).insts.iter().enumerate() {
             if let Op::Reduce { op, value, .. } = inst.op {

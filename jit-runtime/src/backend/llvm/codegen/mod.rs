@@ -1,6 +1,7 @@
 //! Kernel IR → LLVM IR: one function that runs a range of lanes, a few packets at a time.
 //!
-//! The function is `extern "C" fn(start: u64, end: u64, arguments: *const RawArgument)`. It first computes what is the
+//! The function is `extern "C" fn(start: u64, end: u64, arguments: *const RawArgument, scratch: *mut u8)`; its name says
+//! how many lanes a group has and how many bytes of scratch memory it needs. It first computes what is the
 //! same for all lanes, then walks over groups of packets that begin at multiples of the group's size. Groups that the
 //! range covers wholly run without masks; the partial ones at both ends run under a mask of the lanes that are in the
 //! range. Small bodies are emitted twice for that, big ones once; see [`frame`].
@@ -15,9 +16,13 @@ mod convert;
 mod division;
 mod frame;
 mod half_floats;
+mod local;
 mod memory;
 mod reduce;
 mod rows;
+mod switch;
+
+pub(super) use local::local_bytes;
 
 use frame::Frame;
 use inkwell::context::Context;
@@ -70,6 +75,8 @@ struct Codegen<'a> {
     slots: Vec<Slot>,
     /// The address of each buffer, or of each scalar's word.
     pointers: Vec<Raw>,
+    /// Where local memory is, if it is accessed.
+    locals: Vec<Option<Raw>>,
     /// Active lanes of each packet; all if there is none.
     mask: Option<Packets>,
     /// The first lane of the group, 64 bits.
@@ -107,8 +114,10 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
     let Job { kernel, analysis, target, options, packets, optimised } = *job;
     let frame = Frame::of(kernel, analysis, target, packets);
     let (word, pointer) = (context.i64_type(), context.ptr_type(inkwell::AddressSpace::default()));
-    let signature = context.void_type().fn_type(&[word.into(), word.into(), pointer.into()], false);
-    let function = module.add_function(&format!("{ENTRY}{}", packets * target.lanes), signature, None);
+    let signature = context.void_type().fn_type(&[word.into(), word.into(), pointer.into(), pointer.into()], false);
+    let step = packets * target.lanes;
+    let name = format!("{ENTRY}{step}_{}", local::scratch_bytes(kernel, step));
+    let function = module.add_function(&name, signature, None);
     for name in ["nounwind", "willreturn"].iter().take(if kernel.has_loop() { 1 } else { 2 }) {
         let kind = inkwell::attributes::Attribute::get_named_enum_kind_id(name);
         function.add_attribute(inkwell::attributes::AttributeLoc::Function, context.create_enum_attribute(kind, 0));
@@ -126,6 +135,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         lanes: target.lanes as u32,
         slots: vec![Slot::default(); kernel.types.len()],
         pointers: Vec::new(),
+        locals: Vec::new(),
         mask: None,
         group_start: None,
         accumulators: Vec::new(),
@@ -253,6 +263,9 @@ impl Codegen<'_> {
             Op::Reduce { .. } => unreachable!("reductions stand in the top region, whose body handles them"),
             Op::Loop { inits, condition, body } => self.loop_(inst, inits, *condition, *body),
             Op::If { condition, then_region, else_region } => self.if_(inst, *condition, *then_region, *else_region),
+            Op::Switch { index, cases, default } => self.switch(inst, *index, cases, *default),
+            Op::LocalRead { local, index } => self.local_read(result, *local, *index),
+            Op::LocalWrite { local, index, value } => self.local_write(*local, *index, *value),
             op => self.pure(result, op),
         }
     }

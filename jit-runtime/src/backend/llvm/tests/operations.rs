@@ -42,9 +42,13 @@ impl Table {
     }
 
     fn check(self) {
+        self.check_with(CodeOptions::default());
+    }
+
+    fn check_with(self, options: CodeOptions) {
         let case = Case { seed: 0, kernel: self.builder.finish(), width: WIDTH, inputs: self.inputs };
         for target in targets() {
-            check(&case, &target, CodeOptions::default()).unwrap();
+            check(&case, &target, options).unwrap();
         }
     }
 }
@@ -152,4 +156,14 @@ fn casts() {
         }
         table.check();
     }
+}
+
+#[test]
+fn a_copied_sign_that_all_lanes_share_rounds_to_half() {
+    let mut table = Table::new(400);
+    let (a, b) = (table.scalar(Type::F64), table.scalar(Type::F64));
+    let copied = table.builder.binary(BinaryOp::CopySign, a, b);
+    let half = table.builder.cast(Type::F16, copied);
+    table.store(half);
+    table.check_with(CodeOptions { streaming_stores: true, ..CodeOptions::default() });
 }

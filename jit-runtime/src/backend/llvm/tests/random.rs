@@ -11,7 +11,8 @@ fn run(seeds: std::ops::Range<u64>, options: &Options) {
             // A kernel for each variant would take long: each seed visits a few.
             if (position as u64 + seed).is_multiple_of(3) {
                 let options = CodeOptions { streaming_stores: seed % 2 == 0, ..CodeOptions::default() };
-                check(&case, target, options).unwrap();
+                check(&case, target, options)
+                    .unwrap_or_else(|error| panic!("seed {seed}, {} x{:?}: {error}", target.cpu, target.interleave));
             }
         }
     }

@@ -1,0 +1,55 @@
+//! Memory that a run of generated code is lent: local memory that is too large for the stack.
+//!
+//! Each thread keeps what it needed, so that launches do not allocate; very large memory is given back.
+
+use std::cell::Cell;
+
+/// Bytes that a thread keeps.
+const KEPT_BYTES: usize = 4 << 20;
+
+/// A cache line, to which the memory is aligned.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[allow(dead_code, reason = "written by generated code")] [u8; 64]);
+
+thread_local! {
+    static KEPT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+/// Calls a function with memory of this size, whose contents are anything; null for none.
+pub(super) fn with(bytes: usize, body: impl FnOnce(*mut u8)) {
+    if bytes == 0 {
+        return body(std::ptr::null_mut());
+    }
+    // What the body itself asks for meanwhile is other memory.
+    let mut memory = KEPT.take();
+    let lines = bytes.div_ceil(size_of::<Line>());
+    if memory.len() < lines {
+        memory = vec![Line([0; 64]); lines];
+    }
+    body(memory.as_mut_ptr().cast());
+    if memory.len() * size_of::<Line>() <= KEPT_BYTES {
+        KEPT.set(memory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_large_enough_and_each_use_has_its_own() {
+        with(100, |outer| {
+            // SAFETY: 100 bytes were asked for.
+            unsafe { outer.write_bytes(1, 100) };
+            with(KEPT_BYTES + 1, |inner| {
+                assert!(inner.addr().is_multiple_of(64) && inner != outer);
+                // SAFETY: so many bytes were asked for.
+                unsafe { inner.write_bytes(2, KEPT_BYTES + 1) };
+            });
+            // SAFETY: as above.
+            assert_eq!(unsafe { outer.add(99).read() }, 1);
+        });
+        with(0, |none| assert!(none.is_null()));
+    }
+}

@@ -80,12 +80,12 @@ extern crate self as jit;
 struct EvaluationPage;
 
 pub use jit_core::{
-    Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
-    LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Sorting, Traverse, UInt, UInt8,
-    UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all,
-    meshgrid3, schedule, select, sync, trees, whos,
+    Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
+    Integer, Leaf, LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Sorting, Traverse,
+    UInt, UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid,
+    meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
 };
-pub use jit_macros::jit;
+pub use jit_macros::{Traverse, jit};
 pub use jit_runtime::cache;
 pub use jit_runtime::device::{Device, DeviceInfo, devices, set_device, with_device};
 pub use jit_runtime::ir::ReduceOp;
@@ -96,7 +96,6 @@ pub use jit_runtime::stats::{KernelRecord, Stats, kernel_history, reset_stats, s
 pub use jit_runtime::{Error, ErrorKind};
 
 pub mod color;
-mod fields;
 pub mod interop;
 pub mod linalg;
 pub mod random;
@@ -120,4 +119,5 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use jit_core::control::*;
+    pub use jit_core::traverse::Constant;
 }

@@ -3,49 +3,22 @@
 use jit::linalg::Vec3;
 use jit::prelude::*;
 use jit::random::{Generator, rng};
-use jit::{Visitor, VisitorMut};
 
-/// Things in motion, one a lane.
-#[derive(Clone)]
+/// Things in motion, one a lane. The derive lets `#[jit]` and `jit::eval` find the arrays of a struct.
+#[derive(Clone, Traverse)]
 pub(crate) struct Bodies {
     pub(crate) position: Vec3<f32>,
     pub(crate) velocity: Vec3<f32>,
 }
 
 /// Two galaxies. The unit of length is the radius of their discs, and gravity times the mass of either centre is 1.
+#[derive(Traverse)]
 pub(crate) struct Encounter {
     /// One lane each.
     pub(crate) centres: [Bodies; 2],
     pub(crate) stars: Bodies,
     /// Which light a star gives: see [`Encounter::POPULATIONS`].
     pub(crate) population: UInt,
-}
-
-// What lets `#[jit]` and `jit::eval` find the arrays of a struct.
-impl Traverse for Bodies {
-    fn traverse(&self, visitor: &mut Visitor<'_>) {
-        visitor.field("position", &self.position);
-        visitor.field("velocity", &self.velocity);
-    }
-
-    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
-        visitor.field("position", &mut self.position);
-        visitor.field("velocity", &mut self.velocity);
-    }
-}
-
-impl Traverse for Encounter {
-    fn traverse(&self, visitor: &mut Visitor<'_>) {
-        visitor.field("centres", &self.centres);
-        visitor.field("stars", &self.stars);
-        visitor.field("population", &self.population);
-    }
-
-    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
-        visitor.field("centres", &mut self.centres);
-        visitor.field("stars", &mut self.stars);
-        visitor.field("population", &mut self.population);
-    }
 }
 
 /// Within this distance of a centre its pull becomes weaker instead of stronger: its mass is spread out.

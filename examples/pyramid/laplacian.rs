@@ -3,29 +3,16 @@
 
 use jit::prelude::*;
 use jit::tensor::Edge;
-use jit::{Visitor, VisitorMut};
 
 /// Rows, columns and three channels, with values from 0 to 1.
 pub(crate) type Image = Tensor<f32>;
 
-/// Details from fine to coarse, each level half as large as the one before, and what is left over.
-#[derive(Clone)]
+/// Details from fine to coarse, each level half as large as the one before, and what is left over. The derive lets
+/// `#[jit]` and `jit::eval` find the arrays of a struct.
+#[derive(Clone, Traverse)]
 pub(crate) struct Pyramid {
     pub(crate) details: Vec<Image>,
     pub(crate) rest: Image,
-}
-
-// What lets `#[jit]` and `jit::eval` find the arrays of a struct.
-impl Traverse for Pyramid {
-    fn traverse(&self, visitor: &mut Visitor<'_>) {
-        visitor.field("details", &self.details);
-        visitor.field("rest", &self.rest);
-    }
-
-    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
-        visitor.field("details", &mut self.details);
-        visitor.field("rest", &mut self.rest);
-    }
 }
 
 /// Weights of the neighbours up to two pixels away, in one direction: nearly a normal distribution.

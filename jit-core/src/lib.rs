@@ -27,5 +27,5 @@ pub use array::{
     Unique, View, meshgrid, meshgrid_all, meshgrid3, select,
 };
 pub use trace::fast_math;
-pub use traverse::{LeafInfo, Traverse, Visitor, VisitorMut, eval, graphviz, leaves, schedule, sync};
+pub use traverse::{HostValue, Leaf, LeafInfo, Traverse, Visitor, VisitorMut, eval, graphviz, leaves, schedule, sync};
 pub use whos::whos;

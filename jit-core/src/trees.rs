@@ -10,7 +10,7 @@ use crate::schedule;
 use crate::trace::effect::{How, Request};
 use crate::trace::misuse::{self, Misuse};
 use crate::trace::{Var, effect, gather as lanes, record};
-use crate::traverse::{Traverse, VisitorMut, arrays};
+use crate::traverse::{Traverse, VisitorMut, owned_arrays};
 
 /// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.
 #[must_use]
@@ -36,7 +36,7 @@ pub fn gather_masked<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>
 #[track_caller]
 pub fn filter<X: Traverse + Clone>(tree: &X, mask: &Mask) -> X {
     let mut mask = mask.clone();
-    for leaf in arrays(tree) {
+    for leaf in owned_arrays(tree) {
         mask = as_wide(&mask, &leaf);
     }
     gather(tree, &mask.compress())
@@ -50,7 +50,7 @@ pub fn filter<X: Traverse + Clone>(tree: &X, mask: &Mask) -> X {
 #[must_use]
 #[track_caller]
 pub fn sort_by_key<X: Traverse + Clone, K: Element>(tree: &X, keys: &Array<K>) -> X {
-    for leaf in arrays(tree) {
+    for leaf in owned_arrays(tree) {
         if leaf.width() != keys.len() && leaf.width() != 1 {
             record::width_mismatch(&leaf, keys.var());
         }
@@ -86,7 +86,7 @@ pub fn scatter_masked<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X
 #[must_use]
 #[track_caller]
 pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X {
-    let (a, b) = (arrays(if_true), arrays(if_false));
+    let (a, b) = (owned_arrays(if_true), owned_arrays(if_false));
     check_alike(&a, &b);
     let mut chosen = Vec::with_capacity(a.len());
     for (a, b) in a.iter().zip(&b) {
@@ -103,7 +103,7 @@ pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X 
 #[must_use]
 #[track_caller]
 pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
-    let mut vars = arrays(tree);
+    let mut vars = owned_arrays(tree);
     let wanted: Vec<&Var> = vars.iter().collect();
     if let Err(error) = schedule::evaluate(&wanted, "`make_opaque` keeps it in memory", Location::caller()) {
         misuse::panic_with(error);
@@ -128,7 +128,7 @@ fn check_alike(a: &[Var], b: &[Var]) {
 
 #[track_caller]
 fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, mask: Option<&Var>) {
-    let (mut targets, values) = (arrays(target), arrays(value));
+    let (mut targets, values) = (owned_arrays(target), owned_arrays(value));
     check_alike(&targets, &values);
     for (target, value) in targets.iter_mut().zip(&values) {
         effect::scatter(target, &Request { how: How::Write, index, value, expected: None, mask });
@@ -138,7 +138,7 @@ fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, m
 
 #[track_caller]
 fn gather_leaves<X: Traverse + Clone>(tree: &X, index: &Var, mask: Option<&Var>) -> X {
-    let mut vars = arrays(tree);
+    let mut vars = owned_arrays(tree);
     // A loop and no closure: the user's line is that of our caller.
     for var in &mut vars {
         *var = lanes::gather(var, index, mask);

@@ -1,4 +1,4 @@
-//! The attribute macros of `jit`.
+//! The macros of `jit`.
 //!
 //! First step on the way of the data: the tokens of a function become Rust calls that record a graph. The crate depends
 //! on no sibling; what it writes refers to `::jit::__private`. Everything it finds wrong is reported at once, at the
@@ -7,6 +7,7 @@
 mod jit;
 mod options;
 mod sink;
+mod traverse;
 
 use proc_macro::TokenStream;
 
@@ -30,7 +31,7 @@ use proc_macro::TokenStream;
 /// | closures; the arguments of `println!`, `assert!`, `vec!` and their like | rewritten inside |
 /// | functions inside of the function, types, constants, other macros | left alone |
 ///
-/// What a recorded `if` or `while` changes must be `Traverse`: arrays, and tuples, lists and structures of them. It is found
+/// What a recorded `if` or `while` changes must be [`Traverse`](derive@Traverse): arrays, and tuples, lists and structures of them. It is found
 /// by what is assigned, borrowed by `&mut`, or the receiver of a method and declared `mut`. A number of the host that changes
 /// there is an error that names it. A `&mut` reference that a call returned is seen if the
 /// call was given a `&mut` argument, if the name of a method in it ends in `_mut`, or if it is bound by `let mut`. Otherwise, bound by a
@@ -49,4 +50,31 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {
     jit::expand(options.into(), item.into()).into()
+}
+
+/// Lets `jit` find the arrays in a type of yours: evaluate them together, carry them through traced loops and branches, gather, scatter
+/// and choose whole values lane by lane.
+///
+/// It goes on structs and enums, generic ones too. Fields are visited in their order; each must be `Traverse`, as arrays, numbers, text,
+/// and tuples, lists, maps, boxes, options and references of those are. What a field does not share with arrays is decided by the host,
+/// which includes the variant of an `enum`: it is the same for all lanes, and may not change under a traced condition.
+///
+/// In paths, as [`leaves`](https://docs.rs/jit/latest/jit/fn.leaves.html) gives them, a field has its name, or its number in a
+/// tuple struct, behind the name of its variant: `scene.lights[3].color`, `shape.Circle.radius`.
+///
+/// # Options
+///
+/// On a field:
+///
+/// | option | effect |
+/// |---|---|
+/// | `#[traverse(skip)]` | the field is left out; its type need not be `Traverse`. It is yours alone: nobody saves or restores it |
+/// | `#[traverse(constexpr)]` | the field is a value of the host of any type that is `Eq + Hash + Debug`; it is compared by its `Debug` form |
+/// | `#[traverse(rename = "name")]` | its name in paths; also on variants |
+///
+/// On the type, `#[traverse(bound = "T: Traverse")]` replaces the bounds that follow from the types of the fields, and
+/// `#[traverse(crate = path)]` says where the `jit` crate is.
+#[proc_macro_derive(Traverse, attributes(traverse))]
+pub fn derive_traverse(item: TokenStream) -> TokenStream {
+    traverse::expand(item.into()).into()
 }

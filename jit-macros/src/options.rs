@@ -19,31 +19,58 @@ pub(crate) struct JitOptions {
     pub(crate) krate: Option<syn::Path>,
 }
 
+/// How messages speak of `#[jit(…)]`.
+const JIT: Words = Words {
+    attribute: "jit",
+    known: "`label`, `fast_math` or `crate`",
+    takes: |option| match option {
+        "label" => "a string",
+        "fast_math" => "`true` or `false`, or no value",
+        _ => "a path",
+    },
+};
+
 impl JitOptions {
     /// Reads the options; what is wrong with them goes to the sink.
     pub(crate) fn parse(tokens: TokenStream, sink: &Sink) -> Self {
-        let parsed = NestedMeta::parse_meta_list(tokens).map_err(darling::Error::from);
-        match parsed.and_then(|list| Self::from_list(&list)) {
-            Ok(options) => options,
-            Err(error) => {
-                push_all(error, sink);
-                Self::default()
-            }
+        read(tokens, &JIT, sink)
+    }
+}
+
+/// How messages speak of an attribute.
+pub(crate) struct Words {
+    /// Its name.
+    pub(crate) attribute: &'static str,
+    /// Its options, as a sentence lists them.
+    pub(crate) known: &'static str,
+    /// What an option takes.
+    pub(crate) takes: fn(&str) -> &'static str,
+}
+
+/// Reads options; what is wrong with them goes to the sink.
+pub(crate) fn read<O: FromMeta + Default>(tokens: TokenStream, words: &Words, sink: &Sink) -> O {
+    let parsed = NestedMeta::parse_meta_list(tokens).map_err(darling::Error::from);
+    match parsed.and_then(|list| O::from_list(&list)) {
+        Ok(options) => options,
+        Err(error) => {
+            push_all(error, words, sink);
+            O::default()
         }
     }
 }
 
 /// Turns an error of `darling`, which may hold several, into ours, in our words where they are about unknown names.
-fn push_all(error: darling::Error, sink: &Sink) {
+fn push_all(error: darling::Error, words: &Words, sink: &Sink) {
+    let attribute = words.attribute;
     for one in error.flatten() {
         let span = one.span();
         let message = one.to_string();
         let message = if let Some(rest) = message.strip_prefix("Unknown field: ") {
-            unknown_option(rest)
+            unknown_option(rest, words)
         } else if let Some(rest) = message.strip_prefix("Duplicate field ") {
-            format!("the `jit` option {rest} is given twice")
+            format!("the `{attribute}` option {rest} is given twice")
         } else if let Some((_, option)) = message.split_once("` at ") {
-            format!("the `jit` option `{option}` takes {}", expected_value(option))
+            format!("the `{attribute}` option `{option}` takes {}", (words.takes)(option))
         } else {
             message
         };
@@ -51,18 +78,11 @@ fn push_all(error: darling::Error, sink: &Sink) {
     }
 }
 
-fn unknown_option(rest: &str) -> String {
+fn unknown_option(rest: &str, words: &Words) -> String {
+    let Words { attribute, known, .. } = words;
     let name = rest.trim_start_matches('`').split(['`', '.']).next().unwrap_or(rest);
     match rest.split_once("Did you mean `").and_then(|(_, tail)| tail.split_once('`')) {
-        Some((suggestion, _)) => format!("unknown `jit` option `{name}`; did you mean `{suggestion}`?"),
-        None => format!("unknown `jit` option `{name}`; expected `label`, `fast_math` or `crate`"),
-    }
-}
-
-fn expected_value(option: &str) -> &'static str {
-    match option {
-        "label" => "a string",
-        "fast_math" => "`true` or `false`, or no value",
-        _ => "a path",
+        Some((suggestion, _)) => format!("unknown `{attribute}` option `{name}`; did you mean `{suggestion}`?"),
+        None => format!("unknown `{attribute}` option `{name}`; expected {known}"),
     }
 }

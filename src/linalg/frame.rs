@@ -1,8 +1,7 @@
 //! Coordinate frames about a direction, and spherical coordinates.
 
 use super::{Component, Mat3, Vec2, Vec3, VectorOperand};
-use crate::fields::traverse_fields;
-use crate::{Array, Element, FloatElement};
+use crate::{Array, Element, FloatElement, Traverse};
 
 /// Three vectors of length one, perpendicular to each other and right-handed: in each lane the axes of local coordinates.
 ///
@@ -14,7 +13,7 @@ use crate::{Array, Element, FloatElement};
 /// assert_eq!(up.item()?, [0.0, 0.6, 0.8]);
 /// # Ok::<(), jit::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Traverse)]
 pub struct Frame<T: Element = f32> {
     /// The first axis, along the surface.
     pub s: Vec3<T>,
@@ -23,8 +22,6 @@ pub struct Frame<T: Element = f32> {
     /// The third axis, the normal.
     pub n: Vec3<T>,
 }
-
-traverse_fields!(Frame<T> { s, t, n });
 
 impl<T: FloatElement> Vec3<T> {
     /// Two vectors that make a right-handed frame with this one, which has length one: `s`, `t` with `s × t = self`. Without

@@ -3,8 +3,7 @@
 use super::distribution::box_muller;
 use super::philox::{halves, moved, philox4x32, philox4x32_of};
 use super::words::{is_half, mantissa_bits, positive_unit, refuse, smallest_positive, unit};
-use crate::fields::traverse_fields;
-use crate::{Array, Choice, Element, Float64, FloatElement, Mask, Operand, Size, UInt, UInt64};
+use crate::{Array, Choice, Element, Float64, FloatElement, Mask, Operand, Size, Traverse, UInt, UInt64};
 
 /// A generator of arrays of random numbers with a seed.
 ///
@@ -43,13 +42,11 @@ pub fn rng(seed: u64) -> Generator {
 ///
 /// Parameters that are arrays tell the type of the result by promotion; with parameters that are numbers it is the one that is
 /// asked for, as in `let x: Float = rng.uniform(0.0, 1.0, n)`. Halves are computed in single precision and rounded once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Traverse)]
 pub struct Generator {
     key: UInt64,
     calls: UInt64,
 }
-
-traverse_fields!(Generator { key, calls });
 
 /// One call: what all its words have in common.
 pub(super) struct Call {

@@ -4,8 +4,7 @@ use jit_runtime::ir::Type;
 
 use super::distribution::normal_from_centred;
 use super::words::{is_half, join, mantissa_bits, unit};
-use crate::fields::traverse_fields;
-use crate::{Array, Float, Float64, FloatElement, Int64, Operand, Size, UInt, UInt64, jit};
+use crate::{Array, Float, Float64, FloatElement, Int64, Operand, Size, Traverse, UInt, UInt64, jit};
 
 /// A generator of one random stream per lane: PCG32, variant XSH-RR 64/32 (M. O'Neill, “PCG: A Family of Simple Fast
 /// Space-Efficient Statistically Good Algorithms for Random Number Generation”, 2014).
@@ -36,14 +35,12 @@ use crate::{Array, Float, Float64, FloatElement, Int64, Operand, Size, UInt, UIn
 /// assert!((5.9..6.1).contains(&mean), "{mean}");
 /// # Ok::<(), jit::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Traverse)]
 pub struct Pcg32 {
     state: UInt64,
     /// Odd; which one tells the stream.
     increment: UInt64,
 }
-
-traverse_fields!(Pcg32 { state, increment });
 
 const MULTIPLIER: u64 = 0x5851_f42d_4c95_7f2d;
 

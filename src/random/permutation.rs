@@ -10,8 +10,7 @@
 use super::generator::Generator;
 use super::philox::WEYL;
 use super::words::refuse;
-use crate::fields::traverse_fields;
-use crate::{Array, Element, Size, UInt, jit};
+use crate::{Array, Element, Size, Traverse, UInt, jit};
 
 /// Rounds of a network of many places; the authors of the shuffle take as many.
 const ROUNDS: u32 = 24;
@@ -22,6 +21,7 @@ const ROUNDS_OF_FEW: u32 = 64;
 const FEW: usize = 128;
 
 /// What a network depends on. All of it is opaque, so one kernel serves every size, seed and call.
+#[derive(Traverse)]
 struct Network {
     columns: UInt,
     rows: UInt,
@@ -30,8 +30,6 @@ struct Network {
     rounds: UInt,
     key: [UInt; 2],
 }
-
-traverse_fields!(Network { columns, rows, columns_of_last_row, rounds, key });
 
 impl Network {
     /// A network of that many places.

@@ -2,11 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use jit_core::traverse::HostValue;
 use jit_runtime::ir::Type;
 
 use super::words::{join, refuse, unit};
-use crate::{Array, Float, Float64, FloatElement, Operand, Size, Traverse, UInt, UInt64, Visitor, VisitorMut};
+use crate::{Array, Float, Float64, FloatElement, Operand, Size, Traverse, UInt, UInt64};
 
 /// The multipliers of a round.
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
@@ -87,7 +86,7 @@ pub(super) fn moved(counter: &UInt64, by: u64) -> UInt64 {
 /// assert_eq!(other.next_u32x4()[0].to_vec()?, rng.next_u32x4()[0].to_vec()?);
 /// # Ok::<(), jit::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Traverse)]
 pub struct Philox4x32 {
     key: UInt64,
     /// The upper half of the counter.
@@ -95,21 +94,6 @@ pub struct Philox4x32 {
     /// The lower half of the counter.
     draw: UInt64,
     rounds: u32,
-}
-
-impl Traverse for Philox4x32 {
-    fn traverse(&self, visitor: &mut Visitor<'_>) {
-        visitor.field("key", &self.key);
-        visitor.field("stream", &self.stream);
-        visitor.field("draw", &self.draw);
-        visitor.host(HostValue::Number(Type::U32, u64::from(self.rounds)));
-    }
-
-    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
-        visitor.field("key", &mut self.key);
-        visitor.field("stream", &mut self.stream);
-        visitor.field("draw", &mut self.draw);
-    }
 }
 
 impl Philox4x32 {

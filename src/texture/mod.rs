@@ -31,10 +31,9 @@
 use std::panic::Location;
 
 use jit_core::trace::misuse::Misuse;
-use jit_core::traverse::HostValue;
 
 use crate::tensor::{Shape, Tensor, TensorOperand};
-use crate::{Array, Element, FloatElement, Mask, Traverse, Visitor, VisitorMut};
+use crate::{Array, Element, FloatElement, Mask, Traverse};
 
 mod filter;
 mod place;
@@ -45,7 +44,7 @@ pub use position::{Position, Texel};
 use filter::Taps;
 
 /// How the texels around a position make its value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Traverse)]
 pub enum Filter {
     /// The texel that covers the position.
     Nearest,
@@ -59,7 +58,7 @@ pub enum Filter {
 }
 
 /// What stands outside of a texture. For `1 2 3`:
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Traverse)]
 pub enum Wrap {
     /// The texture again: `1 2 3 1 2 3 1 2 3`.
     Repeat,
@@ -85,7 +84,7 @@ pub enum Wrap {
 /// assert_eq!(value.to_vec()?, [1.0, 1.5, 2.0, 2.0]);
 /// # Ok::<(), jit::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Traverse)]
 pub struct Texture<T: Texel, const D: usize> {
     texels: Tensor<T>,
     filter: Filter,
@@ -330,16 +329,4 @@ fn casts<Q: FloatElement, R: FloatElement>(arrays: &[Array<Q>]) -> Vec<Array<R>>
 /// As many arrays as are asked for.
 fn grouped<Q: FloatElement, const N: usize>(arrays: &[Array<Q>]) -> [Array<Q>; N] {
     std::array::from_fn(|index| arrays[index].clone())
-}
-
-impl<T: Texel, const D: usize> Traverse for Texture<T, D> {
-    fn traverse(&self, visitor: &mut Visitor<'_>) {
-        visitor.field("texels", &self.texels);
-        visitor.host(HostValue::Number(u8::TYPE, self.filter as u64));
-        visitor.host(HostValue::Number(u8::TYPE, self.wrap as u64));
-    }
-
-    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
-        visitor.field("texels", &mut self.texels);
-    }
 }

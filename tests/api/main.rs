@@ -4,6 +4,7 @@
 mod arrays;
 mod blocks;
 mod control_flow;
+mod derive;
 mod devices;
 mod errors;
 mod fast_math;

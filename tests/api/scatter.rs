@@ -365,19 +365,10 @@ fn a_loop_scatters_in_each_iteration() {
 
 #[test]
 fn loops_and_branches_that_scatter_nest() {
+    #[derive(Traverse)]
     struct Bins {
         outer: UInt,
         inner: UInt,
-    }
-    impl Traverse for Bins {
-        fn traverse(&self, visitor: &mut jit::Visitor<'_>) {
-            visitor.field("outer", &self.outer);
-            visitor.field("inner", &self.inner);
-        }
-        fn traverse_mut(&mut self, visitor: &mut jit::VisitorMut<'_>) {
-            visitor.field("outer", &mut self.outer);
-            visitor.field("inner", &mut self.inner);
-        }
     }
     #[jit]
     fn note(bins: &mut Bins, at: &UInt) {

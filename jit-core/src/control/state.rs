@@ -21,6 +21,8 @@ impl Leaves {
         let mut leaves = Leaves::default();
         value.traverse(&mut Visitor::new(&mut |_, leaf| match leaf {
             Leaf::Array(var) => leaves.arrays.push(var.clone()),
+            // It cannot be replaced, so it must stay: as the host's values must.
+            Leaf::Shared(var) => leaves.host.push(HostValue::Shared(var.clone())),
             Leaf::Host(value) => leaves.host.push(value),
         }));
         leaves
@@ -66,7 +68,12 @@ fn describe(value: &HostValue) -> String {
         }
         HostValue::Number(_, bits) => bits.to_string(),
         HostValue::Shape(count) => format!("{count} elements"),
+        HostValue::Variant(name) => format!("`{name}`"),
         HostValue::Text(text) => text.clone(),
+        HostValue::Shared(var) => {
+            let site = var.site();
+            format!("a reference to the array made at {}:{}", site.file(), site.line())
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
     };
     let message = match token.to_string().as_str() {
         "struct" | "enum" => {
-            "`#[jit]` goes on a function; for state that is a type of yours implement `Traverse`".to_owned()
+            "`#[jit]` goes on a function; for state that is a type of yours use `#[derive(Traverse)]`".to_owned()
         }
         "fn" => {
             if let Err(error) = syn::parse2::<syn::TraitItemFn>(item.clone()) {

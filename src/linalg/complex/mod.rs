@@ -11,7 +11,7 @@
 //! Bit”, 1987, which are also those of C and NumPy. Halves are computed in single precision and rounded once.
 
 use super::Component;
-use crate::{Array, Element, FloatElement, Mask, Signed, Size};
+use crate::{Array, Element, FloatElement, Mask, Signed, Size, Traverse};
 
 mod operators;
 mod power;
@@ -41,7 +41,7 @@ pub use operators::ComplexOperand;
 /// assert_eq!(escape_time(c, 100).to_vec()?, [100, 2, 5]);
 /// # Ok::<(), jit::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Traverse)]
 pub struct Complex<T: Element = f32> {
     /// The real part.
     pub re: Array<T>,

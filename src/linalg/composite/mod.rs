@@ -8,7 +8,6 @@
 
 use super::vector::Component;
 use super::{Complex, Quaternion, Vec2, Vec3, Vec4};
-use crate::fields::traverse_fields;
 use crate::{Array, Element, Size};
 
 mod lanes;
@@ -29,8 +28,6 @@ pub(super) use for_each_composite;
 
 macro_rules! composite {
     ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
-        traverse_fields!($Type<T> { $($c),* });
-
         impl<T: Element> $Type<T> {
             /// The value of these components: arrays, references to arrays, or numbers.
             #[inline]

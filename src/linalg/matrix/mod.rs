@@ -9,9 +9,8 @@
 //!
 //! Sums of products are chains of fused multiplications and additions, each of which rounds once.
 
-use crate::fields::traverse_fields;
 use crate::linalg::vector::Component;
-use crate::{Array, Element, FloatElement, Number, Signed, Size};
+use crate::{Array, Element, FloatElement, Number, Signed, Size, Traverse};
 
 mod inverse;
 mod operators;
@@ -25,7 +24,7 @@ pub use parts::Line;
 /// `N` by `N` arrays: in each lane a matrix.
 ///
 /// An entry is reached by its row and column: `m[(0, 2)]`.
-#[derive(Clone)]
+#[derive(Clone, Traverse)]
 pub struct Matrix<T: Element, const N: usize> {
     pub(in crate::linalg) rows: [[Array<T>; N]; N],
 }
@@ -36,8 +35,6 @@ pub type Mat2<T = f32> = Matrix<T, 2>;
 pub type Mat3<T = f32> = Matrix<T, 3>;
 /// Four by four arrays.
 pub type Mat4<T = f32> = Matrix<T, 4>;
-
-traverse_fields!([T: Element, const N: usize] Matrix<T, N> { rows });
 
 impl<T: Element, const N: usize> Matrix<T, N> {
     /// The same array or number in all entries.

@@ -8,7 +8,7 @@
 //! | exponentials, logarithms, powers, interpolation | `power` |
 
 use super::{Component, Vec3, Vec4};
-use crate::{Array, Element, FloatElement, Mask, Signed, Size};
+use crate::{Array, Element, FloatElement, Mask, Signed, Size, Traverse};
 
 mod operators;
 mod power;
@@ -29,7 +29,7 @@ pub use operators::QuaternionOperand;
 /// assert_eq!(turned.to_vec()?, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]);
 /// # Ok::<(), jit::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Traverse)]
 pub struct Quaternion<T: Element = f32> {
     /// The factor of `i`.
     pub x: Array<T>,

@@ -10,7 +10,7 @@
 //!
 //! What vectors share with other values of several arrays is in `composite`: gathers, flat arrays, reading, printing.
 
-use crate::{Array, Element, Number, Operand, Size};
+use crate::{Array, Element, Number, Operand, Size, Traverse};
 
 mod compare;
 mod functions;
@@ -20,7 +20,7 @@ mod operators;
 mod swizzle;
 
 /// Two arrays, `x` and `y`: in each lane a vector of the plane.
-#[derive(Clone)]
+#[derive(Clone, Traverse)]
 pub struct Vec2<T: Element = f32> {
     /// The first component.
     pub x: Array<T>,
@@ -29,7 +29,7 @@ pub struct Vec2<T: Element = f32> {
 }
 
 /// Three arrays, `x`, `y` and `z`: in each lane a vector of space.
-#[derive(Clone)]
+#[derive(Clone, Traverse)]
 pub struct Vec3<T: Element = f32> {
     /// The first component.
     pub x: Array<T>,
@@ -40,7 +40,7 @@ pub struct Vec3<T: Element = f32> {
 }
 
 /// Four arrays, `x`, `y`, `z` and `w`.
-#[derive(Clone)]
+#[derive(Clone, Traverse)]
 pub struct Vec4<T: Element = f32> {
     /// The first component.
     pub x: Array<T>,

@@ -40,25 +40,11 @@ fn rays_are_marched_to_a_sphere_and_a_plane() {
     });
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Traverse)]
 struct Body {
     position: Vec3,
     attitude: Quaternion,
     spin: Vec3,
-}
-
-impl Traverse for Body {
-    fn traverse(&self, visitor: &mut jit::Visitor<'_>) {
-        visitor.field("position", &self.position);
-        visitor.field("attitude", &self.attitude);
-        visitor.field("spin", &self.spin);
-    }
-
-    fn traverse_mut(&mut self, visitor: &mut jit::VisitorMut<'_>) {
-        visitor.field("position", &mut self.position);
-        visitor.field("attitude", &mut self.attitude);
-        visitor.field("spin", &mut self.spin);
-    }
 }
 
 #[jit]

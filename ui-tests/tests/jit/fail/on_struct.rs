@@ -1,4 +1,4 @@
-// wanted: `#[jit]` goes on a function
+// wanted: for state that is a type of yours use `#[derive(Traverse)]`
 use jit::prelude::*;
 
 #[jit]

@@ -1,0 +1,261 @@
+//! [`Traverse`] for arrays, for values of the host, and for the containers of the standard library.
+//!
+//! A container that owns another value on the heap may be one of a long chain, so it looks for room on the stack before it walks on.
+
+use super::{HostValue, Traverse, Visitor, VisitorMut};
+use crate::array::{Array, Element};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+impl<T: Element> Traverse for Array<T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.array(self.var());
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        visitor.array(self.var_mut());
+    }
+}
+
+macro_rules! numbers {
+    ($($ty:ty),*) => {$(
+        impl Traverse for $ty {
+            fn traverse(&self, visitor: &mut Visitor<'_>) {
+                visitor.host(HostValue::Number(<$ty as Element>::TYPE, Element::to_bits(*self)));
+            }
+
+            fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
+        }
+    )*};
+}
+
+numbers!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, half::f16, half::bf16);
+
+macro_rules! texts {
+    ($($ty:ty),*) => {$(
+        impl Traverse for $ty {
+            fn traverse(&self, visitor: &mut Visitor<'_>) {
+                visitor.host(HostValue::Text(self.to_string()));
+            }
+
+            fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
+        }
+    )*};
+}
+
+texts!(char, str, String, usize, isize, u128, i128);
+
+impl Traverse for () {
+    fn traverse(&self, _visitor: &mut Visitor<'_>) {}
+
+    fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
+}
+
+impl<T: ?Sized> Traverse for PhantomData<T> {
+    fn traverse(&self, _visitor: &mut Visitor<'_>) {}
+
+    fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
+}
+
+impl<T: Traverse> Traverse for Range<T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.field("start", &self.start);
+        visitor.field("end", &self.end);
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        visitor.field("start", &mut self.start);
+        visitor.field("end", &mut self.end);
+    }
+}
+
+/// Walks on, on a larger stack if little is left of this one: lists of any length can be walked.
+#[inline]
+fn deeper<R>(walk: impl FnOnce() -> R) -> R {
+    /// What the frames between two looks may take.
+    const RESERVE: usize = 128 << 10;
+    /// What is taken when it is missing.
+    const STACK: usize = 4 << 20;
+    stacker::maybe_grow(RESERVE, STACK, walk)
+}
+
+macro_rules! lists {
+    ($([$($generics:tt)*] $ty:ty, $length:expr;)*) => {$(
+        impl<$($generics)*> Traverse for $ty {
+            fn traverse(&self, visitor: &mut Visitor<'_>) {
+                let length: fn(&Self) -> Option<usize> = $length;
+                length(self).into_iter().for_each(|length| visitor.host(HostValue::Shape(length)));
+                deeper(|| self.iter().enumerate().for_each(|(index, item)| visitor.index(index, item)));
+            }
+
+            fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+                deeper(|| self.iter_mut().enumerate().for_each(|(index, item)| visitor.index(index, item)));
+            }
+        }
+    )*};
+}
+
+lists! {
+    [T: Traverse] [T], |list| Some(list.len());
+    [T: Traverse] Vec<T>, |list| Some(list.len());
+    [T: Traverse] VecDeque<T>, |list| Some(list.len());
+    // The length belongs to the type.
+    [T: Traverse, const N: usize] [T; N], |_| None;
+}
+
+impl<K: Ord + Debug, V: Traverse> Traverse for BTreeMap<K, V> {
+    /// Keys belong to the host and are compared by their `Debug` form.
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        entries(self.iter(), visitor);
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        deeper(|| self.iter_mut().for_each(|(key, value)| visitor.element(format_args!("{key:?}"), value)));
+    }
+}
+
+impl<K: Ord + Debug, V: Traverse, S> Traverse for HashMap<K, V, S> {
+    /// In the order of the keys, which are compared by their `Debug` form.
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        let mut sorted: Vec<_> = self.iter().collect();
+        sorted.sort_unstable_by_key(|(key, _)| *key);
+        entries(sorted.into_iter(), visitor);
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        let mut sorted: Vec<_> = self.iter_mut().collect();
+        sorted.sort_unstable_by_key(|(key, _)| *key);
+        deeper(|| sorted.into_iter().for_each(|(key, value)| visitor.element(format_args!("{key:?}"), value)));
+    }
+}
+
+fn entries<'m, K: Debug + 'm, V: Traverse + 'm>(
+    entries: impl ExactSizeIterator<Item = (&'m K, &'m V)>,
+    visitor: &mut Visitor<'_>,
+) {
+    visitor.host(HostValue::Shape(entries.len()));
+    deeper(|| {
+        for (key, value) in entries {
+            visitor.host(HostValue::Text(format!("{key:?}")));
+            visitor.element(format_args!("{key:?}"), value);
+        }
+    });
+}
+
+impl<T: Traverse> Traverse for Option<T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.host(HostValue::Variant(if self.is_some() { "Some" } else { "None" }));
+        self.iter().for_each(|value| value.traverse(visitor));
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        self.iter_mut().for_each(|value| value.traverse_mut(visitor));
+    }
+}
+
+impl<T: Traverse, E: Traverse> Traverse for Result<T, E> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.host(HostValue::Variant(if self.is_ok() { "Ok" } else { "Err" }));
+        match self {
+            Ok(value) => value.traverse(visitor),
+            Err(error) => error.traverse(visitor),
+        }
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        match self {
+            Ok(value) => value.traverse_mut(visitor),
+            Err(error) => error.traverse_mut(visitor),
+        }
+    }
+}
+
+impl<T: Traverse + ?Sized> Traverse for Box<T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        deeper(|| (**self).traverse(visitor));
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        deeper(|| (**self).traverse_mut(visitor));
+    }
+}
+
+impl<T: Traverse + ?Sized> Traverse for &mut T {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        (**self).traverse(visitor);
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        (**self).traverse_mut(visitor);
+    }
+}
+
+macro_rules! shared {
+    ($($ty:ty),*) => {$(
+        impl<T: Traverse + ?Sized> Traverse for $ty {
+            fn traverse(&self, visitor: &mut Visitor<'_>) {
+                deeper(|| visitor.shared(&**self));
+            }
+
+            /// What is shared is not lent.
+            fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
+        }
+    )*};
+}
+
+shared!(&T, Rc<T>, Arc<T>);
+
+impl<T: Traverse + ToOwned<Owned: Traverse> + ?Sized> Traverse for Cow<'_, T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        match self {
+            Cow::Borrowed(value) => {
+                visitor.host(HostValue::Variant("Borrowed"));
+                visitor.shared(*value);
+            }
+            Cow::Owned(value) => {
+                visitor.host(HostValue::Variant("Owned"));
+                value.traverse(visitor);
+            }
+        }
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        if let Cow::Owned(value) = self {
+            value.traverse_mut(visitor);
+        }
+    }
+}
+
+macro_rules! tuples {
+    ($($($name:ident $index:tt),+;)*) => {$(
+        impl<$($name: Traverse),+> Traverse for ($($name,)+) {
+            fn traverse(&self, visitor: &mut Visitor<'_>) {
+                $(visitor.field(stringify!($index), &self.$index);)+
+            }
+
+            fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+                $(visitor.field(stringify!($index), &mut self.$index);)+
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A 0;
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+    A 0, B 1, C 2, D 3, E 4;
+    A 0, B 1, C 2, D 3, E 4, F 5;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11;
+}

@@ -1,0 +1,204 @@
+//! What walks over a value: where it is, and what it finds there.
+
+use super::Traverse;
+use crate::trace::Var;
+use jit_runtime::ir::Type;
+
+/// Where a visitor is in a value: `scene.lights[3].color`.
+#[derive(Default)]
+struct Path {
+    text: String,
+    is_wanted: bool,
+}
+
+impl Path {
+    fn wanted() -> Self {
+        Path { text: String::new(), is_wanted: true }
+    }
+
+    /// Goes to a field; gives the length of the path before.
+    fn enter_field(&mut self, name: &str) -> usize {
+        let before = self.text.len();
+        if self.is_wanted {
+            if before > 0 {
+                self.text.push('.');
+            }
+            self.text.push_str(name);
+        }
+        before
+    }
+
+    /// Goes to an element; gives the length of the path before.
+    fn enter_element(&mut self, key: std::fmt::Arguments<'_>) -> usize {
+        use std::fmt::Write as _;
+        let before = self.text.len();
+        if self.is_wanted {
+            let _ = write!(self.text, "[{key}]");
+        }
+        before
+    }
+}
+
+/// Something in a value that is no array.
+#[derive(Clone, Debug)]
+pub enum HostValue {
+    /// A number or truth value: its type and bits.
+    Number(Type, u64),
+    /// The length of a list.
+    Shape(usize),
+    /// Which variant of an `enum` is there.
+    Variant(&'static str),
+    /// Text, or anything else that compares by its text.
+    Text(String),
+    /// An array behind a shared reference: it stays, and is the same if it is the same array.
+    Shared(Var),
+}
+
+impl PartialEq for HostValue {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (HostValue::Number(ty, bits), HostValue::Number(other_ty, other)) => (ty, bits) == (other_ty, other),
+            (HostValue::Shape(length), HostValue::Shape(other)) => length == other,
+            (HostValue::Variant(name), HostValue::Variant(other)) => name == other,
+            (HostValue::Text(text), HostValue::Text(other)) => text == other,
+            (HostValue::Shared(var), HostValue::Shared(other)) => var.address() == other.address(),
+            _ => false,
+        }
+    }
+}
+
+/// A field that is compared as a value of the host: `#[traverse(constexpr)]`.
+#[diagnostic::on_unimplemented(
+    message = "a `#[traverse(constexpr)]` field must be known while tracing; `{Self}` is not",
+    label = "`{Self}` cannot be compared as a value of the host",
+    note = "it takes host values that are `Eq + Hash + Debug`; an array, or a float, goes without `constexpr`"
+)]
+pub trait Constant {
+    /// The value, in a form that compares.
+    fn host_value(&self) -> HostValue;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Eq + std::hash::Hash + std::fmt::Debug + ?Sized> Constant for T {
+    fn host_value(&self) -> HostValue {
+        HostValue::Text(format!("{self:?}"))
+    }
+}
+
+/// What a [`Visitor`] finds.
+pub enum Leaf<'a> {
+    /// An array.
+    Array(&'a Var),
+    /// An array behind `&`, `Rc` or `Arc`: it can be read and evaluated, but not replaced.
+    Shared(&'a Var),
+    /// Something that is no array.
+    Host(HostValue),
+}
+
+/// Is shown arrays.
+pub struct Visitor<'a> {
+    visit: &'a mut dyn FnMut(&str, Leaf<'_>),
+    path: Path,
+    is_shared: bool,
+}
+
+/// Is lent arrays.
+pub struct VisitorMut<'a> {
+    visit: &'a mut dyn FnMut(&str, &mut Var),
+    path: Path,
+}
+
+impl<'a> Visitor<'a> {
+    /// A visitor that calls a function with each array.
+    pub fn new(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
+        Visitor { visit, path: Path::default(), is_shared: false }
+    }
+
+    /// A visitor that calls a function with each array and its path.
+    pub fn with_paths(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
+        Visitor { visit, path: Path::wanted(), is_shared: false }
+    }
+
+    /// Shows an array.
+    pub fn array(&mut self, var: &Var) {
+        let leaf = if self.is_shared { Leaf::Shared(var) } else { Leaf::Array(var) };
+        (self.visit)(&self.path.text, leaf);
+    }
+
+    /// Tells of something that is no array.
+    pub fn host(&mut self, value: HostValue) {
+        (self.visit)(&self.path.text, Leaf::Host(value));
+    }
+
+    /// Visits a field.
+    pub fn field(&mut self, name: &str, value: &(impl Traverse + ?Sized)) {
+        self.named(name, |visitor| value.traverse(visitor));
+    }
+
+    /// Visits an element of a list.
+    pub fn index(&mut self, index: usize, value: &(impl Traverse + ?Sized)) {
+        self.element(format_args!("{index}"), value);
+    }
+
+    /// Visits an element of a collection.
+    pub fn element(&mut self, key: std::fmt::Arguments<'_>, value: &(impl Traverse + ?Sized)) {
+        let before = self.path.enter_element(key);
+        value.traverse(self);
+        self.path.text.truncate(before);
+    }
+
+    /// Visits what belongs to a name, in a way of one's own.
+    pub fn named(&mut self, name: &str, visit: impl FnOnce(&mut Self)) {
+        let before = self.path.enter_field(name);
+        visit(self);
+        self.path.text.truncate(before);
+    }
+
+    /// Visits what belongs to others, too: its arrays are [`Leaf::Shared`].
+    pub fn shared(&mut self, value: &(impl Traverse + ?Sized)) {
+        let before = std::mem::replace(&mut self.is_shared, true);
+        value.traverse(self);
+        self.is_shared = before;
+    }
+}
+
+impl<'a> VisitorMut<'a> {
+    /// A visitor that calls a function with each array.
+    pub fn new(visit: &'a mut dyn FnMut(&str, &mut Var)) -> Self {
+        VisitorMut { visit, path: Path::default() }
+    }
+
+    /// A visitor that calls a function with each array and its path.
+    pub fn with_paths(visit: &'a mut dyn FnMut(&str, &mut Var)) -> Self {
+        VisitorMut { visit, path: Path::wanted() }
+    }
+
+    /// Lends an array.
+    pub fn array(&mut self, var: &mut Var) {
+        (self.visit)(&self.path.text, var);
+    }
+
+    /// Visits a field.
+    pub fn field(&mut self, name: &str, value: &mut (impl Traverse + ?Sized)) {
+        self.named(name, |visitor| value.traverse_mut(visitor));
+    }
+
+    /// Visits an element of a list.
+    pub fn index(&mut self, index: usize, value: &mut (impl Traverse + ?Sized)) {
+        self.element(format_args!("{index}"), value);
+    }
+
+    /// Visits an element of a collection.
+    pub fn element(&mut self, key: std::fmt::Arguments<'_>, value: &mut (impl Traverse + ?Sized)) {
+        let before = self.path.enter_element(key);
+        value.traverse_mut(self);
+        self.path.text.truncate(before);
+    }
+
+    /// Visits what belongs to a name, in a way of one's own.
+    pub fn named(&mut self, name: &str, visit: impl FnOnce(&mut Self)) {
+        let before = self.path.enter_field(name);
+        visit(self);
+        self.path.text.truncate(before);
+    }
+}

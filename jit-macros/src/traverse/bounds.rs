@@ -1,0 +1,81 @@
+//! What must hold of type parameters so that all fields can be visited.
+//!
+//! A field whose type mentions a parameter bounds that type: `Array<T>: Traverse` holds for every element `T`, where `T: Traverse` would
+//! ask too much. If the type mentions the deriving type itself, such a bound would be a circle: then only the parameters that stand
+//! outside of those mentions are bounded, since the other fields bound the rest.
+
+use super::parse::{Field, Parsed};
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use std::collections::HashSet;
+use syn::Path;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+/// The `where` clause of the implementation.
+pub(super) fn where_clause(parsed: &Parsed<'_>) -> TokenStream {
+    let own = parsed.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let inferred = match &parsed.bound {
+        Some(bound) => bound.iter().map(ToTokens::to_token_stream).collect(),
+        None => inferred(parsed),
+    };
+    let predicates = own.map(ToTokens::to_token_stream).chain(inferred);
+    quote!(where #(#predicates,)*)
+}
+
+fn inferred(parsed: &Parsed<'_>) -> Vec<TokenStream> {
+    let parameters: Vec<&Ident> = parsed.generics.type_params().map(|parameter| &parameter.ident).collect();
+    let mut seen = HashSet::new();
+    let fields = parsed.variants.iter().flat_map(|variant| &variant.fields);
+    let bounds = fields.flat_map(|field| of_field(field, parsed, &parameters));
+    bounds.filter(|bound| seen.insert(bound.to_string())).collect()
+}
+
+fn of_field(field: &Field<'_>, parsed: &Parsed<'_>, parameters: &[&Ident]) -> Vec<TokenStream> {
+    let mut mentions = Mentions { own: parsed.ident, parameters, found: Vec::new(), is_recursive: false };
+    mentions.visit_type(field.ty);
+    if mentions.is_recursive {
+        mentions.found.iter().map(|parameter| bound(*parameter, field, parsed)).collect()
+    } else if mentions.found.is_empty() {
+        Vec::new()
+    } else {
+        vec![bound(field.ty, field, parsed)]
+    }
+}
+
+/// What a field asks of a type.
+fn bound(ty: &(impl ToTokens + Spanned), field: &Field<'_>, parsed: &Parsed<'_>) -> TokenStream {
+    let krate = &parsed.krate;
+    if field.is_constexpr {
+        quote_spanned!(ty.span()=> #ty: #krate::__private::Constant)
+    } else {
+        quote_spanned!(ty.span()=> #ty: #krate::Traverse)
+    }
+}
+
+/// The type parameters that a type mentions outside of mentions of the deriving type.
+struct Mentions<'a> {
+    own: &'a Ident,
+    parameters: &'a [&'a Ident],
+    found: Vec<&'a Ident>,
+    is_recursive: bool,
+}
+
+impl Mentions<'_> {
+    fn is_own(&self, path: &Path) -> bool {
+        path.segments.last().is_some_and(|last| last.ident == *self.own) || path.is_ident("Self")
+    }
+}
+
+impl Visit<'_> for Mentions<'_> {
+    fn visit_path(&mut self, path: &Path) {
+        if self.is_own(path) {
+            self.is_recursive = true;
+            return;
+        }
+        let first = path.segments.first().map(|segment| &segment.ident);
+        let parameter = self.parameters.iter().copied().find(|parameter| Some(*parameter) == first);
+        self.found.extend(parameter);
+        visit::visit_path(self, path);
+    }
+}

@@ -1,0 +1,15 @@
+// wanted: `Handle` cannot be searched for arrays
+use jit::prelude::*;
+
+#[derive(Traverse)]
+struct Named<T> {
+    values: Vec<T>,
+    name: String,
+}
+
+struct Handle;
+
+fn main() {
+    let files = Named { values: vec![Handle], name: String::new() };
+    jit::eval(&files).unwrap();
+}

@@ -12,6 +12,7 @@ mod floors;
 mod histograms;
 mod host_corpus;
 mod interop;
+mod jumps;
 mod math;
 mod native;
 mod prefix;

@@ -3,7 +3,7 @@
 use super::state::{Leaves, Named, refuse};
 use super::world::{Carries, Host, IfCondition, Traced, World};
 use crate::array::Array;
-use crate::trace::{BranchRecorder, Var, effect};
+use crate::trace::{BranchRecorder, Var, effect, record};
 use crate::traverse::Traverse;
 use std::panic::Location;
 
@@ -69,7 +69,44 @@ impl<W: World> Branch<W> {
     where
         W: Merges<T>,
     {
+        W::merge_with(&mut self.0, slot).expect("an arm that was run and has not left gave its value")
+    }
+
+    /// Closes the `if`; gives its value, or none if all lanes have left in it.
+    #[inline(always)]
+    pub fn merge_if_any<T>(&mut self, slot: Slot<T>) -> Option<T>
+    where
+        W: Merges<T>,
+    {
         W::merge_with(&mut self.0, slot)
+    }
+
+    /// Whether arms are recorded.
+    #[inline(always)]
+    pub fn is_traced(&self) -> bool {
+        !W::IS_HOST
+    }
+
+    /// What follows happens in the traced world only.
+    #[inline(always)]
+    pub fn traced_only(&self) -> W::TracedOnly {
+        W::traced_only()
+    }
+
+    /// In place of taking a place's value after the second arm, if nothing reads it any more.
+    #[inline(always)]
+    pub fn collect_dead(&mut self) {
+        if let Some(branch) = W::traced_branch(&mut self.0) {
+            branch.collect_dead();
+        }
+    }
+
+    /// In place of writing a place's value after the `if`, if nothing reads it any more.
+    #[inline(always)]
+    pub fn restore_dead(&mut self) {
+        if let Some(branch) = W::traced_branch(&mut self.0) {
+            branch.restore();
+        }
     }
 
     /// Writes a place's value after the `if`.
@@ -111,8 +148,8 @@ impl<T> Slot<T> {
     }
 
     #[inline(always)]
-    fn only(self) -> T {
-        self.then.or(self.otherwise).expect("an arm that was run and has not left gave its value")
+    fn only(self) -> Option<T> {
+        self.then.or(self.otherwise)
     }
 }
 
@@ -123,29 +160,32 @@ impl<T> Slot<T> {
     note = "arrays and what consists of arrays can be merged lane by lane; for a number write `Float::from(1.0)`"
 )]
 pub trait Merges<T>: World {
-    /// Closes the branch; gives its value.
-    fn merge_with(branch: &mut Self::Branch, slot: Slot<T>) -> T;
+    /// Closes the branch; gives its value, if an arm gave one.
+    fn merge_with(branch: &mut Self::Branch, slot: Slot<T>) -> Option<T>;
 }
 
 impl<T> Merges<T> for Host {
     #[inline(always)]
-    fn merge_with(_: &mut bool, slot: Slot<T>) -> T {
+    fn merge_with(_: &mut bool, slot: Slot<T>) -> Option<T> {
         slot.only()
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Traverse> Merges<T> for Traced {
-    fn merge_with(branch: &mut TracedBranch, mut slot: Slot<T>) -> T {
-        let (Some(then), Some(otherwise)) = (&slot.then, &slot.otherwise) else {
-            branch.merge(&Leaves::default(), &Leaves::default());
-            return slot.only();
-        };
-        let merged = branch.merge(&Leaves::of(then), &Leaves::of(otherwise));
-        let mut value = slot.then.take().expect("the first arm gave a value");
+    fn merge_with(branch: &mut TracedBranch, slot: Slot<T>) -> Option<T> {
+        let leaves = [&slot.then, &slot.otherwise].map(|value| value.as_ref().map(Leaves::of));
+        let [then, otherwise] = branch.with_missing(leaves);
+        let merged = branch.merge(&then, &otherwise);
+        let mut value = slot.only()?;
         merged.write(&mut value);
-        value
+        Some(value)
     }
+}
+
+/// A zero of an array's type; an array that lanes write to stays itself.
+fn zero_unless_written(var: &Var) -> Var {
+    if effect::is_written(var) { var.clone() } else { record::literal(var.ty(), 0, 1) }
 }
 
 /// Stands for the value of an `if` both arms of which leave.
@@ -222,6 +262,46 @@ impl TracedBranch {
             let after = leaves();
             self.state[self.otherwise.len()].check_host_values(&after, "an `if`", self.site);
             self.otherwise.push(after);
+        }
+    }
+
+    /// In place of the state after the second arm: the one after the first, so that nothing has to be merged.
+    fn collect_dead(&mut self) {
+        if self.constant.is_none() {
+            self.otherwise.push(self.then[self.otherwise.len()].clone());
+        }
+    }
+
+    /// What the condition is known to be.
+    pub(super) fn constant(&self) -> Option<bool> {
+        self.constant
+    }
+
+    /// The lanes that have left in each arm, and the values that they left with.
+    pub(super) fn collect_exit(&mut self, masks: [&Var; 2], values: [Option<Leaves>; 2]) {
+        let values = self.with_missing(values);
+        let [then, otherwise] = [0, 1].map(|arm| {
+            let arrays: &[Var] = &values[arm].arrays;
+            Leaves::of_arrays(std::iter::once(masks[arm]).chain(arrays).cloned().collect())
+        });
+        self.then.push(then);
+        self.otherwise.push(otherwise);
+    }
+
+    /// Gives an arm that has no value one that nobody looks at: that of the other arm, or zeros where that saves computing it.
+    fn with_missing(&self, values: [Option<Leaves>; 2]) -> [Leaves; 2] {
+        let is_small = self.recorder.as_ref().is_none_or(BranchRecorder::is_small);
+        let missing = |other: &Leaves| {
+            if is_small {
+                return other.clone();
+            }
+            other.with_arrays(&mut other.arrays.iter().map(zero_unless_written))
+        };
+        match values {
+            [Some(then), Some(otherwise)] => [then, otherwise],
+            [Some(then), None] => [then.clone(), missing(&then)],
+            [None, Some(otherwise)] => [missing(&otherwise), otherwise],
+            [None, None] => [Leaves::default(), Leaves::default()],
         }
     }
 

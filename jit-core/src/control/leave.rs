@@ -1,4 +1,4 @@
-//! `return`, `?`, `break` and `continue` leave for all lanes at once, so every region that they leave must be the host's.
+//! What happens for all lanes at once while tracing, as `?` does, so that every region around it must be the host's.
 //!
 //! Generated code calls one of these functions for each such region, at the user's token. For a guard of the traced
 //! world the trait is missing, and its message is the error. (Written out rather than by a macro of our own, which the
@@ -8,89 +8,20 @@ use super::branch::Branch;
 use super::repeat::Repeat;
 use super::world::Host;
 
-/// Guards of an `if` that `return` may leave.
+/// Guards that a jump on the right side of `&&` or `||` may leave.
 #[diagnostic::on_unimplemented(
-    message = "`return` inside an `if` on a traced value",
-    label = "whether this returns is known only when the kernel runs, lane by lane",
-    note = "give every lane a value: use the `if` as an expression, or `mask.select(a, b)`"
+    message = "`break`, `continue` or `return` on the right side of `&&` or `||` under a traced condition",
+    label = "the rest of this expression would also be computed for the lanes that have left",
+    note = "write an `if` of its own for what stands there"
 )]
-pub trait ReturnInIf {}
+pub trait JumpsFromOperand {}
 
-impl ReturnInIf for Branch<Host> {}
+impl JumpsFromOperand for Branch<Host> {}
+impl JumpsFromOperand for Repeat<Host> {}
 
-/// Checks that `return` may leave an `if`.
+/// Checks that a jump on the right side of `&&` or `||` may leave a guard.
 #[inline(always)]
-pub fn return_in_if<G: ReturnInIf>(_: &G) {}
-
-/// Guards of a `while` that `return` may leave.
-#[diagnostic::on_unimplemented(
-    message = "`return` inside a `while` on a traced value",
-    label = "the body is recorded once, for all lanes and iterations",
-    note = "assign to a variable, and end the loop by its condition"
-)]
-pub trait ReturnInWhile {}
-
-impl ReturnInWhile for Repeat<Host> {}
-
-/// Checks that `return` may leave a `while`.
-#[inline(always)]
-pub fn return_in_while<G: ReturnInWhile>(_: &G) {}
-
-/// Guards of an `if` that `break` may leave.
-#[diagnostic::on_unimplemented(
-    message = "`break` inside an `if` on a traced value",
-    label = "`break` leaves the loop for all lanes, but this `if` is decided lane by lane",
-    note = "put the condition into the `while`, or keep a mask of the lanes that are done"
-)]
-pub trait BreakInIf {}
-
-impl BreakInIf for Branch<Host> {}
-
-/// Checks that `break` may leave an `if`.
-#[inline(always)]
-pub fn break_in_if<G: BreakInIf>(_: &G) {}
-
-/// Guards of a `while` that `break` may leave.
-#[diagnostic::on_unimplemented(
-    message = "`break` inside a `while` on a traced value",
-    label = "`break` leaves the loop for all lanes, but this `while` ends lane by lane",
-    note = "put the condition into the `while`"
-)]
-pub trait BreakInWhile {}
-
-impl BreakInWhile for Repeat<Host> {}
-
-/// Checks that `break` may leave a `while`.
-#[inline(always)]
-pub fn break_in_while<G: BreakInWhile>(_: &G) {}
-
-/// Guards of an `if` that `continue` may leave.
-#[diagnostic::on_unimplemented(
-    message = "`continue` inside an `if` on a traced value",
-    label = "`continue` skips the rest for all lanes, but this `if` is decided lane by lane",
-    note = "put the rest of the body into the other arm"
-)]
-pub trait ContinueInIf {}
-
-impl ContinueInIf for Branch<Host> {}
-
-/// Checks that `continue` may leave an `if`.
-#[inline(always)]
-pub fn continue_in_if<G: ContinueInIf>(_: &G) {}
-
-/// Guards of a `while` that `continue` may leave.
-#[diagnostic::on_unimplemented(
-    message = "`continue` inside a `while` on a traced value",
-    label = "the body is recorded once, for all lanes and iterations",
-    note = "put the rest of the body into an `if`"
-)]
-pub trait ContinueInWhile {}
-
-impl ContinueInWhile for Repeat<Host> {}
-
-/// Checks that `continue` may leave a `while`.
-#[inline(always)]
-pub fn continue_in_while<G: ContinueInWhile>(_: &G) {}
+pub fn jump_from_operand<G: JumpsFromOperand>(_: &G) {}
 
 /// Guards of an `if` that `?` may leave.
 #[diagnostic::on_unimplemented(

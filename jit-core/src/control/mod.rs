@@ -10,6 +10,7 @@
 
 mod branch;
 mod compare;
+mod exit;
 mod function;
 mod leave;
 mod logic;
@@ -21,13 +22,16 @@ mod world;
 pub use crate::trace::FastMath;
 pub use branch::{Branch, Merges, Slot, both_arms_leave, branch};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
+pub use exit::{
+    Exit, Gives, GoesOn, Join, Joined, Shares, Witness, Worlds, all_left, branch_live, exit, goes_on, joined, same,
+    seen, witness,
+};
 pub use function::{FunctionScope, LabelScope, Labelled, current_label, enter, label, label_at};
 pub use leave::{
-    BreakInIf, BreakInWhile, ContinueInIf, ContinueInWhile, ReturnInIf, ReturnInWhile, SharedInIf, SharedInWhile,
-    TryInIf, TryInWhile, break_in_if, break_in_while, continue_in_if, continue_in_while, return_in_if, return_in_while,
-    shared_in_if, shared_in_while, try_in_if, try_in_while,
+    JumpsFromOperand, SharedInIf, SharedInWhile, TryInIf, TryInWhile, jump_from_operand, shared_in_if, shared_in_while,
+    try_in_if, try_in_while,
 };
 pub use logic::{Joins, Logical, Side, branch_and, branch_or, left_of_and, left_of_or, logical};
-pub use operand::{Constexpr, Operand, Share, constexpr, operand, share};
+pub use operand::{Constexpr, Operand, constexpr, operand};
 pub use repeat::{Repeat, WhileCondition, repeat};
 pub use world::{Carries, Host, IfCondition, Traced, World};

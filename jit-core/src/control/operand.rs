@@ -26,32 +26,6 @@ pub fn operand<T: Operand>(value: &T) -> T {
     value.again()
 }
 
-/// A value that is moved in one arm of an `if` and mentioned in another.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is moved in more than one arm of an `if`: it must be `Clone`, or the `if` marked `#[host]`",
-    label = "moved here, and mentioned in a later arm",
-    note = "under a traced condition both arms are recorded"
-)]
-pub trait Share: Sized {
-    /// The value, once more.
-    #[must_use]
-    fn shared(&self) -> Self;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Clone> Share for T {
-    #[inline(always)]
-    fn shared(&self) -> T {
-        self.clone()
-    }
-}
-
-/// A value for the first of several arms that use it.
-#[inline(always)]
-pub fn share<T: Share>(value: &T) -> T {
-    value.shared()
-}
-
 /// A value that a trace can be made for: of the host, and comparable.
 #[diagnostic::on_unimplemented(
     message = "a `#[constexpr]` parameter must be known while tracing; `{Self}` is not",

@@ -1,6 +1,7 @@
 //! `while`: the guard of its turns.
 
-use super::state::{Leaves, Named};
+use super::exit::{Join, Worlds};
+use super::state::{Leaves, Named, refuse};
 use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
 use crate::trace::{LoopRecorder, Var};
@@ -44,7 +45,7 @@ impl WhileCondition for &Array<bool> {
 }
 
 /// The guard of a `while`. Its world is that of the condition, which [`Repeat::test`] sees.
-pub struct Repeat<W: World>(W::Repeat);
+pub struct Repeat<W: World>(pub(super) W::Repeat);
 
 /// Opens a `while`.
 #[must_use]
@@ -85,6 +86,45 @@ impl<W: World> Repeat<W> {
         W::is_done(&self.0)
     }
 
+    /// Whether jumps out of the loop are Rust's.
+    #[inline(always)]
+    pub fn is_traced(&self) -> bool {
+        !W::IS_HOST
+    }
+
+    /// What follows happens in the traced world only.
+    #[inline(always)]
+    pub fn traced_only(&self) -> W::TracedOnly {
+        W::traced_only()
+    }
+
+    /// Stands where a traced loop has no exit.
+    pub fn never_ends(&self) -> ! {
+        unreachable!("a loop without exits is the host's")
+    }
+
+    /// Whether to run the body, of a loop that lanes also leave through exits.
+    #[inline(always)]
+    pub fn test_live<L: Worlds, C: WhileCondition + ?Sized>(&mut self, exits: L, condition: &C) -> bool
+    where
+        L::World: Join<C::World, World = W>,
+    {
+        let mut masks = Vec::new();
+        exits.left(&mut masks);
+        W::test(&mut self.0, <L::World as Join<C::World>>::both(L::World::live(masks), condition.condition()))
+    }
+
+    /// Begins the body of a loop that lanes leave through exits alone.
+    #[inline(always)]
+    pub fn test_exits<L: Worlds<World = W>>(&mut self, exits: L) {
+        let mut masks = Vec::new();
+        exits.left(&mut masks);
+        if let Some(repeat) = W::traced_repeat(&mut self.0) {
+            repeat.is_endless = true;
+        }
+        W::test(&mut self.0, W::live(masks));
+    }
+
     /// Whether to run the body.
     #[inline(always)]
     pub fn test<C: WhileCondition<World = W> + ?Sized>(&mut self, condition: &C) -> bool {
@@ -102,6 +142,13 @@ pub struct TracedRepeat {
     /// What replaces the state next.
     replacements: std::vec::IntoIter<Leaves>,
     turns: u32,
+    /// The values that exits get in the body; their arrays after the loop.
+    late: Vec<Var>,
+    late_replacements: std::vec::IntoIter<Var>,
+    /// Whether it ends only by exits.
+    is_endless: bool,
+    /// Whether a lane may take one of them.
+    is_left: bool,
     site: &'static Location<'static>,
 }
 
@@ -113,6 +160,10 @@ impl TracedRepeat {
             after: Vec::new(),
             replacements: Vec::new().into_iter(),
             turns: 0,
+            late: Vec::new(),
+            late_replacements: Vec::new().into_iter(),
+            is_endless: false,
+            is_left: false,
             site,
         }
     }
@@ -134,12 +185,43 @@ impl TracedRepeat {
                 self.recorder = Some(recorder);
                 parameters
             }
-            Some(recorder) => recorder.finish(self.after.iter().flat_map(|leaves| leaves.arrays.clone()).collect()),
+            Some(recorder) => self.finish(recorder),
         };
         self.turns += 1;
         let mut arrays = arrays.into_iter();
         let replaced: Vec<Leaves> = self.before.iter().map(|named| named.leaves.with_arrays(&mut arrays)).collect();
         self.replacements = replaced.into_iter();
+        self.late_replacements = arrays;
+    }
+
+    fn finish(&mut self, recorder: LoopRecorder) -> Vec<Var> {
+        if self.is_endless && !self.is_left {
+            refuse(
+                "a traced `loop` without `break` never ends".to_owned(),
+                "no lane reaches a `break` or `return` in it: compute their conditions from what the loop changes",
+                self.site,
+            );
+        }
+        let next = self.after.iter().flat_map(|leaves| leaves.arrays.clone()).collect();
+        recorder.finish_with(next, std::mem::take(&mut self.late))
+    }
+
+    /// The lanes that have left through an exit, and the arrays of the value that they left with.
+    pub(super) fn collect_exit(&mut self, mask: &Var, values: Vec<Var>) {
+        let leaves = Leaves::of_arrays(vec![mask.clone()]);
+        if self.turns == 0 {
+            self.before.push(Named { name: "", leaves });
+        } else {
+            self.is_left |= mask.literal() != Some(0);
+            self.after.push(leaves);
+            self.late.extend(values);
+        }
+    }
+
+    /// The lanes that have left through an exit before the turn, and the arrays of their value.
+    pub(super) fn exit_replacement(&mut self, values: usize) -> Vec<Var> {
+        let mask = self.replacement().arrays;
+        mask.into_iter().chain(self.late_replacements.by_ref().take(values)).collect()
     }
 
     pub(super) fn replacement(&mut self) -> Leaves {

@@ -28,6 +28,11 @@ impl Leaves {
         leaves
     }
 
+    /// The leaves of arrays.
+    pub(super) fn of_arrays(arrays: Vec<Var>) -> Self {
+        Leaves { arrays, host: Vec::new() }
+    }
+
     /// Replaces the arrays of a value that consists of the same parts.
     pub(super) fn write<X: Traverse + ?Sized>(&self, value: &mut X) {
         let mut arrays = self.arrays.iter();

@@ -1,10 +1,12 @@
 //! The two worlds that a condition can belong to.
 
 use super::branch::TracedBranch;
+use super::exit::TracedExit;
 use super::repeat::TracedRepeat;
 use super::state::Leaves;
 use crate::array::Array;
 use crate::traverse::Traverse;
+use std::convert::Infallible;
 use std::panic::Location;
 
 /// Conditions that are `bool`: Rust decides while tracing.
@@ -23,6 +25,14 @@ pub trait World: Sized {
     type Branch;
     /// What the guard of a `while` keeps.
     type Repeat;
+    /// What an exit keeps.
+    type Exit<T>;
+    /// Inhabited in the host's world.
+    type HostOnly;
+    /// Inhabited in the traced world.
+    type TracedOnly;
+    /// Whether it is the host's world.
+    const IS_HOST: bool;
 
     /// Opens a branch.
     fn branch(condition: Self::Condition, site: &'static Location<'static>) -> Self::Branch;
@@ -42,6 +52,20 @@ pub trait World: Sized {
     fn test(repeat: &mut Self::Repeat, condition: Self::Condition) -> bool;
     /// The opposite condition.
     fn not(condition: Self::Condition) -> Self::Condition;
+    /// Comes before what happens in the host's world only.
+    fn host_only() -> Self::HostOnly;
+    /// Comes before what happens in the traced world only.
+    fn traced_only() -> Self::TracedOnly;
+    /// An exit that no lane has taken.
+    fn exit<T>(site: &'static Location<'static>) -> Self::Exit<T>;
+    /// The lanes that have left through an exit.
+    fn left<T>(exit: &Self::Exit<T>) -> Option<&Array<bool>>;
+    /// Lanes that have left through none.
+    fn live(left: Vec<Array<bool>>) -> Self::Condition;
+    /// The guard of an `if`, if it is traced.
+    fn traced_branch(branch: &mut Self::Branch) -> Option<&mut TracedBranch>;
+    /// The guard of a loop, if it is traced.
+    fn traced_repeat(repeat: &mut Self::Repeat) -> Option<&mut TracedRepeat>;
 }
 
 /// Types that may change in a region of a world.
@@ -70,6 +94,10 @@ impl World for Host {
     type Condition = bool;
     type Branch = bool;
     type Repeat = ();
+    type Exit<T> = ();
+    type HostOnly = ();
+    type TracedOnly = Infallible;
+    const IS_HOST: bool = true;
 
     #[inline(always)]
     fn branch(condition: bool, _: &'static Location<'static>) -> bool {
@@ -101,6 +129,29 @@ impl World for Host {
     fn not(condition: bool) -> bool {
         !condition
     }
+    #[inline(always)]
+    fn host_only() {}
+    fn traced_only() -> Infallible {
+        unreachable!("the host's jumps are Rust's")
+    }
+    #[inline(always)]
+    fn exit<T>(_: &'static Location<'static>) {}
+    #[inline(always)]
+    fn left<T>((): &()) -> Option<&Array<bool>> {
+        None
+    }
+    #[inline(always)]
+    fn live(_: Vec<Array<bool>>) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn traced_branch(_: &mut bool) -> Option<&mut TracedBranch> {
+        None
+    }
+    #[inline(always)]
+    fn traced_repeat((): &mut ()) -> Option<&mut TracedRepeat> {
+        None
+    }
 }
 
 impl<X: ?Sized> Carries<X> for Host {
@@ -122,6 +173,10 @@ impl World for Traced {
     type Condition = Array<bool>;
     type Branch = TracedBranch;
     type Repeat = TracedRepeat;
+    type Exit<T> = TracedExit<T>;
+    type HostOnly = Infallible;
+    type TracedOnly = ();
+    const IS_HOST: bool = false;
 
     fn branch(condition: Array<bool>, site: &'static Location<'static>) -> TracedBranch {
         TracedBranch::new(condition, site)
@@ -149,6 +204,25 @@ impl World for Traced {
     }
     fn not(condition: Array<bool>) -> Array<bool> {
         !condition
+    }
+    fn host_only() -> Infallible {
+        unreachable!("traced jumps are masks")
+    }
+    fn traced_only() {}
+    fn exit<T>(site: &'static Location<'static>) -> TracedExit<T> {
+        TracedExit::new(site)
+    }
+    fn left<T>(exit: &TracedExit<T>) -> Option<&Array<bool>> {
+        Some(exit.mask())
+    }
+    fn live(left: Vec<Array<bool>>) -> Array<bool> {
+        Traced::none_of(left)
+    }
+    fn traced_branch(branch: &mut TracedBranch) -> Option<&mut TracedBranch> {
+        Some(branch)
+    }
+    fn traced_repeat(repeat: &mut TracedRepeat) -> Option<&mut TracedRepeat> {
+        Some(repeat)
     }
 }
 

@@ -62,34 +62,20 @@ impl BranchRecorder {
         region::close(self.mark);
         let pairs: Vec<[Var; 2]> = then_values.into_iter().zip(else_values).map(written).collect();
         pairs.iter().for_each(|pair| self.check_pair(pair));
-        let recorded = number::work().wrapping_sub(self.work_before);
-        if recorded <= SELECT_WORK || self.condition.literal().is_some() {
+        if self.is_small() || self.condition.literal().is_some() {
             return pairs.iter().map(|pair| self.select(pair)).collect();
         }
         self.branch(pairs)
     }
 
-    fn check_pair(&self, [a, b]: &[Var; 2]) {
-        let is_written = a.region() == RegionId::WRITING && a.is_same(b);
-        [a, b].into_iter().filter(|_| !is_written).for_each(|var| region::check(var, self.site));
-        if passes_through(a, b) {
-            return;
-        }
-        if a.ty() != b.ty() {
-            let what = format!("the sides of a branch give different types, {} and {}", a.ty(), b.ty());
-            Misuse::new(what, self.site).value("the value of the first side", a).value("that of the second", b).panic();
-        }
-        let widths = [self.condition.width(), a.width(), b.width()];
-        let width = widths.into_iter().find(|&width| width != 1).unwrap_or(1);
-        if widths.into_iter().any(|other| other != 1 && other != width) {
-            let what = format!("the widths {widths:?} of a branch's condition and values do not fit together");
-            Misuse::new(what, self.site)
-                .value("the condition", &self.condition)
-                .value("the value of the first side", a)
-                .value("that of the second", b)
-                .hint("they must be equal, or 1")
-                .panic();
-        }
+    /// Whether both sides are so small that both are computed.
+    #[must_use]
+    pub fn is_small(&self) -> bool {
+        number::work().wrapping_sub(self.work_before) <= SELECT_WORK
+    }
+
+    fn check_pair(&self, pair: &[Var; 2]) {
+        check_pair(&self.condition, pair, self.site);
     }
 
     fn select(&self, [a, b]: &[Var; 2]) -> Var {
@@ -97,9 +83,12 @@ impl BranchRecorder {
     }
 
     fn branch(&self, pairs: Vec<[Var; 2]>) -> Vec<Var> {
-        let chosen: Vec<[Var; 2]> = pairs.iter().filter(|[a, b]| !passes_through(a, b)).cloned().collect();
+        // What is known while tracing needs no branch, as the lanes of a side that always leaves.
+        let is_free = |[a, b]: &[Var; 2]| a.literal().is_some() && b.literal().is_some();
+        let is_chosen = |pair: &[Var; 2]| !passes_through(&pair[0], &pair[1]) && !is_free(pair);
+        let chosen: Vec<[Var; 2]> = pairs.iter().filter(|pair| is_chosen(pair)).cloned().collect();
         if chosen.is_empty() {
-            return pairs.into_iter().map(|[a, _]| a).collect();
+            return pairs.iter().map(|pair| self.select(pair)).collect();
         }
         let vars = || chosen.iter().flatten().chain([&self.condition]);
         let region = vars().map(Var::region).max().unwrap_or(RegionId::NONE);
@@ -107,10 +96,11 @@ impl BranchRecorder {
         let extra = Extra::Branch(BranchExtra { condition: self.condition.clone(), results: chosen });
         let node = control_node(Op::Branch, width, extra, region, self.site);
         let mut position = 0;
-        let mut next = |[a, b]: [Var; 2]| {
-            if passes_through(&a, &b) {
-                return a;
+        let mut next = |pair: [Var; 2]| {
+            if !is_chosen(&pair) {
+                return self.select(&pair);
             }
+            let [a, _] = pair;
             position += 1;
             result(Op::BranchResult, &node, a.ty(), width, position - 1, node.region(), self.site)
         };
@@ -138,4 +128,36 @@ fn written((a, b): (Var, Var)) -> [Var; 2] {
 /// Both sides give the same value.
 fn passes_through(a: &Var, b: &Var) -> bool {
     a.is_same(b) || is_equal_literal(a, b)
+}
+
+/// The first value where a mask holds, else the second.
+pub(crate) fn choose(mask: &Var, a: &Var, b: &Var, site: &'static Location<'static>) -> Var {
+    let pair = written((a.clone(), b.clone()));
+    check_pair(mask, &pair, site);
+    let [a, b] = &pair;
+    if passes_through(a, b) { a.clone() } else { record::select_at(site, mask, a, b) }
+}
+
+/// Refuses values that cannot be chosen between.
+fn check_pair(condition: &Var, [a, b]: &[Var; 2], site: &'static Location<'static>) {
+    let is_written = a.region() == RegionId::WRITING && a.is_same(b);
+    [a, b].into_iter().filter(|_| !is_written).for_each(|var| region::check(var, site));
+    if passes_through(a, b) {
+        return;
+    }
+    if a.ty() != b.ty() {
+        let what = format!("the sides of a branch give different types, {} and {}", a.ty(), b.ty());
+        Misuse::new(what, site).value("the value of the first side", a).value("that of the second", b).panic();
+    }
+    let widths = [condition.width(), a.width(), b.width()];
+    let width = widths.into_iter().find(|&width| width != 1).unwrap_or(1);
+    if widths.into_iter().any(|other| other != 1 && other != width) {
+        let what = format!("the widths {widths:?} of a branch's condition and values do not fit together");
+        Misuse::new(what, site)
+            .value("the condition", condition)
+            .value("the value of the first side", a)
+            .value("that of the second", b)
+            .hint("they must be equal, or 1")
+            .panic();
+    }
 }

@@ -23,6 +23,11 @@ use super::op::Op;
 use super::region::{self, RegionId};
 use super::{number, record};
 
+/// Whether lanes of an open region write an array.
+pub(crate) fn is_written(var: &Var) -> bool {
+    var.region() == RegionId::WRITING
+}
+
 /// The position of the array among the results of a scatter.
 pub(crate) const ARRAY: usize = 0;
 /// The position of what was there before.

@@ -13,7 +13,7 @@ use super::misuse::Misuse;
 use super::node::{Draft, Extra, Var, flag};
 use super::op::Op;
 use super::region::{self, LoopExtra, Mark, RegionId, State};
-use super::{number, written};
+use super::{number, record, written};
 
 /// A loop that is being recorded. Dropping it before [`LoopRecorder::finish`] leaves the trace as it was before.
 ///
@@ -81,12 +81,26 @@ impl LoopRecorder {
     ///
     /// When the type of a state variable changed, or widths do not fit together.
     #[must_use]
-    pub fn finish(mut self, next: Vec<Var>) -> Vec<Var> {
+    pub fn finish(self, next: Vec<Var>) -> Vec<Var> {
+        self.finish_with(next, Vec::new())
+    }
+
+    /// As [`LoopRecorder::finish`]. What is `late` gets its first value in the body: it is zero before, and comes after the
+    /// others in the result.
+    #[must_use]
+    pub fn finish_with(mut self, mut next: Vec<Var>, late: Vec<Var>) -> Vec<Var> {
         assert_eq!(next.len(), self.inits.len(), "a loop ends with as many state variables as it began with");
         let Some(condition) = self.condition.take() else {
             Misuse::new("a loop ended without a condition", self.site).panic();
         };
         next.iter().filter(|next| !is_being_written(next)).for_each(|next| region::check(next, self.site));
+        late.iter().for_each(|late| region::check(late, self.site));
+        for value in late {
+            let init = record::literal(value.ty(), 0, 1);
+            self.params.push(param(self.mark.id, self.inits.len(), &init));
+            self.inits.push(init);
+            next.push(value);
+        }
         let has_effect = region::has_effect(self.mark);
         region::close(self.mark);
         if condition.literal() == Some(0) {

@@ -10,15 +10,16 @@
 //! a mask both run under a recorder: `swap` puts the value from before the branch back, `restore` writes the merged one.
 //! Values of the arms, and variables that get their first value in them, go through a slot.
 
+use super::exit::{Control, Dependency, Region, Why};
 use super::macros;
 use super::operators::borrowed;
 use super::place::Place;
-use super::rewrite::{Control, Rewriter, state_tokens};
-use super::scope::{Binding, identifiers};
+use super::rewrite::{Rewriter, names_in, state_tokens};
+use super::scope::Binding;
 use super::state::{assigns, state_of};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use syn::spanned::Spanned;
 use syn::{Block, Expr, ExprIf, ExprLet, Stmt};
 
@@ -29,36 +30,93 @@ pub(crate) enum Want {
     Nothing,
 }
 
-/// A guard and the state that it carries: the calls between the arms.
-pub(crate) struct Guarded<'a> {
-    pub(crate) guard: &'a Ident,
-    pub(crate) state: Vec<(String, TokenStream, Span)>,
+/// A place that a region changes.
+pub(crate) struct Carried {
+    name: String,
+    place: TokenStream,
+    span: Span,
+    /// Nothing reads it after the region.
+    is_dead: bool,
 }
 
-impl Guarded<'_> {
+/// A guard and the state that it carries: the calls between the arms, which happen in the traced world only.
+pub(crate) struct Guarded<'a> {
+    pub(crate) guard: &'a Ident,
+    pub(crate) span: Span,
+    pub(crate) state: Vec<Carried>,
+    pub(crate) exits: Vec<Ident>,
+}
+
+impl<'a> Guarded<'a> {
+    pub(crate) fn new(guard: &'a Ident, span: Span, state: Vec<(String, TokenStream, Span)>) -> Self {
+        let carried = |(name, place, span)| Carried { name, place, span, is_dead: false };
+        Guarded { guard, span, state: state.into_iter().map(carried).collect(), exits: Vec::new() }
+    }
+
     pub(crate) fn save(&self) -> TokenStream {
-        self.each(|guard, name, place, span| quote_spanned!(span=> #guard.save(#name, &#place);))
+        self.each(
+            "save_exit",
+            |guard, Carried { name, place, span, .. }| quote_spanned!(*span=> #guard.save(#name, &#place);),
+        )
     }
 
     pub(crate) fn swap(&self) -> TokenStream {
-        self.each(|guard, _, place, span| quote_spanned!(span=> #guard.swap(&mut #place);))
+        self.each("swap_exit", |guard, Carried { place, span, .. }| quote_spanned!(*span=> #guard.swap(&mut #place);))
     }
 
     pub(crate) fn collect(&self) -> TokenStream {
-        self.each(|guard, _, place, span| quote_spanned!(span=> #guard.collect(&#place);))
+        self.each("collect_exit", |guard, Carried { place, span, is_dead, .. }| match is_dead {
+            true => quote_spanned!(*span=> #guard.collect_dead();),
+            false => quote_spanned!(*span=> #guard.collect(&#place);),
+        })
     }
 
     pub(crate) fn restore(&self) -> TokenStream {
-        self.each(|guard, _, place, span| quote_spanned!(span=> #guard.restore(&mut #place);))
+        self.each("restore_exit", |guard, Carried { place, span, is_dead, .. }| match is_dead {
+            true => quote_spanned!(*span=> #guard.restore_dead();),
+            false => quote_spanned!(*span=> #guard.restore(&mut #place);),
+        })
     }
 
-    fn each(&self, call: impl Fn(&Ident, &str, &TokenStream, Span) -> TokenStream) -> TokenStream {
-        let calls = self.state.iter().map(|(name, place, span)| {
-            let guard = Ident::new(&self.guard.to_string(), *span);
-            call(&guard, name, place, *span)
-        });
-        calls.collect()
+    fn each(&self, of_exit: &str, call: impl Fn(&Ident, &Carried) -> TokenStream) -> TokenStream {
+        let calls = self.state.iter().map(|carried| call(&Ident::new(&self.guard.to_string(), carried.span), carried));
+        let (guard, exits, span) = (self.guard, &self.exits, self.span);
+        let of_exit = Ident::new(of_exit, span);
+        let calls: TokenStream =
+            calls.chain(exits.iter().map(|exit| quote_spanned!(span=> #guard.#of_exit(&mut #exit);))).collect();
+        traced_only(guard, &calls, span)
     }
+}
+
+/// Code that the host's world does not run, and which moves and borrows nothing there.
+pub(crate) fn traced_only(guard: &Ident, code: &TokenStream, span: Span) -> TokenStream {
+    if code.is_empty() {
+        return TokenStream::new();
+    }
+    quote_spanned!(span=> #[allow(unreachable_code)] if #guard.is_traced() { #guard.traced_only(); #code })
+}
+
+/// Code that only lanes which have not left run.
+pub(crate) enum Live {
+    /// What follows on jumps through some exits.
+    After(Vec<usize>),
+    /// An iteration of the innermost loop, which is Rust's.
+    InLoop(Why),
+}
+
+/// Rewrites code for the lanes that have not left.
+pub(crate) fn rewrite_live(
+    rewriter: &mut Rewriter<'_>,
+    live: Live,
+    code: Block,
+    want: Want,
+    tail: bool,
+    span: Span,
+) -> Expr {
+    let cond = Box::new(Expr::Verbatim(TokenStream::new()));
+    let node =
+        ExprIf { attrs: Vec::new(), if_token: syn::Token![if](span), cond, then_branch: code, else_branch: None };
+    Traced::new(rewriter, &node, want, tail, Some(live)).rewrite(node)
 }
 
 /// Rewrites an `if`. `tail` says that its value is the function's.
@@ -67,7 +125,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprIf, want: Want,
     if directives.host || has_pattern(&node.cond) || rewriter.is_host(&node.cond) {
         return native(rewriter, node, tail);
     }
-    Traced::new(rewriter, &node, want, tail).rewrite(node)
+    Traced::new(rewriter, &node, want, tail, None).rewrite(node)
 }
 
 /// An `if` whose condition is the host's stays Rust's; its arms are rewritten.
@@ -94,7 +152,7 @@ fn native(rewriter: &mut Rewriter<'_>, mut node: ExprIf, tail: bool) -> Expr {
     Expr::If(node)
 }
 
-fn has_pattern(condition: &Expr) -> bool {
+pub(crate) fn has_pattern(condition: &Expr) -> bool {
     struct Patterns(bool);
     impl syn::visit::Visit<'_> for Patterns {
         fn visit_expr_let(&mut self, _: &ExprLet) {
@@ -118,8 +176,10 @@ struct Traced<'r, 'a> {
     slot: Ident,
     want: Want,
     tail: bool,
-    /// Places that the arms change.
-    state: Vec<Place>,
+    /// Whether the condition is that a lane has not left.
+    live: Option<Live>,
+    /// Places that the arms change, and whether nothing reads them afterwards.
+    state: Vec<(Place, bool)>,
     /// Variables that get their first value in the arms.
     deferred: Vec<Binding>,
     /// Whether the first values are needed after the `if`.
@@ -129,65 +189,137 @@ struct Traced<'r, 'a> {
 }
 
 impl<'r, 'a> Traced<'r, 'a> {
-    fn new(rewriter: &'r mut Rewriter<'a>, node: &ExprIf, want: Want, tail: bool) -> Self {
+    fn new(rewriter: &'r mut Rewriter<'a>, node: &ExprIf, want: Want, tail: bool, live: Option<Live>) -> Self {
         let span = rewriter.at(node.if_token.span);
         let (guard, slot) = (rewriter.helper("if", span), rewriter.helper("slot", span));
         let otherwise = else_block(node);
         let (deferred, state) =
             split_deferred(rewriter, state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes));
+        let state = without_dead(rewriter, state, &otherwise, tail, live.is_some());
         let hands_out = !tail && !deferred.is_empty();
-        Traced { rewriter, span, guard, slot, want, tail, state, deferred, hands_out, has_value: false }
+        Traced { rewriter, span, guard, slot, want, tail, live, state, deferred, hands_out, has_value: false }
     }
 
     fn rewrite(mut self, mut node: ExprIf) -> Expr {
         let expected = self.rewriter.expected.take();
         let mut otherwise = else_block(&node);
         self.check_deferred(&node, &otherwise);
-        let condition_span = self.rewriter.at(node.cond.span());
-        let condition = borrowed(self.rewriter, &mut node.cond);
-        let private = self.rewriter.private(condition_span);
-        let open = quote_spanned!(condition_span=> #private::branch(#condition));
-        self.rewriter.controls.push(Control::Branch(self.guard.clone()));
-        let mentioned = (self.rewriter.scopes.mark(), names_in(&otherwise));
+        let before = self.rewriter.exits.mark();
+        let open = match self.live {
+            None => Some(self.condition(&mut node.cond)),
+            Some(_) => None,
+        };
+        let why = match &self.live {
+            None => Why::Condition,
+            Some(Live::After(exits)) => Why::Left(exits.iter().map(|&exit| Dependency::Exit(exit)).collect()),
+            Some(Live::InLoop(why)) => why.clone(),
+        };
+        let region = self.rewriter.new_region(&self.guard, why);
+        self.rewriter.controls.push(Control::Region(region));
+        let mentioned = (self.rewriter.scopes.mark(), names_in(otherwise.to_token_stream()));
         self.rewriter.mentioned_later.push(mentioned);
-        let then_arm = self.arm(&mut node.then_branch, "put_then", expected.clone());
+        let mut then_arm = self.arm(&mut node.then_branch, "put_then", expected.clone());
         self.rewriter.mentioned_later.pop();
-        let else_arm = self.arm(&mut otherwise, "put_otherwise", expected.clone());
-        self.rewriter.controls.pop();
+        if matches!(self.live, Some(Live::InLoop(_))) {
+            let declare = self.rewriter.declare_continue(self.span);
+            then_arm = quote!(#declare #then_arm);
+        }
+        let then_arm = self.in_region(then_arm);
+        let else_arm = match self.live {
+            None => self.arm(&mut otherwise, "put_otherwise", expected.clone()),
+            Some(_) => TokenStream::new(),
+        };
+        let else_arm = self.in_region(else_arm);
+        let Some(Control::Region(region)) = self.rewriter.controls.pop() else { return Expr::If(node) };
         for binding in &self.deferred {
             self.rewriter.scopes.initialise(&binding.name);
         }
-        Expr::Verbatim(self.emit(&open, &then_arm, &else_arm, expected.as_ref()))
+        let exits = self.rewriter.left_since(before);
+        let exits = if let Some(Live::InLoop(_)) = self.live { self.rewriter.but_continue(exits) } else { exits };
+        let open = open.unwrap_or_else(|| self.open_live(&exits));
+        Expr::Verbatim(self.emit(&open, &region, &exits, [&then_arm, &else_arm], expected.as_ref()))
+    }
+
+    /// Opens the guard by the program's condition.
+    fn condition(&mut self, condition: &mut Expr) -> TokenStream {
+        let span = self.rewriter.at(condition.span());
+        let condition = borrowed(self.rewriter, condition);
+        let (private, guard) = (self.rewriter.private(span), &self.guard);
+        quote_spanned!(span=> let mut #guard = #private::branch(#condition);)
+    }
+
+    /// Opens the guard for lanes that have not left. A loop of Rust's ends when all have.
+    fn open_live(&mut self, exits: &[usize]) -> TokenStream {
+        let (span, guard) = (self.span, &self.guard);
+        let private = self.rewriter.private(span);
+        if let Some(Live::After(left)) = &self.live {
+            let left = self.rewriter.exit_list(left, span);
+            return quote_spanned!(span=> let mut #guard = #private::branch_live(#left););
+        }
+        let left = self.rewriter.exit_list(exits, span);
+        let end = (!exits.is_empty()).then(|| {
+            let target = self.rewriter.innermost_target();
+            quote_spanned!(span=> if #private::all_left(#left) { break #target; })
+        });
+        quote_spanned!(span=> #end let mut #guard = #private::branch_live(#left);)
+    }
+
+    fn in_region(&mut self, code: TokenStream) -> TokenStream {
+        match self.rewriter.controls.last_mut() {
+            Some(Control::Region(region)) => region.block(code, self.span),
+            _ => code,
+        }
     }
 
     fn emit(
         &mut self,
         open: &TokenStream,
-        then: &TokenStream,
-        otherwise: &TokenStream,
+        region: &Region,
+        exits: &[usize],
+        [then, otherwise]: [&TokenStream; 2],
         ty: Option<&syn::Type>,
     ) -> TokenStream {
-        let (span, guard, slot) = (self.span, &self.guard, &self.slot);
-        let guarded = Guarded { guard, state: state_tokens(self.rewriter, &self.state) };
+        let (span, guard, slot) = (self.span, self.guard.clone(), self.slot.clone());
+        let dead: Vec<bool> = self.state.iter().map(|(_, is_dead)| *is_dead).collect();
+        let places: Vec<Place> = self.state.iter().map(|(place, _)| place.clone()).collect();
+        let mut guarded = Guarded::new(&guard, span, state_tokens(self.rewriter, &places));
+        guarded.state.iter_mut().zip(dead).for_each(|(carried, is_dead)| carried.is_dead = is_dead);
+        guarded.exits = self.rewriter.exit_names(exits, span);
         let (save, swap, collect, restore) = (guarded.save(), guarded.swap(), guarded.collect(), guarded.restore());
         let private = self.rewriter.private(span);
+        let witness = region.witness.iter().map(|name| {
+            let name = Ident::new(&name.to_string(), span);
+            quote_spanned!(span=> #private::same(&#name, &#guard);)
+        });
         let uses_slot = self.uses_slot();
         let ty = ty.filter(|_| !self.hands_out && self.want == Want::Value).map(|ty| quote_spanned!(span=> ::<#ty>));
         let make_slot = uses_slot.then(|| quote_spanned!(span=> let mut #slot = #private::Slot #ty::new();));
         let value = self.rewriter.helper("value", span);
-        let merge = match (uses_slot, self.want) {
-            (true, _) => quote_spanned!(span=> let #value = #guard.merge_with(#slot);),
-            (false, _) => quote_spanned!(span=> #guard.merge();),
+        let merge = match uses_slot {
+            true if !exits.is_empty() => quote_spanned!(span=> let #value = #guard.merge_if_any(#slot);),
+            true => quote_spanned!(span=> let #value = #guard.merge_with(#slot);),
+            false => quote_spanned!(span=> #guard.merge();),
         };
+        let unwrap = (uses_slot && !exits.is_empty()).then(|| {
+            let never = self.rewriter.never_reached(exits, span);
+            quote_spanned!(span=> let #value = match #value {
+                ::core::option::Option::Some(value) => value,
+                ::core::option::Option::None => #never,
+            };)
+        });
         let hand_out = self.hand_out(&value);
         let result = match self.want {
-            Want::Value if !self.has_value => Some(quote_spanned!(span=> #private::both_arms_leave())),
+            Want::Value if !self.has_value && exits.is_empty() => {
+                Some(quote_spanned!(span=> #private::both_arms_leave()))
+            }
+            Want::Value if !self.has_value => Some(self.rewriter.never_reached(exits, span)),
             Want::Value if self.hands_out => Some(quote_spanned!(span=> #value.0)),
             Want::Value => Some(quote_spanned!(span=> #value)),
             Want::Nothing => None,
         };
         quote_spanned! {span=> {
-            let mut #guard = #open;
+            #open
+            #(#witness)*
             #save
             #make_slot
             if #guard.then() { #then }
@@ -196,6 +328,7 @@ impl<'r, 'a> Traced<'r, 'a> {
             #collect
             #merge
             #restore
+            #unwrap
             #hand_out
             #result
         }}
@@ -274,7 +407,7 @@ impl<'r, 'a> Traced<'r, 'a> {
 
     /// Each variable without a value must get one in both arms, or in an arm that is all that is left of the function.
     fn check_deferred(&self, node: &ExprIf, otherwise: &Block) {
-        if self.tail {
+        if self.tail || self.live.is_some() {
             return;
         }
         for binding in &self.deferred {
@@ -304,6 +437,30 @@ fn split_deferred(rewriter: &Rewriter<'_>, state: Vec<Place>) -> (Vec<Binding>, 
     (deferred, kept)
 }
 
+/// Tells which places nothing reads after the region: variables of the function where the region is its end, and those of a
+/// block of which it is the end. They are no state where no other arm sees them either.
+fn without_dead(
+    rewriter: &Rewriter<'_>,
+    state: Vec<Place>,
+    otherwise: &Block,
+    tail: bool,
+    is_live: bool,
+) -> Vec<(Place, bool)> {
+    let start = rewriter.scopes.start();
+    let later = names_in(otherwise.to_token_stream());
+    let is_dead = |place: &Place| {
+        rewriter
+            .scopes
+            .find(&place.base)
+            .is_some_and(|(age, binding)| !binding.by_mut_ref && !binding.lent && (tail || (is_live && age >= start)))
+    };
+    let marked = state.into_iter().map(|place| {
+        let is_dead = is_dead(&place);
+        (place, is_dead)
+    });
+    marked.filter(|(place, is_dead)| !is_dead || later.contains(&place.base.to_string())).collect()
+}
+
 /// The `else` part as a block; empty without one.
 fn else_block(node: &ExprIf) -> Block {
     match &node.else_branch {
@@ -319,14 +476,8 @@ fn block_of(stmts: Vec<Stmt>) -> Block {
     Block { brace_token: syn::token::Brace::default(), stmts }
 }
 
-fn names_in(block: &Block) -> HashSet<String> {
-    let mut names = Vec::new();
-    identifiers(block.to_token_stream(), &mut names);
-    names.into_iter().map(|name| name.to_string()).collect()
-}
-
 /// Whether a block surely does not reach its end.
-fn leaves(block: &Block) -> bool {
+pub(crate) fn leaves(block: &Block) -> bool {
     match block.stmts.last() {
         Some(Stmt::Expr(expr, _)) => expr_leaves(expr),
         Some(Stmt::Macro(call)) => macros::diverges(&call.mac),

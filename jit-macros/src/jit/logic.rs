@@ -4,10 +4,12 @@
 //! masks, a right side that is plain arithmetic is evaluated on all lanes, as it can do no harm; any other is recorded
 //! under the left side as a branch, so that `i < n && xs.gather(&i) > 0.0` reads nothing out of range.
 
+use super::branch::Guarded;
+use super::exit::{Control, Why};
 use super::operators::borrowed;
-use super::rewrite::{Control, Rewriter, state_tokens};
+use super::rewrite::{Rewriter, state_tokens};
 use super::state::state_of;
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -59,23 +61,38 @@ fn eager(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span:
 
 fn masked(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span: Span) -> Expr {
     let guard = rewriter.helper("side", span);
-    let slot = rewriter.helper("slot", span);
     let state = state_of(&[&node.right], &[], &rewriter.scopes);
     let (private, function) =
         (rewriter.private(span), Ident::new(if is_and { "branch_and" } else { "branch_or" }, span));
     let left = borrowed(rewriter, &mut node.left);
-    rewriter.controls.push(Control::Branch(guard.clone()));
+    let region = rewriter.new_region(&guard, Why::Operand);
+    rewriter.controls.push(Control::Region(region));
     let right = borrowed(rewriter, &mut node.right);
     rewriter.controls.pop();
     let left_span = rewriter.at(node.left.span());
     let right_span = rewriter.at(node.right.span());
     let lifted = quote_spanned!(right_span=> #guard.lift(#right));
     let open = quote_spanned!(left_span=> #private::#function(#left));
-    let constant = !is_and;
-    let guarded = super::branch::Guarded { guard: &guard, state: state_tokens(rewriter, &state) };
+    let (state, constant) = (state_tokens(rewriter, &state), !is_and);
+    Expr::Verbatim(under_guard(rewriter, &guard, state, &open, &lifted, constant, span))
+}
+
+/// The value of a condition that is evaluated under a guard, and a constant where the guard does not hold.
+pub(crate) fn under_guard(
+    rewriter: &mut Rewriter<'_>,
+    guard: &Ident,
+    state: Vec<(String, TokenStream, Span)>,
+    open: &TokenStream,
+    lifted: &TokenStream,
+    constant: bool,
+    span: Span,
+) -> TokenStream {
+    let private = rewriter.private(span);
+    let slot = rewriter.helper("slot", span);
+    let guarded = Guarded::new(guard, span, state);
     let (save, swap, collect, restore) = (guarded.save(), guarded.swap(), guarded.collect(), guarded.restore());
     let value = rewriter.helper("value", span);
-    Expr::Verbatim(quote_spanned!(span=> {
+    quote_spanned!(span=> {
         let mut #guard = #open;
         #save
         let mut #slot = #private::Slot::new();
@@ -86,11 +103,11 @@ fn masked(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span
         let #value = #guard.merge_with(#slot);
         #restore
         #value
-    }))
+    })
 }
 
 /// Whether evaluating an expression where it is not needed neither costs much nor does harm.
-fn is_plain(expr: &Expr) -> bool {
+pub(crate) fn is_plain(expr: &Expr) -> bool {
     struct Plain(bool);
     impl Visit<'_> for Plain {
         fn visit_expr(&mut self, expr: &Expr) {

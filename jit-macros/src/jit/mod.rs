@@ -7,10 +7,13 @@
 mod branch;
 mod check;
 mod directives;
+mod exit;
+mod jumps;
 mod logic;
 mod macros;
 mod operators;
 mod place;
+mod range;
 mod repeat;
 mod rewrite;
 mod scope;

@@ -1,4 +1,4 @@
-//! `while`.
+//! `while` and `loop`.
 //!
 //! ```text
 //! while c { A }   →   { let mut g = repeat();
@@ -11,85 +11,247 @@
 //! says which loop this is. For a `bool` it is Rust's, and only `test` does something. For a mask the first turn opens a
 //! recording and replaces the state by the loop's parameters, condition and body are recorded once, and the second turn
 //! closes it and replaces the state by the results.
+//!
+//! Exits that jumps in the body take are state as well. A lane goes on while it has not left and the condition holds, and a
+//! `loop` has no other condition. A host's condition is thus lifted where lanes leave at different times.
 
+use super::branch::traced_only;
+use super::exit::{Control, Loop, Region, Why};
+use super::logic::{is_plain, under_guard};
 use super::operators::borrowed;
-use super::rewrite::{Control, Rewriter, state_tokens};
+use super::rewrite::{Rewriter, prepend, state_tokens};
 use super::state::state_of;
-use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote_spanned};
+use super::{directives, jumps};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote_spanned;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprWhile};
+use syn::{Block, Expr, ExprLoop, ExprWhile, Label};
 
 /// Rewrites a `while`.
 pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr {
-    let directives = super::directives::take(&mut node.attrs, rewriter.sink);
-    if directives.host || contains_let(&node.cond) || rewriter.is_host(&node.cond) {
-        return native(rewriter, node);
+    let directives = directives::take(&mut node.attrs, rewriter.sink);
+    let is_host = rewriter.is_host(&node.cond) && !splits_lanes(rewriter, &node.body, node.label.as_ref());
+    if directives.host || contains_let(&node.cond) || is_host {
+        let outer = rewriter.host_only;
+        rewriter.host_only |= directives.host;
+        let rewritten = native(rewriter, node);
+        rewriter.host_only = outer;
+        return rewritten;
     }
-    let span = rewriter.at(node.while_token.span);
-    let guard = rewriter.helper("while", span);
-    let state = state_of(&[&node.cond], &[&node.body], &rewriter.scopes);
-    for place in &state {
-        if rewriter.scopes.find(&place.base).is_some_and(|(_, binding)| binding.deferred) {
-            let name = &place.base;
-            rewriter.sink.error(
-                place.span,
-                format!(
-                    "`{name}` must have a value before a traced `while` changes it; give it one in `let`, or mark the \
-                     `while` with `#[host]` if its condition is a `bool`"
-                ),
-            );
-        }
-    }
-    let label = node.label.as_ref().map(|label| label.name.clone());
-    rewriter.controls.push(Control::Repeat(guard.clone(), label));
-    let condition_span = rewriter.at(node.cond.span());
-    let condition = borrowed(rewriter, &mut node.cond);
-    rewriter.block(&mut node.body, false);
-    rewriter.controls.pop();
-    let test = quote_spanned!(condition_span=> #guard.test(#condition));
-    Expr::Verbatim(emit(rewriter, &node, &guard, &state_tokens(rewriter, &state), &test))
+    let span = node.while_token.span;
+    Repeated::new(rewriter, Kind::While, span, &[&node.cond], &node.body).rewrite(
+        Some(*node.cond),
+        node.body,
+        node.label,
+    )
 }
 
-fn emit(
-    rewriter: &Rewriter<'_>,
-    node: &ExprWhile,
-    guard: &Ident,
-    state: &[(String, TokenStream, proc_macro2::Span)],
-    test: &TokenStream,
-) -> TokenStream {
-    let span = rewriter.at(node.while_token.span);
-    let private = rewriter.private(span);
-    let collect = state.iter().map(|(name, place, span)| {
-        let guard = Ident::new(&guard.to_string(), *span);
-        quote_spanned!(*span=> #guard.collect(#name, &#place);)
-    });
-    let replace = state.iter().map(|(_, place, span)| {
-        let guard = Ident::new(&guard.to_string(), *span);
-        quote_spanned!(*span=> #guard.replace(&mut #place);)
-    });
-    let label = node.label.to_token_stream();
-    let body = &node.body.stmts;
-    quote_spanned! {span=> {
-        let mut #guard = #private::repeat();
-        #label loop {
+/// Rewrites a `loop`.
+pub(crate) fn rewrite_endless(rewriter: &mut Rewriter<'_>, mut node: ExprLoop) -> Expr {
+    if !splits_lanes(rewriter, &node.body, node.label.as_ref()) {
+        let before = rewriter.native_loop(&mut node.label, &mut node.body, node.loop_token.span);
+        let mut expr = Expr::Loop(node);
+        prepend(&mut expr, &before);
+        return expr;
+    }
+    let span = node.loop_token.span;
+    Repeated::new(rewriter, Kind::Loop, span, &[], &node.body).rewrite(None, node.body, node.label)
+}
+
+fn splits_lanes(rewriter: &Rewriter<'_>, body: &Block, label: Option<&Label>) -> bool {
+    !rewriter.host_only && jumps::of_body(body, label.map(|label| &label.name), &rewriter.scopes).split_lanes()
+}
+
+/// Which keyword a loop has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    While,
+    Loop,
+}
+
+/// A condition, rewritten and borrowed.
+struct Condition {
+    value: TokenStream,
+    /// Whether evaluating it on lanes that have left does no harm.
+    is_plain: bool,
+    /// What it changes.
+    state: Vec<(String, TokenStream, Span)>,
+    span: Span,
+}
+
+/// A loop that may be traced, being rewritten.
+pub(crate) struct Repeated<'r, 'a> {
+    rewriter: &'r mut Rewriter<'a>,
+    kind: Kind,
+    span: Span,
+    guard: Ident,
+    /// Places that the loop changes.
+    state: Vec<(String, TokenStream, Span)>,
+    /// Exits that are state of it.
+    exits: Vec<usize>,
+}
+
+impl<'r, 'a> Repeated<'r, 'a> {
+    pub(crate) fn new(
+        rewriter: &'r mut Rewriter<'a>,
+        kind: Kind,
+        span: Span,
+        conditions: &[&Expr],
+        body: &Block,
+    ) -> Self {
+        let span = rewriter.at(span);
+        let guard = rewriter.helper("while", span);
+        let state = state_of(conditions, &[body], &rewriter.scopes);
+        for place in &state {
+            if kind == Kind::While && rewriter.scopes.find(&place.base).is_some_and(|(_, binding)| binding.deferred) {
+                let name = &place.base;
+                rewriter.sink.error(
+                    place.span,
+                    format!(
+                        "`{name}` must have a value before a traced `while` changes it; give it one in `let`, or mark the \
+                         `while` with `#[host]` if its condition is a `bool`"
+                    ),
+                );
+            }
+        }
+        let state = state_tokens(rewriter, &state);
+        Repeated { rewriter, kind, span, guard, state, exits: Vec::new() }
+    }
+
+    fn rewrite(mut self, condition: Option<Expr>, mut body: Block, label: Option<Label>) -> Expr {
+        let before = self.rewriter.exits.mark();
+        let own = self.rewriter.new_loop(label.as_ref(), self.span);
+        let why = if condition.is_some() { Why::Condition } else { self.rewriter.left_in(&own) };
+        let region = self.rewriter.new_region(&self.guard, why);
+        self.rewriter.controls.push(Control::Repeat(region, own));
+        let condition = condition.map(|condition| self.condition(condition));
+        self.rewriter.block(&mut body, false);
+        self.exits = self.rewriter.but_continue(self.rewriter.left_since(before));
+        let declare = self.rewriter.declare_continue(self.span);
+        let Some(Control::Repeat(mut region, own)) = self.rewriter.controls.pop() else {
+            return Expr::Verbatim(TokenStream::new());
+        };
+        let statements = &body.stmts;
+        let body = region.block(quote_spanned!(self.span=> #declare #(#statements)*), self.span);
+        Expr::Verbatim(self.emit(condition, &region, &own, &body))
+    }
+
+    fn condition(&mut self, mut condition: Expr) -> Condition {
+        let state = state_of(&[&condition], &[], &self.rewriter.scopes);
+        let span = self.rewriter.at(condition.span());
+        Condition {
+            is_plain: is_plain(&condition),
+            state: state_tokens(self.rewriter, &state),
+            value: borrowed(self.rewriter, &mut condition),
+            span,
+        }
+    }
+
+    fn emit(&mut self, condition: Option<Condition>, region: &Region, own: &Loop, body: &TokenStream) -> TokenStream {
+        let (span, guard) = (self.span, self.guard.clone());
+        let private = self.rewriter.private(span);
+        let label = own.label();
+        let declare = own.leaves.map(|exit| self.rewriter.declare_exit(exit, span));
+        let exits = self.rewriter.exit_names(&self.exits, span);
+        let end = self.done(own);
+        let collect = self.state.iter().map(|(name, place, span)| {
+            let guard = Ident::new(&guard.to_string(), *span);
+            quote_spanned!(*span=> #guard.collect(#name, &#place);)
+        });
+        let replace = self.state.iter().map(|(_, place, span)| {
+            let guard = Ident::new(&guard.to_string(), *span);
+            quote_spanned!(*span=> #guard.replace(&mut #place);)
+        });
+        let turn = quote_spanned! {span=>
             #(#collect)*
+            #(#guard.collect_exit(&mut #exits);)*
             #guard.turn();
             #(#replace)*
-            if #guard.is_done() { break; }
-            if !#test { break; }
-            #(#body)*
+            #(#guard.replace_exit(&mut #exits);)*
+            if #guard.is_done() { #end }
+        };
+        let turn = traced_only(&guard, &turn, span);
+        let enter = traced_only(&guard, &quote_spanned!(span=> #(#guard.enter_exit(&mut #exits);)*), span);
+        let test = match condition {
+            Some(condition) => self.test(condition, region),
+            None => {
+                let list = self.rewriter.exit_list(&self.exits, span);
+                quote_spanned!(span=> #guard.test_exits(#list);)
+            }
+        };
+        quote_spanned! {span=> {
+            #declare
+            let mut #guard = #private::repeat();
+            #label loop {
+                #turn
+                #test
+                #enter
+                #body
+            }
+        }}
+    }
+
+    /// Decides whether to run the body.
+    fn test(&mut self, condition: Condition, region: &Region) -> TokenStream {
+        let Condition { value, is_plain, state, span } = condition;
+        let guard = Ident::new(&self.guard.to_string(), span);
+        let private = self.rewriter.private(span);
+        let seen = match &region.witness {
+            Some(name) => {
+                let name = Ident::new(&name.to_string(), span);
+                quote_spanned!(span=> #private::seen(&#name, #value))
+            }
+            None => value,
+        };
+        let exits = self.rewriter.exit_list(&self.exits, span);
+        let test = if self.exits.is_empty() {
+            quote_spanned!(span=> #guard.test(#seen))
+        } else if is_plain {
+            quote_spanned!(span=> #guard.test_live(#exits, #seen))
+        } else {
+            let side = self.rewriter.helper("side", span);
+            let open = quote_spanned!(span=> #private::branch_live(#exits));
+            let lifted = quote_spanned!(span=> #side.lift(#seen));
+            let value = under_guard(self.rewriter, &side, state, &open, &lifted, false, span);
+            quote_spanned!(span=> #guard.test(&#value))
+        };
+        quote_spanned!(span=> if !#test { break; })
+    }
+
+    /// Leaves the loop after its last turn.
+    fn done(&mut self, own: &Loop) -> TokenStream {
+        let span = self.span;
+        if self.kind == Kind::While {
+            return quote_spanned!(span=> break;);
         }
-    }}
+        let others: Vec<usize> = self.exits.iter().copied().filter(|exit| Some(*exit) != own.leaves).collect();
+        let leave = self.rewriter.leave_all(&others, span);
+        match own.leaves.map(|exit| self.rewriter.exit_names(&[exit], span)) {
+            Some(exit) if others.is_empty() => quote_spanned!(span=> break #(#exit)*.value();),
+            Some(exit) => quote_spanned! {span=>
+                match #(#exit)*.take() {
+                    ::core::option::Option::Some(value) => break value,
+                    ::core::option::Option::None => #leave,
+                }
+            },
+            None if others.is_empty() => {
+                let guard = &self.guard;
+                quote_spanned!(span=> #guard.never_ends();)
+            }
+            None => quote_spanned!(span=> #leave;),
+        }
+    }
 }
 
 /// A `while` whose condition is the host's stays Rust's.
 fn native(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr {
     rewriter.scopes.push();
     rewriter.host_condition(&mut node.cond);
-    rewriter.native_loop(node.label.as_ref().map(|label| label.name.clone()), &mut node.body);
+    let before = rewriter.native_loop(&mut node.label, &mut node.body, node.while_token.span);
     rewriter.scopes.pop();
-    Expr::While(node)
+    let mut expr = Expr::While(node);
+    prepend(&mut expr, &before);
+    expr
 }
 
 fn contains_let(condition: &Expr) -> bool {

@@ -3,13 +3,14 @@
 //! This file is the walk itself: scopes, statements, and control flow that stays Rust's. What is replaced has a file for
 //! each family: `operators`, `logic`, `branch`, `repeat`.
 
-use super::branch::{self, Want};
+use super::branch::{self, Live, Want};
 use super::directives::{self, Directives};
+use super::exit::{Control, Exits, Frame, region_of};
 use super::operators;
 use super::place::Place;
 use super::scope::{Scopes, identifiers, may_lend_mutably, plain_name};
 use super::state::{assignment_targets, is_assigning};
-use super::{logic, macros, repeat};
+use super::{jumps, logic, macros, repeat};
 use crate::options::JitOptions;
 use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -18,32 +19,23 @@ use std::collections::{HashSet, VecDeque};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Block, Expr, FnArg, Lifetime, LitStr, Local, Pat, ReturnType, Signature, Stmt, Type};
 
-/// What encloses the code at hand, outermost first.
-pub(crate) enum Control {
-    /// A loop of Rust's.
-    Loop(Option<Lifetime>),
-    /// A block that `break` can leave by its label.
-    Block(Lifetime),
-    /// An `if` that may be traced, by the name of its guard.
-    Branch(Ident),
-    /// A `while` that may be traced, by the name of its guard, with its label.
-    Repeat(Ident, Option<Lifetime>),
-    /// A closure, which `return` and `?` do not leave.
-    Closure,
-}
-
 /// The state of the walk.
 pub(crate) struct Rewriter<'a> {
     pub(crate) sink: &'a Sink,
     pub(crate) scopes: Scopes,
     pub(crate) controls: Vec<Control>,
+    pub(crate) exits: Exits,
     /// For each arm of an `if` that is being walked and has another arm after it: the age of what was declared before
     /// it, and the names that the later arms mention.
     pub(crate) mentioned_later: Vec<(usize, HashSet<String>)>,
     /// The type that is wanted of the next value, where the program names it.
     pub(crate) expected: Option<Type>,
+    /// Set in the value of a jump that may be traced: variables older than this are mentioned in code that is recorded later.
+    pub(crate) given_since: Option<usize>,
+    /// Whether nothing is left to be done of the statement after the next expression.
+    is_whole_statement: bool,
     /// Set inside of `#[host]` statements.
-    host_only: bool,
+    pub(crate) host_only: bool,
     private: TokenStream,
     home: Span,
     helpers: usize,
@@ -64,6 +56,9 @@ impl<'a> Rewriter<'a> {
             sink,
             scopes,
             controls: Vec::new(),
+            exits: Exits::default(),
+            given_since: None,
+            is_whole_statement: false,
             mentioned_later: Vec::new(),
             expected: None,
             host_only: false,
@@ -81,11 +76,14 @@ impl<'a> Rewriter<'a> {
         constexpr: &[bool],
         body: &mut Block,
     ) {
-        self.expected = match &signature.output {
+        let output = match &signature.output {
             ReturnType::Type(_, ty) => expected_type(ty),
             ReturnType::Default => None,
         };
+        self.expected.clone_from(&output);
+        self.controls.push(Control::Function(Frame { output, ..Frame::default() }));
         self.block(body, true);
+        self.finish_function(body);
         let name = options.label.clone().unwrap_or_else(|| signature.ident.to_string());
         let span = signature.ident.span();
         let private = self.private(span);
@@ -105,6 +103,17 @@ impl<'a> Rewriter<'a> {
             .map(|is_on| quote_spanned!(span=> let __jit_fast_math = #private::FastMath::set(#is_on);));
         let prologue = quote_spanned!(span=> let __jit_function = #private::enter(#labelled); #fast_math #(#checks)*);
         body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(prologue), None));
+    }
+
+    /// Takes the frame of a function whose body was rewritten, and completes the body.
+    fn finish_function(&mut self, body: &mut Block) {
+        let Some(Control::Function(frame)) = self.controls.pop() else { return };
+        if frame.exit.is_some() || !frame.witnesses.is_empty() {
+            let span = self.at(body.brace_token.span.close());
+            let statements = &body.stmts;
+            let code = self.finish_frame(&frame, quote::quote!(#(#statements)*), span);
+            body.stmts = vec![Stmt::Expr(Expr::Verbatim(code), None)];
+        }
     }
 
     /// A piece of the program with a label, between two tokens, as a reference that lives for ever.
@@ -140,6 +149,8 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Rewrites a block. `tail` says that its value is the function's.
+    ///
+    /// What comes after a statement that some lanes may have left in is for the others.
     pub(crate) fn block(&mut self, block: &mut Block, tail: bool) {
         self.scopes.push();
         let expected = self.expected.take();
@@ -148,15 +159,116 @@ impl<'a> Rewriter<'a> {
             if tail && !left.is_empty() {
                 statement = branch::absorb_rest(self, statement, &mut left);
             }
+            statement = self.part_assignment(statement, &mut left);
             let is_last = left.is_empty();
             if is_last {
                 self.expected.clone_from(&expected);
             }
+            let before = self.exits.mark();
+            let mentions = !is_last && jumps::in_statement(&statement, &self.scopes);
+            if mentions {
+                let rest = left.iter().map(ToTokens::to_token_stream).collect();
+                self.mentioned_later.push((self.scopes.mark(), names_in(rest)));
+            }
             self.statement(&mut statement, is_last, tail && is_last);
+            if mentions {
+                self.mentioned_later.pop();
+            }
             self.expected = None;
             block.stmts.push(statement);
+            let partly = self.left_partly_since(before);
+            if !partly.is_empty() && !is_last {
+                self.rest(block, left.drain(..).collect(), partly, tail, expected.clone());
+            }
         }
         self.scopes.pop();
+    }
+
+    /// Rewrites the rest of a block, which some lanes do not reach.
+    fn rest(&mut self, block: &mut Block, rest: Vec<Stmt>, exits: Vec<usize>, tail: bool, expected: Option<Type>) {
+        let before = self.exits.mark();
+        let span = self.at(rest.first().map_or(self.home, syn::spanned::Spanned::span));
+        let private = self.private(span);
+        let (list, leave) = (self.exit_list(&exits, span), self.leave_all(&exits, span));
+        let skip = quote_spanned!(span=> if #private::all_left(#list) { #leave; });
+        block.stmts.push(Stmt::Expr(Expr::Verbatim(skip), None));
+        // A variable that gets its first value in the rest is declared there.
+        let mut hoisted = Vec::new();
+        let start = self.scopes.start();
+        block.stmts.retain(|statement| {
+            let is_deferred = self.is_deferred_local(statement, start);
+            if is_deferred {
+                hoisted.push(statement.clone());
+            }
+            !is_deferred
+        });
+        hoisted.extend(rest);
+        let rest = Block { brace_token: syn::token::Brace::default(), stmts: hoisted };
+        let leaves = branch::leaves(&rest);
+        let has_value = match rest.stmts.last() {
+            Some(Stmt::Expr(_, semicolon)) => semicolon.is_none(),
+            Some(Stmt::Macro(call)) => call.semi_token.is_none(),
+            _ => false,
+        };
+        let want = if tail || has_value { Want::Value } else { Want::Nothing };
+        self.expected = expected;
+        let live = Live::After(exits.clone());
+        let rewritten = branch::rewrite_live(self, live, rest, want, tail, span);
+        let is_closed = want == Want::Nothing;
+        block.stmts.push(Stmt::Expr(rewritten, is_closed.then(|| syn::Token![;](span))));
+        if is_closed && leaves {
+            let mut all = exits;
+            all.extend(self.left_since(before));
+            let never = self.never_reached(&all, span);
+            block.stmts.push(Stmt::Expr(Expr::Verbatim(never), Some(syn::Token![;](span))));
+        }
+    }
+
+    /// Stands where all lanes have left: an expression of every type.
+    pub(crate) fn never_reached(&mut self, exits: &[usize], span: Span) -> TokenStream {
+        let private = self.private(span);
+        let (list, leave) = (self.exit_list(exits, span), self.leave_all(exits, span));
+        quote_spanned! {span=> {
+            #[allow(unreachable_code)]
+            { #private::joined(#list).traced_only(); #leave; }
+        }}
+    }
+
+    fn is_deferred_local(&self, statement: &Stmt, start: usize) -> bool {
+        let Stmt::Local(Local { pat, init: None, .. }) = statement else { return false };
+        let names = super::scope::pattern_names(pat);
+        let is_deferred =
+            |name: &Ident| self.scopes.find(name).is_some_and(|(age, binding)| age >= start && binding.deferred);
+        names.iter().all(|(name, ..)| is_deferred(name))
+    }
+
+    /// `x = value;` where lanes may leave in the value is `let given = value; x = given;`.
+    fn part_assignment(&mut self, statement: Stmt, left: &mut VecDeque<Stmt>) -> Stmt {
+        let parted = match &statement {
+            _ if self.host_only => None,
+            Stmt::Expr(Expr::Assign(node), _) if node.attrs.is_empty() => Some(&*node.right),
+            Stmt::Expr(Expr::Binary(node), _) if is_assigning(&node.op) && node.attrs.is_empty() => Some(&*node.right),
+            _ => None,
+        };
+        let parted = parted.map(unparenthesised).filter(|value| {
+            matches!(value, Expr::If(_) | Expr::Match(_) | Expr::Block(_) | Expr::Loop(_))
+                && jumps::of_expr(value, &self.scopes).masked
+        });
+        let Some(value) = parted.cloned() else { return statement };
+        let span = self.at(syn::spanned::Spanned::span(&value));
+        let name = self.helper("assigned", span);
+        let mut assignment = statement;
+        if let Stmt::Expr(expr, semicolon) = &mut assignment {
+            let right = match expr {
+                Expr::Assign(node) => &mut node.right,
+                Expr::Binary(node) => &mut node.right,
+                _ => return assignment,
+            };
+            **right = syn::parse_quote_spanned!(span=> #name);
+            *semicolon = Some(syn::Token![;](span));
+        }
+        left.push_front(assignment);
+        syn::parse_quote_spanned!(span=> let #name = #value;)
     }
 
     fn statement(&mut self, statement: &mut Stmt, is_last: bool, tail: bool) {
@@ -171,6 +283,7 @@ impl<'a> Rewriter<'a> {
         let end = statement.to_token_stream().into_iter().last().map_or(self.home, |token| token.span());
         let outer = self.host_only;
         self.host_only |= directives.host;
+        self.is_whole_statement = matches!(statement, Stmt::Expr(..));
         match &mut *statement {
             Stmt::Expr(Expr::If(node), semicolon) => {
                 let has_value = is_last && semicolon.is_none() && node.else_branch.is_some();
@@ -213,11 +326,24 @@ impl<'a> Rewriter<'a> {
         let Some(name) = path.path.get_ident() else { return };
         let Some((age, binding)) = self.scopes.find(name) else { return };
         let text = name.to_string();
-        let again = self.mentioned_later.iter().any(|(mark, names)| age < *mark && names.contains(&text));
+        let again = self.mentioned_later.iter().any(|(mark, names)| age < *mark && names.contains(&text))
+            || self.given_since.is_some_and(|mark| age < mark);
         if again && !binding.host && !binding.by_mut_ref {
             let span = self.at(name.span());
-            let private = self.private(span);
-            *expr = Expr::Verbatim(quote_spanned!(span=> #private::share(&#name)));
+            let (private, value) = (self.private(span), name.clone());
+            let guards: Vec<Ident> = self.guards();
+            if guards.is_empty() {
+                return;
+            }
+            let guards = guards.iter().map(|guard| Ident::new(&guard.to_string(), span));
+            let guards = super::exit::list(guards, span);
+            let (world, shared) = (self.helper("world", span), self.helper("shared", span));
+            *expr = Expr::Verbatim(quote_spanned! {span=> {
+                let #world = #private::joined(#guards);
+                #[allow(unreachable_code)]
+                let #shared = if #world.is_host() { #world.host_only(); #value } else { #world.traced_only(); #world.share(&#value) };
+                #shared
+            }});
         }
     }
 
@@ -262,72 +388,25 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// The guards of the regions between here and what is left, innermost last.
-    fn regions_until(&self, leaves: impl Fn(&Control) -> bool) -> Vec<(&'static str, Ident)> {
-        let mut regions = Vec::new();
-        for control in self.controls.iter().rev() {
-            match control {
-                Control::Branch(guard) => regions.push(("if", guard.clone())),
-                Control::Repeat(guard, _) => regions.push(("while", guard.clone())),
-                _ => {}
-            }
-            if leaves(control) {
-                break;
-            }
-        }
+    /// The guards of the regions around here, innermost last, up to the function or closure or to the very first.
+    fn regions(&self, in_closures: bool) -> Vec<(&'static str, Ident)> {
+        let controls = self.controls.iter().rev();
+        let inner = controls.take_while(|control| in_closures || !matches!(control, Control::Function(_)));
+        let mut regions: Vec<(&'static str, Ident)> = inner
+            .filter_map(|control| {
+                let kind = if matches!(control, Control::Repeat(..)) { "while" } else { "if" };
+                region_of(control).map(|region| (kind, region.guard.clone()))
+            })
+            .collect();
         regions.reverse();
         regions
-    }
-
-    /// Calls that compile only if all of the regions are the host's, standing at the token that leaves them.
-    fn host_checks(&self, what: &str, regions: &[(&'static str, Ident)], span: Span) -> TokenStream {
-        let span = self.at(span);
-        let private = self.private(span);
-        let calls = regions.iter().map(|(kind, guard)| {
-            let function = Ident::new(&format!("{what}_in_{kind}"), span);
-            let guard = Ident::new(&guard.to_string(), span);
-            quote_spanned!(span=> #private::#function(&#guard);)
-        });
-        calls.collect()
-    }
-
-    fn leave(&self, expr: &mut Expr, what: &str, regions: &[(&'static str, Ident)], span: Span) {
-        if !regions.is_empty() {
-            let checks = self.host_checks(what, regions, span);
-            let span = self.at(span);
-            *expr = Expr::Verbatim(quote_spanned!(span=> { #checks #expr }));
-        }
-    }
-
-    fn leave_loop(&mut self, expr: &mut Expr) {
-        let (label, span, what) = match &*expr {
-            Expr::Break(node) => (node.label.clone(), node.break_token.span, "break"),
-            Expr::Continue(node) => (node.label.clone(), node.continue_token.span, "continue"),
-            _ => return,
-        };
-        let regions = self.regions_until(|control| match control {
-            Control::Loop(own) | Control::Repeat(_, own) => label.is_none() || label == *own,
-            Control::Block(own) => label.as_ref() == Some(own),
-            Control::Closure => true,
-            Control::Branch(_) => false,
-        });
-        visit_mut::visit_expr_mut(self, expr);
-        self.leave(expr, what, &regions, span);
-    }
-
-    fn leave_function(&mut self, expr: &mut Expr) {
-        let Expr::Return(node) = &*expr else { return };
-        let span = node.return_token.span;
-        let regions = self.regions_until(|control| matches!(control, Control::Closure));
-        visit_mut::visit_expr_mut(self, expr);
-        self.leave(expr, "return", &regions, span);
     }
 
     /// `e?` keeps its form, so that temporaries live as long as they would: the checks wrap the operand.
     fn try_operator(&mut self, node: &mut syn::ExprTry) {
         self.visit_expr_mut(&mut node.expr);
         let span = self.at(node.question_token.span);
-        let regions = self.regions_until(|control| matches!(control, Control::Closure));
+        let regions = self.regions(false);
         self.pass_through(&mut node.expr, "try", &regions, span);
     }
 
@@ -343,47 +422,125 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// A loop of Rust's, whose body runs once for each iteration while tracing.
-    pub(crate) fn native_loop(&mut self, label: Option<Lifetime>, body: &mut Block) {
-        self.controls.push(Control::Loop(label));
-        self.block(body, false);
-        self.controls.pop();
+    /// A loop of Rust's, whose body runs once for each iteration while tracing. Gives what must be declared before it.
+    pub(crate) fn native_loop(&mut self, label: &mut Option<syn::Label>, body: &mut Block, span: Span) -> TokenStream {
+        let span = self.at(span);
+        let splits = !self.host_only
+            && jumps::of_body(body, label.as_ref().map(|label| &label.name), &self.scopes).split_lanes();
+        let own = self.new_loop(label.as_ref(), span);
+        let why = self.left_in(&own);
+        self.controls.push(Control::Loop(own));
+        if splits {
+            let live = Live::InLoop(why);
+            let iteration = branch::rewrite_live(self, live, body.clone(), Want::Nothing, false, span);
+            body.stmts = vec![Stmt::Expr(iteration, None)];
+        } else {
+            self.block(body, false);
+            let declare = self.declare_continue(span);
+            body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(declare), None));
+        }
+        let Some(Control::Loop(own)) = self.controls.pop() else { return TokenStream::new() };
+        *label = own.label();
+        own.leaves.map(|exit| self.declare_exit(exit, span)).unwrap_or_default()
     }
 
-    fn for_loop(&mut self, node: &mut syn::ExprForLoop) {
+    /// Declares the exit of `continue`, at the begin of the body of the innermost loop.
+    pub(crate) fn declare_continue(&self, span: Span) -> TokenStream {
+        let innermost = self.controls.iter().rev().find_map(|control| match control {
+            Control::Loop(own) | Control::Repeat(_, own) => Some(own),
+            _ => None,
+        });
+        let exit = innermost.and_then(|own| own.continues);
+        exit.map(|exit| self.declare_exit(exit, span)).unwrap_or_default()
+    }
+
+    fn for_loop(&mut self, expr: &mut Expr) {
+        let Expr::ForLoop(node) = expr else { return };
         let host = self.scopes.is_host(&node.expr) && matches!(unparenthesised(&node.expr), Expr::Range(_));
         let source = (*node.expr).clone();
         self.visit_expr_mut(&mut node.expr);
         self.scopes.push();
         self.scopes.declare_lent(&node.pat, &source, host);
-        self.native_loop(node.label.as_ref().map(|label| label.name.clone()), &mut node.body);
+        let before = self.native_loop(&mut node.label, &mut node.body, node.for_token.span);
         self.scopes.pop();
+        prepend(expr, &before);
     }
 
-    fn arm(&mut self, arm: &mut syn::Arm, source: &Expr) {
+    fn labelled_block(&mut self, node: &mut syn::ExprBlock, label: Lifetime) -> Option<Expr> {
+        let span = self.at(label.span());
+        self.controls.push(Control::Block(label, None));
+        self.block(&mut node.block, false);
+        let Some(Control::Block(_, Some(exit))) = self.controls.pop() else { return None };
+        let declare = self.declare_exit(exit, span);
+        let name = self.exit_names(&[exit], span);
+        let value = self.helper("value", span);
+        Some(Expr::Verbatim(quote_spanned! {span=> {
+            #declare
+            let #value = #node;
+            #[allow(unreachable_code)]
+            let #value = #(#name)*.or(#value);
+            #value
+        }}))
+    }
+
+    /// Checks that no lanes leave in the middle of a statement.
+    fn check_whole(&mut self, expr: &mut Expr, before: usize) {
+        let exits = self.left_partly_since(before);
+        if !exits.is_empty() {
+            let span = syn::spanned::Spanned::span(&*expr);
+            self.check_goes_on(expr, &exits, span);
+        }
+    }
+
+    fn arm(&mut self, arm: &mut syn::Arm, source: &Expr, is_whole: bool) {
         self.scopes.push();
         let pattern = if let Pat::Guard(guarded) = &arm.pat { &guarded.pat } else { &arm.pat };
         self.scopes.declare_lent(pattern, source, false);
         self.visit_pat_mut(&mut arm.pat);
+        self.is_whole_statement = is_whole;
         self.visit_expr_mut(&mut arm.body);
         self.scopes.pop();
     }
 
     fn closure(&mut self, closure: &mut syn::ExprClosure) {
-        self.controls.push(Control::Closure);
+        let output = match &closure.output {
+            ReturnType::Type(_, ty) => expected_type(ty),
+            ReturnType::Default => None,
+        };
+        self.controls.push(Control::Function(Frame { output, ..Frame::default() }));
         self.scopes.push();
         for input in &closure.inputs {
             self.scopes.declare(input, None, false, false);
         }
+        let outer = self.given_since.take();
+        self.is_whole_statement = true;
         self.visit_expr_mut(&mut closure.body);
+        self.given_since = outer;
         self.scopes.pop();
-        self.controls.pop();
+        let Some(Control::Function(frame)) = self.controls.pop() else { return };
+        if frame.exit.is_some() || !frame.witnesses.is_empty() {
+            let span = self.at(syn::spanned::Spanned::span(&closure.body));
+            let body = self.finish_frame(&frame, closure.body.to_token_stream(), span);
+            *closure.body = Expr::Verbatim(quote_spanned!(span=> { #body }));
+        }
     }
 }
 
 impl VisitMut for Rewriter<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let expected = self.expected.take();
+        let is_whole = std::mem::take(&mut self.is_whole_statement);
+        let before = self.exits.mark();
+        let is_structure = matches!(
+            expr,
+            Expr::If(_)
+                | Expr::Match(_)
+                | Expr::Block(_)
+                | Expr::Unsafe(_)
+                | Expr::Loop(_)
+                | Expr::While(_)
+                | Expr::ForLoop(_)
+        );
         match expr {
             Expr::Path(_) => self.share(expr),
             Expr::Binary(node) if operators::is_logical(&node.op) => logic::rewrite(self, expr),
@@ -396,15 +553,15 @@ impl VisitMut for Rewriter<'_> {
                 *expr = branch::rewrite(self, node.clone(), want, false);
             }
             Expr::While(node) => *expr = repeat::rewrite(self, node.clone()),
-            Expr::ForLoop(node) => self.for_loop(node),
-            Expr::Loop(node) => self.native_loop(node.label.as_ref().map(|label| label.name.clone()), &mut node.body),
+            Expr::ForLoop(_) => self.for_loop(expr),
+            Expr::Loop(node) => *expr = repeat::rewrite_endless(self, node.clone()),
             Expr::Block(node) => {
                 self.expected = expected;
-                match &node.label {
+                match node.label.as_ref().map(|label| label.name.clone()) {
                     Some(label) => {
-                        self.controls.push(Control::Block(label.name.clone()));
-                        self.block(&mut node.block, false);
-                        self.controls.pop();
+                        if let Some(rewritten) = self.labelled_block(node, label) {
+                            *expr = rewritten;
+                        }
                     }
                     None => self.block(&mut node.block, false),
                 }
@@ -412,8 +569,7 @@ impl VisitMut for Rewriter<'_> {
             Expr::Unsafe(node) => self.block(&mut node.block, false),
             Expr::Closure(node) => self.closure(node),
             Expr::Assign(node) => self.assignment(node),
-            Expr::Break(_) | Expr::Continue(_) => self.leave_loop(expr),
-            Expr::Return(_) => self.leave_function(expr),
+            Expr::Break(_) | Expr::Continue(_) | Expr::Return(_) => self.jump(expr),
             Expr::Try(node) => self.try_operator(node),
             Expr::Reference(node) => self.operand_in_place(&mut node.expr),
             Expr::RawAddr(node) => self.operand_in_place(&mut node.expr),
@@ -424,7 +580,7 @@ impl VisitMut for Rewriter<'_> {
                 self.operand_in_place(&mut node.receiver);
                 node.args.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
                 if shared {
-                    let regions = self.regions_until(|_| false);
+                    let regions = self.regions(true);
                     self.pass_through(&mut node.receiver, "shared", &regions, span);
                 }
             }
@@ -435,16 +591,22 @@ impl VisitMut for Rewriter<'_> {
             Expr::Match(node) => {
                 let source = (*node.expr).clone();
                 self.operand_in_place(&mut node.expr);
-                node.arms.iter_mut().for_each(|arm| self.arm(arm, &source));
+                for arm in &mut node.arms {
+                    self.arm(arm, &source, is_whole);
+                }
             }
             Expr::Paren(node) => {
                 self.expected = expected;
+                self.is_whole_statement = is_whole;
                 self.visit_expr_mut(&mut node.expr);
             }
             Expr::Repeat(node) => self.visit_expr_mut(&mut node.expr),
             Expr::Let(_) => self.host_condition(expr),
             Expr::Const(_) | Expr::Verbatim(_) => {}
-            other => visit_mut::visit_expr_mut(self, other),
+            _ => visit_mut::visit_expr_mut(self, expr),
+        }
+        if is_structure && !is_whole {
+            self.check_whole(expr, before);
         }
         self.expected = None;
     }
@@ -455,7 +617,9 @@ impl VisitMut for Rewriter<'_> {
             Some(init) => {
                 let host = self.scopes.is_host(&init.expr);
                 self.expected = if let Pat::Type(typed) = &local.pat { expected_type(&typed.ty) } else { None };
+                self.is_whole_statement = init.diverge.is_none();
                 self.visit_expr_mut(&mut init.expr);
+                self.is_whole_statement = true;
                 if let Some((_, diverge)) = &mut init.diverge {
                     self.visit_expr_mut(diverge);
                 }
@@ -464,6 +628,7 @@ impl VisitMut for Rewriter<'_> {
             None => false,
         };
         let before = self.scopes.mark();
+        let lends = source.as_ref().is_some_and(may_lend_mutably);
         if let (Some(source), Some(name)) = (&source, plain_name(&mut local.pat))
             && may_lend_mutably(source)
         {
@@ -477,6 +642,9 @@ impl VisitMut for Rewriter<'_> {
                 self.scopes.declare(&local.pat, None, false, false);
                 self.scopes.defer(before);
             }
+        }
+        if lends {
+            self.scopes.lend(before);
         }
     }
 
@@ -540,6 +708,20 @@ pub(crate) fn state_tokens(rewriter: &Rewriter<'_>, state: &[Place]) -> Vec<(Str
             (place.name(), place.tokens(span), span)
         })
         .collect()
+}
+
+/// Puts statements before an expression.
+pub(crate) fn prepend(expr: &mut Expr, statements: &TokenStream) {
+    if !statements.is_empty() {
+        *expr = Expr::Verbatim(quote::quote!({ #statements #expr }));
+    }
+}
+
+/// The names that some code mentions.
+pub(crate) fn names_in(code: TokenStream) -> HashSet<String> {
+    let mut names = Vec::new();
+    identifiers(code, &mut names);
+    names.into_iter().map(|name| name.to_string()).collect()
 }
 
 fn respan(tokens: TokenStream, span: Span) -> TokenStream {

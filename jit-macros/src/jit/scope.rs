@@ -11,6 +11,8 @@ pub(crate) struct Binding {
     pub(crate) mutable: bool,
     /// Surely a `&mut` reference.
     pub(crate) by_mut_ref: bool,
+    /// May hold a reference through which something else changes.
+    pub(crate) lent: bool,
     /// Surely a value of the host, which is decided while tracing.
     pub(crate) host: bool,
     /// Declared by a `let` without a value, and not given one yet.
@@ -21,7 +23,15 @@ pub(crate) struct Binding {
 
 impl Binding {
     fn new(name: &Ident) -> Self {
-        Binding { name: name.clone(), mutable: false, by_mut_ref: false, host: false, deferred: false, ty: None }
+        Binding {
+            name: name.clone(),
+            mutable: false,
+            by_mut_ref: false,
+            lent: false,
+            host: false,
+            deferred: false,
+            ty: None,
+        }
     }
 }
 
@@ -126,6 +136,18 @@ impl Scopes {
         for binding in &mut self.bindings[before + skipped..] {
             binding.by_mut_ref = !binding.mutable;
         }
+    }
+
+    /// Marks the variables of a `let` whose value may be a reference that changes something else.
+    pub(crate) fn lend(&mut self, from: usize) {
+        for binding in &mut self.bindings[from..] {
+            binding.lent = true;
+        }
+    }
+
+    /// Number of bindings outside of the innermost scope.
+    pub(crate) fn start(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
     }
 
     /// Marks the variables of a `let` without a value.

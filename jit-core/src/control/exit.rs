@@ -1,0 +1,533 @@
+//! `break`, `continue` and `return` out of regions: the lanes that leave, and the values that they leave with.
+//!
+//! Whatever a jump leaves for (the end of a loop, of its body, of the function or of a labelled block) has an [`Exit`].
+//! Its world is the join of the worlds of all conditions that stand between a jump and its target: the declaration of an
+//! exit names a [`Witness`] for each of them, and Rust infers which world they belong to. Where all are of the host, the
+//! jump is Rust's and the exit nothing. Otherwise the exit is a mask of the lanes that have left, and the value that they
+//! left with; regions merge both, and code after a jump is recorded under the mask of the lanes that have not left. Code
+//! that is recorded is reached by lanes that have not left alone, so the mask is false wherever a region begins.
+//!
+//! What only one of the worlds does stands behind a call whose result is uninhabited in the other one, from which the
+//! compiler sees that no value is moved or borrowed there.
+
+use super::branch::{Branch, TracedBranch};
+use super::repeat::{Repeat, TracedRepeat, WhileCondition};
+use super::state::{Leaves, refuse};
+use super::world::{Host, Traced, World};
+use crate::array::Array;
+use crate::trace::{Var, branch::choose};
+use crate::traverse::Traverse;
+use std::marker::PhantomData;
+use std::panic::Location;
+
+/// Stands for the world of a condition.
+#[derive(Debug)]
+pub struct Witness<W>(PhantomData<W>);
+
+/// A witness of a world that is inferred.
+#[must_use]
+#[inline(always)]
+pub fn witness<W: World>() -> Witness<W> {
+    Witness(PhantomData)
+}
+
+/// Says whose world a witness stands for.
+#[inline(always)]
+pub fn same<W: World>(_: &Witness<W>, _: &Branch<W>) {}
+
+/// Passes the condition of a `while` through; says whose world a witness stands for.
+#[inline(always)]
+pub fn seen<'a, C: WhileCondition + ?Sized>(_: &Witness<C::World>, condition: &'a C) -> &'a C {
+    condition
+}
+
+/// The world of two worlds: of the host if both are.
+pub trait Join<B: World>: World {
+    /// That world.
+    type World: World;
+    /// A condition of the one, and a condition of the other.
+    fn both(a: Self::Condition, b: B::Condition) -> <Self::World as World>::Condition;
+}
+
+impl Join<Host> for Host {
+    type World = Host;
+    #[inline(always)]
+    fn both(a: bool, b: bool) -> bool {
+        a && b
+    }
+}
+
+impl Join<Traced> for Host {
+    type World = Traced;
+    fn both(a: bool, b: Array<bool>) -> Array<bool> {
+        Array::from(a) & b
+    }
+}
+
+impl Join<Host> for Traced {
+    type World = Traced;
+    fn both(a: Array<bool>, b: bool) -> Array<bool> {
+        a & Array::from(b)
+    }
+}
+
+impl Join<Traced> for Traced {
+    type World = Traced;
+    fn both(a: Array<bool>, b: Array<bool>) -> Array<bool> {
+        a & b
+    }
+}
+
+/// A list of things that belong to worlds, as nested pairs of references.
+pub trait Worlds {
+    /// The join of their worlds.
+    type World: World;
+    /// The masks of the lanes that have left, of exits.
+    fn left(&self, masks: &mut Vec<Array<bool>>);
+}
+
+impl Worlds for () {
+    type World = Host;
+    #[inline(always)]
+    fn left(&self, _: &mut Vec<Array<bool>>) {}
+}
+
+macro_rules! worlds {
+    ($($ty:ident),*) => {$(
+        impl<W: World + Join<R::World>, R: Worlds> Worlds for (&$ty<W>, R) {
+            type World = <W as Join<R::World>>::World;
+            #[inline(always)]
+            fn left(&self, masks: &mut Vec<Array<bool>>) {
+                self.1.left(masks);
+            }
+        }
+    )*};
+}
+
+worlds!(Witness, Branch, Repeat);
+
+impl<W: World + Join<R::World>, T, R: Worlds> Worlds for (&Exit<W, T>, R) {
+    type World = <W as Join<R::World>>::World;
+    #[inline(always)]
+    fn left(&self, masks: &mut Vec<Array<bool>>) {
+        masks.extend(W::left(&self.0.0).cloned());
+        self.1.left(masks);
+    }
+}
+
+/// The world that a list belongs to.
+#[derive(Debug)]
+pub struct Joined<W>(PhantomData<W>);
+
+/// The world that a list of things belongs to.
+#[inline(always)]
+pub fn joined<L: Worlds>(_: L) -> Joined<L::World> {
+    Joined(PhantomData)
+}
+
+impl<W: World> Joined<W> {
+    /// Whether all of it is the host's.
+    #[inline(always)]
+    pub fn is_host(&self) -> bool {
+        W::IS_HOST
+    }
+
+    /// What follows happens in the host's world only.
+    #[inline(always)]
+    pub fn host_only(&self) -> W::HostOnly {
+        W::host_only()
+    }
+
+    /// What follows happens in the traced world only.
+    #[inline(always)]
+    pub fn traced_only(&self) -> W::TracedOnly {
+        W::traced_only()
+    }
+
+    /// A value that is moved here, and mentioned in code that the same trace records later.
+    #[inline(always)]
+    pub fn share<T>(&self, value: &T) -> T
+    where
+        W: Shares<T>,
+    {
+        W::share(value)
+    }
+}
+
+/// Types that may be moved in a region of a world and mentioned later.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` is moved in more than one arm of an `if`: it must be `Clone`, or the `if` marked `#[host]`",
+    label = "moved here, and mentioned in code that is recorded later",
+    note = "under a traced condition both arms are recorded, and what comes after a `break`, `continue` or `return`"
+)]
+pub trait Shares<T>: World {
+    /// The value, once more.
+    fn share(value: &T) -> T;
+}
+
+impl<T> Shares<T> for Host {
+    fn share(_: &T) -> T {
+        unreachable!("the host moves")
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Shares<T> for Traced {
+    fn share(value: &T) -> T {
+        value.clone()
+    }
+}
+
+/// The lanes that have left for a target, and the value that they left with.
+pub struct Exit<W: World, T>(W::Exit<T>, PhantomData<T>);
+
+/// An exit that no lane has taken.
+#[must_use]
+#[track_caller]
+#[inline(always)]
+pub fn exit<L: Worlds, T>(_: L) -> Exit<L::World, T> {
+    Exit(L::World::exit(Location::caller()), PhantomData)
+}
+
+/// Whether no lane goes on, as is known while tracing.
+#[inline(always)]
+pub fn all_left<L: Worlds>(exits: L) -> bool {
+    !L::World::IS_HOST && {
+        let mut masks = Vec::new();
+        exits.left(&mut masks);
+        any(masks).var().literal() == Some(1)
+    }
+}
+
+/// Opens the branch of the lanes that have not left.
+#[track_caller]
+#[inline(always)]
+pub fn branch_live<L: Worlds>(exits: L) -> Branch<L::World> {
+    let mut masks = Vec::new();
+    exits.left(&mut masks);
+    Branch(L::World::branch(L::World::live(masks), Location::caller()))
+}
+
+/// Lanes of any mask.
+fn any(masks: Vec<Array<bool>>) -> Array<bool> {
+    masks.into_iter().reduce(|a, b| a | b).unwrap_or_else(|| Array::from(false))
+}
+
+impl Traced {
+    /// Lanes of no mask.
+    pub(super) fn none_of(masks: Vec<Array<bool>>) -> Array<bool> {
+        !any(masks)
+    }
+}
+
+impl<W: World, T> Exit<W, T> {
+    /// Whether jumps are Rust's.
+    #[inline(always)]
+    pub fn is_host(&self) -> bool {
+        W::IS_HOST
+    }
+
+    /// What follows happens in the host's world only.
+    #[inline(always)]
+    pub fn host_only(&self) -> W::HostOnly {
+        W::host_only()
+    }
+
+    /// All lanes that run this leave, with a value.
+    #[inline(always)]
+    pub fn give(&mut self, value: T) -> W::TracedOnly
+    where
+        W: Gives<T>,
+    {
+        W::give(&mut self.0, value);
+        W::traced_only()
+    }
+
+    /// The value that lanes have left with, if any has.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<T>
+    where
+        W: Gives<T>,
+    {
+        W::take(&mut self.0)
+    }
+
+    /// The value that all lanes have left with.
+    #[inline(always)]
+    pub fn value(&mut self) -> T
+    where
+        W: Gives<T>,
+    {
+        self.take().expect("lanes that have left gave a value")
+    }
+
+    /// The value that lanes have left with, and another one on the lanes that have not.
+    #[inline(always)]
+    pub fn or(mut self, value: T) -> T
+    where
+        W: Gives<T>,
+    {
+        W::or(&mut self.0, value)
+    }
+}
+
+/// Checks that nothing is left to be done of a statement after a jump in the middle of it.
+#[inline(always)]
+pub fn goes_on<W: GoesOn, T>(_: &Exit<W, T>) {}
+
+/// Worlds in which a statement may go on after a jump in it.
+#[diagnostic::on_unimplemented(
+    message = "a `break`, `continue` or `return` under a traced condition stands inside of an expression",
+    label = "what is computed from this value would also be computed for the lanes that have left",
+    note = "give the value a name in a statement before this one: `let value = if …`"
+)]
+pub trait GoesOn: World {}
+
+impl GoesOn for Host {}
+
+/// Types that lanes can leave with in a world.
+#[diagnostic::on_unimplemented(
+    message = "`return` or `break` under a traced condition gives `{T}`",
+    label = "the values that lanes leave with are merged, so they must be traced values",
+    note = "arrays and what consists of arrays can be merged lane by lane; for a number write `Float::from(1.0)`"
+)]
+pub trait Gives<T>: World {
+    /// All lanes leave.
+    fn give(exit: &mut Self::Exit<T>, value: T);
+    /// The value that lanes have left with.
+    fn take(exit: &mut Self::Exit<T>) -> Option<T>;
+    /// The value that lanes have left with, and another one on the lanes that have not.
+    fn or(exit: &mut Self::Exit<T>, value: T) -> T;
+    /// Before the arms of a branch.
+    fn save(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
+    /// After the first arm.
+    fn swap(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
+    /// After the second arm.
+    fn collect(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
+    /// After the branch.
+    fn restore(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
+    /// At the begin of a turn.
+    fn turn_collect(repeat: &mut TracedRepeat, exit: &mut Self::Exit<T>);
+    /// What the turn works on.
+    fn turn_replace(repeat: &mut TracedRepeat, exit: &mut Self::Exit<T>);
+    /// At the begin of a loop's body.
+    fn enter(exit: &mut Self::Exit<T>);
+}
+
+impl<T> Gives<T> for Host {
+    #[inline(always)]
+    fn give((): &mut (), _: T) {}
+    #[inline(always)]
+    fn take((): &mut ()) -> Option<T> {
+        None
+    }
+    #[inline(always)]
+    fn or((): &mut (), value: T) -> T {
+        value
+    }
+    #[inline(always)]
+    fn save(_: &mut TracedBranch, (): &mut ()) {}
+    #[inline(always)]
+    fn swap(_: &mut TracedBranch, (): &mut ()) {}
+    #[inline(always)]
+    fn collect(_: &mut TracedBranch, (): &mut ()) {}
+    #[inline(always)]
+    fn restore(_: &mut TracedBranch, (): &mut ()) {}
+    #[inline(always)]
+    fn turn_collect(_: &mut TracedRepeat, (): &mut ()) {}
+    #[inline(always)]
+    fn turn_replace(_: &mut TracedRepeat, (): &mut ()) {}
+    #[inline(always)]
+    fn enter((): &mut ()) {}
+}
+
+/// A mask of the lanes that have left, and their value.
+struct Gone<T> {
+    mask: Array<bool>,
+    /// None while no lane has left; of no meaning on lanes that have not.
+    value: Option<T>,
+}
+
+impl<T> Gone<T> {
+    fn nobody() -> Self {
+        Gone { mask: Array::from(false), value: None }
+    }
+}
+
+/// What an exit of the traced world keeps.
+pub struct TracedExit<T> {
+    gone: Gone<T>,
+    /// For each branch that is open: what was before it while the first arm is recorded, and then what that arm made of it.
+    frames: Vec<Gone<T>>,
+    site: &'static Location<'static>,
+}
+
+impl<T> TracedExit<T> {
+    pub(super) fn new(site: &'static Location<'static>) -> Self {
+        TracedExit { gone: Gone::nobody(), frames: Vec::new(), site }
+    }
+
+    pub(super) fn mask(&self) -> &Array<bool> {
+        &self.gone.mask
+    }
+
+    fn frame(&mut self) -> Gone<T> {
+        self.frames.pop().expect("each branch that an exit leaves was opened")
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Traverse> Gives<T> for Traced {
+    fn give(exit: &mut TracedExit<T>, value: T) {
+        exit.gone = Gone { mask: Array::from(true), value: Some(value) };
+    }
+
+    fn take(exit: &mut TracedExit<T>) -> Option<T> {
+        exit.gone.value.take()
+    }
+
+    fn or(exit: &mut TracedExit<T>, mut value: T) -> T {
+        let Some(given) = exit.gone.value.take() else { return value };
+        match exit.gone.mask.var().literal() {
+            Some(0) => return value,
+            Some(_) => return given,
+            None => {}
+        }
+        let (a, b) = (Leaves::of(&given), Leaves::of(&value));
+        check_merge(&a, &b, exit.site);
+        let pairs = a.arrays.iter().zip(&b.arrays);
+        let mut merged = pairs.map(|(a, b)| choose(exit.gone.mask.var(), a, b, exit.site));
+        b.with_arrays(&mut merged).write(&mut value);
+        value
+    }
+
+    fn save(_: &mut TracedBranch, exit: &mut TracedExit<T>) {
+        let before = std::mem::replace(&mut exit.gone, Gone::nobody());
+        exit.frames.push(before);
+    }
+
+    fn swap(_: &mut TracedBranch, exit: &mut TracedExit<T>) {
+        let before = exit.frame();
+        let then = std::mem::replace(&mut exit.gone, before);
+        exit.frames.push(then);
+    }
+
+    fn collect(branch: &mut TracedBranch, exit: &mut TracedExit<T>) {
+        let then = exit.frame();
+        match branch.constant() {
+            Some(true) => exit.gone = then,
+            Some(false) => {}
+            None => {
+                let values = [&then, &exit.gone].map(|gone| gone.value.as_ref().map(Leaves::of));
+                if let [Some(a), Some(b)] = &values {
+                    check_merge(a, b, exit.site);
+                }
+                branch.collect_exit([then.mask.var(), exit.gone.mask.var()], values);
+                exit.gone.value = then.value.or(exit.gone.value.take());
+            }
+        }
+    }
+
+    fn restore(branch: &mut TracedBranch, exit: &mut TracedExit<T>) {
+        if let Some(merged) = branch.restore() {
+            write(&merged.arrays, &mut exit.gone);
+        }
+    }
+
+    fn turn_collect(repeat: &mut TracedRepeat, exit: &mut TracedExit<T>) {
+        let value = exit.gone.value.as_ref().map(Leaves::of);
+        repeat.collect_exit(exit.gone.mask.var(), value.map_or_else(Vec::new, |leaves| leaves.arrays));
+    }
+
+    fn turn_replace(repeat: &mut TracedRepeat, exit: &mut TracedExit<T>) {
+        let values = exit.gone.value.as_ref().map_or(0, |value| Leaves::of(value).arrays.len());
+        write(&repeat.exit_replacement(values), &mut exit.gone);
+    }
+
+    fn enter(exit: &mut TracedExit<T>) {
+        exit.gone = Gone::nobody();
+    }
+}
+
+/// Writes a mask, and the arrays of a value.
+fn write<T: Traverse>(arrays: &[Var], gone: &mut Gone<T>) {
+    if let Some((mask, arrays)) = arrays.split_first() {
+        gone.mask.var_mut().clone_from(mask);
+        if let Some(value) = &mut gone.value {
+            let leaves = Leaves::of(value);
+            leaves.with_arrays(&mut arrays.iter().cloned()).write(value);
+        }
+    }
+}
+
+/// Refuses values that consist of different parts.
+fn check_merge(a: &Leaves, b: &Leaves, site: &'static Location<'static>) {
+    if a.differs_in_host_values(b) {
+        let values = a.first_difference(b).map(|(a, b)| format!(", {a} and {b}")).unwrap_or_default();
+        refuse(
+            format!("lanes leave with different host values{values}"),
+            "under a traced condition `return` and `break` give traced values: write `Float::from(1.0)` for `1.0`",
+            site,
+        );
+    }
+}
+
+impl<W: World> Branch<W> {
+    /// Notes an exit that the arms may take, before the arms.
+    #[inline(always)]
+    pub fn save_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
+        if let Some(branch) = W::traced_branch(&mut self.0) {
+            E::save(branch, &mut exit.0);
+        }
+    }
+
+    /// Takes the lanes that have left in the first arm.
+    #[inline(always)]
+    pub fn swap_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
+        if let Some(branch) = W::traced_branch(&mut self.0) {
+            E::swap(branch, &mut exit.0);
+        }
+    }
+
+    /// Takes the lanes that have left in the second arm.
+    #[inline(always)]
+    pub fn collect_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
+        if let Some(branch) = W::traced_branch(&mut self.0) {
+            E::collect(branch, &mut exit.0);
+        }
+    }
+
+    /// Writes the lanes that have left in either arm.
+    #[inline(always)]
+    pub fn restore_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
+        if let Some(branch) = W::traced_branch(&mut self.0) {
+            E::restore(branch, &mut exit.0);
+        }
+    }
+}
+
+impl<W: World> Repeat<W> {
+    /// An exit that the body may take, at the begin of a turn.
+    #[inline(always)]
+    pub fn collect_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
+        if let Some(repeat) = W::traced_repeat(&mut self.0) {
+            E::turn_collect(repeat, &mut exit.0);
+        }
+    }
+
+    /// Writes the lanes that have left before the turn.
+    #[inline(always)]
+    pub fn replace_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
+        if let Some(repeat) = W::traced_repeat(&mut self.0) {
+            E::turn_replace(repeat, &mut exit.0);
+        }
+    }
+
+    /// Lanes that run the body have not left.
+    #[inline(always)]
+    pub fn enter_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
+        if W::traced_repeat(&mut self.0).is_some() {
+            E::enter(&mut exit.0);
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! `break`, `continue` and `return` out of code that may be traced.
+//!
+//! ```text
+//! break value   →   { let v = value;
+//!                     if exit.is_host() { exit.host_only(); break 'target v; }
+//!                     exit.give(v);
+//!                     break 'region; }
+//! ```
+//! where `exit` belongs to what the jump leaves for (see `jit_core::control::exit`) and `'region` is the innermost arm or
+//! body that may be traced: all lanes that run it leave, so that the rest of it is not recorded. What follows on a statement
+//! that lanes may have left in is recorded under the mask of those that have not: [`Rewriter::block`] makes it an `if`. A
+//! jump with nothing between it and its target that may be traced stays Rust's.
+
+use super::rewrite::Rewriter;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use std::collections::HashSet;
+use syn::visit_mut::VisitMut;
+use syn::{Expr, Lifetime, Type};
+
+/// What encloses the code at hand, outermost first.
+pub(crate) enum Control {
+    /// The function, or a closure.
+    Function(Frame),
+    /// A loop of Rust's.
+    Loop(Loop),
+    /// A block that `break` can leave by its label.
+    Block(Lifetime, Option<usize>),
+    /// Code that runs on some lanes only, if its condition is traced.
+    Region(Region),
+    /// A loop that may be traced.
+    Repeat(Region, Loop),
+}
+
+/// A function or closure.
+#[derive(Default)]
+pub(crate) struct Frame {
+    /// What it returns, if that can be named.
+    pub(crate) output: Option<Type>,
+    pub(crate) exit: Option<usize>,
+    /// Stand for the worlds of conditions in it.
+    pub(crate) witnesses: Vec<Ident>,
+}
+
+/// What jumps need to know of a loop.
+pub(crate) struct Loop {
+    /// Which of [`Exits::loops`] it is.
+    id: usize,
+    label: Option<Lifetime>,
+    /// A label of ours, for a loop without one.
+    own: Lifetime,
+    own_is_used: bool,
+    /// The exit of `break`.
+    pub(crate) leaves: Option<usize>,
+    /// The exit of `continue`.
+    pub(crate) continues: Option<usize>,
+}
+
+impl Loop {
+    fn target(&mut self) -> Lifetime {
+        self.label.clone().unwrap_or_else(|| {
+            self.own_is_used = true;
+            self.own.clone()
+        })
+    }
+
+    /// Its label, the user's or ours, where one is needed.
+    pub(crate) fn label(&self) -> Option<syn::Label> {
+        let name = self.label.clone().or_else(|| self.own_is_used.then(|| self.own.clone()))?;
+        Some(syn::Label { colon_token: syn::Token![:](name.span()), name })
+    }
+}
+
+/// Why code runs on some lanes only.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// A condition of the program.
+    Condition,
+    /// Lanes may have left for one of these reasons.
+    Left(Vec<Dependency>),
+    /// The left side of `&&` or `||`: what is left of the statement cannot be skipped.
+    Operand,
+}
+
+/// Code that runs on some lanes only.
+pub(crate) struct Region {
+    pub(crate) guard: Ident,
+    why: Why,
+    /// The label of the block that is the region's code.
+    label: Lifetime,
+    label_is_used: bool,
+    /// Stands for the world of its condition.
+    pub(crate) witness: Option<Ident>,
+    /// Variables declared before it are older.
+    mark: usize,
+}
+
+impl Region {
+    /// A block of the region's code, labelled if that is needed.
+    pub(crate) fn block(&mut self, code: TokenStream, span: Span) -> TokenStream {
+        let label = &self.label;
+        if std::mem::take(&mut self.label_is_used) { quote_spanned!(span=> #label: { #code }) } else { code }
+    }
+}
+
+/// What decides about the world of an exit.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Dependency {
+    /// A condition.
+    Witness(Ident),
+    /// Another exit.
+    Exit(usize),
+    /// A loop around the jump.
+    Loop(usize),
+}
+
+/// Where a jump goes.
+#[derive(Clone)]
+enum Target {
+    Function,
+    Block(Lifetime),
+    Break(Lifetime),
+    Continue(Lifetime),
+}
+
+/// What a jump target needs to know of the lanes that have left for it.
+struct Exit {
+    name: Ident,
+    target: Target,
+    output: Option<Type>,
+    /// Its place: the position of what it belongs to in [`Rewriter::controls`], and whether it stands inside of that.
+    place: (usize, bool),
+    dependencies: Vec<Dependency>,
+}
+
+/// All exits and jumps of a function.
+#[derive(Default)]
+pub(crate) struct Exits {
+    exits: Vec<Exit>,
+    /// For each jump that may be traced: its exit, and the position of the innermost region around it.
+    sites: Vec<(usize, usize)>,
+    /// For each loop, what decides about its world.
+    loops: Vec<Vec<Dependency>>,
+}
+
+impl Exits {
+    /// How many jumps were found so far.
+    pub(crate) fn mark(&self) -> usize {
+        self.sites.len()
+    }
+
+    /// Whether an exit is declared around another one.
+    fn is_outside(&self, other: usize, exit: usize) -> bool {
+        self.exits[other].place < self.exits[exit].place
+    }
+}
+
+fn distinct(exits: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut seen = HashSet::new();
+    exits.filter(|exit| seen.insert(*exit)).collect()
+}
+
+impl Rewriter<'_> {
+    /// The exits of the jumps since a mark that leave what is open now.
+    pub(crate) fn left_since(&self, mark: usize) -> Vec<usize> {
+        let depth = self.controls.len();
+        distinct(
+            self.exits.sites[mark..].iter().map(|site| site.0).filter(|&exit| self.exits.exits[exit].place.0 < depth),
+        )
+    }
+
+    /// Those of them that some lanes may have taken, while others go on.
+    pub(crate) fn left_partly_since(&self, mark: usize) -> Vec<usize> {
+        let depth = self.controls.len();
+        let sites = self.exits.sites[mark..]
+            .iter()
+            .filter(|(exit, region)| *region >= depth && self.exits.exits[*exit].place.0 < depth);
+        distinct(sites.map(|site| site.0))
+    }
+
+    /// Those of the exits that do not begin a new iteration of the innermost loop, which is open.
+    pub(crate) fn but_continue(&self, mut exits: Vec<usize>) -> Vec<usize> {
+        let depth = self.controls.len() - 1;
+        exits.retain(|&exit| self.exits.exits[exit].place != (depth, true));
+        exits
+    }
+
+    pub(crate) fn new_loop(&mut self, label: Option<&syn::Label>, span: Span) -> Loop {
+        self.exits.loops.push(Vec::new());
+        let own = self.label("loop", span);
+        let label = label.map(|label| label.name.clone());
+        Loop { id: self.exits.loops.len() - 1, label, own, own_is_used: false, leaves: None, continues: None }
+    }
+
+    pub(crate) fn new_region(&mut self, guard: &Ident, why: Why) -> Region {
+        let label = self.label("arm", guard.span());
+        Region { guard: guard.clone(), why, label, label_is_used: false, witness: None, mark: self.scopes.mark() }
+    }
+
+    /// Why the body of a loop of Rust's runs on some lanes only.
+    pub(crate) fn left_in(&self, node: &Loop) -> Why {
+        Why::Left(vec![Dependency::Loop(node.id)])
+    }
+
+    fn label(&mut self, what: &str, span: Span) -> Lifetime {
+        let name = self.helper(what, span);
+        Lifetime::new(&format!("'{name}"), name.span())
+    }
+
+    /// The position of the innermost region, up to the function or closure.
+    fn innermost_region(&self) -> Option<usize> {
+        let inner = self.controls.iter().enumerate().rev();
+        let mut inner = inner.take_while(|(_, control)| !matches!(control, Control::Function(_)));
+        inner.find(|(_, control)| region_of(control).is_some()).map(|(position, _)| position)
+    }
+
+    /// The guards of all regions up to the function or closure.
+    pub(crate) fn guards(&self) -> Vec<Ident> {
+        let inner = self.controls.iter().rev().take_while(|control| !matches!(control, Control::Function(_)));
+        inner.filter_map(region_of).map(|region| region.guard.clone()).collect()
+    }
+
+    fn region_mut(&mut self, position: usize) -> Option<&mut Region> {
+        match &mut self.controls[position] {
+            Control::Region(region) | Control::Repeat(region, _) => Some(region),
+            _ => None,
+        }
+    }
+
+    /// Rewrites `break`, `continue` and `return`.
+    pub(crate) fn jump(&mut self, expr: &mut Expr) {
+        let (keyword, label) = match &*expr {
+            Expr::Break(node) => (node.break_token.span, node.label.clone()),
+            Expr::Continue(node) => (node.continue_token.span, node.label.clone()),
+            Expr::Return(node) => (node.return_token.span, None),
+            _ => return,
+        };
+        let Some(target) = self.target_of(expr, label.as_ref()) else { return self.jump_value(expr, None) };
+        let first = if matches!(self.controls[target], Control::Repeat(..)) { target } else { target + 1 };
+        let crossed: Vec<&Region> = self.controls[first..].iter().filter_map(region_of).collect();
+        if crossed.is_empty() {
+            return self.jump_value(expr, None);
+        }
+        if crossed.iter().any(|region| region.why == Why::Operand) {
+            let guards: Vec<Ident> = crossed.iter().map(|region| region.guard.clone()).collect();
+            self.jump_value(expr, None);
+            return self.jump_from_operand(expr, &guards, keyword);
+        }
+        let exit = self.exit_of(target, expr, keyword);
+        self.note_site(exit, target, matches!(expr, Expr::Continue(_)));
+        let region = self.innermost_region().expect("a region was crossed");
+        let mark = self.region_mut(region).map(|region| region.mark);
+        self.jump_value(expr, mark);
+        *expr = self.structured(expr, exit, region, keyword);
+    }
+
+    /// The position of what a jump leaves for.
+    fn target_of(&self, jump: &Expr, label: Option<&Lifetime>) -> Option<usize> {
+        let inner = self.controls.iter().enumerate().rev();
+        for (position, control) in inner {
+            let is_target = match (jump, control) {
+                (Expr::Return(_), Control::Function(_)) => true,
+                (_, Control::Function(_)) => return None,
+                (Expr::Return(_), _) => false,
+                (_, Control::Loop(node) | Control::Repeat(_, node)) => label.is_none() || label == node.label.as_ref(),
+                (Expr::Break(_), Control::Block(own, _)) => label == Some(own),
+                _ => false,
+            };
+            if is_target {
+                return Some(position);
+            }
+        }
+        None
+    }
+
+    /// Rewrites the value of a jump. Variables in it that are older than a mark are shared with code that is recorded later.
+    fn jump_value(&mut self, expr: &mut Expr, mark: Option<usize>) {
+        let value = match expr {
+            Expr::Break(node) => node.expr.as_mut(),
+            Expr::Return(node) => {
+                let frame = self.controls.iter().rev().find_map(|control| match control {
+                    Control::Function(frame) => Some(frame.output.clone()),
+                    _ => None,
+                });
+                self.expected = frame.flatten();
+                node.expr.as_mut()
+            }
+            _ => None,
+        };
+        if let Some(value) = value {
+            let outer = std::mem::replace(&mut self.given_since, mark);
+            self.visit_expr_mut(value);
+            self.given_since = outer;
+        }
+        self.expected = None;
+    }
+
+    /// The exit of a target, which it gets with the first jump.
+    fn exit_of(&mut self, position: usize, jump: &Expr, span: Span) -> usize {
+        let next = self.exits.exits.len();
+        let name = self.helper("exit", span);
+        let is_continue = matches!(jump, Expr::Continue(_));
+        let mut output = None;
+        let (place, target) = match &mut self.controls[position] {
+            Control::Function(frame) => {
+                output.clone_from(&frame.output);
+                (&mut frame.exit, Target::Function)
+            }
+            Control::Block(label, exit) => (exit, Target::Block(label.clone())),
+            Control::Loop(node) | Control::Repeat(_, node) if is_continue => {
+                let label = node.target();
+                (&mut node.continues, Target::Continue(label))
+            }
+            Control::Loop(node) | Control::Repeat(_, node) => {
+                let label = node.target();
+                (&mut node.leaves, Target::Break(label))
+            }
+            Control::Region(_) => unreachable!("jumps leave for loops, blocks and functions"),
+        };
+        if let Some(exit) = *place {
+            return exit;
+        }
+        *place = Some(next);
+        self.exits.exits.push(Exit { name, target, output, place: (position, is_continue), dependencies: Vec::new() });
+        next
+    }
+
+    /// Notes a jump, and what decides about its world.
+    fn note_site(&mut self, exit: usize, target: usize, is_continue: bool) {
+        let mut dependencies = Vec::new();
+        for position in target..self.controls.len() {
+            if region_of(&self.controls[position]).is_some_and(|region| region.why == Why::Condition) {
+                dependencies.push(Dependency::Witness(self.witness(position)));
+            }
+            match &self.controls[position] {
+                Control::Region(Region { why: Why::Left(reasons), .. }) => dependencies.extend(reasons.iter().cloned()),
+                Control::Loop(node) | Control::Repeat(_, node) => {
+                    dependencies.push(Dependency::Loop(node.id));
+                    if position > target || !is_continue {
+                        let id = node.id;
+                        self.exits.loops[id].push(Dependency::Exit(exit));
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.exits.exits[exit].dependencies.extend(dependencies);
+        let region = self.innermost_region().expect("a region was crossed");
+        self.exits.sites.push((exit, region));
+    }
+
+    /// The witness of a region's condition.
+    fn witness(&mut self, position: usize) -> Ident {
+        let span = self.region_mut(position).map_or_else(Span::call_site, |region| region.guard.span());
+        let name = self.helper("world", span);
+        let Some(region) = self.region_mut(position) else { return name };
+        if let Some(witness) = &region.witness {
+            return witness.clone();
+        }
+        region.witness = Some(name.clone());
+        let witness = self.region_mut(position).and_then(|region| region.witness.clone());
+        if let (Control::Repeat(_, node), Some(witness)) = (&self.controls[position], &witness) {
+            let id = node.id;
+            self.exits.loops[id].push(Dependency::Witness(witness.clone()));
+        }
+        for control in self.controls.iter_mut().rev() {
+            if let Control::Function(frame) = control {
+                frame.witnesses.push(name.clone());
+                break;
+            }
+        }
+        name
+    }
+
+    fn structured(&mut self, expr: &Expr, exit: usize, region: usize, keyword: Span) -> Expr {
+        let span = self.at(keyword);
+        let Exit { name, target, output, .. } = &self.exits.exits[exit];
+        let (name, target) = (Ident::new(&name.to_string(), span), target.clone());
+        let ty = output.iter();
+        let given = match expr {
+            Expr::Break(node) => node.expr.as_deref(),
+            Expr::Return(node) => node.expr.as_deref(),
+            _ => None,
+        };
+        let value = format_ident_at("__jit_given", span);
+        let bind = given.map(|given| quote_spanned!(span=> let #value #(: #ty)* = #given;));
+        let given = given.map(|_| quote_spanned!(span=> #value));
+        let native = match target {
+            Target::Function => quote_spanned!(span=> return #given),
+            Target::Block(label) | Target::Break(label) => quote_spanned!(span=> break #label #given),
+            Target::Continue(label) => quote_spanned!(span=> continue #label),
+        };
+        let given = given.unwrap_or_else(|| quote_spanned!(span=> ()));
+        let leave = self.leave_region(region, span);
+        Expr::Verbatim(quote_spanned! {span=> {
+            #[allow(unreachable_code, clippy::needless_return, clippy::let_unit_value)]
+            {
+                #bind
+                if #name.is_host() { #name.host_only(); #native; }
+                #name.give(#given);
+                #leave;
+            }
+        }})
+    }
+
+    fn leave_region(&mut self, position: usize, span: Span) -> TokenStream {
+        let Some(region) = self.region_mut(position) else { return TokenStream::new() };
+        region.label_is_used = true;
+        let label = Lifetime::new(&region.label.to_string(), span);
+        quote_spanned!(span=> break #label)
+    }
+
+    /// Where all lanes have left through some exits: goes to the end of the region, or to the nearest target.
+    pub(crate) fn leave_all(&mut self, exits: &[usize], span: Span) -> TokenStream {
+        let nearest = exits.iter().copied().max_by_key(|&exit| self.exits.exits[exit].place);
+        let Some(nearest) = nearest else { return TokenStream::new() };
+        let Exit { name, target, place, .. } = &self.exits.exits[nearest];
+        let (name, target, depth) = (Ident::new(&name.to_string(), span), target.clone(), place.0);
+        if let Some(region) = self.innermost_region().filter(|&region| region >= depth) {
+            return self.leave_region(region, span);
+        }
+        match target {
+            Target::Function => quote_spanned!(span=> return #name.value()),
+            Target::Block(label) => quote_spanned!(span=> break #label #name.value()),
+            Target::Break(label) => quote_spanned!(span=> break #label),
+            Target::Continue(label) => quote_spanned!(span=> continue #label),
+        }
+    }
+
+    /// The label of the innermost loop, which is Rust's.
+    pub(crate) fn innermost_target(&mut self) -> Option<Lifetime> {
+        match self.controls.last_mut() {
+            Some(Control::Loop(node)) => Some(node.target()),
+            _ => None,
+        }
+    }
+
+    /// The names of exits.
+    pub(crate) fn exit_names(&self, exits: &[usize], span: Span) -> Vec<Ident> {
+        exits.iter().map(|&exit| Ident::new(&self.exits.exits[exit].name.to_string(), span)).collect()
+    }
+
+    /// A list of exits, as the run-time support takes it.
+    pub(crate) fn exit_list(&self, exits: &[usize], span: Span) -> TokenStream {
+        list(self.exit_names(exits, span).into_iter(), span)
+    }
+
+    /// Declares an exit whose jumps are all known.
+    pub(crate) fn declare_exit(&self, exit: usize, span: Span) -> TokenStream {
+        let mut worlds: Vec<Ident> = Vec::new();
+        let (mut exits, mut loops) = (HashSet::from([exit]), HashSet::new());
+        let mut open = self.exits.exits[exit].dependencies.clone();
+        open.reverse();
+        while let Some(next) = open.pop() {
+            match next {
+                Dependency::Witness(name) => {
+                    if !worlds.contains(&name) {
+                        worlds.push(name);
+                    }
+                }
+                Dependency::Exit(other) if exits.insert(other) => {
+                    if self.exits.is_outside(other, exit) {
+                        worlds.push(self.exits.exits[other].name.clone());
+                    } else {
+                        open.extend(self.exits.exits[other].dependencies.iter().cloned());
+                    }
+                }
+                Dependency::Loop(id) if loops.insert(id) => open.extend(self.exits.loops[id].iter().cloned()),
+                Dependency::Exit(_) | Dependency::Loop(_) => {}
+            }
+        }
+        let name = Ident::new(&self.exits.exits[exit].name.to_string(), span);
+        let private = self.private(span);
+        let worlds = list(worlds.iter().map(|world| Ident::new(&world.to_string(), span)), span);
+        let ty = self.exits.exits[exit].output.iter();
+        quote_spanned!(span=> let mut #name = #private::exit #(::<_, #ty>)* (#worlds);)
+    }
+
+    /// Completes a function or closure: declares what its jumps need, and gives the value with which each lane leaves.
+    pub(crate) fn finish_frame(&self, frame: &Frame, body: TokenStream, span: Span) -> TokenStream {
+        let private = self.private(span);
+        let witnesses = frame.witnesses.iter().map(|name| {
+            let name = Ident::new(&name.to_string(), span);
+            quote_spanned!(span=> let #name = #private::witness();)
+        });
+        let witnesses: TokenStream = witnesses.collect();
+        let Some(exit) = frame.exit else { return quote!(#witnesses #body) };
+        let declare = self.declare_exit(exit, span);
+        let name = Ident::new(&self.exits.exits[exit].name.to_string(), span);
+        let value = format_ident_at("__jit_value", span);
+        let ty = frame.output.iter();
+        quote_spanned! {span=>
+            #witnesses
+            #declare
+            let #value #(: #ty)* = { #body };
+            #[allow(unreachable_code)]
+            let #value = #name.or(#value);
+            #value
+        }
+    }
+
+    /// Checks in front of an expression in the middle of a statement that lanes do not leave in it.
+    pub(crate) fn check_goes_on(&self, expr: &mut Expr, exits: &[usize], span: Span) {
+        let span = self.at(span);
+        let private = self.private(span);
+        let names = self.exit_names(exits, span);
+        *expr = Expr::Verbatim(quote_spanned!(span=> { #(#private::goes_on(&#names);)* #expr }));
+    }
+
+    /// A jump out of the right side of `&&` or `||` compiles only if it is Rust's.
+    fn jump_from_operand(&self, expr: &mut Expr, guards: &[Ident], keyword: Span) {
+        let span = self.at(keyword);
+        let private = self.private(span);
+        let guards = guards.iter().map(|guard| Ident::new(&guard.to_string(), span));
+        *expr = Expr::Verbatim(quote_spanned!(span=> { #(#private::jump_from_operand(&#guards);)* #expr }));
+    }
+}
+
+pub(crate) fn region_of(control: &Control) -> Option<&Region> {
+    match control {
+        Control::Region(region) | Control::Repeat(region, _) => Some(region),
+        _ => None,
+    }
+}
+
+/// Nested pairs of references, ended by `()`.
+pub(crate) fn list(names: impl DoubleEndedIterator<Item = Ident>, span: Span) -> TokenStream {
+    names.rev().fold(quote_spanned!(span=> ()), |rest, name| quote_spanned!(span=> (&#name, #rest)))
+}
+
+fn format_ident_at(name: &str, span: Span) -> Ident {
+    Ident::new(name, span)
+}

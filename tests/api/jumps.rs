@@ -1,0 +1,436 @@
+//! `break`, `continue` and `return` that lanes take at different times, against plain Rust lane by lane, on each device.
+
+#![allow(
+    clippy::assign_op_pattern,
+    clippy::never_loop,
+    clippy::needless_return,
+    clippy::explicit_counter_loop,
+    clippy::collapsible_if,
+    reason = "these programs are written as users write them, not as they would best be"
+)]
+
+use super::control_flow::on_each_device;
+use jit::prelude::*;
+
+const LANES: [f32; 9] = [-3.0, -1.5, -0.5, 0.0, 0.25, 1.0, 1.5, 2.0, 7.5];
+
+/// The same text once over arrays and once over numbers.
+macro_rules! twins {
+    ($test:ident: $(fn $name:ident($x:ident) { $($body:tt)* })*) => {
+        mod $test {
+            $(pub(super) mod $name {
+                use jit::prelude::*;
+                #[allow(unused_mut)]
+                #[jit]
+                pub(crate) fn traced($x: &Float) -> Float {
+                    let $x = $x.clone();
+                    $($body)*
+                }
+                #[allow(unused_mut)]
+                pub(crate) fn plain($x: f32) -> f32 {
+                    $($body)*
+                }
+            })*
+        }
+
+        #[test]
+        fn $test() {
+            $(
+                println!("{}", stringify!($name));
+                on_each_device(|| {
+                    let got = $test::$name::traced(&Float::from(&LANES[..])).to_vec().unwrap();
+                    assert_eq!(got, LANES.map($test::$name::plain), stringify!($name));
+                    // All lanes alike.
+                    let got = $test::$name::traced(&Float::from(1.5)).to_vec().unwrap();
+                    assert_eq!(got, [$test::$name::plain(1.5)], stringify!($name));
+                });
+            )*
+        }
+    };
+}
+
+twins! { breaks_and_continues:
+    fn break_in_while(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        while n < 9.0 { if y > 10.0 { break; } y = y * 1.5 + 1.0; n += 1.0; }
+        y + n * 100.0
+    }
+    fn continue_in_while(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        while n < 9.0 { n += 1.0; if y > 3.0 { continue; } y = y + 1.25; }
+        y + n * 100.0
+    }
+    fn break_and_continue(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        while n < 12.0 {
+            n += 1.0;
+            if y < 0.0 { y = y + 2.0; continue; }
+            y += 0.5;
+            if y > 4.0 { y -= 100.0; break; }
+            if n > 5.0 && y > 2.0 { continue; } else { y += 0.25; }
+            y += 0.125;
+        }
+        y + n * 1000.0
+    }
+    fn unconditional_break(x) {
+        let mut y = x * 1.0;
+        while y < 2.0 { y += 1.0; break; }
+        y
+    }
+    fn break_first(x) {
+        let mut y = x * 1.0;
+        while y < 5.0 { if y > 1.0 { break; } else { y += 1.0; } }
+        y
+    }
+    fn nested_ifs(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        while n < 8.0 {
+            n += 1.0;
+            if y > -1.0 {
+                if y > 2.0 { y += 50.0; if y > 70.0 { break; } y -= 1.0; }
+                y += 0.75;
+            } else if y < -2.0 { y += 0.5; continue; }
+            y += 0.25;
+        }
+        y + n * 0.5
+    }
+    fn labels(x) {
+        let (mut y, mut i) = (x * 1.0, x * 0.0);
+        'outer: while i < 6.0 {
+            i += 1.0;
+            let mut j = x * 0.0;
+            while j < 5.0 {
+                j += 1.0;
+                y += 0.5;
+                if y > 9.0 { break 'outer; }
+                if j > i { continue 'outer; }
+                if j + y > 7.0 { break; }
+                y += 0.0625;
+            }
+            y -= 0.25;
+        }
+        y + i * 100.0
+    }
+    fn inner_loop_only(x) {
+        let (mut y, mut i) = (x * 1.0, x * 0.0);
+        while i < 4.0 {
+            i += 1.0;
+            let mut j = i * 1.0;
+            loop { j += 1.0; if j > y { break; } y -= 0.5; }
+            y += j;
+        }
+        y
+    }
+    fn endless(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        loop {
+            y = y * 0.5 + 3.0;
+            n += 1.0;
+            if y > 5.0 || n > 20.0 { break; }
+            if y < 2.0 { continue; }
+            y += 0.125;
+        }
+        y + n
+    }
+    fn loop_value(x) {
+        let mut y = x * 1.0;
+        let found = loop {
+            y += 1.0;
+            if y > 3.0 { break y * 2.0; }
+            if y == 0.5 { break y - 40.0; }
+        };
+        found + y
+    }
+    fn loop_value_in_expression(x) {
+        let mut y = x * 1.0;
+        1.0 + loop { y += 2.0; if y > 3.0 { break y; } }
+    }
+    fn loop_value_of_several_parts(x) {
+        let mut y = x * 1.0;
+        let (a, b) = loop {
+            y += 1.0;
+            if y > 3.0 { break (y * 2.0, y * y); }
+            if y < -1.0 { break (y * 1.0, x * 1.0); }
+        };
+        a - b
+    }
+    fn labelled_block_value(x) {
+        let y = 'b: {
+            if x > 1.0 { if x > 1.75 { break 'b x * 10.0; } }
+            if x < 0.0 { break 'b x - 1.0; }
+            x * x
+        };
+        y + 0.5
+    }
+    fn labelled_block_in_while(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        'a: while n < 6.0 {
+            n += 1.0;
+            'b: {
+                if y > 3.0 { break 'b; }
+                y += 1.0;
+                if y > 2.5 { break 'a; }
+                y += 0.25;
+            }
+            y += 0.0625;
+        }
+        y + n * 10.0
+    }
+    fn lets_with_jumps(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        while n < 7.0 {
+            n += 1.0;
+            let step = if y > 4.0 { break } else if y < -1.0 { continue } else { y * 0.5 + 1.0 };
+            y += step;
+        }
+        y + n * 100.0
+    }
+    fn assignments_with_jumps(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        while n < 7.0 {
+            n += 1.0;
+            y = if y > 4.0 { break } else { y + 0.75 };
+            y += if y < 0.0 { continue } else { 0.5 };
+        }
+        y + n * 100.0
+    }
+    fn deferred(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        while n < 7.0 {
+            n += 1.0;
+            let step;
+            if y > 4.0 { break; }
+            if y < 0.0 { step = y * -1.0; } else { step = y + 0.5; }
+            let late;
+            if y == 1.0 { continue; }
+            late = step * 0.5;
+            y += late + step;
+        }
+        y + n * 100.0
+    }
+    fn host_for(x) {
+        let mut y = x * 1.0;
+        for k in 0..6 {
+            if k == 4 { continue; }
+            if y > 3.0 { break; }
+            if y < 0.0 { y += 0.75; continue; }
+            y += 1.0;
+        }
+        y
+    }
+    fn nested_host_fors(x) {
+        let mut y = x * 1.0;
+        'outer: for k in 0..4 {
+            for j in 0..3 {
+                if j > k { break; }
+                if y > 6.0 { break 'outer; }
+                if y < -2.0 { y += 0.5; continue 'outer; }
+                y += 0.5;
+            }
+            y += 0.25;
+        }
+        y
+    }
+    fn host_loop_with_traced_continue(x) {
+        let (mut y, mut k) = (x * 1.0, 0);
+        loop {
+            if k == 5 { break; }
+            k += 1;
+            if y > 2.0 { continue; }
+            y += 0.75;
+        }
+        y
+    }
+    fn host_condition_that_never_changes(x) {
+        let (mut y, go) = (x * 1.0, true);
+        while go { if y > 3.0 { break; } y += 1.0; }
+        y
+    }
+    fn match_in_while(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        let kind = Some(3);
+        while n < 6.0 {
+            n += 1.0;
+            match kind {
+                Some(k) if k > 2 => { if y > 3.0 { break; } y += 0.5; }
+                Some(_) => continue,
+                None => break,
+            }
+            y += 0.25;
+        }
+        y + n
+    }
+    fn loop_in_match_arm(x) {
+        let mut y = x * 1.0;
+        let other = match Some(2) { Some(_) => loop { y += 1.0; if y > 4.0 { break y; } }, None => x * 1.0 };
+        other - y * 0.5
+    }
+    fn closure_with_jumps(x) {
+        let count = |start: _| {
+            let mut y = start;
+            let mut n = y * 0.0;
+            while n < 5.0 { if y > 2.0 { return y; } y += 1.0; n += 1.0; }
+            n
+        };
+        count(x * 1.0)
+    }
+}
+
+twins! { returns:
+    fn return_in_while(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        while n < 6.0 {
+            if y > 5.0 { return y * 100.0; }
+            y += 1.0;
+            if y == 0.25 { return n; }
+            n += 1.0;
+        }
+        y + n
+    }
+    fn return_deep(x) {
+        let mut y = x * 1.0;
+        while y < 20.0 {
+            let mut k = x * 0.0;
+            loop {
+                k += 1.0;
+                if k > 3.0 { break; }
+                if y > 9.0 { if k > 1.0 { return y + k; } }
+                y += 0.75;
+            }
+            if y > 15.0 { return k; }
+        }
+        -y
+    }
+    fn return_in_nested_if(x) {
+        let mut y = x * 1.0;
+        if y > 0.0 {
+            y += 1.0;
+            if y > 2.0 { return y * 10.0; }
+            y += 0.5;
+        }
+        y += 0.25;
+        if y < 0.0 { if y < -1.0 { return y; } else { y = y * 4.0; } }
+        y
+    }
+    fn return_in_host_for(x) {
+        let mut y = x * 1.0;
+        for k in 0..5 {
+            if y > 3.0 { return y - 50.0; }
+            y += 0.5;
+            if k > 2 { y += 1.0; }
+        }
+        y
+    }
+    fn return_from_endless(x) {
+        let mut y = x * 1.0;
+        loop {
+            y += 1.0;
+            if y > 6.0 { return y; }
+            if y < 0.5 { return y * 3.0; }
+        }
+    }
+    fn return_and_break(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        'a: loop {
+            n += 1.0;
+            while y < n * 2.0 {
+                y += 1.5;
+                if y > 8.0 { return y; }
+                if y < -1.0 { continue 'a; }
+                if n > 4.0 { break 'a; }
+            }
+            y -= 0.5;
+        }
+        y + n * 100.0
+    }
+    fn return_in_match(x) {
+        let y = x * 2.0;
+        match Some(1.0) {
+            Some(k) => {
+                let z = y + k;
+                if z > 1.0 { if z > 3.0 { return z; } }
+                z * 5.0
+            }
+            None => y,
+        }
+    }
+    fn return_from_block(x) {
+        let y = { let z = x + 1.0; if z > 1.0 { if z < 2.0 { return z * 7.0; } } z * 2.0 };
+        y - 1.0
+    }
+    fn both_arms_leave(x) {
+        let (mut y, mut n) = (x * 1.0, x * 0.0);
+        while n < 5.0 {
+            n += 1.0;
+            y += 1.0;
+            if y > 2.0 { if y > 4.0 { return y; } else { continue; } }
+            y += 0.5;
+        }
+        y + 1000.0
+    }
+    fn early_returns_then_loop(x) {
+        if x < -1.0 { return x * 100.0; }
+        let mut y = x * 2.0;
+        while y < 9.0 { y += 1.5; if y == 5.0 { return -1.0 * y; } }
+        if y > 10.0 { return y; }
+        y * 0.5
+    }
+    fn all_lanes_return(x) {
+        let y = x * 0.0;
+        for k in 0..3 { if y == 0.0 { return x + 1.0; } if k > 7 { break; } }
+        y
+    }
+    fn heavy_rest(x) {
+        let mut y = x * 1.0;
+        while y < 30.0 {
+            if y.sin() > 0.9 { return y; }
+            y = y + (y.sin() * y.cos()).abs() + (y * 0.3).exp().min(2.0) + 0.5;
+        }
+        y.sin()
+    }
+}
+
+#[jit]
+fn scatter_until(target: &mut UInt, limit: &UInt) -> UInt {
+    let mut i = limit.zeros_like();
+    while i < 8 {
+        if i >= limit {
+            break;
+        }
+        target.scatter_add(1, &i);
+        i += 1;
+        if i == 3 {
+            continue;
+        }
+        target.scatter_add(1, &(i + 8));
+    }
+    i
+}
+
+#[test]
+fn lanes_that_have_left_write_nothing() {
+    let limits = [0u32, 2, 5, 9, 3];
+    let mut wanted = [0u32; 20];
+    let mut last = Vec::new();
+    for &limit in &limits {
+        let mut i = 0;
+        while i < 8 {
+            if i >= limit {
+                break;
+            }
+            wanted[i as usize] += 1;
+            i += 1;
+            if i == 3 {
+                continue;
+            }
+            wanted[i as usize + 8] += 1;
+        }
+        last.push(i);
+    }
+    on_each_device(|| {
+        let mut target = UInt::zeros(20);
+        let i = scatter_until(&mut target, &UInt::from(&limits[..]));
+        assert_eq!(target.to_vec().unwrap(), wanted);
+        assert_eq!(i.to_vec().unwrap(), last);
+    });
+}

@@ -79,6 +79,7 @@ extern crate self as jit;
 #[doc = include_str!("../docs/evaluation.md")]
 struct EvaluationPage;
 
+pub use jit_core::calls::{Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked};
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
     Integer, Leaf, LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Sorting, Traverse,
@@ -110,14 +111,15 @@ pub mod prelude {
     pub use crate::s;
     pub use crate::tensor::Tensor;
     pub use crate::{
-        Array, BFloat, Device, Float, Float64, Half, Int, Int8, Int16, Int64, Mask, ReduceOp, Scan, Size, Sorting,
-        Traverse, UInt, UInt8, UInt16, UInt64, jit,
+        Array, BFloat, Device, Float, Float64, Half, Instances, Int, Int8, Int16, Int64, Mask, Ptr, ReduceOp, Scan,
+        Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, jit,
     };
 }
 
 /// What generated code calls; no public interface.
 #[doc(hidden)]
 pub mod __private {
+    pub use jit_core::calls::dispatch;
     pub use jit_core::control::*;
     pub use jit_core::traverse::Constant;
 }

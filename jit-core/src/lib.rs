@@ -11,6 +11,7 @@
 //! Kernels are compiled and run by [`jit_runtime`], beneath this crate.
 
 pub mod array;
+pub mod calls;
 pub mod control;
 pub mod native;
 mod schedule;

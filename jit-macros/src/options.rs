@@ -14,6 +14,9 @@ pub(crate) struct JitOptions {
     /// Whether the function is computed by fast math; as its caller without it.
     #[darling(default)]
     pub(crate) fast_math: Option<bool>,
+    /// Whether methods of the trait can be called on pointers that differ by lane.
+    #[darling(default)]
+    dispatch: Option<bool>,
     /// Where the `jit` crate is; `::jit` without it.
     #[darling(default, rename = "crate")]
     pub(crate) krate: Option<syn::Path>,
@@ -22,15 +25,20 @@ pub(crate) struct JitOptions {
 /// How messages speak of `#[jit(…)]`.
 const JIT: Words = Words {
     attribute: "jit",
-    known: "`label`, `fast_math` or `crate`",
+    known: "`label`, `fast_math`, `dispatch` or `crate`",
     takes: |option| match option {
         "label" => "a string",
-        "fast_math" => "`true` or `false`, or no value",
+        "fast_math" | "dispatch" => "`true` or `false`, or no value",
         _ => "a path",
     },
 };
 
 impl JitOptions {
+    /// Whether the attribute stands on a trait that is dispatched.
+    pub(crate) fn dispatch(&self) -> bool {
+        self.dispatch == Some(true)
+    }
+
     /// Reads the options; what is wrong with them goes to the sink.
     pub(crate) fn parse(tokens: TokenStream, sink: &Sink) -> Self {
         read(tokens, &JIT, sink)

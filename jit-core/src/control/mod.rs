@@ -16,7 +16,7 @@ mod leave;
 mod logic;
 mod operand;
 mod repeat;
-mod state;
+pub(crate) mod state;
 mod world;
 
 pub use crate::trace::FastMath;

@@ -10,14 +10,14 @@ use std::panic::Location;
 #[derive(Clone, Default)]
 pub(crate) struct Leaves {
     /// The arrays.
-    pub(super) arrays: Vec<Var>,
+    pub(crate) arrays: Vec<Var>,
     /// What the host decides: lengths, variants and numbers.
     host: Vec<HostValue>,
 }
 
 impl Leaves {
     /// The leaves of a value.
-    pub(super) fn of<X: Traverse + ?Sized>(value: &X) -> Self {
+    pub(crate) fn of<X: Traverse + ?Sized>(value: &X) -> Self {
         let mut leaves = Leaves::default();
         value.traverse(&mut Visitor::new(&mut |_, leaf| match leaf {
             Leaf::Array(var) => leaves.arrays.push(var.clone()),
@@ -34,7 +34,7 @@ impl Leaves {
     }
 
     /// Replaces the arrays of a value that consists of the same parts.
-    pub(super) fn write<X: Traverse + ?Sized>(&self, value: &mut X) {
+    pub(crate) fn write<X: Traverse + ?Sized>(&self, value: &mut X) {
         let mut arrays = self.arrays.iter();
         value.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
             if let Some(array) = arrays.next() {
@@ -44,17 +44,22 @@ impl Leaves {
     }
 
     /// The same parts with other arrays, as many of them as belong to this value.
-    pub(super) fn with_arrays(&self, arrays: &mut impl Iterator<Item = Var>) -> Self {
+    pub(crate) fn with_arrays(&self, arrays: &mut impl Iterator<Item = Var>) -> Self {
         Leaves { arrays: arrays.take(self.arrays.len()).collect(), host: self.host.clone() }
     }
 
     /// Whether two values cannot be merged, because parts of them that the host decides are different.
-    pub(super) fn differs_in_host_values(&self, other: &Leaves) -> bool {
+    pub(crate) fn differs_in_host_values(&self, other: &Leaves) -> bool {
         self.host != other.host || self.arrays.len() != other.arrays.len()
     }
 
+    /// Where the first host value that differs stands among the host values.
+    pub(crate) fn position_of_difference(&self, other: &Leaves) -> Option<usize> {
+        self.host.iter().zip(&other.host).position(|(a, b)| a != b)
+    }
+
     /// The first host value that differs, in both.
-    pub(super) fn first_difference(&self, other: &Leaves) -> Option<(String, String)> {
+    pub(crate) fn first_difference(&self, other: &Leaves) -> Option<(String, String)> {
         let differing = self.host.iter().zip(&other.host).find(|(a, b)| a != b);
         differing.map(|(a, b)| (describe(a), describe(b)))
     }

@@ -19,6 +19,7 @@ use super::order::{Entry, Graph, NONE};
 use super::place::{Placement, TOP, place};
 use crate::trace::Var;
 use crate::trace::effect::How;
+use crate::trace::node::Extra;
 use crate::trace::op::Op;
 
 /// Memory that kernels of this evaluation write, by entry.
@@ -48,7 +49,7 @@ struct Emitter<'a, 'e> {
     inputs: Vec<Option<ParamId>>,
     /// Parameters for memory that is written in place.
     written: Vec<Option<ParamId>>,
-    /// Loops and branches whose regions are built: the finished regions.
+    /// Loops, branches and switches whose regions are built: the finished regions.
     regions: FxHashMap<u32, SmallVec<[RegionId; 2]>>,
     checker: Option<Checker>,
 }
@@ -87,6 +88,8 @@ enum Step {
     Otherwise(u32),
     /// The second side of a branch ends.
     EndBranch(u32),
+    /// A case of a switch ends; the next one begins, if there is one.
+    NextCase(u32, usize),
 }
 
 impl<'e> Emitter<'_, 'e> {
@@ -128,6 +131,7 @@ impl<'e> Emitter<'_, 'e> {
                 Step::EndLoop(number) => self.end_loop(number),
                 Step::Otherwise(number) => self.begin_otherwise(number, &mut steps),
                 Step::EndBranch(number) => self.end_branch(number),
+                Step::NextCase(number, case) => self.next_case(number, case, &mut steps),
             }
         }
     }
@@ -145,6 +149,10 @@ impl<'e> Emitter<'_, 'e> {
                     steps.push(Step::Block(block, position));
                     return self.begin_branch(number, steps);
                 }
+                Op::Switch => {
+                    steps.push(Step::Block(block, position));
+                    return self.begin_case(number, 0, steps);
+                }
                 _ => self.emit_value(number, block),
             }
         }
@@ -154,8 +162,9 @@ impl<'e> Emitter<'_, 'e> {
         self.placement.as_ref()?.blocks[block as usize].entries.get(position).copied()
     }
 
-    fn inner(&self, number: u32) -> [u32; 2] {
-        self.placement.as_ref().map_or([TOP; 2], |placement| placement.inner[&number])
+    /// One of the blocks of a loop, branch or switch.
+    fn inner(&self, number: u32, which: usize) -> u32 {
+        self.placement.as_ref().map_or(TOP, |placement| placement.inner[&number][which])
     }
 
     fn parts(&self, number: u32) -> &'_ [super::order::Part] {
@@ -173,7 +182,7 @@ impl<'e> Emitter<'_, 'e> {
         }
         self.regions.insert(number, SmallVec::from_slice(&[region]));
         steps.push(Step::Body(number));
-        steps.push(Step::Block(self.inner(number)[0], 0));
+        steps.push(Step::Block(self.inner(number, 0), 0));
     }
 
     fn begin_body(&mut self, number: u32, steps: &mut Vec<Step>) {
@@ -182,7 +191,7 @@ impl<'e> Emitter<'_, 'e> {
         self.builder.close_region(vec![condition]);
         self.open_second(number);
         steps.push(Step::EndLoop(number));
-        steps.push(Step::Block(self.inner(number)[1], 0));
+        steps.push(Step::Block(self.inner(number, 1), 0));
     }
 
     fn open_second(&mut self, number: u32) {
@@ -203,7 +212,7 @@ impl<'e> Emitter<'_, 'e> {
         let (region, _) = self.builder.open_region(&[]);
         self.regions.insert(number, SmallVec::from_slice(&[region]));
         steps.push(Step::Otherwise(number));
-        steps.push(Step::Block(self.inner(number)[0], 0));
+        steps.push(Step::Block(self.inner(number, 0), 0));
     }
 
     fn begin_otherwise(&mut self, number: u32, steps: &mut Vec<Step>) {
@@ -211,7 +220,7 @@ impl<'e> Emitter<'_, 'e> {
         self.builder.close_region(values);
         self.open_second(number);
         steps.push(Step::EndBranch(number));
-        steps.push(Step::Block(self.inner(number)[1], 0));
+        steps.push(Step::Block(self.inner(number, 1), 0));
     }
 
     fn end_branch(&mut self, number: u32) {
@@ -221,6 +230,28 @@ impl<'e> Emitter<'_, 'e> {
         let condition = self.value(condition);
         let regions = self.regions[&number].clone();
         let results = self.builder.if_(condition, regions[0], regions[1]);
+        self.values[number as usize] = results.first().copied();
+    }
+
+    fn begin_case(&mut self, number: u32, case: usize, steps: &mut Vec<Step>) {
+        self.open_second(number);
+        steps.push(Step::NextCase(number, case));
+        steps.push(Step::Block(self.inner(number, case), 0));
+    }
+
+    fn next_case(&mut self, number: u32, case: usize, steps: &mut Vec<Step>) {
+        let control = &self.graph.controls[self.entry(number).control as usize];
+        let (index, cases) = (control.condition, self.placement.as_ref().map_or(0, |all| all.inner[&number].len()));
+        let values: SmallVec<[u32; 8]> = control.values.iter().map(|values| values[case]).collect();
+        let values = values.into_iter().map(|value| self.value(value)).collect();
+        self.builder.close_region(values);
+        if case + 1 < cases {
+            return self.begin_case(number, case + 1, steps);
+        }
+        let index = self.value(index);
+        let mut regions = self.regions[&number].to_vec();
+        let Some(default) = regions.pop() else { return };
+        let results = self.builder.switch(index, regions, default);
         self.values[number as usize] = results.first().copied();
     }
 
@@ -328,10 +359,10 @@ impl<'e> Emitter<'_, 'e> {
             Op::ScatterResult | Op::LoopResult if self.entry(number).memory != NONE => return None,
             // The first result is the array, the others are consecutive values.
             Op::ScatterResult => Value(self.values[a as usize]?.0 + var.position() as u32 - 1),
-            Op::LoopResult | Op::BranchResult => self.result(a, var.position())?,
+            Op::LoopResult | Op::BranchResult | Op::SwitchResult => self.result(a, var.position())?,
             // A reduction is what the kernel writes; loops and branches are emitted by their blocks; native work is no
             // part of a kernel.
-            Op::Reduce(_) | Op::Loop | Op::Branch | Op::Native | Op::NativeResult => return None,
+            Op::Reduce(_) | Op::Loop | Op::Branch | Op::Switch | Op::Native | Op::NativeResult => return None,
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder => self.leaf(number),
         };
         Some(value)
@@ -446,12 +477,16 @@ impl<'e> Emitter<'_, 'e> {
         true
     }
 
-    /// Whether a mask is what the side of a branch stands for.
-    fn says(&self, branch: u32, side: bool, mask: u32) -> bool {
-        let condition = self.graph.controls[self.entry(branch).control as usize].condition;
+    /// Whether a mask is what the side of a branch or switch stands for.
+    fn says(&self, branch: u32, side: u32, mask: u32) -> bool {
+        let control = &self.graph.controls[self.entry(branch).control as usize];
+        if let Extra::Switch(extra) = control.extra {
+            return extra.masks.get(side as usize).is_some_and(|says| says.is_same(self.entry(mask).var));
+        }
+        let condition = control.condition;
         let is_not =
             |not: u32, of: u32| self.entry(not).op == Op::Unary(UnaryOp::Not) && self.entry(not).operands[0] == of;
-        if side { mask == condition } else { is_not(mask, condition) || is_not(condition, mask) }
+        if side == 0 { mask == condition } else { is_not(mask, condition) || is_not(condition, mask) }
     }
 
     /// Writes a root to its memory.

@@ -139,7 +139,8 @@ impl<'a, 'e> Cut<'a, 'e> {
     /// Whether an earlier kernel should write a value that it computes anyway.
     fn is_worth_writing(&self, writer: &Group, stage: u32, number: u32) -> bool {
         let entry = &self.graph.entries[number as usize];
-        let is_value = entry.region.get() == 0 && !matches!(entry.op, Op::Loop | Op::Branch | Op::Param | Op::Scatter);
+        let is_value = entry.region.get() == 0
+            && !matches!(entry.op, Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter);
         is_value && writer.stage < stage && writer.lanes == entry.var.width() && self.is_expensive(number)
     }
 

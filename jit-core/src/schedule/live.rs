@@ -74,7 +74,7 @@ impl<'e> Search<'e> {
                     self.reach_position(control, var.position());
                 }
             }
-            Op::LoopResult | Op::BranchResult => {
+            Op::LoopResult | Op::BranchResult | Op::SwitchResult => {
                 if let Some(control) = self.edges.operand(var, 0) {
                     self.reach_control(control);
                     self.reach_position(control, var.position());
@@ -105,6 +105,7 @@ impl<'e> Search<'e> {
                 (&extra.condition, extra.states.len())
             }
             Some(Extra::Branch(extra)) => (&extra.condition, extra.results.len()),
+            Some(Extra::Switch(extra)) => (&extra.index, extra.results.len()),
             Some(Extra::Scatter(_) | Extra::Native(_)) | None => return,
         };
         self.live.positions.insert(control.address(), vec![false; positions]);
@@ -125,6 +126,7 @@ impl<'e> Search<'e> {
                 }
             }
             Some(Extra::Branch(extra)) => extra.results[position].iter().for_each(|value| self.reach(value)),
+            Some(Extra::Switch(extra)) => extra.results[position].iter().for_each(|value| self.reach(value)),
             Some(Extra::Scatter(_) | Extra::Native(_)) | None => {}
         }
     }

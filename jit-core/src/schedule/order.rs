@@ -30,7 +30,7 @@ pub(super) struct Entry<'e> {
     pub(super) operands: [u32; 3],
     /// How many kernels, one after another, must have run before the value can be computed.
     pub(super) stage: u32,
-    /// For loops and branches, their number among the controls; for scatters, among the effects.
+    /// For loops, branches and switches, their number among the controls; for scatters, among the effects.
     pub(super) control: u32,
     /// For arrays that a kernel of this evaluation writes in place, the number of their memory.
     pub(super) memory: u32,
@@ -55,21 +55,24 @@ impl Entry<'_> {
         }
     }
 
-    /// Whether the entry is a loop or branch.
+    /// Whether the entry is a loop, branch or switch.
     pub(super) fn is_control(&self) -> bool {
-        matches!(self.op, Op::Loop | Op::Branch)
+        matches!(self.op, Op::Loop | Op::Branch | Op::Switch)
     }
 }
 
-/// What a loop or branch is made of.
+/// What a loop, branch or switch is made of.
 pub(super) struct Control<'e> {
     pub(super) extra: &'e Extra,
+    /// The condition, or the index of a switch.
     pub(super) condition: u32,
     pub(super) parts: Vec<Part>,
+    /// Of a switch, for each part its value in each case, the default last.
+    pub(super) values: Vec<Vec<u32>>,
     pub(super) shared: Vec<Shared>,
 }
 
-/// A state of a loop, or a result of a branch, that something depends on.
+/// A state of a loop, or a result of a branch or switch, that something depends on. For a switch it is the position alone.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     /// Its position in the extra.
@@ -181,7 +184,7 @@ impl<'e> Walk<'e> {
         while let Some(frame) = self.stack.last() {
             let var = frame.var;
             let missing = match var.op() {
-                Op::Loop | Op::Branch | Op::Param | Op::Scatter => self.missing_child(var),
+                Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter => self.missing_child(var),
                 op => self.missing_operand(var, op),
             };
             match missing {
@@ -257,6 +260,7 @@ impl<'e> Walk<'e> {
     fn child(&self, var: &'e Var, index: u32) -> Child<'e> {
         match var.op() {
             Op::Loop | Op::Branch => self.child_of_control(var, index),
+            Op::Switch => self.child_of_switch(var, index),
             Op::Scatter => match var.extra() {
                 Some(Extra::Scatter(extra)) => extra.vars().nth(index as usize).map_or(Child::End, Child::Node),
                 _ => Child::End,
@@ -285,9 +289,20 @@ impl<'e> Walk<'e> {
                 Some(_) if !self.live.is_live(var, position) => None,
                 Some([first, second]) => Some(if half == 1 { first } else { second }),
             },
-            Some(Extra::Scatter(_) | Extra::Native(_)) | None => return Child::End,
+            Some(Extra::Switch(_) | Extra::Scatter(_) | Extra::Native(_)) | None => return Child::End,
         };
         child.map_or(Child::None, Child::Node)
+    }
+
+    fn child_of_switch(&self, var: &'e Var, index: u32) -> Child<'e> {
+        let Some(Extra::Switch(extra)) = var.extra() else { return Child::End };
+        let Some(index) = (index as usize).checked_sub(1) else { return Child::Node(&extra.index) };
+        let cases = extra.masks.len() + 1;
+        match extra.results.get(index / cases) {
+            None => Child::End,
+            Some(_) if !self.live.is_live(var, index / cases) => Child::None,
+            Some(values) => Child::Node(&values[index % cases]),
+        }
     }
 
     /// The initial value of a state that its loop does not change.
@@ -297,7 +312,7 @@ impl<'e> Walk<'e> {
                 let state = &extra.states[param.position()];
                 state.next.is_none().then_some(&state.init)
             }
-            Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => None,
+            Extra::Branch(_) | Extra::Switch(_) | Extra::Scatter(_) | Extra::Native(_) => None,
         }
     }
 
@@ -316,7 +331,7 @@ impl<'e> Walk<'e> {
     /// Makes the entry of a node whose operands have theirs.
     fn finish(&mut self, var: &'e Var) -> u32 {
         match var.op() {
-            Op::Loop | Op::Branch => self.finish_control(var),
+            Op::Loop | Op::Branch | Op::Switch => self.finish_control(var),
             Op::Param => self.finish_param(var),
             Op::Scatter => self.finish_scatter(var),
             Op::ScatterResult => self.finish_scatter_result(var),
@@ -386,11 +401,13 @@ impl<'e> Walk<'e> {
     fn finish_control(&mut self, var: &'e Var) -> u32 {
         let Some(extra) = var.extra() else { return NONE };
         let (condition, parts) = self.parts_of(var, extra);
+        let values = self.values_of(extra, &parts);
         let (shared, mut stage) = match extra {
             Extra::Loop(extra) => self.shared_of(var, extra),
-            Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => (Vec::new(), 0),
+            Extra::Branch(_) | Extra::Switch(_) | Extra::Scatter(_) | Extra::Native(_) => (Vec::new(), 0),
         };
-        let used = parts.iter().flat_map(|part| [part.first, part.second]).chain([condition]);
+        let used = parts.iter().flat_map(|part| [part.first, part.second]).filter(|&number| number != NONE);
+        let used = used.chain([condition]).chain(values.iter().flatten().copied());
         let used = used.chain(shared.iter().map(|shared| shared.next));
         let mut region = RegionId::NONE;
         for number in used {
@@ -403,7 +420,7 @@ impl<'e> Walk<'e> {
             region = var.region();
         }
         let control = self.graph.controls.len() as u32;
-        self.graph.controls.push(Control { extra, condition, parts, shared });
+        self.graph.controls.push(Control { extra, condition, parts, values, shared });
         self.push(var, [NONE; 3], stage, region, control)
     }
 
@@ -429,8 +446,19 @@ impl<'e> Walk<'e> {
                 });
                 (self.number(&extra.condition), parts.collect())
             }
+            Extra::Switch(extra) => {
+                let live = (0..extra.results.len()).filter(is_live);
+                let parts = live.map(|position| Part { position, param: NONE, first: NONE, second: NONE });
+                (self.number(&extra.index), parts.collect())
+            }
             Extra::Scatter(_) | Extra::Native(_) => (NONE, Vec::new()),
         }
+    }
+
+    fn values_of(&self, extra: &Extra, parts: &[Part]) -> Vec<Vec<u32>> {
+        let Extra::Switch(extra) = extra else { return Vec::new() };
+        let numbers = |part: &Part| extra.results[part.position].iter().map(|value| self.number(value)).collect();
+        parts.iter().map(numbers).collect()
     }
 
     #[inline]
@@ -494,7 +522,9 @@ pub(super) fn uses(graph: &Graph<'_>, number: u32) -> SmallVec<[u32; 8]> {
     } else if entry.control != NONE {
         let control = &graph.controls[entry.control as usize];
         used.push(control.condition);
-        used.extend(control.parts.iter().flat_map(|part| [part.first, part.second]));
+        let parts = control.parts.iter().flat_map(|part| [part.first, part.second]);
+        used.extend(parts.filter(|&entry| entry != NONE));
+        used.extend(control.values.iter().flatten().copied());
         let shared = control.shared.iter().flat_map(|shared| [shared.previous, shared.next]);
         used.extend(shared.filter(|&entry| entry != NONE));
     }

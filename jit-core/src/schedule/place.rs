@@ -5,6 +5,7 @@
 //! Numbering*, PLDI 1995). What was recorded to run only under a loop's condition stays inside of it.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::group::{Group, is_leaf, lane_operands};
 use super::order::{Graph, NONE};
@@ -19,8 +20,8 @@ pub(super) struct Block {
     pub(super) parent: u32,
     depth: u32,
     loop_depth: u32,
-    /// The branch whose first or second side the block is.
-    pub(super) side: Option<(u32, bool)>,
+    /// The branch or switch that the block is a side of, and which: the first or second one, or a case, the default last.
+    pub(super) side: Option<(u32, u32)>,
     /// The entries, operands first.
     pub(super) entries: Vec<u32>,
 }
@@ -28,8 +29,8 @@ pub(super) struct Block {
 /// The blocks of a kernel, as a tree.
 pub(super) struct Placement {
     pub(super) blocks: Vec<Block>,
-    /// For each loop or branch of the kernel, by its entry, its two blocks: condition and body, or the two sides.
-    pub(super) inner: FxHashMap<u32, [u32; 2]>,
+    /// For each loop, branch or switch of the kernel, by its entry, its blocks: condition and body, or the sides.
+    pub(super) inner: FxHashMap<u32, SmallVec<[u32; 2]>>,
 }
 
 struct Placing<'a, 'e> {
@@ -98,16 +99,26 @@ impl Placing<'_, '_> {
                 let condition = self.open(block, 1, None);
                 let body = self.open(condition, 0, None);
                 self.loops.insert(extra.id, [condition, body]);
-                self.placement.inner.insert(number, [condition, body]);
+                self.placement.inner.insert(number, SmallVec::from([condition, body]));
                 control.parts.iter().for_each(|part| self.use_in(body, part.second));
                 control.shared.iter().for_each(|shared| self.use_in(body, shared.next));
                 let written = control.shared.iter().map(|shared| shared.previous).filter(|&previous| previous != NONE);
                 written.for_each(|previous| self.use_in(block, previous));
                 (condition, block)
             }
-            Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => {
-                let sides = [true, false].map(|side| self.open(block, 0, Some((number, side))));
+            Extra::Switch(extra) => {
+                let sides = 0..=extra.masks.len() as u32;
+                let sides: SmallVec<[u32; 2]> = sides.map(|side| self.open(block, 0, Some((number, side)))).collect();
+                for values in &control.values {
+                    values.iter().zip(&sides).for_each(|(&value, &side)| self.use_in(side, value));
+                }
                 self.placement.inner.insert(number, sides);
+                self.use_in(block, control.condition);
+                return;
+            }
+            Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => {
+                let sides = [0, 1].map(|side| self.open(block, 0, Some((number, side))));
+                self.placement.inner.insert(number, SmallVec::from(sides));
                 control.parts.iter().for_each(|part| self.use_in(sides[1], part.second));
                 (block, sides[0])
             }
@@ -116,7 +127,7 @@ impl Placing<'_, '_> {
         self.use_in(condition, control.condition);
     }
 
-    fn open(&mut self, parent: u32, loops: u32, side: Option<(u32, bool)>) -> u32 {
+    fn open(&mut self, parent: u32, loops: u32, side: Option<(u32, u32)>) -> u32 {
         let Block { depth, loop_depth, .. } = self.placement.blocks[parent as usize];
         let block = Block { parent, depth: depth + 1, loop_depth: loop_depth + loops, side, entries: Vec::new() };
         self.placement.blocks.push(block);
@@ -144,8 +155,8 @@ impl Placing<'_, '_> {
 }
 
 impl Placement {
-    /// The branches' sides around a block, the innermost first.
-    pub(super) fn sides(&self, block: u32) -> impl Iterator<Item = (u32, bool)> {
+    /// The sides of branches and switches around a block, the innermost first.
+    pub(super) fn sides(&self, block: u32) -> impl Iterator<Item = (u32, u32)> {
         let around =
             std::iter::successors(Some(block), |&block| (block != TOP).then(|| self.blocks[block as usize].parent));
         around.filter_map(|block| self.blocks[block as usize].side)

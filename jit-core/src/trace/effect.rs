@@ -157,6 +157,10 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> O
         (around, mask) => around.or_else(|| mask.cloned()),
     };
     let lanes = self::lanes(request, mask.as_ref());
+    // Nobody gets here: a call on no lanes, or on a target that no lane wants.
+    if lanes == 0 || mask.as_ref().is_some_and(|mask| mask.literal() == Some(0)) {
+        return None;
+    }
     let operands = region::of_operands([Some(index), Some(value), expected]);
     let region = operands.max(region::of_operands([mask.as_ref(), None, None])).max(region::innermost_body());
     let (ty, width) = (target.ty(), target.width() as u32);
@@ -213,7 +217,7 @@ fn register(result: Var, control: &Var) -> Var {
     match control.extra() {
         Some(Extra::Scatter(extra)) => extra.results.add(&result),
         Some(Extra::Loop(extra)) => extra.results.add(&result),
-        Some(Extra::Branch(_) | Extra::Native(_)) | None => {}
+        Some(Extra::Branch(_) | Extra::Switch(_) | Extra::Native(_)) | None => {}
     }
     result
 }

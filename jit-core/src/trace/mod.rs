@@ -7,7 +7,7 @@
 //! | `number` | equal expressions become one node |
 //! | `record`, `fold` | making nodes: checks, folding, numbering |
 //! | `fast` | fast math: what is recorded in the place of exact operations |
-//! | `region`, `loops`, `branch` | recording of traced control flow |
+//! | `region`, `loops`, `branch`, `switch` | recording of traced control flow |
 //! | `gather`, `reduce`, `blocks`, `native` | values that look at other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
 //! | `detach` | taking edges out of the graph while others walk it |
@@ -34,6 +34,7 @@ pub(crate) mod pool;
 pub(crate) mod record;
 pub(crate) mod reduce;
 pub(crate) mod region;
+pub(crate) mod switch;
 pub(crate) mod written;
 
 pub use branch::BranchRecorder;
@@ -42,6 +43,7 @@ pub use loops::LoopRecorder;
 pub use node::Var;
 pub use op::Op;
 pub use region::current_mask;
+pub use switch::SwitchRecorder;
 
 #[cfg(test)]
 mod tests;

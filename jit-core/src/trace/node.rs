@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use super::effect::ScatterExtra;
 use super::native::NativeExtra;
 use super::op::Op;
-use super::region::{BranchExtra, LoopExtra, RegionId};
+use super::region::{BranchExtra, LoopExtra, RegionId, SwitchExtra};
 
 use super::{label, pool};
 
@@ -72,6 +72,7 @@ unsafe impl Sync for Node {}
 pub(crate) enum Extra {
     Loop(LoopExtra),
     Branch(BranchExtra),
+    Switch(SwitchExtra),
     Scatter(ScatterExtra),
     Native(NativeExtra),
 }
@@ -528,6 +529,7 @@ impl Extra {
         match self {
             Extra::Loop(extra) => extra.into_vars().into_iter().for_each(drop_var),
             Extra::Branch(extra) => extra.into_vars().into_iter().for_each(drop_var),
+            Extra::Switch(extra) => extra.into_vars().into_iter().for_each(drop_var),
             Extra::Scatter(extra) => extra.into_vars().into_iter().for_each(drop_var),
             Extra::Native(_) => {}
         }
@@ -538,6 +540,7 @@ impl Extra {
         match self {
             Extra::Loop(extra) => extra.vars().for_each(visit),
             Extra::Branch(extra) => extra.results.iter().flatten().chain([&extra.condition]).for_each(visit),
+            Extra::Switch(extra) => extra.vars().for_each(visit),
             Extra::Scatter(extra) => extra.vars().for_each(visit),
             Extra::Native(_) => {}
         }
@@ -548,7 +551,7 @@ impl Extra {
         match self {
             Extra::Scatter(extra) => extra.results.held(),
             Extra::Loop(extra) => extra.results.held(),
-            Extra::Branch(_) | Extra::Native(_) => SmallVec::new(),
+            Extra::Branch(_) | Extra::Switch(_) | Extra::Native(_) => SmallVec::new(),
         }
     }
 

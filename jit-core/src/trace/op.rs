@@ -48,6 +48,10 @@ pub enum Op {
     Branch,
     /// Branch; the third operand slot holds the position of the result.
     BranchResult,
+    /// A recorded call whose target depends on the lane; its parts are in the extra.
+    Switch,
+    /// Switch; the third operand slot holds the position of the result.
+    SwitchResult,
     /// Values written to elements of an array; its parts are in the extra.
     Scatter,
     /// Scatter; the third operand slot holds the position of the result, the array after it being the first.
@@ -82,6 +86,8 @@ impl Op {
             Op::ScatterResult => 17,
             Op::Native => 18,
             Op::NativeResult => 19,
+            Op::Switch => 20,
+            Op::SwitchResult => 21,
             Op::Unary(op) => 0x100 | op as u64,
             Op::Binary(op) => 0x200 | op as u64,
             Op::Compare(op) => 0x300 | op as u64,
@@ -105,9 +111,9 @@ impl Op {
     pub(crate) const fn slots(self) -> usize {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex => 0,
-            Op::Param | Op::Loop | Op::Branch | Op::Scatter => 0,
+            Op::Param | Op::Loop | Op::Branch | Op::Switch | Op::Scatter => 0,
             Op::Broadcast | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) => 1,
-            Op::LoopResult | Op::BranchResult | Op::ScatterResult | Op::NativeResult => 1,
+            Op::LoopResult | Op::BranchResult | Op::SwitchResult | Op::ScatterResult | Op::NativeResult => 1,
             Op::Binary(_) | Op::Compare(_) => 2,
             Op::Fma | Op::Select | Op::Gather | Op::Native => 3,
         }
@@ -120,7 +126,7 @@ impl Op {
 
     /// Whether the node's word is the address of a boxed extra.
     pub(crate) const fn holds_extra(self) -> bool {
-        matches!(self, Op::Loop | Op::Branch | Op::Scatter | Op::Native)
+        matches!(self, Op::Loop | Op::Branch | Op::Switch | Op::Scatter | Op::Native)
     }
 
     /// Whether the value comes into being in memory, where later kernels read it.
@@ -132,7 +138,8 @@ impl Op {
     pub(crate) const fn weight(self) -> u32 {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex | Op::Param => 0,
-            Op::Broadcast | Op::LoopResult | Op::BranchResult | Op::ScatterResult | Op::NativeResult => 0,
+            Op::Broadcast | Op::LoopResult | Op::BranchResult | Op::SwitchResult => 0,
+            Op::ScatterResult | Op::NativeResult => 0,
             Op::Unary(op) => match op {
                 UnaryOp::Sqrt => 4,
                 UnaryOp::CountOnes | UnaryOp::ReverseBits => 4,
@@ -147,7 +154,7 @@ impl Op {
             Op::Binary(BinaryOp::Div) => 4,
             Op::Gather | Op::Scatter => 6,
             Op::Loop | Op::Native => 1000,
-            Op::Branch => 4,
+            Op::Branch | Op::Switch => 4,
             _ => 1,
         }
     }

@@ -58,6 +58,16 @@ pub(crate) struct BranchExtra {
     pub(crate) results: Vec<[Var; 2]>,
 }
 
+/// The parts of a recorded switch.
+pub(crate) struct SwitchExtra {
+    /// The case of each lane, `u32`; lanes beyond the last case take the default.
+    pub(crate) index: Var,
+    /// The mask under which each case was recorded: true on its lanes.
+    pub(crate) masks: Vec<Var>,
+    /// For each result its value in each case, and by default.
+    pub(crate) results: Vec<Vec<Var>>,
+}
+
 impl LoopExtra {
     pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
         let states = self.states.iter().flat_map(|state| [&state.param, &state.init].into_iter().chain(&state.next));
@@ -77,6 +87,19 @@ impl LoopExtra {
 impl BranchExtra {
     pub(crate) fn into_vars(self) -> Vec<Var> {
         let mut vars = vec![self.condition];
+        vars.extend(self.results.into_iter().flatten());
+        vars
+    }
+}
+
+impl SwitchExtra {
+    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
+        self.results.iter().flatten().chain(&self.masks).chain([&self.index])
+    }
+
+    pub(crate) fn into_vars(self) -> Vec<Var> {
+        let mut vars = vec![self.index];
+        vars.extend(self.masks);
         vars.extend(self.results.into_iter().flatten());
         vars
     }

@@ -98,7 +98,9 @@ impl Search {
                 }
                 self.reach(&extra.condition);
             }
-            Some(extra @ (Extra::Branch(_) | Extra::Native(_))) => extra.for_each_var(|var| self.reach(var)),
+            Some(extra @ (Extra::Branch(_) | Extra::Switch(_) | Extra::Native(_))) => {
+                extra.for_each_var(|var| self.reach(var))
+            }
             None => {
                 (0..var.op().slots()).filter_map(|slot| var.operand(slot)).for_each(|operand| self.reach(&operand));
             }

@@ -27,7 +27,10 @@ pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
             }
             "a `#[jit]` function needs a body".to_owned()
         }
-        "trait" => "`#[jit]` goes on a function; on a trait it is not supported yet, annotate the methods".to_owned(),
+        "trait" => {
+            "on a trait write `#[jit(dispatch)]`, which lets its methods be called on pointers that differ by lane"
+                .to_owned()
+        }
         _ => "`#[jit]` goes on a function or on an `impl` block".to_owned(),
     };
     let span = match &token {

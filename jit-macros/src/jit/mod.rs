@@ -7,6 +7,7 @@
 mod branch;
 mod check;
 mod directives;
+mod dispatch;
 mod exit;
 mod jumps;
 mod logic;
@@ -26,15 +27,19 @@ use crate::sink::Sink;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, Block, FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, Signature};
+use syn::{Attribute, Block, FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Signature};
 
 /// Expands the attribute on an item.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let sink = Sink::default();
     let options = JitOptions::parse(options, &sink);
-    let expanded = if let Ok(function) = syn::parse2::<ItemFn>(item.clone()) {
+    let expanded = if let (true, Ok(definition)) = (options.dispatch(), syn::parse2::<ItemTrait>(item.clone())) {
+        dispatch::expand(&options, definition, &sink)
+    } else if let Ok(function) = syn::parse2::<ItemFn>(item.clone()) {
+        dispatch::only_on_traits(&options, function.sig.fn_token.span, &sink);
         expand_function(&options, function, &sink)
     } else if let Ok(block) = syn::parse2::<ItemImpl>(item.clone()) {
+        dispatch::only_on_traits(&options, block.impl_token.span, &sink);
         expand_impl(&options, block, &sink)
     } else {
         check::not_a_function(&item, &sink);

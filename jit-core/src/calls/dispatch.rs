@@ -1,0 +1,244 @@
+//! What the methods of `#[jit(dispatch)]` traits on a [`Ptr`] call: generated code alone reaches it.
+//!
+//! A generated method opens a [`Call`], runs the trait's method on each instance that can occur, and takes the merged result.
+//! Whether an argument is made of arrays is decided by its type, which generated code asks by what methods it has
+//! ([`Argument`]): the more special trait is found first.
+
+use std::panic::Location;
+
+use super::guard::{Guard, call_width};
+use super::instances::{Slots, alive, instance};
+use super::ptr::Ptr;
+use crate::control::state::Leaves;
+use crate::trace::misuse::Misuse;
+use crate::trace::{Var, record};
+use crate::traverse::{Traverse, arrays};
+
+/// The instances that lanes can want.
+pub struct Targets<'a, T: ?Sized> {
+    slots: Slots<'a, T>,
+    ids: Vec<u32>,
+    index: &'a Var,
+}
+
+/// The targets of a pointer.
+#[must_use]
+pub fn targets<T: ?Sized>(ptr: &Ptr<T>) -> Targets<'_, T> {
+    let slots = ptr.shared().slots();
+    let index = ptr.ids().var();
+    let known = index.literal();
+    let mut ids: Vec<u32> = alive(&slots).filter(|&id| known.is_none_or(|known| known == u64::from(id))).collect();
+    // When nobody can be wanted, the first instance is traced for the shape of its result alone.
+    if ids.is_empty() {
+        ids.extend(alive(&slots).next());
+    }
+    Targets { slots, ids, index }
+}
+
+impl<T: ?Sized> Targets<'_, T> {
+    /// Begins a call.
+    #[must_use]
+    #[track_caller]
+    pub fn call(&self, name: &'static str, arguments: &Arguments) -> Call {
+        let site = Location::caller();
+        let width = call_width(self.index, None, &arguments.0, site);
+        let guard = Guard::begin(name, self.index, self.ids.clone(), width, &arguments.0, site);
+        Call { name, width, guard, position: 0, site }
+    }
+
+    /// Begins the next instance.
+    pub fn next(&self, call: &mut Call) -> Option<&T> {
+        let id = *self.ids.get(call.position)?;
+        call.position += 1;
+        call.guard.open();
+        instance(&self.slots, id)
+    }
+}
+
+/// The arrays of a call's arguments.
+#[derive(Default)]
+pub struct Arguments(Vec<Var>);
+
+impl Arguments {
+    /// No arguments.
+    #[must_use]
+    pub fn new() -> Self {
+        Arguments::default()
+    }
+}
+
+/// A call that is being traced.
+pub struct Call {
+    name: &'static str,
+    width: usize,
+    guard: Guard,
+    position: usize,
+    site: &'static Location<'static>,
+}
+
+impl Call {
+    /// Notes a place that the call may change.
+    pub fn state<X: Traverse + ?Sized>(&mut self, name: &'static str, place: &X) {
+        self.guard.state(name, Leaves::of(place));
+    }
+
+    /// Writes the value that the target begins with to a place.
+    pub fn lend<X: Traverse + ?Sized>(&mut self, place: &mut X) {
+        self.guard.lend(place);
+    }
+
+    /// Takes a place's value after the target.
+    pub fn take<X: Traverse + ?Sized>(&mut self, place: &X) {
+        self.guard.take(place);
+    }
+
+    /// Takes the result of a target.
+    pub fn give<X: Given>(&mut self, result: &mut Option<X>, value: X) {
+        self.guard.give(&value);
+        result.get_or_insert(value);
+    }
+
+    /// Ends the call.
+    #[must_use]
+    pub fn merge(self) -> Merged {
+        let Call { name, width, guard, site, .. } = self;
+        let (result, states) = guard.finish();
+        Merged { name, width, result, states: states.into_iter(), site }
+    }
+}
+
+/// Types that a method can give.
+#[diagnostic::on_unimplemented(
+    message = "a dispatched method cannot give `{Self}`",
+    label = "what differs by lane must be made of arrays",
+    note = "results are arrays, tuples of them, and types that derive `Traverse`"
+)]
+pub trait Given: Traverse {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Traverse> Given for T {}
+
+/// The merged values of a call.
+pub struct Merged {
+    name: &'static str,
+    width: usize,
+    result: Leaves,
+    states: std::vec::IntoIter<Leaves>,
+    site: &'static Location<'static>,
+}
+
+impl Merged {
+    /// Writes a place that the call may have changed.
+    pub fn restore<X: Traverse + ?Sized>(&mut self, place: &mut X) {
+        if let Some(leaves) = self.states.next() {
+            leaves.write(place);
+        }
+    }
+
+    /// The result, if there was an instance to call.
+    pub fn result<X: Traverse>(&self, first: Option<X>) -> Option<X> {
+        let mut value = first?;
+        self.result.write(&mut value);
+        Some(value)
+    }
+}
+
+/// An argument that every target is given.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a dispatched method: every instance is given it once",
+    label = "this type is not `Clone`",
+    note = "take it by reference"
+)]
+pub trait Again: Sized {
+    /// The value, once more.
+    #[must_use]
+    fn again(&self) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Again for T {
+    #[inline(always)]
+    fn again(&self) -> T {
+        self.clone()
+    }
+}
+
+/// An argument for the next target.
+#[inline(always)]
+pub fn again<T: Again>(value: &T) -> T {
+    value.again()
+}
+
+/// An argument, to be asked for its arrays.
+pub struct Argument<'a, T: ?Sized>(pub &'a T);
+
+/// Arguments that are made of arrays.
+pub trait ArrayArgument {
+    /// Adds the arrays.
+    fn note(&self, arguments: &mut Arguments);
+}
+
+impl<T: Traverse + ?Sized> ArrayArgument for Argument<'_, T> {
+    fn note(&self, arguments: &mut Arguments) {
+        arguments.0.extend(arrays(self.0));
+    }
+}
+
+/// Arguments of any type.
+pub trait OtherArgument {
+    /// Adds nothing.
+    fn note(&self, _arguments: &mut Arguments) {}
+}
+
+impl<T: ?Sized> OtherArgument for &Argument<'_, T> {}
+
+/// The type of a result, for calls that have no instance to ask.
+pub struct ResultOf<T>(std::marker::PhantomData<T>);
+
+impl<T> ResultOf<T> {
+    /// Of the type of a value that is not there.
+    #[must_use]
+    pub fn of(_: &Option<T>) -> Self {
+        ResultOf(std::marker::PhantomData)
+    }
+}
+
+/// Types whose zero is known without a value.
+pub trait DefaultResult {
+    /// The type.
+    type Value;
+    /// Zero in each lane.
+    fn zero(&self, merged: &Merged) -> Self::Value;
+}
+
+impl<T: Default + Traverse> DefaultResult for ResultOf<T> {
+    type Value = T;
+    #[track_caller]
+    fn zero(&self, merged: &Merged) -> T {
+        let mut value = T::default();
+        let mut zeros = Leaves::of(&value);
+        zeros.arrays.iter_mut().for_each(|array| *array = record::literal(array.ty(), 0, merged.width));
+        zeros.write(&mut value);
+        value
+    }
+}
+
+/// Types of which nothing is known without a value.
+pub trait OtherResult {
+    /// The type.
+    type Value;
+    /// Refuses the call.
+    fn zero(&self, merged: &Merged) -> Self::Value;
+}
+
+impl<T> OtherResult for &ResultOf<T> {
+    type Value = T;
+    fn zero(&self, merged: &Merged) -> T {
+        Misuse::new(
+            format!("`{}` is called, but there is no instance that says what it gives", merged.name),
+            merged.site,
+        )
+        .hint("add an instance before the call, or implement `Default` for the result's type")
+        .panic()
+    }
+}

@@ -1,0 +1,168 @@
+//! What all calls share: the guard between the targets.
+//!
+//! For each target it is opened; places that the call may change are lent the value that the target begins with; the caller
+//! runs the target; the places' values are taken, and the result is given. In the end the values of all targets are merged.
+
+use std::panic::Location;
+
+use super::chain::Link;
+use crate::control::state::Leaves;
+use crate::trace::misuse::Misuse;
+use crate::trace::{SwitchRecorder, Var, effect, record};
+use crate::traverse::{Leaf, Traverse, Visitor};
+
+/// A call that is being traced. Dropping it leaves the trace as it was before.
+pub(crate) struct Guard {
+    name: &'static str,
+    recorder: SwitchRecorder,
+    states: Vec<State>,
+    /// The places that were lent a value, and those whose value was taken.
+    lent: usize,
+    taken: usize,
+    /// The first target's result.
+    result: Option<Leaves>,
+    site: &'static Location<'static>,
+    _link: Link,
+}
+
+/// A place that a call may change.
+struct State {
+    name: &'static str,
+    before: Leaves,
+    /// What the next target begins with: the value from before, but for arrays that a target has scattered to.
+    next: Leaves,
+    /// After the target.
+    after: Vec<Var>,
+}
+
+impl Guard {
+    /// Begins a call.
+    pub(crate) fn begin(
+        name: &'static str,
+        index: &Var,
+        targets: Vec<u32>,
+        width: usize,
+        arguments: &[Var],
+        site: &'static Location<'static>,
+    ) -> Guard {
+        let link = Link::enter(name, site);
+        let recorder = SwitchRecorder::begin(index, targets, width, arguments, site);
+        Guard { name, recorder, states: Vec::new(), lent: 0, taken: 0, result: None, site, _link: link }
+    }
+
+    /// Notes a place that the call may change.
+    pub(crate) fn state(&mut self, name: &'static str, before: Leaves) {
+        self.states.push(State { name, next: before.clone(), before, after: Vec::new() });
+    }
+
+    /// Begins the next target.
+    pub(crate) fn open(&mut self) {
+        (self.lent, self.taken) = (0, 0);
+        self.recorder.open();
+    }
+
+    /// Writes the value that the target begins with to a place.
+    pub(crate) fn lend<X: Traverse + ?Sized>(&mut self, place: &mut X) {
+        self.states[self.lent].next.write(place);
+        self.lent += 1;
+    }
+
+    /// Takes a place's value after the target.
+    pub(crate) fn take<X: Traverse + ?Sized>(&mut self, place: &X) {
+        let after = Leaves::of(place);
+        let state = &mut self.states[self.taken];
+        self.taken += 1;
+        if state.before.differs_in_host_values(&after) {
+            let change = match state.before.first_difference(&after) {
+                Some((before, after)) => format!("changes from {before} to {after}"),
+                None => format!("changes from {} arrays to {}", state.before.arrays.len(), after.arrays.len()),
+            };
+            let what =
+                format!("the host variable `{}` {change} inside of a traced call of `{}`", state.name, self.name);
+            Misuse::new(what, self.site)
+                .hint("each target is recorded once, for all lanes: make the variable an array, as in `UInt::from(0)`")
+                .panic();
+        }
+        let pairs = state.next.arrays.iter().zip(&after.arrays);
+        let latest: Vec<Var> = pairs.map(|(before, after)| effect::latest(before, after)).collect();
+        state.next = state.next.with_arrays(&mut latest.into_iter());
+        state.after = after.arrays;
+    }
+
+    /// Takes the result of the target, and ends it.
+    pub(crate) fn give<X: Traverse + ?Sized>(&mut self, value: &X) {
+        let leaves = Leaves::of(value);
+        if let Some(first) = &self.result {
+            self.check_host_values(first, &leaves, value);
+        }
+        let mut values = leaves.arrays.clone();
+        self.states.iter_mut().for_each(|state| values.append(&mut state.after));
+        self.recorder.close(values);
+        self.result.get_or_insert(leaves);
+    }
+
+    /// Refuses results that differ in what the host decides.
+    fn check_host_values<X: Traverse + ?Sized>(&self, first: &Leaves, leaves: &Leaves, value: &X) {
+        if !first.differs_in_host_values(leaves) {
+            return;
+        }
+        let difference = match first.first_difference(leaves) {
+            Some((a, b)) => format!("{a} and {b}"),
+            None => format!("{} and {} arrays", first.arrays.len(), leaves.arrays.len()),
+        };
+        let field = match first.position_of_difference(leaves).and_then(|position| path_of(value, position)) {
+            Some(path) if !path.is_empty() => format!(" in the field `{path}`"),
+            _ => String::new(),
+        };
+        let what = format!("the targets of `{}` give different host values{field}: {difference}", self.name);
+        Misuse::new(what, self.site)
+            .hint("what differs by target must be an array: write `Float::from(1.0)` for `1.0`")
+            .panic()
+    }
+
+    /// Ends the call; gives its result, and the places that it may have changed.
+    pub(crate) fn finish(self) -> (Leaves, Vec<Leaves>) {
+        let Guard { recorder, states, result, .. } = self;
+        let result = result.unwrap_or_default();
+        let zeros = result.arrays.iter().map(|array| record::literal(array.ty(), 0, 1));
+        let before = states.iter().flat_map(|state| state.before.arrays.iter().cloned());
+        let defaults: Vec<Var> = zeros.chain(before).collect();
+        let mut values = recorder.finish(&defaults).into_iter();
+        let result = result.with_arrays(&mut values);
+        (result, states.iter().map(|state| state.before.with_arrays(&mut values)).collect())
+    }
+}
+
+/// Where a host value stands in a value.
+fn path_of<X: Traverse + ?Sized>(value: &X, position: usize) -> Option<String> {
+    let mut paths = Vec::new();
+    value.traverse(&mut Visitor::with_paths(&mut |path, leaf| {
+        if let Leaf::Host(_) = leaf {
+            paths.push(path.to_owned());
+        }
+    }));
+    paths.into_iter().nth(position)
+}
+
+/// How many lanes a call has: as many as its target and mask, which must agree; where these are the same on all lanes, as its
+/// arguments, if they agree. Other arrays may be read at an index or scattered to.
+pub(crate) fn call_width(
+    index: &Var,
+    mask: Option<&Var>,
+    arguments: &[Var],
+    site: &'static Location<'static>,
+) -> usize {
+    match (index.width(), mask.map_or(1, Var::width)) {
+        (1, 1) => {
+            let mut widths = arguments.iter().map(Var::width).filter(|&width| width != 1);
+            let first = widths.next().unwrap_or(1);
+            if widths.all(|width| width == first) { first } else { 1 }
+        }
+        (1, width) | (width, 1) => width,
+        (width, of_mask) if width == of_mask => width,
+        (width, of_mask) => {
+            let what = format!("the target of a call has width {width}, but its mask {of_mask}");
+            Misuse::new(what, site).value("the target", index).hint("widths must be equal, or one of them 1").panic()
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Instances of a trait, by number.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::ptr::Ptr;
+use crate::array::{Array, Size, UInt};
+use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
+
+/// Values that implement a trait, each with a number, the *id*, by which lanes name it.
+///
+/// Ids count from 1; 0 is null and names nobody. A new instance gets the lowest id that is free. Calls
+/// through a [`Ptr`] see the instances that there are when the call is traced: an id whose instance was removed names nobody
+/// until it is given to another one. Pointers keep the instances alive.
+///
+/// ```
+/// use jit_core::calls::Instances;
+///
+/// let mut words: Instances<str> = Instances::from_iter(["one".into(), "two".into()]);
+/// assert_eq!(words.push("three".into()), 3);
+/// words.remove(2);
+/// assert_eq!(words.ids(), [1, 3]);
+/// assert_eq!(words.push("four".into()), 2);
+/// assert_eq!(&*words.get(2).unwrap(), "four");
+/// ```
+pub struct Instances<T: ?Sized> {
+    shared: Arc<Shared<T>>,
+}
+
+/// What instances and the pointers to them share.
+pub(super) struct Shared<T: ?Sized> {
+    /// Tells sets of instances apart.
+    pub(super) serial: u64,
+    slots: RwLock<Vec<Option<Box<T>>>>,
+}
+
+/// All instances, which nobody changes meanwhile.
+pub(super) type Slots<'a, T> = RwLockReadGuard<'a, Vec<Option<Box<T>>>>;
+
+impl<T: ?Sized> Shared<T> {
+    /// The instances, also while they are read further out.
+    pub(super) fn slots(&self) -> Slots<'_, T> {
+        self.slots.read_recursive()
+    }
+}
+
+/// The slot of an id.
+fn slot(id: u32) -> usize {
+    (id as usize).wrapping_sub(1)
+}
+
+/// The ids that name somebody, ascending.
+pub(super) fn alive<T: ?Sized>(slots: &[Option<Box<T>>]) -> impl Iterator<Item = u32> {
+    slots.iter().zip(1..).filter_map(|(instance, id)| instance.as_ref().map(|_| id))
+}
+
+/// The instance of an id.
+pub(super) fn instance<T: ?Sized>(slots: &[Option<Box<T>>], id: u32) -> Option<&T> {
+    slots.get(slot(id))?.as_deref()
+}
+
+impl<T: ?Sized> Instances<T> {
+    /// No instances.
+    #[must_use]
+    pub fn new() -> Self {
+        static SERIAL: AtomicU64 = AtomicU64::new(1);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        Instances { shared: Arc::new(Shared { serial, slots: RwLock::new(Vec::new()) }) }
+    }
+
+    /// Adds an instance; gives its id, the lowest that is free.
+    pub fn push(&mut self, instance: Box<T>) -> u32 {
+        let mut slots = self.shared.slots.write();
+        let free = slots.iter().position(Option::is_none).unwrap_or(slots.len());
+        if free == slots.len() {
+            slots.push(None);
+        }
+        slots[free] = Some(instance);
+        free as u32 + 1
+    }
+
+    /// Takes an instance out. Its id names nobody then, until the next [`push`](Self::push) that takes it.
+    pub fn remove(&mut self, id: u32) -> Option<Box<T>> {
+        let mut slots = self.shared.slots.write();
+        let removed = slots.get_mut(slot(id))?.take();
+        while slots.last().is_some_and(Option::is_none) {
+            slots.pop();
+        }
+        removed
+    }
+
+    /// The instance of an id. While the result is held, no instance can be changed.
+    #[must_use]
+    pub fn get(&self, id: u32) -> Option<InstanceRef<'_, T>> {
+        RwLockReadGuard::try_map(self.shared.slots(), |slots| instance(slots, id)).ok().map(InstanceRef)
+    }
+
+    /// The instance of an id, to be changed. Calls that are traced afterwards see the change; values that were recorded before
+    /// don't. While the result is held, no call can be traced.
+    pub fn get_mut(&mut self, id: u32) -> Option<InstanceMut<'_, T>> {
+        let slots = self.shared.slots.write();
+        RwLockWriteGuard::try_map(slots, |slots| slots.get_mut(slot(id)).and_then(Option::as_deref_mut))
+            .ok()
+            .map(InstanceMut)
+    }
+
+    /// How many instances there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.slots().iter().flatten().count()
+    }
+
+    /// Whether there is no instance.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The ids of all instances, ascending.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u32> {
+        alive(&self.shared.slots()).collect()
+    }
+
+    /// All instances with their ids, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, InstanceRef<'_, T>)> {
+        self.ids().into_iter().filter_map(|id| Some((id, self.get(id)?)))
+    }
+
+    /// A pointer in each lane to the instance of an id. Ids that name nobody are as null.
+    #[must_use]
+    pub fn at(&self, ids: &UInt) -> Ptr<T> {
+        Ptr::new(Arc::clone(&self.shared), ids.clone())
+    }
+
+    /// Null pointers.
+    #[must_use]
+    #[track_caller]
+    pub fn null(&self, width: impl Into<Size>) -> Ptr<T> {
+        Ptr::new(Arc::clone(&self.shared), Array::zeros(width))
+    }
+}
+
+impl<T: ?Sized> Default for Instances<T> {
+    fn default() -> Self {
+        Instances::new()
+    }
+}
+
+impl<T: ?Sized> FromIterator<Box<T>> for Instances<T> {
+    fn from_iter<I: IntoIterator<Item = Box<T>>>(instances: I) -> Self {
+        let made = Instances::new();
+        made.shared.slots.write().extend(instances.into_iter().map(Some));
+        made
+    }
+}
+
+impl<T: ?Sized> Extend<Box<T>> for Instances<T> {
+    fn extend<I: IntoIterator<Item = Box<T>>>(&mut self, instances: I) {
+        instances.into_iter().for_each(|instance| {
+            self.push(instance);
+        });
+    }
+}
+
+/// The arrays of all instances.
+impl<T: Traverse + ?Sized> Traverse for Instances<T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        let slots = self.shared.slots();
+        visitor.host(HostValue::Shape(slots.len()));
+        for (index, instance) in slots.iter().enumerate() {
+            visitor.host(HostValue::Shape(usize::from(instance.is_some())));
+            instance.iter().for_each(|instance| visitor.index(index, &**instance));
+        }
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        let mut slots = self.shared.slots.write();
+        for (index, instance) in slots.iter_mut().enumerate() {
+            instance.iter_mut().for_each(|instance| visitor.index(index, &mut **instance));
+        }
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Instances<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} instances of {}", self.len(), std::any::type_name::<T>())
+    }
+}
+
+/// An instance that is looked at.
+pub struct InstanceRef<'a, T: ?Sized>(MappedRwLockReadGuard<'a, T>);
+
+impl<T: ?Sized> Deref for InstanceRef<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for InstanceRef<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// An instance that is changed.
+pub struct InstanceMut<'a, T: ?Sized>(MappedRwLockWriteGuard<'a, T>);
+
+impl<T: ?Sized> Deref for InstanceMut<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: ?Sized> DerefMut for InstanceMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for InstanceMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,152 @@
+//! Pointers to instances, one for each lane.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::instances::Shared;
+use crate::array::{Array, Integer, Mask, Size, UInt};
+use crate::control::Equal;
+use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
+use jit_runtime::ir::Type;
+
+/// In each lane, one of the [`Instances`](super::Instances) of a trait, or null.
+///
+/// The methods of a trait that is marked with `#[jit(dispatch)]` can be called on it: each lane calls its instance; null
+/// gets zero of every result and does nothing. It is an array of ids: it can be the state of a loop, the value of an `if`,
+/// gathered and compared.
+pub struct Ptr<T: ?Sized> {
+    shared: Arc<Shared<T>>,
+    ids: UInt,
+}
+
+impl<T: ?Sized> Ptr<T> {
+    pub(super) fn new(shared: Arc<Shared<T>>, ids: UInt) -> Self {
+        Ptr { shared, ids }
+    }
+
+    pub(super) fn ids(&self) -> &UInt {
+        &self.ids
+    }
+
+    pub(super) fn shared(&self) -> &Shared<T> {
+        &self.shared
+    }
+
+    /// The id of each lane's instance; 0 is null.
+    #[must_use]
+    pub fn id(&self) -> UInt {
+        self.ids.clone()
+    }
+
+    /// The number of lanes.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "as for arrays, widths are compared")]
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The number of lanes, to make arrays of the same width.
+    #[must_use]
+    pub fn width(&self) -> Size {
+        self.ids.width()
+    }
+
+    /// Where the pointer is null.
+    #[must_use]
+    #[track_caller]
+    pub fn is_null(&self) -> Mask {
+        self.ids.eq(0)
+    }
+
+    /// Where both name the same instance, or none. Pointers to different sets of instances are equal where both are null.
+    #[must_use]
+    #[track_caller]
+    pub fn eq(&self, other: &Ptr<T>) -> Mask {
+        if Arc::ptr_eq(&self.shared, &other.shared) {
+            return self.ids.eq(&other.ids);
+        }
+        self.is_null() & other.is_null()
+    }
+
+    /// Where they name different instances.
+    #[must_use]
+    #[track_caller]
+    pub fn ne(&self, other: &Ptr<T>) -> Mask {
+        !self.eq(other)
+    }
+
+    /// The pointer where a mask is true, null elsewhere.
+    #[must_use]
+    #[track_caller]
+    pub fn masked(&self, mask: &Mask) -> Self {
+        self.with_ids(mask.select(&self.ids, 0))
+    }
+
+    /// The pointers of other lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
+        self.with_ids(self.ids.gather(index))
+    }
+
+    /// The pointers of other lanes where a mask is true, null elsewhere.
+    #[must_use]
+    #[track_caller]
+    pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
+        self.with_ids(self.ids.gather_masked(index, mask))
+    }
+
+    /// Pointers to the same set of instances by other ids.
+    #[must_use]
+    pub fn with_ids(&self, ids: UInt) -> Self {
+        Ptr { shared: Arc::clone(&self.shared), ids }
+    }
+}
+
+impl<T: ?Sized> Clone for Ptr<T> {
+    fn clone(&self) -> Self {
+        self.with_ids(self.ids.clone())
+    }
+}
+
+/// The ids; the instances are no part of the pointer. Pointers to different sets do not merge.
+impl<T: ?Sized> Traverse for Ptr<T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.host(HostValue::Number(Type::U64, self.shared.serial));
+        visitor.array(self.ids.var());
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        visitor.array(self.ids.var_mut());
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Ptr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "instances {:?}", self.ids)
+    }
+}
+
+/// Comparisons of pointers, by value or by reference.
+macro_rules! comparisons {
+    ($($a:ty, $b:ty;)*) => {$(
+        impl<T: ?Sized> Equal<$b> for $a {
+            type Output = Mask;
+            #[track_caller]
+            fn eq(&self, other: &$b) -> Mask {
+                Ptr::eq(self, other)
+            }
+            #[track_caller]
+            fn ne(&self, other: &$b) -> Mask {
+                Ptr::ne(self, other)
+            }
+        }
+    )*};
+}
+
+comparisons! {
+    Ptr<T>, Ptr<T>;
+    Ptr<T>, &Ptr<T>;
+    &Ptr<T>, Ptr<T>;
+    &Ptr<T>, &Ptr<T>;
+}

@@ -1,0 +1,288 @@
+//! Recording a call whose target depends on the lane: each target is traced once, under the mask of the lanes that want it.
+//!
+//! As with branches, what a target records is pure and belongs to no region; only which target's value a result comes from
+//! depends on the lane, and what writes to arrays bears the mask of its lanes. Lanes whose index is no target's take the
+//! default.
+
+use std::marker::PhantomData;
+use std::panic::Location;
+
+use jit_runtime::ir::{BinaryOp, CompareOp, Type};
+use jit_runtime::memory::Buffer;
+
+use super::effect;
+use super::loops::{control_node, is_equal_literal, result};
+use super::misuse::{self, Misuse};
+use super::node::{Extra, Var};
+use super::op::Op;
+use super::region::{self, BranchExtra, Mark, RegionId, SwitchExtra};
+use super::{number, record};
+
+/// Up to this much work in all targets together, computing all and selecting is cheaper than to jump.
+const SELECT_WORK: u32 = 24;
+
+/// A call that is being recorded. Dropping it before [`SwitchRecorder::finish`] leaves the trace as it was before.
+pub struct SwitchRecorder {
+    /// The target of each lane.
+    index: Var,
+    /// What the index is for each target, ascending.
+    targets: Vec<u32>,
+    /// How many lanes the call has, as far as its operands say.
+    width: usize,
+    /// Arrays that all lanes share, such as arguments of other widths.
+    shared: Vec<Var>,
+    sides: Vec<Side>,
+    mark: Option<Mark>,
+    work_before: u32,
+    site: &'static Location<'static>,
+    /// The stack of open regions belongs to the thread.
+    not_send: PhantomData<*const ()>,
+}
+
+/// A target that was recorded.
+struct Side {
+    /// The lanes that want it.
+    lanes: Var,
+    /// Those of them that reach the call.
+    mask: Var,
+    values: Vec<Var>,
+}
+
+impl SwitchRecorder {
+    /// Begins a call on the lanes whose index, `u32`, is that of a target. The width is that of everything else that takes part. What
+    /// of the arguments has another width can be given back by all targets.
+    ///
+    /// # Panics
+    ///
+    /// When the index depends on a region that is closed.
+    #[must_use]
+    pub fn begin(
+        index: &Var,
+        targets: Vec<u32>,
+        width: usize,
+        arguments: &[Var],
+        site: &'static Location<'static>,
+    ) -> Self {
+        region::check(index, site);
+        debug_assert!(targets.is_sorted() && index.ty() == Type::U32);
+        let sides = Vec::with_capacity(targets.len());
+        let shared = arguments.iter().filter(|array| array.width() != 1 && array.width() != width).cloned().collect();
+        let (index, work_before) = (index.clone(), number::work());
+        SwitchRecorder { index, targets, width, shared, sides, mark: None, work_before, site, not_send: PhantomData }
+    }
+
+    /// Begins the next target.
+    pub fn open(&mut self) {
+        let target = record::literal(Type::U32, u64::from(self.targets[self.sides.len()]), 1);
+        let lanes = record::compare(CompareOp::Eq, &self.index, &target);
+        let mask = region::conjunction(&lanes);
+        if lanes.literal() != Some(1) || lanes.width() == 0 {
+            self.mark = Some(region::open_side(mask.clone(), self.site));
+        }
+        self.sides.push(Side { lanes, mask, values: Vec::new() });
+    }
+
+    /// Ends the target with its values.
+    pub fn close(&mut self, values: Vec<Var>) {
+        self.mark.take().into_iter().for_each(region::close);
+        if let Some(side) = self.sides.last_mut() {
+            side.values = values;
+        }
+    }
+
+    /// Ends the call; gives its values. Lanes without a target have the defaults. A value that is the same in all targets
+    /// does not go through the call.
+    ///
+    /// # Panics
+    ///
+    /// When the types of the targets differ, or widths do not fit together.
+    #[must_use]
+    pub fn finish(mut self, defaults: &[Var]) -> Vec<Var> {
+        self.mark.take().into_iter().for_each(region::close);
+        let recorded = number::work().wrapping_sub(self.work_before);
+        let outputs: Vec<Output> =
+            (0..defaults.len()).map(|position| self.output(position, &defaults[position])).collect();
+        let width = self.common_width(&outputs);
+        let count = outputs.iter().filter(|output| matches!(output, Output::Chosen(_))).count();
+        let is_small = recorded as usize + self.sides.len() * (1 + count) <= SELECT_WORK as usize;
+        let mut chosen = if count == 0 {
+            Vec::new().into_iter()
+        } else if is_small {
+            self.select(&outputs).into_iter()
+        } else {
+            self.jump(&outputs, width as u32).into_iter()
+        };
+        let take = |output: Output| match output {
+            Output::Memory(array) => array,
+            Output::Same(value, default) => self.broadcast(&self.masked(&value, &default), width),
+            Output::Chosen(_) => self.broadcast(&chosen.next().expect("each value that is chosen has a result"), width),
+        };
+        outputs.into_iter().map(take).collect()
+    }
+
+    /// What becomes of one of the values of the targets.
+    fn output(&self, position: usize, default: &Var) -> Output {
+        let mut values: Vec<Var> = self.sides.iter().map(|side| side.values[position].clone()).collect();
+        if let Some(array) = written(&values) {
+            return Output::Memory(array);
+        }
+        let is_same = |a: &Var, b: &Var| a.is_same(b) || is_equal_literal(a, b);
+        if values.iter().all(|value| value.is_same(default)) {
+            return Output::Memory(default.clone());
+        }
+        values.iter().for_each(|value| region::check(value, self.site));
+        if values.windows(2).all(|pair| is_same(&pair[0], &pair[1])) {
+            if self.shared.iter().any(|array| array.is_same(&values[0])) {
+                return Output::Memory(values[0].clone());
+            }
+            return Output::Same(values[0].clone(), default.clone());
+        }
+        if let Some(other) = values.iter().find(|value| value.ty() != default.ty()) {
+            let what = format!("the targets of a call give different types, {} and {}", default.ty(), other.ty());
+            Misuse::new(what, self.site).value("one value", default).value("another", other).panic();
+        }
+        values.push(default.clone());
+        Output::Chosen(values)
+    }
+
+    /// The width of the call: that of its operands and of all values.
+    fn common_width(&self, outputs: &[Output]) -> usize {
+        let mut width = self.width;
+        for value in outputs.iter().flat_map(Output::values) {
+            if width == 1 {
+                width = value.width();
+            } else if value.width() != 1 && value.width() != width {
+                let what = format!("a call over {width} lanes gives a value of width {}", value.width());
+                Misuse::new(what, self.site)
+                    .value("the value", value)
+                    .value("the call's target", &self.index)
+                    .hint("values of a call are as wide as the call, which its target and its arguments decide, or have width 1")
+                    .panic();
+            }
+        }
+        width
+    }
+
+    fn broadcast(&self, value: &Var, width: usize) -> Var {
+        if value.width() == width { value.clone() } else { record::broadcast(value, width) }
+    }
+
+    /// A value on the lanes that have a target, the default on the others.
+    fn masked(&self, value: &Var, default: &Var) -> Var {
+        record::select_at(self.site, &self.has_target(), value, default)
+    }
+
+    /// The lanes that have a target.
+    fn has_target(&self) -> Var {
+        match &self.sides[..] {
+            [only] => only.lanes.clone(),
+            _ => record::compare(CompareOp::Lt, &self.case(), &self.literal(self.targets.len() as u32)),
+        }
+    }
+
+    fn literal(&self, value: u32) -> Var {
+        record::literal(Type::U32, u64::from(value), 1)
+    }
+
+    /// The number of each lane's target, from 0; at least as large as their count on lanes that have none.
+    fn case(&self) -> Var {
+        let (first, last) = (self.targets[0], self.targets[self.targets.len() - 1]);
+        let slot = record::binary(BinaryOp::Sub, &self.index, &self.literal(first));
+        let span = (last - first) as usize + 1;
+        if span == self.targets.len() {
+            return slot;
+        }
+        let mut cases = vec![0; span];
+        for (case, target) in self.targets.iter().enumerate() {
+            cases[(target - first) as usize] = case as u32 + 1;
+        }
+        let is_inside = record::compare(CompareOp::Lt, &slot, &self.literal(span as u32));
+        let case = record::gather_node(&numbers(&cases), &slot, Some(&is_inside), 0, RegionId::NONE);
+        record::binary(BinaryOp::Sub, &case, &self.literal(1))
+    }
+
+    /// All targets are computed in all lanes.
+    fn select(&self, outputs: &[Output]) -> Vec<Var> {
+        let choose = |values: &Vec<Var>| {
+            let default = values[self.sides.len()].clone();
+            let sides = self.sides.iter().zip(values);
+            sides.fold(default, |other, (side, value)| record::select_at(self.site, &side.lanes, value, &other))
+        };
+        outputs.iter().filter_map(Output::chosen).map(choose).collect()
+    }
+
+    /// Each lane computes its own target.
+    fn jump(&self, outputs: &[Output], width: u32) -> Vec<Var> {
+        let results: Vec<Vec<Var>> = outputs.iter().filter_map(Output::chosen).cloned().collect();
+        let types: Vec<Type> = results.iter().map(|values| values[0].ty()).collect();
+        let (op, result_op, extra) = match &self.sides[..] {
+            [only] => {
+                let results = results.into_iter().map(|values| [values[0].clone(), values[1].clone()]).collect();
+                let extra = Extra::Branch(BranchExtra { condition: only.lanes.clone(), results });
+                (Op::Branch, Op::BranchResult, extra)
+            }
+            sides => {
+                let masks = sides.iter().map(|side| side.mask.clone()).collect();
+                let extra = Extra::Switch(SwitchExtra { index: self.case(), masks, results });
+                (Op::Switch, Op::SwitchResult, extra)
+            }
+        };
+        let mut region = RegionId::NONE;
+        extra.for_each_var(|var| region = region.max(var.region()));
+        let node = control_node(op, width, extra, region, self.site);
+        let results = types.into_iter().enumerate();
+        results.map(|(position, ty)| result(result_op, &node, ty, width, position, region, self.site)).collect()
+    }
+}
+
+impl Drop for SwitchRecorder {
+    fn drop(&mut self) {
+        self.mark.take().into_iter().for_each(region::close);
+    }
+}
+
+/// What becomes of a value that all targets give.
+enum Output {
+    /// An array that the targets have written by scatters, each on its own lanes, or have left alone.
+    Memory(Var),
+    /// The value is the same in all targets; and the default.
+    Same(Var, Var),
+    /// The value in each target, the default last.
+    Chosen(Vec<Var>),
+}
+
+impl Output {
+    fn chosen(&self) -> Option<&Vec<Var>> {
+        match self {
+            Output::Chosen(values) => Some(values),
+            Output::Memory(_) | Output::Same(..) => None,
+        }
+    }
+
+    /// The values that belong to the lanes of the call.
+    fn values(&self) -> impl Iterator<Item = &Var> {
+        let (same, chosen) = match self {
+            Output::Memory(_) => (None, [].as_slice()),
+            Output::Same(value, default) => (Some([value, default]), [].as_slice()),
+            Output::Chosen(values) => (None, values.as_slice()),
+        };
+        same.into_iter().flatten().chain(chosen)
+    }
+}
+
+/// The array after all targets, if they have written it by scatters, one after another.
+fn written(values: &[Var]) -> Option<Var> {
+    let last = values.last()?;
+    let is_chain = values.windows(2).all(|pair| pair[0].is_same(&pair[1]) || effect::continues(&pair[1], &pair[0]));
+    (last.region() == RegionId::WRITING && is_chain).then(|| effect::settle(last))
+}
+
+/// Numbers of the host, in memory.
+#[track_caller]
+fn numbers(values: &[u32]) -> Var {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+    match Buffer::from_bytes(&bytes) {
+        Ok(buffer) => record::data(Type::U32, values.len(), buffer),
+        Err(error) => misuse::panic_with(error),
+    }
+}

@@ -1,0 +1,230 @@
+//! Calls through pointers to instances of a trait.
+
+use jit::prelude::*;
+use jit::{Traverse, Visitor, VisitorMut};
+
+use crate::{message_of, on_each_device, resident};
+
+/// A shape, seen from a point on a line.
+#[jit(dispatch)]
+trait Shape {
+    /// The distance to a point.
+    fn distance(&self, x: &Float) -> Float;
+
+    /// Two results, one of which all shapes compute in the same way.
+    fn both(&self, x: Float, y: Float) -> (Float, Float) {
+        (self.distance(&x), x + y)
+    }
+
+    /// The size.
+    fn size(&self) -> Float;
+
+    /// A constant of all shapes of a kind.
+    fn sides(&self) -> UInt {
+        UInt::from(4)
+    }
+
+    /// Counts a hit.
+    fn hit(&self, counts: &mut UInt, at: UInt) {
+        counts.scatter_add(1, &at);
+    }
+
+    /// Draws a number.
+    fn draw(&self, state: &mut UInt) -> UInt;
+}
+
+struct Sphere {
+    radius: Float,
+}
+
+struct Cube {
+    edge: Float,
+    table: Float,
+}
+
+macro_rules! traverse {
+    ($name:ident $($field:ident)*) => {
+        impl Traverse for $name {
+            fn traverse(&self, visitor: &mut Visitor<'_>) {
+                $(visitor.field(stringify!($field), &self.$field);)*
+            }
+            fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+                $(visitor.field(stringify!($field), &mut self.$field);)*
+            }
+        }
+    };
+}
+
+traverse!(Sphere radius);
+traverse!(Cube edge table);
+
+#[jit]
+impl Shape for Sphere {
+    fn distance(&self, x: &Float) -> Float {
+        x.abs() - self.radius
+    }
+
+    fn size(&self) -> Float {
+        self.radius.clone()
+    }
+
+    fn sides(&self) -> UInt {
+        UInt::from(1)
+    }
+
+    fn draw(&self, state: &mut UInt) -> UInt {
+        *state = state * 3 + 1;
+        state.clone()
+    }
+}
+
+#[jit]
+impl Shape for Cube {
+    fn distance(&self, x: &Float) -> Float {
+        let mut d = x.abs() - self.edge;
+        while d > 10.0 {
+            d -= 10.0;
+        }
+        d + self.table.gather(&UInt::from(1)).sqrt().sin().exp().ln().tan()
+    }
+
+    fn size(&self) -> Float {
+        self.edge.clone()
+    }
+
+    fn hit(&self, counts: &mut UInt, at: UInt) {
+        counts.scatter_add(10, &at);
+    }
+
+    fn draw(&self, state: &mut UInt) -> UInt {
+        let before = state.clone();
+        *state += 5;
+        before
+    }
+}
+
+fn sphere(radius: f32) -> Box<dyn Shape> {
+    Box::new(Sphere { radius: Float::opaque(radius) })
+}
+
+fn cube(edge: f32) -> Box<dyn Shape> {
+    Box::new(Cube { edge: resident([edge]), table: resident([9.0, 0.0]) })
+}
+
+fn scene() -> Instances<dyn Shape> {
+    Instances::from_iter([sphere(1.0), cube(2.0)])
+}
+
+#[test]
+fn each_lane_calls_its_instance() {
+    on_each_device(|| {
+        let shapes = scene().at(&resident([1_u32, 1, 0, 2, 2, 77]));
+        let x = Float::from([3.0, -4.0, 5.0, 6.0, -25.0, 1.0]);
+        assert_eq!(shapes.distance(&x).to_vec().unwrap(), [2.0, 3.0, 0.0, 4.0, 3.0, 0.0]);
+        let (d, sum) = shapes.both(x.clone(), Float::from(0.5));
+        assert_eq!(d.to_vec().unwrap(), [2.0, 3.0, 0.0, 4.0, 3.0, 0.0]);
+        assert_eq!(sum.to_vec().unwrap(), [3.5, -3.5, 0.0, 6.5, -24.5, 0.0]);
+        let mask = Mask::from([true, false, true, false, true, true]);
+        assert_eq!(shapes.masked(&mask).distance(&x).to_vec().unwrap(), [2.0, 0.0, 0.0, 0.0, 3.0, 0.0]);
+    });
+}
+
+#[test]
+fn getters_read_what_the_instance_holds() {
+    on_each_device(|| {
+        let shapes = scene().at(&resident([1_u32, 2, 0, 2, 9]));
+        assert_eq!(shapes.size().to_vec().unwrap(), [1.0, 2.0, 0.0, 2.0, 0.0]);
+        assert_eq!(shapes.sides().to_vec().unwrap(), [1, 4, 0, 4, 0]);
+    });
+}
+
+#[test]
+fn instances_scatter_to_an_argument() {
+    on_each_device(|| {
+        let shapes = scene().at(&resident([1_u32, 2, 0, 2]));
+        let mut counts = resident([100_u32, 0, 0]);
+        shapes.hit(&mut counts, UInt::from([0, 1, 2, 1]));
+        assert_eq!(counts.to_vec().unwrap(), [101, 20, 0]);
+    });
+}
+
+#[test]
+fn state_that_instances_change_is_merged() {
+    on_each_device(|| {
+        let shapes = scene().at(&resident([1_u32, 2, 0, 2]));
+        let mut state = UInt::from([1, 2, 3, 4]);
+        let drawn = shapes.draw(&mut state);
+        assert_eq!(drawn.to_vec().unwrap(), [4, 2, 0, 4]);
+        assert_eq!(state.to_vec().unwrap(), [4, 7, 3, 9]);
+        let mut uniform = UInt::from(1);
+        assert_eq!(shapes.draw(&mut uniform).to_vec().unwrap(), [4, 1, 0, 1]);
+        assert_eq!(uniform.to_vec().unwrap(), [4, 6, 1, 6]);
+    });
+}
+
+#[test]
+fn pointers_are_state_of_loops_and_values_of_branches() {
+    #[jit]
+    fn walk(start: &Ptr<dyn Shape>, ids: &[u32], steps: &UInt) -> (Ptr<dyn Shape>, Float) {
+        let (mut at, mut n, mut sum) = (start.clone(), UInt::from(0), Float::from(0.0));
+        let next = at.with_ids(UInt::from(ids[0]));
+        while n < steps {
+            sum += at.size();
+            at = if at == next { at.with_ids(UInt::from(ids[1])) } else { next.clone() };
+            n += 1;
+        }
+        (at, sum)
+    }
+    on_each_device(|| {
+        let scene = scene();
+        let (at, sum) = walk(&scene.at(&UInt::from([1, 2, 0])), &[2, 1], &UInt::from([3, 2, 2]));
+        assert_eq!(at.id().to_vec().unwrap(), [2, 2, 1]);
+        assert_eq!(sum.to_vec().unwrap(), [4.0, 3.0, 2.0]);
+        assert_eq!(scene.null(2).is_null().to_vec().unwrap(), [true, true]);
+    });
+}
+
+#[test]
+fn without_instances_calls_give_zero() {
+    on_each_device(|| {
+        let none: Instances<dyn Shape> = Instances::new();
+        let mut state = UInt::from([1, 2]);
+        assert_eq!(none.at(&resident([1_u32, 0])).draw(&mut state).to_vec().unwrap(), [0, 0]);
+        assert_eq!(state.to_vec().unwrap(), [1, 2]);
+        assert_eq!(none.at(&UInt::zeros(0)).size().to_vec().unwrap(), []);
+        assert_eq!(scene().at(&UInt::zeros(0)).distance(&Float::from(1.0)).to_vec().unwrap(), []);
+        assert_eq!(scene().null(2).distance(&Float::from(1.0)).to_vec().unwrap(), [0.0, 0.0]);
+    });
+}
+
+#[test]
+fn instances_come_and_go() {
+    on_each_device(|| {
+        let mut scene = scene();
+        let shapes = scene.at(&resident([1_u32, 2, 3]));
+        assert_eq!(shapes.size().to_vec().unwrap(), [1.0, 2.0, 0.0]);
+        assert_eq!(scene.push(sphere(5.0)), 3);
+        let before = shapes.size();
+        assert!(scene.remove(1).is_some() && scene.remove(1).is_none() && scene.get(1).is_none());
+        assert_eq!((scene.len(), scene.ids()), (2, vec![2, 3]));
+        assert_eq!(shapes.size().to_vec().unwrap(), [0.0, 2.0, 5.0]);
+        assert_eq!(before.to_vec().unwrap(), [1.0, 2.0, 5.0]);
+        assert_eq!(scene.push(sphere(7.0)), 1);
+        assert_eq!(shapes.size().to_vec().unwrap(), [7.0, 2.0, 5.0]);
+        assert_eq!(scene.get(2).unwrap().size().item().unwrap(), 2.0);
+        assert_eq!(scene.iter().map(|(id, _)| id).collect::<Vec<_>>(), [1, 2, 3]);
+    });
+}
+
+#[test]
+fn pointers_of_different_sets_do_not_merge() {
+    let (a, b) = (scene(), scene());
+    let message = message_of(|| {
+        #[jit]
+        fn choose(mask: &Mask, a: Ptr<dyn Shape>, b: Ptr<dyn Shape>) -> Ptr<dyn Shape> {
+            if mask { a } else { b }
+        }
+        choose(&Mask::from([true, false]), a.at(&UInt::from(1)), b.at(&UInt::from(1)))
+    });
+    assert!(message.contains("different host values"), "{message}");
+}

@@ -57,7 +57,7 @@ struct Estimate<'k> {
 impl Estimate<'_> {
     fn region(&mut self, region: RegionId) {
         for inst in &self.kernel.region(region).insts {
-            if region != TOP {
+            if region != TOP || inst.op.has_regions() {
                 self.limit = self.limit.min(self.limit_of(inst));
             }
             inst.op.regions().for_each(|nested| self.region(nested));
@@ -71,6 +71,10 @@ impl Estimate<'_> {
 
     /// Operations that are limited by something else than latency gain little from more packets.
     fn limit_of(&self, inst: &Inst) -> usize {
+        if matches!(inst.op, Op::Switch { index, .. } if !self.analysis.shape(index).is_scalar()) {
+            // Each packet would run what the others want.
+            return 1;
+        }
         if inst.values().all(|value| self.analysis.shape(value) != Shape::Varying) && inst.results > 0 {
             return MAX_PACKETS;
         }
@@ -78,8 +82,7 @@ impl Estimate<'_> {
             Op::Gather { index, .. } if self.analysis.shape(index) == Shape::Varying => 2,
             Op::Scatter { .. } | Op::Atomic { .. } | Op::CompareExchange { .. } => 2,
             Op::LocalRead { index, .. } | Op::LocalWrite { index, .. } if !self.analysis.shape(index).is_scalar() => 2,
-            // Each packet runs the cases of the others too.
-            Op::Switch { index, .. } if !self.analysis.shape(index).is_scalar() => 1,
+
             Op::Binary(BinaryOp::Rem, a, _) if self.kernel.ty(a).is_float() => 1,
             Op::Binary(BinaryOp::Div | BinaryOp::Rem, a, b)
                 if self.kernel.ty(a).is_integer() && self.analysis.constant(b).is_none() =>

@@ -1,28 +1,39 @@
 //! Branches with many sides.
 //!
-//! Where all lanes agree, a switch is a jump. Otherwise there are two ways. Few cases are looked at one after the other:
-//! each that some active lane wants runs under the mask of those lanes. With many cases most are wanted by no lane, so a
-//! loop runs once for each case that occurs: it takes the case of the first lane that is left, jumps there, and is done
-//! with all lanes of that case.
+//! Where all lanes agree, a switch is a jump. Otherwise the cases are looked at one after the other: each that some
+//! active lane wants runs once, under the mask of those lanes. With many cases most are wanted by no lane, so whole ranges of
+//! them are looked at first. A loop over the cases that occur would look at fewer, but all that the cases do with values
+//! from outside does not change in such a loop, and LLVM moves it out.
 
-use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntUGE};
+use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntULT};
 
 use super::{Codegen, Packets};
 use crate::backend::llvm::analysis::Shape;
-use crate::backend::llvm::emit::{Block, Conversion, Raw};
+use crate::backend::llvm::emit::{Block, Raw};
 use crate::ir::{Inst, RegionId, Value};
 
-/// Cases up to which each is looked at, rather than only those that occur.
-const CHAIN_LIMIT: usize = 8;
+/// Cases up to which each is looked at, and how many a range has at least. Every look may be mispredicted where lanes
+/// differ much, so there are few levels.
+const FEW: usize = 16;
+
+/// Parts into which a large range of cases is divided.
+const FAN_OUT: usize = 8;
+
+/// A range of cases, and what the lanes have so far.
+struct Sides<'r> {
+    regions: &'r [RegionId],
+    /// The position of the first one in the switch.
+    first: usize,
+    /// For each lane its case.
+    indices: &'r Packets,
+}
 
 impl Codegen<'_> {
     pub(super) fn switch(&mut self, inst: &Inst, index: Value, cases: &[RegionId], default: RegionId) {
         if self.analysis.shape(index).is_scalar() {
             self.uniform_switch(inst, index, cases, default);
-        } else if cases.len() <= CHAIN_LIMIT {
-            self.case_by_case(inst, index, cases, default);
         } else {
-            self.only_cases_that_occur(inst, index, cases, default);
+            self.divergent_switch(inst, index, cases, default);
         }
     }
 
@@ -66,38 +77,57 @@ impl Codegen<'_> {
         (0..parts).map(merge).collect()
     }
 
-    /// Zeros for all lanes of each result.
-    fn no_results(&self, inst: &Inst) -> Vec<Packets> {
-        let zero = |value| Packets::from_elem(self.emit.bits_constant(self.ty(value), self.lanes, 0), self.packets);
-        inst.values().map(zero).collect()
+    fn divergent_switch(&mut self, inst: &Inst, index: Value, cases: &[RegionId], default: RegionId) {
+        let outer = self.mask.clone();
+        let indices = self.clamped(index, cases.len());
+        let zeros = |value| Packets::from_elem(self.emit.bits_constant(self.ty(value), self.lanes, 0), self.packets);
+        let mut results: Vec<Packets> = inst.values().map(zeros).collect();
+        let regions: Vec<RegionId> = cases.iter().copied().chain([default]).collect();
+        self.sides(&Sides { regions: &regions, first: 0, indices: &indices }, outer.as_ref(), &mut results);
+        self.mask = outer;
+        inst.values().zip(results).for_each(|(result, value)| self.set_vectors(result, value));
     }
 
-    fn case_by_case(&mut self, inst: &Inst, index: Value, cases: &[RegionId], default: RegionId) {
-        let outer = self.mask.clone();
-        let indices = self.vectors(index);
-        let mut results = self.no_results(inst);
-        for (position, &region) in cases.iter().chain([&default]).enumerate() {
-            let number = self.emit.constant(self.emit.int(32), self.lanes, position as u64);
-            let predicate = if position == cases.len() { LLVMIntUGE } else { LLVMIntEQ };
-            let mut lanes: Packets = indices.iter().map(|&index| self.emit.icmp(predicate, index, number)).collect();
-            if let Some(outer) = &outer {
-                lanes = lanes.iter().zip(outer).map(|(&lanes, &outer)| self.emit.and(lanes, outer)).collect();
-            }
+    /// Runs those of a range of cases that some active lane wants.
+    fn sides(&mut self, sides: &Sides<'_>, outer: Option<&Packets>, results: &mut Vec<Packets>) {
+        let count = sides.regions.len();
+        let part_len = if count <= FEW { 1 } else { count.div_ceil(FAN_OUT).max(FEW) };
+        let mut first = sides.first;
+        for regions in sides.regions.chunks(part_len) {
+            let part = Sides { regions, first, indices: sides.indices };
+            first += regions.len();
+            let lanes = self.lanes_in(&part, outer);
             let any = self.any(&lanes);
             let [taken, after] = ["case", "after"].map(|name| self.emit.new_block(name));
             let before = self.emit.block();
             self.emit.cond_br(any, taken, after);
             self.emit.position_at_end(taken);
-            let blended = self.run_case(region, lanes, &results);
+            let mut inner = results.clone();
+            match *regions {
+                [region] => inner = self.run_case(region, lanes, &inner),
+                _ => self.sides(&part, outer, &mut inner),
+            }
             let end = self.emit.block();
             self.emit.br(after);
             self.emit.position_at_end(after);
             let merge = |(&new, &old): (&Raw, &Raw)| self.emit.merge(&[(new, end), (old, before)]);
-            let merged = blended.iter().zip(&results);
-            results = merged.map(|(new, old)| new.iter().zip(old).map(merge).collect()).collect();
+            let merged = inner.iter().zip(&*results);
+            *results = merged.map(|(new, old)| new.iter().zip(old).map(merge).collect()).collect();
         }
-        self.mask = outer;
-        inst.values().zip(results).for_each(|(result, value)| self.set_vectors(result, value));
+    }
+
+    /// The active lanes whose case is in a range.
+    fn lanes_in(&self, part: &Sides<'_>, outer: Option<&Packets>) -> Packets {
+        let constant = |number: usize| self.emit.constant(self.emit.int(32), self.lanes, number as u64);
+        let is_inside = |&index: &Raw| match part.regions.len() {
+            1 => self.emit.icmp(LLVMIntEQ, index, constant(part.first)),
+            count => self.emit.icmp(LLVMIntULT, self.emit.sub(index, constant(part.first)), constant(count)),
+        };
+        let inside = part.indices.iter().map(is_inside);
+        match outer {
+            None => inside.collect(),
+            Some(outer) => inside.zip(outer).map(|(inside, &outer)| self.emit.and(inside, outer)).collect(),
+        }
     }
 
     /// Runs a region for some lanes, which then have what it yields as their results.
@@ -113,78 +143,11 @@ impl Codegen<'_> {
         blended
     }
 
-    fn only_cases_that_occur(&mut self, inst: &Inst, index: Value, cases: &[RegionId], default: RegionId) {
-        let outer = self.mask.clone();
-        let active = outer.clone().unwrap_or_else(|| self.all_lanes());
-        let indices = self.clamped(index, cases.len());
-        let table = self.on_stack_as_one(&indices);
-        let (before, head, join) = (self.emit.block(), self.emit.new_block("cases"), self.emit.new_block("join"));
-        self.emit.br(head);
-        self.emit.position_at_end(head);
-        let pending = self.phis(&active, before);
-        let results: Vec<Packets> = self.no_results(inst).iter().map(|zeros| self.phis(zeros, before)).collect();
-        let case = self.first_pending(&pending, table);
-        let number = self.emit.splat(case, self.lanes);
-        let is_of_case = |(&index, &pending)| self.emit.and(pending, self.emit.icmp(LLVMIntEQ, index, number));
-        let lanes: Packets = indices.iter().zip(&pending).map(is_of_case).collect();
-        let left: Packets =
-            pending.iter().zip(&lanes).map(|(&pending, &lanes)| self.emit.xor(pending, lanes)).collect();
-        let goes_on = self.any(&left);
-        let blocks = self.jump(case, cases.len());
-        let mut sides = Vec::new();
-        for (&block, &region) in blocks.iter().zip(cases.iter().chain([&default])) {
-            self.emit.position_at_end(block);
-            self.mask = Some(lanes.clone());
-            self.region(region);
-            let yields = &self.kernel.region(region).yields;
-            let values: Vec<Packets> = yields.iter().map(|&value| self.vectors(value)).collect();
-            sides.push((values, self.emit.block()));
-            self.emit.br(join);
-        }
-        self.emit.position_at_end(join);
-        let merged: Vec<Packets> = (0..results.len()).map(|position| self.merge_sides(&sides, position)).collect();
-        let mut blended: Vec<Packets> = Vec::new();
-        for (new, old) in merged.iter().zip(&results) {
-            let select = |((&lanes, &new), &old)| self.emit.select(lanes, new, old);
-            blended.push(lanes.iter().zip(new).zip(old).map(select).collect());
-        }
-        let leave = self.emit.new_block("leave");
-        self.emit.cond_br(goes_on, head, leave);
-        self.add_all_incoming(&pending, &left, join);
-        results.iter().zip(&blended).for_each(|(phis, values)| self.add_all_incoming(phis, values, join));
-        self.emit.position_at_end(leave);
-        self.mask = outer;
-        inst.values().zip(blended).for_each(|(result, value)| self.set_vectors(result, value));
-    }
-
     /// Indices, all of those of no case being the number of cases.
     fn clamped(&mut self, index: Value, cases: usize) -> Packets {
         let indices = self.vectors(index);
         let most = self.emit.constant(self.emit.int(32), self.lanes, cases as u64);
         let clamp = |&index: &Raw| self.emit.intrinsic("llvm.umin", &[self.emit.type_of(index)], &[index, most]);
         indices.iter().map(clamp).collect()
-    }
-
-    /// Stack memory with the vectors of all packets, one after the other.
-    fn on_stack_as_one(&self, packets: &Packets) -> Raw {
-        let vector = self.emit.type_of(packets[0]);
-        let memory = self.emit.alloca(self.emit.array(vector, packets.len() as u32), 64);
-        for (position, &packet) in packets.iter().enumerate() {
-            self.emit.store(packet, self.emit.address(vector, memory, self.emit.i64(position as u64)), 16);
-        }
-        memory
-    }
-
-    /// The element of a table of 32-bit integers at the first lane that is in the mask, which is not empty.
-    fn first_pending(&self, mask: &Packets, table: Raw) -> Raw {
-        let e = &self.emit;
-        let word = e.int(64);
-        let mut bits = e.i64(0);
-        for (packet, &lanes) in mask.iter().enumerate() {
-            let part = e.convert(Conversion::ZExt, e.convert(Conversion::Bitcast, lanes, e.int(self.lanes)), word);
-            bits = e.or(bits, e.shl(part, e.i64(packet as u64 * u64::from(self.lanes))));
-        }
-        let lane = e.intrinsic("llvm.cttz", &[word], &[bits, e.int_const(1, 1)]);
-        e.load(e.int(32), e.address(e.int(32), table, lane), 4)
     }
 }

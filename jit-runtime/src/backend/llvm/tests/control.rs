@@ -45,11 +45,20 @@ fn switches_with_few_and_many_cases() {
     let mixed: Vec<u32> = (0..300).map(|lane: u32| lane.wrapping_mul(2_654_435_769) >> 25).collect();
     let coherent: Vec<u32> = (0..300).map(|lane| lane / 70).collect();
     let beyond: Vec<u32> = (0..100).map(|lane| if lane % 3 == 0 { u32::MAX } else { lane }).collect();
-    for cases in [0, 1, 2, 7, 8, 9, 123] {
-        for indices in [&mixed, &coherent, &beyond] {
-            check_text(&switch_text(cases, "add v0, v1"), indices);
-        }
-        check_text(&switch_text(cases, "const 5"), &mixed);
+    for (cases, indices) in [(0, &mixed), (1, &beyond), (2, &mixed), (7, &beyond), (16, &mixed), (40, &coherent)] {
+        check_text(&switch_text(cases, "add v0, v1"), indices);
+    }
+    check_text(&switch_text(20, "const 5"), &mixed);
+}
+
+#[test]
+fn a_switch_with_very_many_cases() {
+    let indices: Vec<u32> = (0..400).map(|lane| lane % 140).collect();
+    let kernel = parse(&switch_text(300, "rem v0, v2")).unwrap();
+    let bytes: Vec<u8> = indices.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let case = Case { seed: 0, kernel, width: 400, inputs: vec![Input::Buffer(bytes.clone()), Input::Buffer(bytes)] };
+    for target in targets() {
+        check(&case, &target, CodeOptions::default()).unwrap();
     }
 }
 

@@ -1,6 +1,9 @@
 //! `break`, `continue` and `return` that lanes take at different times, against plain Rust lane by lane, on each device.
 
 #![allow(
+    clippy::needless_late_init,
+    clippy::neg_multiply,
+    clippy::while_immutable_condition,
     clippy::assign_op_pattern,
     clippy::never_loop,
     clippy::needless_return,
@@ -377,7 +380,10 @@ twins! { returns:
     }
     fn all_lanes_return(x) {
         let y = x * 0.0;
-        for k in 0..3 { if y == 0.0 { return x + 1.0; } if k > 7 { break; } }
+        for k in 0..3 {
+            if y == 0.0 { return x + 1.0; }
+            if k > 7 { break; }
+        }
         y
     }
     fn heavy_rest(x) {

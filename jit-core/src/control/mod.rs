@@ -15,8 +15,10 @@ mod function;
 mod leave;
 mod logic;
 mod operand;
+mod range;
 mod repeat;
 pub(crate) mod state;
+mod unroll;
 mod world;
 
 pub use crate::trace::FastMath;
@@ -33,5 +35,10 @@ pub use leave::{
 };
 pub use logic::{Joins, Logical, Side, branch_and, branch_or, left_of_and, left_of_or, logical};
 pub use operand::{Constexpr, Operand, constexpr, operand};
+pub use range::{
+    Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter, range, range_inclusive, symbolic_range,
+    symbolic_range_inclusive,
+};
 pub use repeat::{Repeat, WhileCondition, repeat};
+pub use unroll::{Unrolled, unrolled};
 pub use world::{Carries, Host, IfCondition, Traced, World};

@@ -62,6 +62,8 @@ pub trait World: Sized {
     fn left<T>(exit: &Self::Exit<T>) -> Option<&Array<bool>>;
     /// Lanes that have left through none.
     fn live(left: Vec<Array<bool>>) -> Self::Condition;
+    /// A condition on the lanes that have left through none; the host's holds for all lanes.
+    fn and_live(condition: Self::Condition, left: Vec<Array<bool>>) -> Self::Condition;
     /// The guard of an `if`, if it is traced.
     fn traced_branch(branch: &mut Self::Branch) -> Option<&mut TracedBranch>;
     /// The guard of a loop, if it is traced.
@@ -145,6 +147,10 @@ impl World for Host {
         true
     }
     #[inline(always)]
+    fn and_live(condition: bool, _: Vec<Array<bool>>) -> bool {
+        condition
+    }
+    #[inline(always)]
     fn traced_branch(_: &mut bool) -> Option<&mut TracedBranch> {
         None
     }
@@ -217,6 +223,9 @@ impl World for Traced {
     }
     fn live(left: Vec<Array<bool>>) -> Array<bool> {
         Traced::none_of(left)
+    }
+    fn and_live(condition: Array<bool>, left: Vec<Array<bool>>) -> Array<bool> {
+        if left.is_empty() { condition } else { Traced::none_of(left) & condition }
     }
     fn traced_branch(branch: &mut TracedBranch) -> Option<&mut TracedBranch> {
         Some(branch)

@@ -41,6 +41,7 @@ pub use branch::BranchRecorder;
 pub use fast::{FastMath, fast_math};
 pub use loops::LoopRecorder;
 pub use node::Var;
+pub(crate) use number::recorded_nodes;
 pub use op::Op;
 pub use region::current_mask;
 pub use switch::SwitchRecorder;

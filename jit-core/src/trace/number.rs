@@ -28,10 +28,12 @@ struct Table {
     positions: HashTable<u32>,
     /// Weights of all that this thread has recorded, to tell small branches from large ones.
     work: u32,
+    /// How many nodes this thread has recorded.
+    nodes: u64,
 }
 
 thread_local! {
-    static TABLE: RefCell<Table> = const { RefCell::new(Table { entries: Vec::new(), positions: HashTable::new(), work: 0 }) };
+    static TABLE: RefCell<Table> = const { RefCell::new(Table { entries: Vec::new(), positions: HashTable::new(), work: 0, nodes: 0 }) };
 }
 
 /// Multiplies to 128 bits and folds: one step of the hash (the construction of wyhash and foldhash).
@@ -115,6 +117,7 @@ impl Table {
                 let var = Var::new(draft);
                 entry.node = var.address();
                 self.work = self.work.wrapping_add(draft.op.weight());
+                self.nodes += 1;
                 var
             }
             Entry::Vacant(vacant) => {
@@ -122,6 +125,7 @@ impl Table {
                 vacant.insert(self.entries.len() as u32);
                 self.entries.push(Numbered { hash, node: var.address() });
                 self.work = self.work.wrapping_add(draft.op.weight());
+                self.nodes += 1;
                 var
             }
         }
@@ -159,4 +163,9 @@ pub(crate) fn count_work(weight: u32) {
 /// The work that was recorded on this thread so far; it wraps.
 pub(crate) fn work() -> u32 {
     TABLE.with(|table| table.borrow().work)
+}
+
+/// How many nodes were recorded on this thread so far.
+pub(crate) fn recorded_nodes() -> u64 {
+    TABLE.try_with(|table| table.try_borrow().map_or(0, |table| table.nodes)).unwrap_or(0)
 }

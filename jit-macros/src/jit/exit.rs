@@ -399,7 +399,7 @@ impl Rewriter<'_> {
                 if #name.is_host() { #name.host_only(); #native; }
                 #name.give(#given);
                 #leave;
-            }
+            };
         }})
     }
 
@@ -427,10 +427,10 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The label of the innermost loop, which is Rust's.
+    /// The label of the loop whose body is open.
     pub(crate) fn innermost_target(&mut self) -> Option<Lifetime> {
         match self.controls.last_mut() {
-            Some(Control::Loop(node)) => Some(node.target()),
+            Some(Control::Loop(node) | Control::Repeat(_, node)) => Some(node.target()),
             _ => None,
         }
     }

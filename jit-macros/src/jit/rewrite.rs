@@ -230,7 +230,7 @@ impl<'a> Rewriter<'a> {
         let (list, leave) = (self.exit_list(exits, span), self.leave_all(exits, span));
         quote_spanned! {span=> {
             #[allow(unreachable_code)]
-            { #private::joined(#list).traced_only(); #leave; }
+            { #private::joined(#list).traced_only(); #leave; };
         }}
     }
 

@@ -1,0 +1,447 @@
+//! `for` over ranges of integers, whose bounds may be arrays.
+//!
+//! A range of host integers is Rust's own, and so is its iterator. A range with a traced bound is a counter in each lane:
+//! `rev` and `step_by` change where it begins, where it ends and by how much it goes, all of which is computed before the
+//! loop. Counters end at their last number instead of passing it, so bounds at the limits of a type do no harm.
+
+use super::exit::{Witness, Worlds};
+use super::repeat::Repeat;
+use super::state::refuse;
+use super::world::{Host, Traced, World};
+use crate::array::{Array, Integer};
+use crate::trace::{Var, record};
+use crate::traverse::{Traverse, Visitor, VisitorMut};
+use jit_runtime::ir::{BinaryOp, CompareOp, Type};
+use std::marker::PhantomData;
+use std::ops;
+use std::panic::Location;
+
+/// The begin of a range that ends at a `B`.
+#[diagnostic::on_unimplemented(
+    message = "`for` cannot count from `{Self}` to `{B}`",
+    label = "the bounds of a range are equal integers, of the host or traced",
+    note = "convert one of them: `n.cast::<u32>()`"
+)]
+pub trait Bounds<B>: Sized {
+    /// A range without its end.
+    type Range;
+    /// A range with its end.
+    type RangeInclusive;
+    /// `self..end`
+    fn range(self, end: B) -> Self::Range;
+    /// `self..=end`
+    fn range_inclusive(self, end: B) -> Self::RangeInclusive;
+}
+
+/// `start..end`
+#[track_caller]
+#[inline(always)]
+pub fn range<A: Bounds<B>, B>(start: A, end: B) -> A::Range {
+    start.range(end)
+}
+
+/// `start..=end`
+#[track_caller]
+#[inline(always)]
+pub fn range_inclusive<A: Bounds<B>, B>(start: A, end: B) -> A::RangeInclusive {
+    start.range_inclusive(end)
+}
+
+macro_rules! host_bounds {
+    ($($ty:ty),*) => {$(
+        impl Bounds<$ty> for $ty {
+            type Range = ops::Range<$ty>;
+            type RangeInclusive = ops::RangeInclusive<$ty>;
+            #[inline(always)]
+            fn range(self, end: $ty) -> ops::Range<$ty> {
+                self..end
+            }
+            #[inline(always)]
+            fn range_inclusive(self, end: $ty) -> ops::RangeInclusive<$ty> {
+                self..=end
+            }
+        }
+    )*};
+}
+
+host_bounds!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, char);
+host_bounds!(std::net::Ipv4Addr, std::net::Ipv6Addr);
+
+macro_rules! traced_bounds {
+    ($element:ty: $($a:ty, $b:ty;)*) => {$(
+        impl Bounds<$b> for $a {
+            type Range = TracedRange<$element>;
+            type RangeInclusive = TracedRange<$element>;
+            #[track_caller]
+            fn range(self, end: $b) -> TracedRange<$element> {
+                let (start, end): (Array<$element>, Array<$element>) = (self.into_array(), end.into_array());
+                TracedRange::new(start.var(), end.var(), false)
+            }
+            #[track_caller]
+            fn range_inclusive(self, end: $b) -> TracedRange<$element> {
+                let (start, end): (Array<$element>, Array<$element>) = (self.into_array(), end.into_array());
+                TracedRange::new(start.var(), end.var(), true)
+            }
+        }
+    )*};
+}
+
+macro_rules! traced_elements {
+    ($($ty:ty),*) => {
+        $(traced_bounds! { $ty:
+            $ty, Array<$ty>; $ty, &Array<$ty>;
+            Array<$ty>, $ty; Array<$ty>, Array<$ty>; Array<$ty>, &Array<$ty>;
+            &Array<$ty>, $ty; &Array<$ty>, Array<$ty>; &Array<$ty>, &Array<$ty>;
+        })*
+        $(impl IntoArray<$ty> for $ty {
+            fn into_array(self) -> Array<$ty> {
+                Array::from(self)
+            }
+        })*
+    };
+}
+
+traced_elements!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+/// A bound as an array.
+trait IntoArray<T: Integer> {
+    fn into_array(self) -> Array<T>;
+}
+
+impl<T: Integer> IntoArray<T> for Array<T> {
+    fn into_array(self) -> Array<T> {
+        self
+    }
+}
+
+impl<T: Integer> IntoArray<T> for &Array<T> {
+    fn into_array(self) -> Array<T> {
+        self.clone()
+    }
+}
+
+/// The begin of a range that is traced even if its bounds are of the host.
+#[diagnostic::on_unimplemented(
+    message = "`#[symbolic] for` cannot count from `{Self}` to `{B}`",
+    label = "the bounds of a range are equal integers, of the host or traced"
+)]
+pub trait SymbolicBounds<B>: Sized {
+    /// What is counted.
+    type Element: Integer;
+    /// The bounds.
+    fn bounds(self, end: B) -> [Array<Self::Element>; 2];
+}
+
+/// `start..end`, traced.
+#[track_caller]
+pub fn symbolic_range<A: SymbolicBounds<B>, B>(start: A, end: B) -> TracedRange<A::Element> {
+    let [start, end] = start.bounds(end);
+    TracedRange::new(start.var(), end.var(), false)
+}
+
+/// `start..=end`, traced.
+#[track_caller]
+pub fn symbolic_range_inclusive<A: SymbolicBounds<B>, B>(start: A, end: B) -> TracedRange<A::Element> {
+    let [start, end] = start.bounds(end);
+    TracedRange::new(start.var(), end.var(), true)
+}
+
+macro_rules! symbolic_bounds {
+    ($ty:ty: $($a:ty, $b:ty;)*) => {$(
+        impl SymbolicBounds<$b> for $a {
+            type Element = $ty;
+            fn bounds(self, end: $b) -> [Array<$ty>; 2] {
+                [self.into_array(), end.into_array()]
+            }
+        }
+    )*};
+}
+
+macro_rules! symbolic_elements {
+    ($($ty:ty),*) => {$(symbolic_bounds! { $ty:
+        $ty, $ty; $ty, Array<$ty>; $ty, &Array<$ty>;
+        Array<$ty>, $ty; Array<$ty>, Array<$ty>; Array<$ty>, &Array<$ty>;
+        &Array<$ty>, $ty; &Array<$ty>, Array<$ty>; &Array<$ty>, &Array<$ty>;
+    })*};
+}
+
+symbolic_elements!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+impl SymbolicBounds<usize> for usize {
+    type Element = u32;
+    #[track_caller]
+    fn bounds(self, end: usize) -> [Array<u32>; 2] {
+        [self, end].map(|bound| match u32::try_from(bound) {
+            Ok(bound) => Array::from(bound),
+            Err(_) => refuse(
+                format!("`#[symbolic] for` counts `usize` in 32 bits, and {bound} has more"),
+                "convert the bounds to `u64`",
+                Location::caller(),
+            ),
+        })
+    }
+}
+
+/// A range of traced integers.
+pub struct TracedRange<T> {
+    first: Var,
+    /// The last number, if there is one.
+    last: Var,
+    /// Whether there is one.
+    is_some: Var,
+    /// Without its end and neither reversed nor in steps: its end.
+    end: Option<Var>,
+    /// How far it goes at a time.
+    step: u64,
+    descends: bool,
+    element: PhantomData<T>,
+}
+
+impl<T: Integer> TracedRange<T> {
+    #[track_caller]
+    fn new(start: &Var, end: &Var, is_inclusive: bool) -> Self {
+        let op = if is_inclusive { CompareOp::Le } else { CompareOp::Lt };
+        let one = record::literal(T::TYPE, 1, 1);
+        TracedRange {
+            first: start.clone(),
+            last: if is_inclusive { end.clone() } else { record::binary(BinaryOp::Sub, end, &one) },
+            is_some: record::compare(op, start, end),
+            end: (!is_inclusive).then(|| end.clone()),
+            step: 1,
+            descends: false,
+            element: PhantomData,
+        }
+    }
+
+    /// The same numbers, the last one first.
+    #[must_use]
+    pub fn rev(mut self) -> Self {
+        std::mem::swap(&mut self.first, &mut self.last);
+        self.descends = !self.descends;
+        self.end = None;
+        self
+    }
+
+    /// The first number, and then each that is `step` further on.
+    ///
+    /// # Panics
+    ///
+    /// When the step is zero.
+    #[must_use]
+    #[track_caller]
+    pub fn step_by(mut self, step: usize) -> Self {
+        if step == 0 {
+            refuse("a range goes in steps of zero".to_owned(), "a step is at least 1", Location::caller());
+        }
+        if step == 1 {
+            return self;
+        }
+        let unsigned = unsigned(T::TYPE);
+        let (low, high) = if self.descends { (&self.last, &self.first) } else { (&self.first, &self.last) };
+        let distance = record::bitcast(unsigned, &record::binary(BinaryOp::Sub, high, low));
+        let total = self.step.saturating_mul(step as u64);
+        let length = if total > unsigned.bit_mask() {
+            record::literal(T::TYPE, 0, 1)
+        } else {
+            let total = record::literal(unsigned, total, 1);
+            let over = record::binary(BinaryOp::Rem, &distance, &total);
+            record::bitcast(T::TYPE, &record::binary(BinaryOp::Sub, &distance, &over))
+        };
+        self.last = record::binary(if self.descends { BinaryOp::Sub } else { BinaryOp::Add }, &self.first, &length);
+        self.step = total;
+        self.end = None;
+        self
+    }
+}
+
+fn unsigned(ty: Type) -> Type {
+    match ty {
+        Type::I8 => Type::U8,
+        Type::I16 => Type::U16,
+        Type::I32 => Type::U32,
+        Type::I64 => Type::U64,
+        other => other,
+    }
+}
+
+/// What `for` counts through.
+pub trait Countable {
+    /// The world that the bounds belong to.
+    type World: World;
+    /// A number.
+    type Item;
+    /// What is kept while counting.
+    type State;
+    /// Begins to count.
+    fn start(self) -> Self::State;
+    /// Whether there is a next number.
+    fn test(state: &mut Self::State) -> <Self::World as World>::Condition;
+    /// The next number.
+    fn next(state: &mut Self::State) -> Self::Item;
+    /// Shows the arrays of the state.
+    fn traverse(state: &Self::State, visitor: &mut Visitor<'_>);
+    /// Lends the arrays of the state.
+    fn traverse_mut(state: &mut Self::State, visitor: &mut VisitorMut<'_>);
+}
+
+impl<I: Iterator> Countable for I {
+    type World = Host;
+    type Item = I::Item;
+    type State = (I, Option<I::Item>);
+    #[inline(always)]
+    fn start(self) -> Self::State {
+        (self, None)
+    }
+    #[inline(always)]
+    fn test((iterator, next): &mut Self::State) -> bool {
+        *next = iterator.next();
+        next.is_some()
+    }
+    #[inline(always)]
+    fn next((_, next): &mut Self::State) -> I::Item {
+        next.take().expect("a loop goes on while there is a next number")
+    }
+    fn traverse(_: &Self::State, _: &mut Visitor<'_>) {}
+    fn traverse_mut(_: &mut Self::State, _: &mut VisitorMut<'_>) {}
+}
+
+/// Counts in each lane.
+pub struct TracedCounter {
+    next: Var,
+    /// How far it goes at a time.
+    step: Var,
+    ends: Ends,
+}
+
+/// How a counter knows its end.
+enum Ends {
+    /// Before a number that is larger than all of its own.
+    Before(Var),
+    /// After this number; a mask tells whether that has not been yet.
+    After(Var, Var),
+}
+
+impl<T: Integer> Countable for TracedRange<T> {
+    type World = Traced;
+    type Item = Array<T>;
+    type State = TracedCounter;
+    fn start(self) -> TracedCounter {
+        let step = if self.descends { self.step.wrapping_neg() } else { self.step };
+        let ends = match self.end {
+            Some(end) => Ends::Before(end),
+            None => Ends::After(self.last, self.is_some),
+        };
+        TracedCounter { next: self.first, step: record::literal(T::TYPE, step, 1), ends }
+    }
+    fn test(counter: &mut TracedCounter) -> Array<bool> {
+        Array::from_var(match &counter.ends {
+            Ends::Before(end) => record::compare(CompareOp::Lt, &counter.next, end),
+            Ends::After(_, goes_on) => goes_on.clone(),
+        })
+    }
+    fn next(counter: &mut TracedCounter) -> Array<T> {
+        let item = counter.next.clone();
+        if let Ends::After(last, goes_on) = &mut counter.ends {
+            *goes_on = record::compare(CompareOp::Ne, &item, last);
+        }
+        counter.next = record::binary(BinaryOp::Add, &item, &counter.step);
+        Array::from_var(item)
+    }
+    fn traverse(counter: &TracedCounter, visitor: &mut Visitor<'_>) {
+        visitor.array(&counter.next);
+        if let Ends::After(_, goes_on) = &counter.ends {
+            visitor.array(goes_on);
+        }
+    }
+    fn traverse_mut(counter: &mut TracedCounter, visitor: &mut VisitorMut<'_>) {
+        visitor.array(&mut counter.next);
+        if let Ends::After(_, goes_on) = &mut counter.ends {
+            visitor.array(goes_on);
+        }
+    }
+}
+
+/// What a `for` keeps of its range.
+pub struct Counter<C: Countable>(C::State);
+
+/// Begins to count through a range.
+#[inline(always)]
+pub fn counter<C: Countable>(range: C) -> Counter<C> {
+    Counter(range.start())
+}
+
+impl<C: Countable> Counter<C> {
+    /// The next number.
+    #[inline(always)]
+    #[expect(clippy::should_implement_trait, reason = "a counter is asked for a number only where there is one")]
+    pub fn next(&mut self) -> C::Item {
+        C::next(&mut self.0)
+    }
+}
+
+impl<C: Countable> Traverse for Counter<C> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        C::traverse(&self.0, visitor);
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        C::traverse_mut(&mut self.0, visitor);
+    }
+}
+
+/// Says whose world a witness stands for.
+#[inline(always)]
+pub fn counted<C: Countable>(_: &Witness<C::World>, _: &Counter<C>) {}
+
+impl<W: World> Repeat<W> {
+    /// Whether to run the body, of a `for` that lanes may also leave through exits. Where the range is of the host, all
+    /// iterations are run, on the lanes that have not left.
+    #[inline(always)]
+    pub fn test_range<C: Countable<World = W>, L: Worlds>(&mut self, counter: &mut Counter<C>, exits: L) -> bool {
+        let mut masks = Vec::new();
+        exits.left(&mut masks);
+        W::test(&mut self.0, W::and_live(C::test(&mut counter.0), masks))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers that a traced range counts, by the host: all of it folds.
+    fn counted<T: Integer>(range: TracedRange<T>) -> Vec<T> {
+        let mut state = range.start();
+        let mut found = Vec::new();
+        while TracedRange::<T>::test(&mut state).var().literal() == Some(1) && found.len() < 1000 {
+            found.push(T::from_bits(TracedRange::<T>::next(&mut state).var().literal().expect("a constant")));
+        }
+        found
+    }
+
+    #[test]
+    fn traced_ranges_count_as_rusts() {
+        let ends: [i8; 9] = [-128, -127, -3, 0, 1, 2, 9, 126, 127];
+        for a in ends {
+            for b in ends {
+                let traced = || range(Array::from(a), b);
+                let inclusive = || range_inclusive(a, Array::from(b));
+                assert_eq!(counted(traced()), (a..b).collect::<Vec<_>>(), "{a}..{b}");
+                assert_eq!(counted(inclusive()), (a..=b).collect::<Vec<_>>(), "{a}..={b}");
+                assert_eq!(counted(traced().rev()), (a..b).rev().collect::<Vec<_>>(), "({a}..{b}).rev()");
+                for k in [1, 2, 3, 100, 255, 256, 70_000] {
+                    let name = format!("{a}..{b} by {k}");
+                    assert_eq!(counted(traced().step_by(k)), (a..b).step_by(k).collect::<Vec<_>>(), "{name}");
+                    assert_eq!(counted(inclusive().step_by(k)), (a..=b).step_by(k).collect::<Vec<_>>(), "{name}");
+                    let (got, wanted) = (inclusive().rev().step_by(k), (a..=b).rev().step_by(k));
+                    assert_eq!(counted(got), wanted.collect::<Vec<_>>(), "{name}, reversed before");
+                    let (got, wanted) = (inclusive().step_by(k).rev(), (a..=b).step_by(k).rev());
+                    assert_eq!(counted(got), wanted.collect::<Vec<_>>(), "{name}, reversed after");
+                    let (got, wanted) = (traced().step_by(k).step_by(3), (a..b).step_by(k).step_by(3));
+                    assert_eq!(counted(got), wanted.collect::<Vec<_>>(), "{name}, by 3");
+                }
+            }
+        }
+        assert_eq!(counted(range(Array::from(250u8), 255)), [250, 251, 252, 253, 254]);
+        assert_eq!(counted(range_inclusive(250, Array::from(255u8))), [250, 251, 252, 253, 254, 255]);
+    }
+}

@@ -1,0 +1,58 @@
+//! `for` loops of Rust's that record so much that it looks like an oversight.
+
+use crate::trace::recorded_nodes;
+use std::panic::Location;
+
+/// From this many iterations on, if they record anything.
+const ITERATIONS: u32 = 1000;
+/// From this many nodes on, in all iterations together.
+const NODES: u64 = 50_000;
+
+/// Counts the iterations of a loop, and the nodes that they record.
+pub struct Unrolled {
+    iterations: u32,
+    /// No iteration before this one is looked at.
+    next_look: u32,
+    nodes_before: u64,
+    site: &'static Location<'static>,
+}
+
+/// Begins to count, of a loop that may have `accepted` iterations, whatever they record.
+#[must_use]
+#[track_caller]
+#[inline]
+pub fn unrolled(accepted: u32) -> Unrolled {
+    let next_look = accepted.saturating_add(LOOK_EVERY);
+    Unrolled { iterations: 0, next_look, nodes_before: recorded_nodes(), site: Location::caller() }
+}
+
+/// How often the nodes are counted.
+const LOOK_EVERY: u32 = 50;
+
+impl Unrolled {
+    /// One iteration more.
+    #[inline]
+    pub fn turn(&mut self) {
+        self.iterations = self.iterations.wrapping_add(1);
+        if self.iterations == self.next_look {
+            self.look();
+        }
+    }
+
+    #[cold]
+    fn look(&mut self) {
+        let nodes = recorded_nodes().wrapping_sub(self.nodes_before);
+        let (iterations, site) = (self.iterations, self.site);
+        let per_iteration = nodes / u64::from(iterations);
+        if nodes >= NODES || (iterations >= ITERATIONS && per_iteration > 0) {
+            self.next_look = 0;
+            tracing::warn!(
+                target: "jit",
+                "{site}: unrolled {iterations} × ({per_iteration} nodes); use `#[symbolic]` or a traced bound, or accept it by \
+                 `#[unroll]`"
+            );
+        } else {
+            self.next_look = self.next_look.saturating_add(LOOK_EVERY);
+        }
+    }
+}

@@ -205,3 +205,52 @@ fn a_failure_between_kernels_keeps_what_was_done_and_what_was_not() {
         assert_eq!(fine.to_vec().unwrap(), [11, 21]);
     });
 }
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn calls_of_what_is_not_there_are_reported() {
+    on_each_device(|| {
+        let targets = [|x: Float| x + 1, |x: Float| x * 10];
+        let x = Float::from([1.0, 2.0, 3.0]);
+        let y = jit::switch(resident([0_u32, 1, 0]), &targets, (x.clone(),));
+        assert_eq!(y.to_vec().unwrap(), [2.0, 20.0, 4.0]);
+        let (y, line) = (jit::switch(resident([0_u32, 100, 1]), &targets, (x.clone(),)), line!());
+        assert_wrong(&y, "lane 1 calls function 100, of which only those below 2 exist", line);
+        let y = jit::switch(resident([0, 1, -7]), &targets, (x.clone(),));
+        assert_wrong(&y, "lane 2 calls function -7", line + 2);
+        let mask = Mask::from([true, true, false]);
+        let y = jit::switch_masked(resident([0, 1, -7]), &mask, &targets, (x,));
+        assert_eq!(y.to_vec().unwrap(), [2.0, 20.0, 0.0]);
+    });
+}
+
+/// Something with a size.
+#[jit(dispatch)]
+trait Measured {
+    /// The size.
+    fn size(&self, by: &Float) -> Float;
+}
+
+#[derive(jit::Traverse)]
+struct Ball(Float);
+
+#[jit]
+impl Measured for Ball {
+    fn size(&self, by: &Float) -> Float {
+        self.0.clone() * by
+    }
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn holes_among_instances_are_no_alarm() {
+    on_each_device(|| {
+        let mut balls: Instances<dyn Measured> =
+            (1..=4).map(|i| Box::new(Ball(Float::opaque(i as f32))) as Box<dyn Measured>).collect();
+        balls.remove(2);
+        let size = balls.at(&resident([1_u32, 2, 0, 4])).size(&Float::from(2.0));
+        assert_eq!(size.to_vec().unwrap(), [2.0, 0.0, 0.0, 8.0]);
+        let (size, line) = (balls.at(&resident([1_u32, 5])).size(&Float::from(2.0)), line!());
+        assert_wrong(&size, "lane 1 calls instance 5", line);
+    });
+}

@@ -10,6 +10,7 @@ mod blocks;
 mod calls;
 mod gathers;
 mod instances;
+mod merging;
 mod order;
 mod packets;
 mod reductions;

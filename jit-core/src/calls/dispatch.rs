@@ -42,7 +42,9 @@ impl<T: ?Sized> Targets<'_, T> {
     pub fn call(&self, name: &'static str, arguments: &Arguments) -> Call {
         let site = Location::caller();
         let width = call_width(self.index, None, &arguments.0, site);
-        let guard = Guard::begin(name, self.index, self.ids.clone(), width, &arguments.0, site);
+        let mut guard = Guard::begin(name, self.index, self.ids.clone(), width, &arguments.0, site);
+        // Null is no instance, but no mistake either.
+        guard.check("instance", self.index, None, self.slots.len() + 1);
         Call { name, width, guard, position: 0, site }
     }
 

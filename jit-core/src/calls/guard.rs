@@ -50,6 +50,11 @@ impl Guard {
         Guard { name, recorder, states: Vec::new(), lent: 0, taken: 0, result: None, site, _link: link }
     }
 
+    /// While debugging, reports lanes whose number is not below a count.
+    pub(crate) fn check(&mut self, what: &'static str, index: &Var, mask: Option<&Var>, count: usize) {
+        self.recorder.check(what, index, mask, count);
+    }
+
     /// Notes a place that the call may change.
     pub(crate) fn state(&mut self, name: &'static str, before: Leaves) {
         self.states.push(State { name, next: before.clone(), before, after: Vec::new() });

@@ -71,13 +71,13 @@ pub trait SwitchIndex {
 pub enum Target {
     /// Of the host.
     Known(usize),
-    /// `u32`, by lane; no target's number on lanes that have none.
-    Lanes(Var),
+    /// By lane, as the program says it; and as `u32`, no target's number on lanes that have none.
+    Lanes(Var, Var),
 }
 
 impl<T: Integer> SwitchIndex for Array<T> {
     fn target(&self, count: usize, _: &'static Location<'static>) -> Target {
-        Target::Lanes(match T::TYPE {
+        let index = match T::TYPE {
             Type::I64 | Type::U64 => {
                 let wide = record::cast(Type::U64, self.var());
                 let count = record::literal(Type::U64, count as u64, 1);
@@ -85,7 +85,8 @@ impl<T: Integer> SwitchIndex for Array<T> {
                 record::select(&is_inside, &record::cast(Type::U32, &wide), &no_target())
             }
             _ => record::cast(Type::U32, self.var()),
-        })
+        };
+        Target::Lanes(self.var().clone(), index)
     }
 }
 
@@ -150,7 +151,7 @@ where
     let site = Location::caller();
     match checked(index, targets, site) {
         Target::Known(target) => targets[target].call(arguments),
-        Target::Lanes(index) => call(&index, None, targets, &arguments, site),
+        Target::Lanes(said, index) => call(&said, &index, None, targets, &arguments, site),
     }
 }
 
@@ -172,9 +173,9 @@ where
     let site = Location::caller();
     let index = match checked(index, targets, site) {
         Target::Known(target) => record::literal(Type::U32, target as u64, 1),
-        Target::Lanes(index) => index,
+        Target::Lanes(said, index) => return call(&said, &index, Some(mask.var()), targets, &arguments, site),
     };
-    call(&index, Some(mask.var()), targets, &arguments, site)
+    call(&index, &index, Some(mask.var()), targets, &arguments, site)
 }
 
 fn checked<F>(index: impl SwitchIndex, targets: &[F], site: &'static Location<'static>) -> Target {
@@ -185,6 +186,7 @@ fn checked<F>(index: impl SwitchIndex, targets: &[F], site: &'static Location<'s
 }
 
 fn call<F: Callable<A>, A: Traverse + Clone>(
+    said: &Var,
     index: &Var,
     mask: Option<&Var>,
     targets: &[F],
@@ -202,6 +204,7 @@ where
     };
     let wanted = wanted(&index, targets.len());
     let mut guard = Guard::begin("jit::switch", &index, wanted.clone(), width, &current.arrays, site);
+    guard.check("function", said, mask, targets.len());
     let mut result: Option<F::Output> = None;
     for target in wanted {
         guard.open();

@@ -249,10 +249,22 @@ impl<'e> Emitter<'_, 'e> {
             return self.begin_case(number, case + 1, steps);
         }
         let index = self.value(index);
+        self.check_call(number);
         let mut regions = self.regions[&number].to_vec();
         let Some(default) = regions.pop() else { return };
         let results = self.builder.switch(index, regions, default);
         self.values[number as usize] = results.first().copied();
+    }
+
+    /// Notes lanes of a switch that call what is not there, where that is checked. They are masked off already.
+    fn check_call(&mut self, number: u32) {
+        let (control, site) = (&self.graph.controls[self.entry(number).control as usize], self.entry(number).var.site());
+        let (Extra::Switch(extra), Some([index, mask])) = (control.extra, control.checked) else { return };
+        let Some(call) = &extra.checked else { return };
+        let (ty, width) = (call.index.ty(), call.count);
+        let access = CheckedAccess { kind: AccessKind::Call(call.what), ty, width, is_signed: ty.is_signed_integer(), site };
+        let [index, mask] = [index, mask].map(|operand| self.value(operand));
+        self.in_range(access, index, Some(mask));
     }
 
     fn values_of(&mut self, number: u32, which: impl Fn(&super::order::Part) -> u32) -> Vec<Value> {

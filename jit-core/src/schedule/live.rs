@@ -105,7 +105,10 @@ impl<'e> Search<'e> {
                 (&extra.condition, extra.states.len())
             }
             Some(Extra::Branch(extra)) => (&extra.condition, extra.results.len()),
-            Some(Extra::Switch(extra)) => (&extra.index, extra.results.len()),
+            Some(Extra::Switch(extra)) => {
+                extra.checked.iter().flat_map(|checked| [&checked.index, &checked.mask]).for_each(|var| self.reach(var));
+                (&extra.index, extra.results.len())
+            }
             Some(Extra::Scatter(_) | Extra::Native(_)) | None => return,
         };
         self.live.positions.insert(control.address(), vec![false; positions]);

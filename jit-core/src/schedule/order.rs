@@ -15,7 +15,7 @@ use crate::trace::detach::Edges;
 use crate::trace::misuse::Misuse;
 use crate::trace::node::Extra;
 use crate::trace::op::Op;
-use crate::trace::region::RegionId;
+use crate::trace::region::{RegionId, SwitchExtra};
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
@@ -69,6 +69,8 @@ pub(super) struct Control<'e> {
     pub(super) parts: Vec<Part>,
     /// Of a switch, for each part its value in each case, the default last.
     pub(super) values: Vec<Vec<u32>>,
+    /// Of a switch whose index is checked, the index and the lanes that it matters on.
+    pub(super) checked: Option<[u32; 2]>,
     pub(super) shared: Vec<Shared>,
 }
 
@@ -296,7 +298,10 @@ impl<'e> Walk<'e> {
 
     fn child_of_switch(&self, var: &'e Var, index: u32) -> Child<'e> {
         let Some(Extra::Switch(extra)) = var.extra() else { return Child::End };
-        let Some(index) = (index as usize).checked_sub(1) else { return Child::Node(&extra.index) };
+        let first = [Some(&extra.index), extra.checked.as_ref().map(|checked| &checked.index), extra.checked.as_ref().map(|checked| &checked.mask)];
+        let Some(index) = (index as usize).checked_sub(first.len()) else {
+            return first[index as usize].map_or(Child::None, Child::Node);
+        };
         let cases = extra.masks.len() + 1;
         match extra.results.get(index / cases) {
             None => Child::End,
@@ -402,12 +407,17 @@ impl<'e> Walk<'e> {
         let Some(extra) = var.extra() else { return NONE };
         let (condition, parts) = self.parts_of(var, extra);
         let values = self.values_of(extra, &parts);
+        let checked = match extra {
+            Extra::Switch(SwitchExtra { checked: Some(call), .. }) => Some([&call.index, &call.mask].map(|var| self.number(var))),
+            _ => None,
+        };
         let (shared, mut stage) = match extra {
             Extra::Loop(extra) => self.shared_of(var, extra),
             Extra::Branch(_) | Extra::Switch(_) | Extra::Scatter(_) | Extra::Native(_) => (Vec::new(), 0),
         };
         let used = parts.iter().flat_map(|part| [part.first, part.second]).filter(|&number| number != NONE);
         let used = used.chain([condition]).chain(values.iter().flatten().copied());
+        let used = used.chain(checked.into_iter().flatten());
         let used = used.chain(shared.iter().map(|shared| shared.next));
         let mut region = RegionId::NONE;
         for number in used {
@@ -420,7 +430,7 @@ impl<'e> Walk<'e> {
             region = var.region();
         }
         let control = self.graph.controls.len() as u32;
-        self.graph.controls.push(Control { extra, condition, parts, values, shared });
+        self.graph.controls.push(Control { extra, condition, parts, values, checked, shared });
         self.push(var, [NONE; 3], stage, region, control)
     }
 
@@ -525,6 +535,7 @@ pub(super) fn uses(graph: &Graph<'_>, number: u32) -> SmallVec<[u32; 8]> {
         let parts = control.parts.iter().flat_map(|part| [part.first, part.second]);
         used.extend(parts.filter(|&entry| entry != NONE));
         used.extend(control.values.iter().flatten().copied());
+        used.extend(control.checked.into_iter().flatten());
         let shared = control.shared.iter().flat_map(|shared| [shared.previous, shared.next]);
         used.extend(shared.filter(|&entry| entry != NONE));
     }

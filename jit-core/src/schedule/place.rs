@@ -114,6 +114,7 @@ impl Placing<'_, '_> {
                 }
                 self.placement.inner.insert(number, sides);
                 self.use_in(block, control.condition);
+                control.checked.into_iter().flatten().for_each(|checked| self.use_in(block, checked));
                 return;
             }
             Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => {

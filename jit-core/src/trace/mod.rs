@@ -8,6 +8,7 @@
 //! | `record`, `fold` | making nodes: checks, folding, numbering |
 //! | `fast` | fast math: what is recorded in the place of exact operations |
 //! | `region`, `loops`, `branch`, `switch` | recording of traced control flow |
+//! | `merge`, `tables` | targets of a call that differ in values alone become one |
 //! | `gather`, `reduce`, `blocks`, `native` | values that look at other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
 //! | `detach` | taking edges out of the graph while others walk it |
@@ -24,6 +25,7 @@ pub(crate) mod fold;
 pub(crate) mod gather;
 pub(crate) mod label;
 pub(crate) mod loops;
+mod merge;
 #[doc(hidden)]
 pub mod misuse;
 pub(crate) mod native;
@@ -35,6 +37,7 @@ pub(crate) mod record;
 pub(crate) mod reduce;
 pub(crate) mod region;
 pub(crate) mod switch;
+mod tables;
 pub(crate) mod written;
 
 pub use branch::BranchRecorder;

@@ -66,6 +66,19 @@ pub(crate) struct SwitchExtra {
     pub(crate) masks: Vec<Var>,
     /// For each result its value in each case, and by default.
     pub(crate) results: Vec<Vec<Var>>,
+    /// What is noticed if indices are checked.
+    pub(crate) checked: Option<CheckedCall>,
+}
+
+/// The number that a call was given, to be checked.
+#[derive(Clone)]
+pub(crate) struct CheckedCall {
+    /// What is called.
+    pub(crate) what: &'static str,
+    pub(crate) index: Var,
+    pub(crate) mask: Var,
+    /// How many there are of what is called.
+    pub(crate) count: usize,
 }
 
 impl LoopExtra {
@@ -94,12 +107,14 @@ impl BranchExtra {
 
 impl SwitchExtra {
     pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
-        self.results.iter().flatten().chain(&self.masks).chain([&self.index])
+        let checked = self.checked.iter().flat_map(|checked| [&checked.index, &checked.mask]);
+        self.results.iter().flatten().chain(&self.masks).chain([&self.index]).chain(checked)
     }
 
     pub(crate) fn into_vars(self) -> Vec<Var> {
         let mut vars = vec![self.index];
         vars.extend(self.masks);
+        vars.extend(self.checked.into_iter().flat_map(|checked| [checked.index, checked.mask]));
         vars.extend(self.results.into_iter().flatten());
         vars
     }

@@ -7,16 +7,17 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
+use jit_runtime::config;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type};
-use jit_runtime::memory::Buffer;
 
 use super::effect;
 use super::loops::{control_node, is_equal_literal, result};
-use super::misuse::{self, Misuse};
+use super::merge::{self, Lanes, Member};
+use super::misuse::Misuse;
 use super::node::{Extra, Var};
 use super::op::Op;
-use super::region::{self, BranchExtra, Mark, RegionId, SwitchExtra};
-use super::{number, record};
+use super::region::{self, BranchExtra, CheckedCall, Mark, RegionId, SwitchExtra};
+use super::{number, record, tables};
 
 /// Up to this much work in all targets together, computing all and selecting is cheaper than to jump.
 const SELECT_WORK: u32 = 24;
@@ -29,8 +30,8 @@ pub struct SwitchRecorder {
     targets: Vec<u32>,
     /// How many lanes the call has, as far as its operands say.
     width: usize,
-    /// Arrays that all lanes share, such as arguments of other widths.
-    shared: Vec<Var>,
+    arguments: Vec<Var>,
+    checked: Option<CheckedCall>,
     sides: Vec<Side>,
     mark: Option<Mark>,
     work_before: u32,
@@ -66,9 +67,18 @@ impl SwitchRecorder {
         region::check(index, site);
         debug_assert!(targets.is_sorted() && index.ty() == Type::U32);
         let sides = Vec::with_capacity(targets.len());
-        let shared = arguments.iter().filter(|array| array.width() != 1 && array.width() != width).cloned().collect();
-        let (index, work_before) = (index.clone(), number::work());
-        SwitchRecorder { index, targets, width, shared, sides, mark: None, work_before, site, not_send: PhantomData }
+        let (index, arguments, work_before) = (index.clone(), arguments.to_vec(), number::work());
+        SwitchRecorder { index, targets, width, arguments, checked: None, sides, mark: None, work_before, site, not_send: PhantomData }
+    }
+
+    /// While debugging, lanes that reach the call with an index that is not below a count are reported. The index is the one that
+    /// the program knows; masked-off lanes may have any.
+    pub(crate) fn check(&mut self, what: &'static str, index: &Var, mask: Option<&Var>, count: usize) {
+        if config::is_debug_on() {
+            let all = record::literal(Type::Bool, 1, 1);
+            let mask = region::conjunction(mask.unwrap_or(&all));
+            self.checked = Some(CheckedCall { what, index: index.clone(), mask, count });
+        }
     }
 
     /// Begins the next target.
@@ -104,7 +114,8 @@ impl SwitchRecorder {
             (0..defaults.len()).map(|position| self.output(position, &defaults[position])).collect();
         let width = self.common_width(&outputs);
         let count = outputs.iter().filter(|output| matches!(output, Output::Chosen(_))).count();
-        let is_small = recorded as usize + self.sides.len() * (1 + count) <= SELECT_WORK as usize;
+        // A call that is checked stays one.
+        let is_small = self.checked.is_none() && recorded as usize + self.sides.len() * (1 + count) <= SELECT_WORK as usize;
         let mut chosen = if count == 0 {
             Vec::new().into_iter()
         } else if is_small {
@@ -132,7 +143,7 @@ impl SwitchRecorder {
         }
         values.iter().for_each(|value| region::check(value, self.site));
         if values.windows(2).all(|pair| is_same(&pair[0], &pair[1])) {
-            if self.shared.iter().any(|array| array.is_same(&values[0])) {
+            if self.is_shared(&values[0]) {
                 return Output::Memory(values[0].clone());
             }
             return Output::Same(values[0].clone(), default.clone());
@@ -143,6 +154,12 @@ impl SwitchRecorder {
         }
         values.push(default.clone());
         Output::Chosen(values)
+    }
+
+    /// Whether a value is an argument that all lanes share, as its width says.
+    fn is_shared(&self, value: &Var) -> bool {
+        let is_wide = value.width() != 1 && value.width() != self.width;
+        is_wide && self.arguments.iter().any(|array| array.is_same(value))
     }
 
     /// The width of the call: that of its operands and of all values.
@@ -176,7 +193,10 @@ impl SwitchRecorder {
     fn has_target(&self) -> Var {
         match &self.sides[..] {
             [only] => only.lanes.clone(),
-            _ => record::compare(CompareOp::Lt, &self.case(), &self.literal(self.targets.len() as u32)),
+            sides => {
+                let cases: Vec<u32> = (0..sides.len() as u32).collect();
+                record::compare(CompareOp::Lt, &self.case(&cases), &self.literal(sides.len() as u32))
+            }
         }
     }
 
@@ -184,21 +204,83 @@ impl SwitchRecorder {
         record::literal(Type::U32, u64::from(value), 1)
     }
 
-    /// The number of each lane's target, from 0; at least as large as their count on lanes that have none.
-    fn case(&self) -> Var {
-        let (first, last) = (self.targets[0], self.targets[self.targets.len() - 1]);
-        let slot = record::binary(BinaryOp::Sub, &self.index, &self.literal(first));
-        let span = (last - first) as usize + 1;
-        if span == self.targets.len() {
+    /// Where each lane's target stands in tables, which have a place for each target from the first to the last; lanes without
+    /// a target may be beyond the end.
+    fn slot(&self) -> Var {
+        record::binary(BinaryOp::Sub, &self.index, &self.literal(self.targets[0]))
+    }
+
+    fn slot_of(&self, side: usize) -> usize {
+        (self.targets[side] - self.targets[0]) as usize
+    }
+
+    /// The length of tables.
+    fn span(&self) -> usize {
+        self.slot_of(self.targets.len() - 1) + 1
+    }
+
+    /// The case of each lane, from that of each target; `u32::MAX`, or anything not below the number of targets, on lanes that have none.
+    fn case(&self, cases: &[u32]) -> Var {
+        let slot = self.slot();
+        if self.span() == cases.len() && cases.iter().copied().eq(0..cases.len() as u32) {
             return slot;
         }
-        let mut cases = vec![0; span];
-        for (case, target) in self.targets.iter().enumerate() {
-            cases[(target - first) as usize] = case as u32 + 1;
-        }
-        let is_inside = record::compare(CompareOp::Lt, &slot, &self.literal(span as u32));
-        let case = record::gather_node(&numbers(&cases), &slot, Some(&is_inside), 0, RegionId::NONE);
+        let is_inside = record::compare(CompareOp::Lt, &slot, &self.literal(self.span() as u32));
+        // One more, so that lanes without a target read zero.
+        let places = cases.iter().enumerate().map(|(side, case)| (self.slot_of(side), self.literal(case + 1)));
+        let table = tables::table(Type::U32, &places.collect::<Vec<_>>(), self.span());
+        let table = table.unwrap_or_else(|| Misuse::new("there is no memory for a call's targets", self.site).panic());
+        let case = record::gather_node(&table, &slot, Some(&is_inside), 0, RegionId::NONE);
         record::binary(BinaryOp::Sub, &case, &self.literal(1))
+    }
+
+    /// The targets, those that do the same with different values as one; and the case of each lane.
+    fn cases(&self, results: &[Vec<Var>]) -> (Vec<Side>, Var) {
+        self.merged(results).unwrap_or_else(|| {
+            let values = |side: usize| results.iter().map(|values| values[side].clone()).collect();
+            let side = |(position, side): (usize, &Side)| {
+                Side { lanes: side.lanes.clone(), mask: side.mask.clone(), values: values(position) }
+            };
+            let cases: Vec<u32> = (0..self.sides.len() as u32).collect();
+            (self.sides.iter().enumerate().map(side).collect(), self.case(&cases))
+        })
+    }
+
+    /// As [`Self::cases`], if any are merged.
+    fn merged(&self, results: &[Vec<Var>]) -> Option<(Vec<Side>, Var)> {
+        let member = |(position, side): (usize, &'_ Side)| {
+            let values = results.iter().map(|values| values[position].clone()).collect();
+            (self.slot_of(position), values, side.lanes.clone(), side.mask.clone())
+        };
+        let members: Vec<(usize, Vec<Var>, Var, Var)> = self.sides.iter().enumerate().map(member).collect();
+        let members: Vec<Member<'_>> = members
+            .iter()
+            .map(|(slot, values, lanes, mask)| Member { slot: *slot, values: values.clone(), lanes, mask })
+            .collect();
+        let shared: Vec<&Var> = self.arguments.iter().chain([&self.index]).collect();
+        let groups = merge::groups(&members, &shared);
+        if groups.len() == members.len() {
+            return None;
+        }
+        let mut cases = vec![0; members.len()];
+        for (case, (group, _)) in groups.iter().enumerate() {
+            group.iter().for_each(|&side| cases[side] = case as u32);
+        }
+        let index = self.case(&cases);
+        let sides = groups.iter().enumerate().map(|(case, (group, merged))| {
+            let Some(merged) = merged else {
+                let Member { lanes, mask, values, .. } = &members[group[0]];
+                return Some(Side { lanes: (*lanes).clone(), mask: (*mask).clone(), values: values.clone() });
+            };
+            let lanes = match groups.len() {
+                1 => self.has_target(),
+                _ => record::compare(CompareOp::Eq, &index, &self.literal(case as u32)),
+            };
+            let mask = region::conjunction(&lanes);
+            let values = merged.record(&Lanes { lanes: &lanes, mask: &mask, slot: &self.slot(), span: self.span() })?;
+            Some(Side { lanes, mask, values })
+        });
+        Some((sides.collect::<Option<Vec<Side>>>()?, index))
     }
 
     /// All targets are computed in all lanes.
@@ -215,16 +297,25 @@ impl SwitchRecorder {
     fn jump(&self, outputs: &[Output], width: u32) -> Vec<Var> {
         let results: Vec<Vec<Var>> = outputs.iter().filter_map(Output::chosen).cloned().collect();
         let types: Vec<Type> = results.iter().map(|values| values[0].ty()).collect();
-        let (op, result_op, extra) = match &self.sides[..] {
-            [only] => {
-                let results = results.into_iter().map(|values| [values[0].clone(), values[1].clone()]).collect();
-                let extra = Extra::Branch(BranchExtra { condition: only.lanes.clone(), results });
-                (Op::Branch, Op::BranchResult, extra)
+        let defaults: Vec<Var> = results.iter().filter_map(|values| values.last().cloned()).collect();
+        let (cases, index) = self.cases(&results);
+        let can_be_less = cases.len() == 1 && self.checked.is_none();
+        let (op, result_op, extra) = match &cases[..] {
+            [only] if can_be_less && only.values.iter().fold(0_u32, |sum, value| sum.saturating_add(value.cost())) <= SELECT_WORK => {
+                let pairs = only.values.iter().zip(&defaults);
+                return pairs.map(|(value, default)| record::select_at(self.site, &only.lanes, value, default)).collect();
             }
-            sides => {
-                let masks = sides.iter().map(|side| side.mask.clone()).collect();
-                let extra = Extra::Switch(SwitchExtra { index: self.case(), masks, results });
-                (Op::Switch, Op::SwitchResult, extra)
+            [only] if can_be_less => {
+                let results = only.values.iter().zip(&defaults).map(|(value, default)| [value.clone(), default.clone()]);
+                let extra = BranchExtra { condition: only.lanes.clone(), results: results.collect() };
+                (Op::Branch, Op::BranchResult, Extra::Branch(extra))
+            }
+            cases => {
+                let masks = cases.iter().map(|side| side.mask.clone()).collect();
+                let values = |position: usize| cases.iter().map(move |side| side.values[position].clone());
+                let results = defaults.into_iter().enumerate().map(|(position, default)| values(position).chain([default]).collect());
+                let extra = SwitchExtra { index, masks, results: results.collect(), checked: self.checked.clone() };
+                (Op::Switch, Op::SwitchResult, Extra::Switch(extra))
             }
         };
         let mut region = RegionId::NONE;
@@ -275,14 +366,4 @@ fn written(values: &[Var]) -> Option<Var> {
     let last = values.last()?;
     let is_chain = values.windows(2).all(|pair| pair[0].is_same(&pair[1]) || effect::continues(&pair[1], &pair[0]));
     (last.region() == RegionId::WRITING && is_chain).then(|| effect::settle(last))
-}
-
-/// Numbers of the host, in memory.
-#[track_caller]
-fn numbers(values: &[u32]) -> Var {
-    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-    match Buffer::from_bytes(&bytes) {
-        Ok(buffer) => record::data(Type::U32, values.len(), buffer),
-        Err(error) => misuse::panic_with(error),
-    }
 }

@@ -1,0 +1,138 @@
+//! Values that differ by target, put next to one another in memory.
+//!
+//! A table holds one element for each target of a call; a joined array holds the elements of one array of each. Both are made by
+//! the host, and kept as long as everything that they were made from lives, so that a call that is traced again finds them.
+
+use std::cell::RefCell;
+use std::hash::{Hash, Hasher};
+
+use jit_runtime::Error;
+use jit_runtime::ir::Type;
+use jit_runtime::memory::Buffer;
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::node::{Var, Weak};
+use super::record;
+
+/// Joined arrays of more bytes than this are not made.
+const MOST_BYTES: usize = 1 << 26;
+/// How many tables a thread keeps.
+const KEPT: usize = 512;
+
+/// What a place of a table was made from.
+enum Key {
+    Bits(u64),
+    Node(Weak),
+}
+
+impl Key {
+    fn of(var: &Var) -> Key {
+        var.known_bits().map_or_else(|| Key::Node(var.downgrade()), Key::Bits)
+    }
+
+    fn is(&self, var: &Var) -> bool {
+        match (self, var.known_bits()) {
+            (Key::Bits(bits), Some(known)) => *bits == known,
+            (Key::Node(node), None) => node.upgrade().is_some_and(|node| node.is_same(var)),
+            _ => false,
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        match self {
+            Key::Bits(_) => true,
+            Key::Node(node) => node.upgrade().is_some(),
+        }
+    }
+}
+
+struct Kept {
+    keys: Vec<Key>,
+    table: Var,
+}
+
+thread_local! {
+    static TABLES: RefCell<FxHashMap<u64, Kept>> = RefCell::default();
+}
+
+/// An array of the values, each of width 1 and known or in memory, at their places; zeros elsewhere. None if a value cannot be
+/// read.
+pub(super) fn table(ty: Type, values: &[(usize, Var)], span: usize) -> Option<Var> {
+    let vars: Vec<&Var> = values.iter().map(|(_, var)| var).collect();
+    let mut hasher = hasher(&vars, (ty, span));
+    values.iter().for_each(|(place, _)| place.hash(&mut hasher));
+    kept(hasher.finish(), &vars, || {
+        let size = ty.size_bytes();
+        let mut bytes = vec![0; span * size];
+        for (place, var) in values {
+            read(var, &mut bytes[place * size..][..size])?;
+        }
+        Ok(record::data(ty, span, Buffer::from_bytes(&bytes)?))
+    })
+}
+
+/// Arrays in memory, one after another. None if they are too large or cannot be read.
+pub(super) fn joined(sources: &[Var]) -> Option<Var> {
+    let (ty, count) = (sources.first()?.ty(), sources.iter().map(Var::width).sum::<usize>());
+    let size = ty.size_bytes();
+    if count * size > MOST_BYTES {
+        return None;
+    }
+    let vars: Vec<&Var> = sources.iter().collect();
+    kept(hasher(&vars, (ty, 0)).finish(), &vars, || {
+        let mut bytes = vec![0; count * size];
+        let mut rest = bytes.as_mut_slice();
+        for var in sources {
+            let (part, after) = rest.split_at_mut(var.width() * size);
+            read(var, part)?;
+            rest = after;
+        }
+        Ok(record::data(ty, count, Buffer::from_bytes(&bytes)?))
+    })
+}
+
+fn hasher(vars: &[&Var], of: (Type, usize)) -> FxHasher {
+    let mut hasher = FxHasher::default();
+    (of.0 as u8, of.1, vars.len()).hash(&mut hasher);
+    for var in vars {
+        var.known_bits().unwrap_or_else(|| var.address().addr().get() as u64).hash(&mut hasher);
+    }
+    hasher
+}
+
+/// The table that was made from the same values, or a new one.
+fn kept(hash: u64, vars: &[&Var], make: impl FnOnce() -> Result<Var, Error>) -> Option<Var> {
+    let found = TABLES.with_borrow(|tables| {
+        let kept = tables.get(&hash)?;
+        let is_same = kept.keys.len() == vars.len() && kept.keys.iter().zip(vars).all(|(key, var)| key.is(var));
+        is_same.then(|| kept.table.clone())
+    });
+    if found.is_some() {
+        return found;
+    }
+    let table = make().ok()?;
+    let kept = Kept { keys: vars.iter().map(|var| Key::of(var)).collect(), table: table.clone() };
+    let dropped = TABLES.with_borrow_mut(|tables| {
+        let dropped = if tables.len() >= KEPT { std::mem::take(tables) } else { FxHashMap::default() };
+        let is_dead = |kept: &Kept| !kept.keys.iter().all(Key::is_alive);
+        let dead: Vec<u64> = tables.iter().filter(|(_, kept)| is_dead(kept)).map(|(hash, _)| *hash).collect();
+        let dead: Vec<Option<Kept>> = dead.iter().map(|hash| tables.remove(hash)).collect();
+        (dropped, dead, tables.insert(hash, kept))
+    });
+    // Nodes go after the tables are free again.
+    drop(dropped);
+    Some(table)
+}
+
+/// The elements of a value.
+fn read(var: &Var, bytes: &mut [u8]) -> Result<(), Error> {
+    match (var.known_bits(), var.data()) {
+        (Some(bits), _) => {
+            let size = var.ty().size_bytes();
+            bytes.chunks_exact_mut(size).for_each(|element| element.copy_from_slice(&bits.to_le_bytes()[..size]));
+            Ok(())
+        }
+        (None, Some(buffer)) => buffer.read(0, bytes),
+        (None, None) => unreachable!("a table is made of values that are known or in memory"),
+    }
+}

@@ -1,0 +1,256 @@
+//! Targets that differ in values alone become one; random targets agree with plain Rust.
+
+use jit::prelude::*;
+
+use crate::{noise, on_each_device, resident};
+
+/// What light sees of a surface.
+#[jit(dispatch)]
+trait Material {
+    /// The colour at a place between 0 and 1.
+    fn colour(&self, u: &Float) -> Float;
+    /// How bright it is.
+    fn level(&self) -> Float;
+}
+
+#[derive(jit::Traverse)]
+struct Plain {
+    level: Float,
+}
+
+#[derive(jit::Traverse)]
+struct Textured {
+    level: Float,
+    texels: Float,
+}
+
+#[jit]
+impl Material for Plain {
+    fn colour(&self, u: &Float) -> Float {
+        (u * self.level).sqrt() * self.level + (u + 1).ln().exp().atan()
+    }
+    fn level(&self) -> Float {
+        self.level.clone()
+    }
+}
+
+#[jit]
+impl Material for Textured {
+    fn colour(&self, u: &Float) -> Float {
+        let at = (u * self.texels.len() as f32).cast::<u32>();
+        let mut colour = self.texels.gather(&at) * self.level;
+        if u > 0.5 {
+            colour += (u * self.level).exp().ln().tan().atan().sqrt();
+        }
+        colour
+    }
+    fn level(&self) -> Float {
+        self.level.clone()
+    }
+}
+
+fn plain(level: Float) -> Box<dyn Material> {
+    Box::new(Plain { level })
+}
+
+fn textured(level: Float, texels: Float) -> Box<dyn Material> {
+    Box::new(Textured { level, texels })
+}
+
+/// Instances of two kinds, whose values are constants, opaque, and in memory.
+fn materials(count: usize) -> Instances<dyn Material> {
+    let level = |i: usize| match i % 3 {
+        0 => Float::from(i as f32),
+        1 => Float::opaque(i as f32),
+        _ => resident([i as f32]),
+    };
+    let texels = |i: usize| {
+        let texels = Float::linspace(i as f32, i as f32 + 1.0, 2 + i % 4);
+        jit::eval(&texels).unwrap();
+        texels
+    };
+    (0..count).map(|i| if i % 2 == 0 { plain(level(i)) } else { textured(level(i), texels(i)) }).collect()
+}
+
+/// How often something stands in the drawing of a value's graph.
+fn count(drawn: &Float, what: &str) -> usize {
+    jit::graphviz(drawn).lines().filter(|line| line.contains("label=") && line.contains(what)).count()
+}
+
+/// Compares a call with calls of one instance after another.
+fn check(materials: &Instances<dyn Material>, ids: &[u32], u: &Float) -> Float {
+    let called = materials.at(&resident_ids(ids)).colour(u);
+    let places = u.to_vec().unwrap();
+    let expected: Vec<f32> = ids
+        .iter()
+        .zip(&places)
+        .map(|(&id, &u)| materials.get(id).map_or(0.0, |one| one.colour(&Float::from(u)).item().unwrap()))
+        .collect();
+    assert_eq!(called.clone().to_vec().unwrap(), expected);
+    called
+}
+
+fn resident_ids(ids: &[u32]) -> UInt {
+    let ids = UInt::from(ids);
+    jit::eval(&ids).unwrap();
+    ids
+}
+
+#[test]
+fn instances_that_differ_in_values_alone_are_one_target() {
+    on_each_device(|| {
+        let ids: Vec<u32> = (0..44).collect();
+        let u = Float::linspace_open(0.0, 1.0, 44);
+        jit::eval(&u).unwrap();
+        let mut materials = materials(40);
+        let called = materials.at(&resident_ids(&ids)).colour(&u);
+        assert_eq!(count(&called, "Unary(Atan)"), 2, "{}", jit::graphviz(&called));
+        assert_eq!(count(&called, "Unary(Tan)"), 1);
+        check(&materials, &ids, &u);
+        materials.remove(7);
+        materials.remove(20);
+        check(&materials, &ids, &u);
+        materials.push(textured(Float::from(3.0), resident([0.5, 0.25])));
+        check(&materials, &ids, &u);
+    });
+}
+
+#[test]
+fn getters_are_tables() {
+    on_each_device(|| {
+        let ids: Vec<u32> = (0..44).rev().collect();
+        let materials = materials(40);
+        let level = materials.at(&resident_ids(&ids)).level();
+        assert!(!jit::graphviz(&level).contains("Switch"));
+        let expected: Vec<f32> = ids.iter().map(|&id| if (1..=40).contains(&id) { id as f32 - 1.0 } else { 0.0 }).collect();
+        assert_eq!(level.to_vec().unwrap(), expected);
+        let same: Instances<dyn Material> = (0..9).map(|_| plain(Float::from(123.0))).collect();
+        let level = same.at(&resident_ids(&[1, 9, 0, 3])).level();
+        assert!(!jit::graphviz(&level).contains("Gather"));
+        assert_eq!(level.to_vec().unwrap(), [123.0, 123.0, 0.0, 123.0]);
+    });
+}
+
+#[test]
+fn a_thousand_instances_are_few_targets() {
+    on_each_device(|| {
+        let ids: Vec<u32> = noise(3000, 7).iter().map(|bits| bits % 1002).collect();
+        let materials = materials(1000);
+        let u = Float::full(0.75, 3000);
+        let called = materials.at(&resident_ids(&ids)).colour(&u);
+        assert_eq!(count(&called, "Unary(Atan)"), 2);
+        let called = called.to_vec().unwrap();
+        for lane in (0..3000).step_by(131) {
+            let one = materials.get(ids[lane]).map_or(0.0, |one| one.colour(&Float::from(0.75)).item().unwrap());
+            assert_eq!(called[lane], one, "lane {lane} of id {}", ids[lane]);
+        }
+    });
+}
+
+#[test]
+fn values_that_change_are_seen() {
+    on_each_device(|| {
+        let mut values: Instances<dyn Material> = (0..30).map(|i| plain(Float::opaque(i as f32))).collect();
+        let pointers = values.at(&resident_ids(&[1, 2, 30]));
+        assert_eq!(pointers.level().to_vec().unwrap(), [0.0, 1.0, 29.0]);
+        values.remove(2);
+        assert_eq!(values.push(plain(Float::from(70.0))), 2);
+        assert_eq!(pointers.level().to_vec().unwrap(), [0.0, 70.0, 29.0]);
+    });
+}
+
+/// A step of a random target.
+#[derive(Clone, Copy)]
+enum Step {
+    Add(u32),
+    Mul(u32),
+    Look(u32),
+    Count(u32),
+    Repeat(u32),
+    OnlyIf(u32),
+}
+
+const TABLE: [u32; 8] = [3, 1, 4, 1, 5, 9, 2, 6];
+
+fn step(bits: u32) -> Step {
+    let value = bits >> 8;
+    match bits % 6 {
+        0 => Step::Add(value),
+        1 => Step::Mul(value | 1),
+        2 => Step::Look(value % 8),
+        3 => Step::Count(value % 4),
+        4 => Step::Repeat(value % 5),
+        _ => Step::OnlyIf(value % 7),
+    }
+}
+
+fn on_host(steps: &[Step], mut x: u32, counts: &mut [u32]) -> u32 {
+    for step in steps {
+        match *step {
+            Step::Add(value) => x = x.wrapping_add(value),
+            Step::Mul(value) => x = x.wrapping_mul(value) ^ (x >> 7),
+            Step::Look(at) => x = x.wrapping_add(TABLE[(x as usize % 4 + at as usize) % 8]),
+            Step::Count(bin) => counts[bin as usize] = counts[bin as usize].wrapping_add(x),
+            Step::Repeat(times) => (0..times + x % 3).for_each(|_| x = x.wrapping_mul(5).wrapping_add(1)),
+            Step::OnlyIf(rest) => x = if x % 7 > rest { (x >> 3).wrapping_add(TABLE[x as usize % 8]) } else { x },
+        }
+    }
+    x
+}
+
+#[jit]
+fn traced(steps: &[Step], table: &UInt, x: UInt, counts: UInt) -> (UInt, UInt) {
+    let (mut x, mut counts) = (x, counts);
+    for step in steps {
+        match *step {
+            Step::Add(value) => x += value,
+            Step::Mul(value) => x = x * value ^ (x >> 7),
+            Step::Look(at) => x += table.gather(&((x % 4 + at) % 8)),
+            Step::Count(bin) => counts.scatter_add(&x, &UInt::from(bin)),
+            Step::Repeat(times) => {
+                let (mut n, end) = (UInt::from(0), x % 3 + times);
+                while n < end {
+                    x = x * 5 + 1;
+                    n += 1;
+                }
+            }
+            Step::OnlyIf(rest) => {
+                if x % 7 > rest {
+                    x = (x >> 3) + table.gather(&(x % 8));
+                }
+            }
+        }
+    }
+    (x, counts)
+}
+
+#[test]
+fn random_targets_agree_with_plain_rust() {
+    on_each_device(|| {
+        let table = resident(TABLE);
+        for seed in 1..=24_u32 {
+            let bits = noise(400, seed.wrapping_mul(0x9E37_79B9));
+            let targets = 1 + bits[0] as usize % 9;
+            let programs: Vec<Vec<Step>> = (0..targets)
+                .map(|target| (0..1 + bits[target + 1] as usize % 6).map(|i| step(bits[20 + 10 * target + i])).collect())
+                .collect();
+            let index: Vec<u32> = bits[200..300].iter().map(|bits| bits % (targets as u32 + 2)).collect();
+            let x: Vec<u32> = bits[300..].to_vec();
+            let mut counts = [0; 4];
+            let expected: Vec<u32> = index
+                .iter()
+                .zip(&x)
+                .map(|(&index, &x)| programs.get(index as usize).map_or(0, |steps| on_host(steps, x, &mut counts)))
+                .collect();
+            let callables: Vec<_> = programs
+                .iter()
+                .map(|steps| |x: UInt, counts: UInt| traced(steps, &table, x, counts))
+                .map(|callable| Box::new(callable) as Box<dyn Fn(UInt, UInt) -> (UInt, UInt)>)
+                .collect();
+            let index = resident_ids(&index);
+            let (got, got_counts) = jit::switch(&index, &callables, (UInt::from(&x), UInt::zeros(4)));
+            assert_eq!(got.to_vec().unwrap(), expected, "seed {seed}");
+            assert_eq!(got_counts.to_vec().unwrap(), counts, "seed {seed}");
+        }
+    });
+}

@@ -13,3 +13,4 @@ mod memory;
 mod programs;
 mod reductions;
 mod shifts;
+mod structured;

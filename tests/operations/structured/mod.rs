@@ -1,0 +1,72 @@
+//! Random structured programs: nested branches and loops with side effects compute in each lane what plain Rust computes there.
+//!
+//! A program is data ([`program`]), drawn from a seed ([`generate`]). One text interprets it twice ([`interpret`]): as plain Rust on the
+//! numbers of one lane, and annotated with `#[jit]` on arrays, where conditions are traced. A program on which they disagree is made as
+//! small as it can be before it is shown ([`shrink`]).
+
+mod generate;
+mod host;
+mod interpret;
+mod program;
+mod shrink;
+
+use jit::prelude::*;
+use program::{LANES, Outcome, Program};
+
+/// What a device computes, or what stops it.
+fn on_device(program: &Program, device: Device) -> Result<Outcome, String> {
+    let run = || jit::with_device(device, || interpret::traced::outcome(program));
+    let stopped = |payload: Box<dyn std::any::Any + Send>| match payload.downcast::<String>() {
+        Ok(message) => *message,
+        Err(_) => "it panics".to_owned(),
+    };
+    std::panic::catch_unwind(run).map_err(stopped)?.map_err(|error| error.to_string())
+}
+
+/// How a device differs from plain Rust, if it does.
+fn difference(program: &Program) -> Option<String> {
+    let expected = interpret::plain::outcome(program);
+    [Device::Interpreter, Device::Cpu].into_iter().find_map(|device| match on_device(program, device) {
+        Ok(outcome) => outcome.difference_from(&expected).map(|what| format!("{device:?}: {what}")),
+        Err(message) => Some(format!("{device:?}: {message}")),
+    })
+}
+
+fn check(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let program = generate::program(seed);
+        if let Some(what) = difference(&program) {
+            let small = shrink::smallest(program, |program| difference(program).is_some());
+            let now = difference(&small).unwrap_or_default();
+            panic!("the program of seed {seed} differs: {what}\nas small as it gets: {now}\n{small}");
+        }
+    }
+}
+
+#[test]
+fn structured_programs_agree_with_plain_rust() {
+    check(0..250);
+}
+
+#[test]
+#[ignore = "takes minutes; `.ci/nightly` runs it"]
+fn many_structured_programs_agree_with_plain_rust() {
+    check(1_000..11_000);
+}
+
+/// What the comparison would see: without it, programs that do nothing would agree, too.
+#[test]
+fn programs_differ_from_each_other_and_between_lanes() {
+    let outcomes: Vec<Outcome> = (0..50).map(|seed| interpret::plain::outcome(&generate::program(seed))).collect();
+    let varied = outcomes.iter().filter(|outcome| outcome.lanes().any(|lane| lane != outcome.lane(0))).count();
+    assert!(varied > 45, "{varied}");
+    let statements: usize = (0..50).map(|seed| generate::program(seed).size()).sum();
+    assert!(statements > 50 * LANES, "{statements}");
+}
+
+#[test]
+fn what_fails_is_made_small() {
+    let has_loop = |program: &Program| format!("{program}").contains("while");
+    let program = (0..).map(generate::program).find(has_loop).expect("a program with a loop");
+    assert_eq!(shrink::smallest(program, has_loop).size(), 1);
+}

@@ -1,0 +1,247 @@
+//! Programs as data, and what they leave behind.
+
+use std::fmt::{self, Display, Write as _};
+
+/// Lanes that a program runs on: no multiple of a vector's width.
+pub(super) const LANES: usize = 11;
+/// Variables of each type.
+pub(super) const VARIABLES: usize = 4;
+/// Elements of the memory that all lanes read.
+pub(super) const TABLE: usize = 8;
+/// Elements of the memory that all lanes add to.
+pub(super) const SHARED: usize = 16;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum IntOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FloatOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Smaller,
+    Larger,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Int {
+    Literal(i32),
+    Variable(usize),
+    Lane,
+    /// An element of memory that is only read.
+    Table(Box<Int>),
+    Op(IntOp, Box<(Int, Int)>),
+    Choose(Box<(Condition, Int, Int)>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Float {
+    Literal(f32),
+    Variable(usize),
+    FromInt(Int),
+    Op(FloatOp, Box<(Float, Float)>),
+    Choose(Box<(Condition, Float, Float)>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Condition {
+    Flag(usize),
+    Less(Int, Int),
+    Equal(Int, Int),
+    Below(Float, Float),
+    Not(Box<Condition>),
+    And(Box<(Condition, Condition)>),
+    Or(Box<(Condition, Condition)>),
+}
+
+pub(super) type Block = Vec<Statement>;
+
+#[derive(Clone, Debug)]
+pub(super) enum Statement {
+    SetInt(usize, Int),
+    SetFloat(usize, Float),
+    SetFlag(usize, Condition),
+    /// Writes the lane's own element of memory.
+    Store(Int),
+    /// Adds to an element of the memory that all lanes share.
+    Add {
+        place: Int,
+        value: Int,
+    },
+    If(Condition, Block, Block),
+    /// A loop of at most so many turns.
+    While(u8, Condition, Block),
+}
+
+/// How a variable begins.
+#[derive(Clone, Debug)]
+pub(super) enum Begin {
+    /// The same in all lanes, and part of the code.
+    Literal(i32),
+    /// The same in all lanes.
+    Opaque(i32),
+    Lanes([i32; LANES]),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub(super) ints: [Begin; VARIABLES],
+    pub(super) floats: [Begin; VARIABLES],
+    pub(super) table: [i32; TABLE],
+    pub(super) body: Block,
+}
+
+impl Begin {
+    pub(super) fn at(&self, lane: usize) -> i32 {
+        match self {
+            Begin::Literal(value) | Begin::Opaque(value) => *value,
+            Begin::Lanes(values) => values[lane],
+        }
+    }
+}
+
+impl Program {
+    /// The number of statements.
+    pub(super) fn size(&self) -> usize {
+        size(&self.body)
+    }
+}
+
+fn size(block: &Block) -> usize {
+    let inner = |statement: &Statement| match statement {
+        Statement::If(_, then, otherwise) => size(then) + size(otherwise),
+        Statement::While(_, _, body) => size(body),
+        _ => 0,
+    };
+    block.iter().map(|statement| 1 + inner(statement)).sum()
+}
+
+/// What a program leaves behind: everything in bits, variables by lane.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Outcome {
+    pub(super) variables: Vec<(String, [u32; LANES])>,
+    pub(super) shared: [u32; SHARED],
+}
+
+impl Outcome {
+    pub(super) fn lane(&self, lane: usize) -> Vec<u32> {
+        self.variables.iter().map(|(_, values)| values[lane]).collect()
+    }
+
+    pub(super) fn lanes(&self) -> impl Iterator<Item = Vec<u32>> {
+        (0..LANES).map(|lane| self.lane(lane))
+    }
+
+    /// The first thing that is not as it should be.
+    pub(super) fn difference_from(&self, expected: &Outcome) -> Option<String> {
+        for ((name, got), (_, wanted)) in self.variables.iter().zip(&expected.variables) {
+            if let Some(lane) = (0..LANES).find(|&lane| got[lane] != wanted[lane]) {
+                return Some(format!("{name} of lane {lane} is {:#x} and not {:#x}", got[lane], wanted[lane]));
+            }
+        }
+        let place = (0..SHARED).find(|&place| self.shared[place] != expected.shared[place])?;
+        Some(format!("shared[{place}] is {} and not {}", self.shared[place] as i32, expected.shared[place] as i32))
+    }
+}
+
+/// The bits of a float; every NaN is the same.
+pub(super) fn float_bits(value: f32) -> u32 {
+    if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }
+}
+
+impl Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, begin) in self.ints.iter().enumerate() {
+            writeln!(f, "let mut i{i} = {begin:?};")?;
+        }
+        for (i, begin) in self.floats.iter().enumerate() {
+            writeln!(f, "let mut x{i} = {begin:?};")?;
+        }
+        writeln!(f, "let table = {:?};", self.table)?;
+        let mut text = String::new();
+        show_block(&self.body, 0, &mut text)?;
+        f.write_str(&text)
+    }
+}
+
+fn show_block(block: &Block, depth: usize, text: &mut String) -> fmt::Result {
+    block.iter().try_for_each(|statement| show(statement, depth, text))
+}
+
+fn show(statement: &Statement, depth: usize, text: &mut String) -> fmt::Result {
+    let indent = "    ".repeat(depth);
+    match statement {
+        Statement::SetInt(to, value) => writeln!(text, "{indent}i{to} = {value};"),
+        Statement::SetFloat(to, value) => writeln!(text, "{indent}x{to} = {value};"),
+        Statement::SetFlag(to, value) => writeln!(text, "{indent}b{to} = {value};"),
+        Statement::Store(value) => writeln!(text, "{indent}own = {value};"),
+        Statement::Add { place, value } => writeln!(text, "{indent}shared[{place} & {}] += {value};", SHARED - 1),
+        Statement::If(condition, then, otherwise) => {
+            writeln!(text, "{indent}if {condition} {{")?;
+            show_block(then, depth + 1, text)?;
+            if !otherwise.is_empty() {
+                writeln!(text, "{indent}}} else {{")?;
+                show_block(otherwise, depth + 1, text)?;
+            }
+            writeln!(text, "{indent}}}")
+        }
+        Statement::While(turns, condition, body) => {
+            writeln!(text, "{indent}while turn < {turns} && {condition} {{")?;
+            show_block(body, depth + 1, text)?;
+            writeln!(text, "{indent}}}")
+        }
+    }
+}
+
+impl Display for Int {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Int::Literal(value) => write!(f, "{value}"),
+            Int::Variable(index) => write!(f, "i{index}"),
+            Int::Lane => f.write_str("lane"),
+            Int::Table(place) => write!(f, "table[{place} & {}]", TABLE - 1),
+            Int::Op(op, operands) => write!(f, "{op:?}({}, {})", operands.0, operands.1),
+            Int::Choose(parts) => write!(f, "(if {} {{ {} }} else {{ {} }})", parts.0, parts.1, parts.2),
+        }
+    }
+}
+
+impl Display for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Float::Literal(value) => write!(f, "{value:?}"),
+            Float::Variable(index) => write!(f, "x{index}"),
+            Float::FromInt(value) => write!(f, "{value} as f32"),
+            Float::Op(op, operands) => write!(f, "{op:?}({}, {})", operands.0, operands.1),
+            Float::Choose(parts) => write!(f, "(if {} {{ {} }} else {{ {} }})", parts.0, parts.1, parts.2),
+        }
+    }
+}
+
+impl Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Condition::Flag(index) => write!(f, "b{index}"),
+            Condition::Less(a, b) => write!(f, "{a} < {b}"),
+            Condition::Equal(a, b) => write!(f, "{a} == {b}"),
+            Condition::Below(a, b) => write!(f, "{a} < {b}"),
+            Condition::Not(condition) => write!(f, "!({condition})"),
+            Condition::And(sides) => write!(f, "({} && {})", sides.0, sides.1),
+            Condition::Or(sides) => write!(f, "({} || {})", sides.0, sides.1),
+        }
+    }
+}

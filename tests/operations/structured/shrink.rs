@@ -1,0 +1,49 @@
+//! Smaller programs that still fail.
+
+use super::program::{Block, Program, Statement};
+
+/// A program that fails and none of whose next smaller ones does.
+pub(super) fn smallest(mut program: Program, fails: impl Fn(&Program) -> bool) -> Program {
+    'smaller: loop {
+        for body in smaller(&program.body) {
+            let candidate = Program { body, ..program.clone() };
+            if fails(&candidate) {
+                program = candidate;
+                continue 'smaller;
+            }
+        }
+        return program;
+    }
+}
+
+/// Blocks with one statement less, or less of one statement.
+fn smaller(block: &Block) -> Vec<Block> {
+    let with = |index: usize, replacement: Block| {
+        let mut block = block.clone();
+        block.splice(index..=index, replacement);
+        block
+    };
+    let mut blocks: Vec<Block> = (0..block.len()).map(|index| with(index, Vec::new())).collect();
+    for (index, statement) in block.iter().enumerate() {
+        blocks.extend(replacements(statement).into_iter().map(|replacement| with(index, replacement)));
+    }
+    blocks
+}
+
+/// What may stand in the place of a statement: what is inside of it, or itself with less inside.
+fn replacements(statement: &Statement) -> Vec<Block> {
+    match statement {
+        Statement::If(condition, then, otherwise) => {
+            let less_then = smaller(then).into_iter().map(|then| (then, otherwise.clone()));
+            let less_otherwise = smaller(otherwise).into_iter().map(|otherwise| (then.clone(), otherwise));
+            let less = less_then.chain(less_otherwise);
+            let less = less.map(|(then, otherwise)| vec![Statement::If(condition.clone(), then, otherwise)]);
+            [then.clone(), otherwise.clone()].into_iter().chain(less).collect()
+        }
+        Statement::While(turns, condition, body) => {
+            let less = smaller(body).into_iter().map(|body| vec![Statement::While(*turns, condition.clone(), body)]);
+            [body.clone()].into_iter().chain(less).collect()
+        }
+        _ => Vec::new(),
+    }
+}

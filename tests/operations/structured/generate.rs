@@ -86,16 +86,20 @@ impl Dice {
     }
 
     fn statement(&mut self, depth: usize) -> Statement {
-        match self.roll(if depth == 0 { 8 } else { 16 }) {
+        match self.roll(if depth == 0 { 11 } else { 20 }) {
             0..3 => Statement::SetInt(self.variable(), self.int(2)),
             3..5 => Statement::SetFloat(self.variable(), self.float(2)),
             5 => Statement::SetFlag(self.variable(), self.condition(2)),
             6 => Statement::Store(self.int(2)),
             7 => Statement::Add { place: self.int(1), value: self.int(2) },
-            8..12 => {
+            8 => Statement::BreakIf(self.condition(1)),
+            9 => Statement::ContinueIf(self.condition(1)),
+            10 => Statement::ReturnIf(self.condition(1)),
+            11..15 => {
                 let otherwise = if self.roll(3) == 0 { Vec::new() } else { self.block(depth - 1) };
                 Statement::If(self.condition(1), self.block(depth - 1), otherwise)
             }
+            15 => Statement::Loop(1 + self.roll(4) as u8, self.block(depth - 1)),
             _ => Statement::While(1 + self.roll(5) as u8, self.condition(1), self.block(depth - 1)),
         }
     }

@@ -195,6 +195,11 @@ twice! {
 
     fn block(statements: &Block, s: &mut State<'_>) -> Unit {
         for statement in statements {
+            if let Statement::ReturnIf(condition) = statement {
+                if holds(condition, s) {
+                    return;
+                }
+            }
             step(statement, s);
         }
     }
@@ -222,15 +227,79 @@ twice! {
                 }
             }
             Statement::While(turns, condition, body) => repeat(*turns, condition, body, s),
+            Statement::Loop(turns, body) => forever(*turns, body, s),
+            // Who walks over the block has done what there is to do.
+            Statement::BreakIf(_) | Statement::ContinueIf(_) | Statement::ReturnIf(_) => {}
         }
     }
 
     fn repeat(turns: u8, condition: &Condition, body: &Block, s: &mut State<'_>) -> Unit {
         let turns = i32::from(turns);
         let mut turn = Int::from(0);
-        while turn < Int::from(turns) && holds(condition, s) {
+        'turns: while turn < Int::from(turns) && holds(condition, s) {
             turn = turn + 1;
-            block(body, s);
+            for statement in body {
+                match statement {
+                    Statement::BreakIf(leaves) => {
+                        if holds(leaves, s) {
+                            break 'turns;
+                        }
+                    }
+                    Statement::ContinueIf(leaves) => {
+                        if holds(leaves, s) {
+                            continue 'turns;
+                        }
+                    }
+                    Statement::If(condition, then, otherwise) => {
+                        if holds(condition, s) {
+                            for inner in then {
+                                match inner {
+                                    Statement::BreakIf(leaves) => {
+                                        if holds(leaves, s) {
+                                            break 'turns;
+                                        }
+                                    }
+                                    Statement::ContinueIf(leaves) => {
+                                        if holds(leaves, s) {
+                                            continue 'turns;
+                                        }
+                                    }
+                                    other => step(other, s),
+                                }
+                            }
+                        } else {
+                            block(otherwise, s);
+                        }
+                    }
+                    other => step(other, s),
+                }
+            }
+        }
+    }
+
+    fn forever(turns: u8, body: &Block, s: &mut State<'_>) -> Unit {
+        let turns = i32::from(turns);
+        let mut turn = Int::from(0);
+        'turns: loop {
+            if turn >= Int::from(turns) {
+                break;
+            }
+            turn = turn + 1;
+            for statement in body {
+                match statement {
+                    Statement::BreakIf(leaves) => {
+                        if holds(leaves, s) {
+                            break 'turns;
+                        }
+                    }
+                    Statement::ContinueIf(leaves) => {
+                        if holds(leaves, s) {
+                            continue 'turns;
+                        }
+                    }
+                    other => step(other, s),
+                }
+            }
         }
     }
 }

@@ -85,6 +85,13 @@ pub(super) enum Statement {
     If(Condition, Block, Block),
     /// A loop of at most so many turns.
     While(u8, Condition, Block),
+    /// A `loop` that ends after so many turns.
+    Loop(u8, Block),
+    /// Leaves the loop whose body this stands in, or in an `if` of whose body. Elsewhere it does nothing, as the next.
+    BreakIf(Condition),
+    ContinueIf(Condition),
+    /// Leaves the block that this stands in, which is a function of the interpreter.
+    ReturnIf(Condition),
 }
 
 /// How a variable begins.
@@ -124,7 +131,7 @@ impl Program {
 fn size(block: &Block) -> usize {
     let inner = |statement: &Statement| match statement {
         Statement::If(_, then, otherwise) => size(then) + size(otherwise),
-        Statement::While(_, _, body) => size(body),
+        Statement::While(_, _, body) | Statement::Loop(_, body) => size(body),
         _ => 0,
     };
     block.iter().map(|statement| 1 + inner(statement)).sum()
@@ -204,6 +211,14 @@ fn show(statement: &Statement, depth: usize, text: &mut String) -> fmt::Result {
             show_block(body, depth + 1, text)?;
             writeln!(text, "{indent}}}")
         }
+        Statement::Loop(turns, body) => {
+            writeln!(text, "{indent}loop {{ // {turns} turns at most")?;
+            show_block(body, depth + 1, text)?;
+            writeln!(text, "{indent}}}")
+        }
+        Statement::BreakIf(condition) => writeln!(text, "{indent}if {condition} {{ break; }}"),
+        Statement::ContinueIf(condition) => writeln!(text, "{indent}if {condition} {{ continue; }}"),
+        Statement::ReturnIf(condition) => writeln!(text, "{indent}if {condition} {{ return; }}"),
     }
 }
 

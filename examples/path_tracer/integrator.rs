@@ -1,0 +1,102 @@
+//! Paths of light, followed backwards from the camera (J. Kajiya, “The Rendering Equation”, 1986).
+
+use jit::linalg::Vec3;
+use jit::prelude::*;
+use jit::random::Pcg32;
+
+use crate::materials::Meeting;
+use crate::scene::{Scene, camera_rays};
+use crate::shapes::Ray;
+
+/// Surfaces that a path meets at most.
+const LONGEST: u32 = 12;
+/// From here on a path ends by chance, the darker the more likely.
+const ROULETTE: u32 = 3;
+/// More light than this does not come by chance behind a matte surface: single bright points would need many passes to
+/// become even.
+const BRIGHTEST: f32 = 3.0;
+
+/// The picture as it becomes: everything that is kept from pass to pass.
+#[derive(Traverse)]
+pub(crate) struct Film {
+    /// The light of all passes, added up.
+    pub(crate) light: Vec3,
+    /// Rays that were followed, for each pixel.
+    pub(crate) rays: UInt,
+    rng: Pcg32,
+    #[traverse(constexpr)]
+    size: (u32, u32),
+}
+
+impl Film {
+    pub(crate) fn new((width, height): (u32, u32), seed: u64) -> Self {
+        let pixels = (width * height) as usize;
+        Film {
+            light: Vec3::zeros(pixels),
+            rays: UInt::zeros(pixels),
+            rng: Pcg32::new(pixels, seed),
+            size: (width, height),
+        }
+    }
+
+    /// One more path for each pixel: records it, and computes nothing.
+    pub(crate) fn expose(&mut self, scene: &Scene) {
+        let (width, height) = self.size;
+        let ray = camera_rays(width, height, &mut self.rng);
+        let (light, rays) = radiance(scene, ray, &mut self.rng);
+        self.light += light;
+        self.rays += rays;
+    }
+}
+
+/// The light that comes along rays, and how many rays it took to find it.
+#[jit]
+pub(crate) fn radiance(scene: &Scene, mut ray: Ray, rng: &mut Pcg32) -> (Vec3, UInt) {
+    let mut light = Vec3::zeros(1);
+    let mut throughput = Vec3::splat(1.0);
+    let mut rays = UInt::from(0);
+    let mut length = UInt::from(0);
+    // Light of the lamp is looked for behind matte surfaces, so it is not counted again if it is met.
+    let mut counts_glow = Mask::from(true);
+    let mut is_direct = Mask::from(true);
+    while length < LONGEST {
+        let hit = scene.nearest(&ray);
+        rays += 1;
+        let most = if is_direct { Float::from(f32::INFINITY) } else { Float::from(BRIGHTEST) };
+        if hit.thing == scene.things.len() as u32 {
+            light += (throughput * scene.sky(&ray.direction)).min(&most);
+            break;
+        }
+        let point = ray.at(&hit.distance);
+        let normal = scene.normal(&hit, &point);
+        let random = Vec3::new(rng.next_f32(), rng.next_f32(), rng.next_f32());
+        let meeting = Meeting { direction: ray.direction.clone(), point, normal, random };
+        let bounce = scene.bounce(&hit, &meeting);
+        if counts_glow {
+            light += (throughput * bounce.glow).min(&most);
+        }
+        throughput *= bounce.weight;
+        // On the side where the path goes on, a little off the surface.
+        let side = bounce.direction.dot(&meeting.normal).sign();
+        let start = meeting.point + meeting.normal * (side * 1e-3);
+        if bounce.is_diffuse {
+            light += (throughput * scene.lamplight(&start, &(meeting.normal * side), rng)).min(&most);
+            rays += 1;
+            is_direct = Mask::from(false);
+        }
+        counts_glow = !bounce.is_diffuse;
+        let mut survival = throughput.component_max();
+        if length >= ROULETTE {
+            survival = survival.clamp(0.0, 0.95);
+            if rng.next_f32() >= survival {
+                break;
+            }
+            throughput /= survival;
+        } else if survival <= 0.0 {
+            break;
+        }
+        ray = Ray { origin: start, direction: bounce.direction };
+        length += 1;
+    }
+    (light, rays)
+}

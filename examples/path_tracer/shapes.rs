@@ -1,0 +1,201 @@
+//! The shapes: where a ray meets them, and which way their surface faces there.
+
+use jit::linalg::{Vec2, Vec3};
+use jit::prelude::*;
+
+/// A half-line; the direction has length one.
+#[derive(Clone, Traverse)]
+pub(crate) struct Ray {
+    pub(crate) origin: Vec3,
+    pub(crate) direction: Vec3,
+}
+
+#[jit]
+impl Ray {
+    pub(crate) fn at(&self, distance: &Float) -> Vec3 {
+        self.origin + self.direction * distance
+    }
+}
+
+/// Nearer than this nothing is met: rays begin on surfaces.
+pub(crate) const NEAREST: f32 = 1e-4;
+
+pub(crate) trait Shape {
+    /// The distance along the ray to the first point of the surface; infinite if it passes.
+    fn distance(&self, ray: &Ray) -> Float;
+    /// The direction away from the surface, of length one, at a point on it.
+    fn normal(&self, point: &Vec3) -> Vec3;
+}
+
+pub(crate) struct Sphere {
+    pub(crate) centre: [f32; 3],
+    pub(crate) radius: f32,
+}
+
+/// Of two distances in order the first that lies ahead.
+#[jit]
+fn first_ahead(near: &Float, far: &Float) -> Float {
+    if near > NEAREST {
+        near.clone()
+    } else if far > NEAREST {
+        far.clone()
+    } else {
+        Float::from(f32::INFINITY)
+    }
+}
+
+#[jit]
+impl Shape for Sphere {
+    fn distance(&self, ray: &Ray) -> Float {
+        let to_centre = Vec3::from(self.centre) - ray.origin;
+        let middle = to_centre.dot(&ray.direction);
+        // How far the ray passes from the centre, from the part of the way that is across: exact also for distant spheres.
+        let across = to_centre - ray.direction * middle;
+        let depth = self.radius * self.radius - across.squared_norm();
+        if depth < 0.0 {
+            Float::from(f32::INFINITY)
+        } else {
+            let half = depth.sqrt();
+            first_ahead(&(middle - half), &(middle + half))
+        }
+    }
+
+    fn normal(&self, point: &Vec3) -> Vec3 {
+        (point - Vec3::from(self.centre)) * (1.0 / self.radius)
+    }
+}
+
+/// A rectangle, by a corner and the edges that begin there, which are at right angles.
+pub(crate) struct Rectangle {
+    pub(crate) corner: [f32; 3],
+    pub(crate) edges: [[f32; 3]; 2],
+}
+
+impl Rectangle {
+    fn across(&self) -> [f32; 3] {
+        let [a, b] = self.edges;
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    }
+
+    pub(crate) fn area(&self) -> f32 {
+        self.across().iter().map(|x| x * x).sum::<f32>().sqrt()
+    }
+
+    /// The side that its normal points to.
+    pub(crate) fn facing(&self) -> [f32; 3] {
+        self.across().map(|x| x / self.area())
+    }
+}
+
+#[jit]
+impl Shape for Rectangle {
+    fn distance(&self, ray: &Ray) -> Float {
+        let (corner, normal) = (Vec3::from(self.corner), Vec3::from(self.facing()));
+        let distance = (corner - ray.origin).dot(&normal) / ray.direction.dot(&normal);
+        let inside = ray.at(&distance) - corner;
+        // The share of each edge.
+        let [a, b] = self.edges.map(|edge| inside.dot(Vec3::from(edge)) / edge.iter().map(|x| x * x).sum::<f32>());
+        let is_met = distance > NEAREST && a >= 0.0 && a <= 1.0 && b >= 0.0 && b <= 1.0;
+        if is_met { distance } else { Float::from(f32::INFINITY) }
+    }
+
+    fn normal(&self, _point: &Vec3) -> Vec3 {
+        self.facing().into()
+    }
+}
+
+/// A box that stands upright, turned about its axis.
+pub(crate) struct Cuboid {
+    pub(crate) centre: [f32; 3],
+    /// From the centre to the faces.
+    pub(crate) half: [f32; 3],
+    /// In radians.
+    pub(crate) turn: f32,
+}
+
+#[jit]
+impl Cuboid {
+    /// A direction as the box sees it, which is not turned there.
+    fn turned(&self, direction: &Vec3, turn: f32) -> Vec3 {
+        let (sine, cosine) = turn.sin_cos();
+        Vec3::new(direction.x * cosine - direction.z * sine, &direction.y, direction.x * sine + direction.z * cosine)
+    }
+}
+
+#[jit]
+impl Shape for Cuboid {
+    fn distance(&self, ray: &Ray) -> Float {
+        let origin = self.turned(&(ray.origin - Vec3::from(self.centre)), self.turn);
+        let inverse = self.turned(&ray.direction, self.turn).map(|x| x.recip());
+        let half = Vec3::from(self.half);
+        let (first, second) = ((-origin - half) * inverse, (half - origin) * inverse);
+        // Between the last pair of planes that it enters and the first that it leaves, the ray is inside.
+        let enters = first.min(&second).component_max();
+        let leaves = first.max(&second).component_min();
+        if enters <= leaves { first_ahead(&enters, &leaves) } else { Float::from(f32::INFINITY) }
+    }
+
+    fn normal(&self, point: &Vec3) -> Vec3 {
+        let inside = self.turned(&(point - Vec3::from(self.centre)), self.turn) / Vec3::from(self.half);
+        let most = inside.abs().component_max();
+        let axis = inside.map(|x| if x.abs() >= most { x.sign() } else { Float::from(0.0) });
+        self.turned(&axis.normalize(), -self.turn)
+    }
+}
+
+/// A ring, whose distance from a point is known, not where a ray meets it: found in steps of that distance (J. Hart, “Sphere
+/// Tracing”, 1996).
+pub(crate) struct Torus {
+    pub(crate) centre: [f32; 3],
+    /// The direction of its axis, of length one.
+    pub(crate) axis: [f32; 3],
+    pub(crate) radius: f32,
+    /// Of the ring itself.
+    pub(crate) thickness: f32,
+}
+
+/// Steps after which a ray that grazes the ring has passed it.
+const STEPS: u32 = 96;
+
+#[jit]
+impl Torus {
+    /// Height above the middle, and distance from the circle that runs inside of the ring.
+    fn profile(&self, point: &Vec3) -> Vec2 {
+        let from_centre = point - Vec3::from(self.centre);
+        let height = from_centre.dot(Vec3::from(self.axis));
+        let outwards = (from_centre - Vec3::from(self.axis) * height).norm() - self.radius;
+        Vec2::new(outwards, height)
+    }
+}
+
+#[jit]
+impl Shape for Torus {
+    fn distance(&self, ray: &Ray) -> Float {
+        let to_centre = Vec3::from(self.centre) - ray.origin;
+        let middle = to_centre.dot(&ray.direction);
+        let bound = self.radius + self.thickness;
+        let depth = bound * bound - (to_centre - ray.direction * middle).squared_norm();
+        let half = depth.max(0.0).sqrt();
+        let (mut distance, end) = ((middle - half).max(NEAREST), middle + half);
+        let mut found = Float::from(f32::INFINITY);
+        let mut step = UInt::from(0);
+        while depth > 0.0 && distance < end && step < STEPS {
+            let free = self.profile(&ray.at(&distance)).norm() - self.thickness;
+            if free < NEAREST {
+                found = distance.clone();
+                break;
+            }
+            distance += free;
+            step += 1;
+        }
+        found
+    }
+
+    fn normal(&self, point: &Vec3) -> Vec3 {
+        let axis = Vec3::from(self.axis);
+        let from_centre = point - Vec3::from(self.centre);
+        let height = from_centre.dot(&axis);
+        let outwards = from_centre - axis * height;
+        (outwards * (1.0 - self.radius / outwards.norm()) + axis * height).normalize()
+    }
+}

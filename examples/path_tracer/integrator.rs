@@ -4,9 +4,9 @@ use jit::linalg::Vec3;
 use jit::prelude::*;
 use jit::random::Pcg32;
 
-use crate::materials::Meeting;
+use crate::materials::{Material, Meeting};
 use crate::scene::{Scene, camera_rays};
-use crate::shapes::Ray;
+use crate::shapes::{Ray, Shape};
 
 /// Surfaces that a path meets at most.
 const LONGEST: u32 = 12;
@@ -63,15 +63,15 @@ pub(crate) fn radiance(scene: &Scene, mut ray: Ray, rng: &mut Pcg32) -> (Vec3, U
         let hit = scene.nearest(&ray);
         rays += 1;
         let most = if is_direct { Float::from(f32::INFINITY) } else { Float::from(BRIGHTEST) };
-        if hit.thing == scene.things.len() as u32 {
+        if hit.id == 0 {
             light += (throughput * scene.sky(&ray.direction)).min(&most);
             break;
         }
         let point = ray.at(&hit.distance);
-        let normal = scene.normal(&hit, &point);
+        let normal = scene.shapes.at(&hit.id).normal(&point);
         let random = Vec3::new(rng.next_f32(), rng.next_f32(), rng.next_f32());
         let meeting = Meeting { direction: ray.direction.clone(), point, normal, random };
-        let bounce = scene.bounce(&hit, &meeting);
+        let bounce = scene.materials.at(&hit.id).bounce(&meeting);
         if counts_glow {
             light += (throughput * bounce.glow).min(&most);
         }

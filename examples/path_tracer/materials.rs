@@ -4,6 +4,7 @@ use jit::linalg::Vec3;
 use jit::prelude::*;
 
 /// Where a path meets a surface.
+#[derive(Traverse)]
 pub(crate) struct Meeting {
     /// The direction that the path comes along.
     pub(crate) direction: Vec3,
@@ -27,7 +28,9 @@ pub(crate) struct Bounce {
     pub(crate) glow: Vec3,
 }
 
+#[jit(dispatch)]
 pub(crate) trait Material {
+    /// How a path goes on.
     fn bounce(&self, meeting: &Meeting) -> Bounce;
 }
 
@@ -41,6 +44,7 @@ fn on_sphere(random: &Vec3) -> Vec3 {
 }
 
 /// Sends light equally bright to all sides. Every second square of a pattern has the other colour.
+#[derive(Traverse)]
 pub(crate) struct Matte {
     pub(crate) colors: [[f32; 3]; 2],
 }
@@ -65,6 +69,7 @@ impl Material for Matte {
 }
 
 /// Reflects, the rougher the more blurred.
+#[derive(Traverse)]
 pub(crate) struct Metal {
     pub(crate) color: [f32; 3],
     pub(crate) roughness: f32,
@@ -87,6 +92,7 @@ impl Material for Metal {
 }
 
 /// Lets light through, bent, and reflects some.
+#[derive(Traverse)]
 pub(crate) struct Glass {
     pub(crate) color: [f32; 3],
     /// Of refraction.
@@ -112,6 +118,7 @@ impl Material for Glass {
 }
 
 /// Gives light, on the side that its normal points to.
+#[derive(Traverse)]
 pub(crate) struct Lamp {
     pub(crate) light: [f32; 3],
 }

@@ -4,11 +4,13 @@ use jit::linalg::Vec3;
 use jit::prelude::*;
 use jit::random::Pcg32;
 
-use crate::materials::{Bounce, Glass, Lamp, Material, Matte, Meeting, Metal};
+use crate::materials::{Glass, Lamp, Material, Matte, Metal};
 use crate::shapes::{Cuboid, Ray, Rectangle, Shape, Sphere, Torus};
 
 pub(crate) struct Scene {
-    pub(crate) things: Vec<(Box<dyn Shape>, Box<dyn Material>)>,
+    pub(crate) shapes: Instances<dyn Shape>,
+    /// What shapes are made of: that of a shape has the same id.
+    pub(crate) materials: Instances<dyn Material>,
     /// What is looked for from surfaces that are lit from all sides: a rectangle and its light.
     pub(crate) lamp: (Rectangle, [f32; 3]),
     /// The light of the sky at the horizon and above.
@@ -26,7 +28,7 @@ impl Scene {
         let floor = Rectangle { corner: [-6.0, 0.0, -6.0], edges: [[0.0, 0.0, 12.0], [12.0, 0.0, 0.0]] };
         let block = Cuboid { centre: [-0.25, 0.55, -1.9], half: [0.55, 0.55, 0.55], turn: 0.6 };
         let ring = Torus { centre: [1.75, 0.98, -0.75], axis: [-0.42, 0.26, 0.87], radius: 0.72, thickness: 0.25 };
-        let things: Vec<(Box<dyn Shape>, Box<dyn Material>)> = vec![
+        let things: [(Box<dyn Shape>, Box<dyn Material>); 8] = [
             (Box::new(floor), Box::new(Matte { colors: [[0.62, 0.6, 0.58], [0.17, 0.18, 0.2]] })),
             (Box::new(lamp()), Box::new(Lamp { light })),
             (sphere(-1.55, 1.0, -0.35), Box::new(Metal { color: [0.91, 0.92, 0.92], roughness: 0.02 })),
@@ -36,65 +38,44 @@ impl Scene {
             (sphere(-0.75, 0.3, 1.2), Box::new(Matte::plain([0.06, 0.28, 0.5]))),
             (sphere(1.35, 0.26, 1.35), Box::new(Matte::plain([0.1, 0.42, 0.14]))),
         ];
-        Scene { things, lamp: (lamp(), light), sky: [[0.62, 0.63, 0.66], [0.16, 0.25, 0.44]] }
+        let (shapes, materials) = things.into_iter().unzip();
+        Scene { shapes, materials, lamp: (lamp(), light), sky: [[0.62, 0.63, 0.66], [0.16, 0.25, 0.44]] }
     }
 }
 
 /// The first surface along a ray.
 pub(crate) struct Hit {
     pub(crate) distance: Float,
-    /// Which thing it belongs to; as many as there are if it is none.
-    pub(crate) thing: UInt,
+    /// Which shape it belongs to; 0 is none.
+    pub(crate) id: UInt,
 }
 
 #[jit]
 impl Scene {
     pub(crate) fn nearest(&self, ray: &Ray) -> Hit {
-        let mut distance = Float::from(f32::INFINITY);
-        let mut thing = UInt::from(self.things.len() as u32);
-        for (number, (shape, _)) in (0..).zip(&self.things) {
-            let found = shape.distance(ray);
+        let (mut distance, mut id) = (Float::from(f32::INFINITY), UInt::from(0));
+        for shape in self.shapes.ids() {
+            let found = self.shape(shape).distance(ray);
             if found < distance {
                 distance = found;
-                thing = UInt::from(number);
+                id = UInt::from(shape);
             }
         }
-        Hit { distance, thing }
+        Hit { distance, id }
     }
 
     /// Whether nothing is met before a distance.
     pub(crate) fn is_free(&self, ray: &Ray, until: &Float) -> Mask {
         let mut is_free = Mask::from(true);
-        for (shape, _) in &self.things {
-            is_free &= shape.distance(ray) >= until;
+        for shape in self.shapes.ids() {
+            is_free &= self.shape(shape).distance(ray) >= until;
         }
         is_free
     }
 
-    pub(crate) fn normal(&self, hit: &Hit, point: &Vec3) -> Vec3 {
-        let mut normal = Vec3::zeros(1);
-        for (number, (shape, _)) in (0..).zip(&self.things) {
-            if hit.thing == number {
-                normal = shape.normal(point);
-            }
-        }
-        normal
-    }
-
-    pub(crate) fn bounce(&self, hit: &Hit, meeting: &Meeting) -> Bounce {
-        let nothing = Vec3::zeros(1);
-        let mut bounce = Bounce {
-            direction: nothing.clone(),
-            weight: nothing.clone(),
-            is_diffuse: Mask::from(false),
-            glow: nothing,
-        };
-        for (number, (_, material)) in (0..).zip(&self.things) {
-            if hit.thing == number {
-                bounce = material.bounce(meeting);
-            }
-        }
-        bounce
+    /// The same shape in all lanes.
+    fn shape(&self, id: u32) -> Ptr<dyn Shape> {
+        self.shapes.at(&UInt::from(id))
     }
 
     pub(crate) fn sky(&self, direction: &Vec3) -> Vec3 {

@@ -20,6 +20,7 @@ impl Ray {
 /// Nearer than this nothing is met: rays begin on surfaces.
 pub(crate) const NEAREST: f32 = 1e-4;
 
+#[jit(dispatch)]
 pub(crate) trait Shape {
     /// The distance along the ray to the first point of the surface; infinite if it passes.
     fn distance(&self, ray: &Ray) -> Float;
@@ -27,6 +28,7 @@ pub(crate) trait Shape {
     fn normal(&self, point: &Vec3) -> Vec3;
 }
 
+#[derive(Traverse)]
 pub(crate) struct Sphere {
     pub(crate) centre: [f32; 3],
     pub(crate) radius: f32,
@@ -66,6 +68,7 @@ impl Shape for Sphere {
 }
 
 /// A rectangle, by a corner and the edges that begin there, which are at right angles.
+#[derive(Traverse)]
 pub(crate) struct Rectangle {
     pub(crate) corner: [f32; 3],
     pub(crate) edges: [[f32; 3]; 2],
@@ -105,6 +108,7 @@ impl Shape for Rectangle {
 }
 
 /// A box that stands upright, turned about its axis.
+#[derive(Traverse)]
 pub(crate) struct Cuboid {
     pub(crate) centre: [f32; 3],
     /// From the centre to the faces.
@@ -145,6 +149,7 @@ impl Shape for Cuboid {
 
 /// A ring, whose distance from a point is known, not where a ray meets it: found in steps of that distance (J. Hart, “Sphere
 /// Tracing”, 1996).
+#[derive(Traverse)]
 pub(crate) struct Torus {
     pub(crate) centre: [f32; 3],
     /// The direction of its axis, of length one.

@@ -173,12 +173,15 @@ fn light_is_bent_by_snells_law_and_reflected_in_total() {
 /// In a white world that gives as much light as it takes, everything looks the same.
 #[test]
 fn white_things_vanish_before_a_white_sky() {
-    let white: Vec<(Box<dyn Shape>, Box<dyn Material>)> = vec![
-        (Box::new(Sphere { centre: [0.0, 0.8, 0.0], radius: 0.8 }), Box::new(Matte::plain([1.0; 3]))),
-        (Box::new(Sphere { centre: [1.2, 0.5, 0.8], radius: 0.5 }), Box::new(Glass { color: [1.0; 3], index: 1.5 })),
+    let spheres: [Box<dyn Shape>; 2] = [
+        Box::new(Sphere { centre: [0.0, 0.8, 0.0], radius: 0.8 }),
+        Box::new(Sphere { centre: [1.2, 0.5, 0.8], radius: 0.5 }),
     ];
+    let white: [Box<dyn Material>; 2] =
+        [Box::new(Matte::plain([1.0; 3])), Box::new(Glass { color: [1.0; 3], index: 1.5 })];
     let nowhere = Rectangle { corner: [0.0, -90.0, 0.0], edges: [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]] };
-    let scene = Scene { things: white, lamp: (nowhere, [0.0; 3]), sky: [[1.0; 3]; 2] };
+    let (shapes, materials) = (Instances::from_iter(spheres), Instances::from_iter(white));
+    let scene = Scene { shapes, materials, lamp: (nowhere, [0.0; 3]), sky: [[1.0; 3]; 2] };
     let mut rng = Pcg32::new(24 * 24, 3);
     let ray = camera_rays(24, 24, &mut rng);
     let (light, _) = radiance(&scene, ray, &mut rng);

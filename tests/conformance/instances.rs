@@ -1,7 +1,6 @@
 //! Calls through pointers to instances of a trait.
 
 use jit::prelude::*;
-use jit::{Traverse, Visitor, VisitorMut};
 
 use crate::{message_of, on_each_device, resident};
 
@@ -33,30 +32,16 @@ trait Shape {
     fn draw(&self, state: &mut UInt) -> UInt;
 }
 
+#[derive(Traverse)]
 struct Sphere {
     radius: Float,
 }
 
+#[derive(Traverse)]
 struct Cube {
     edge: Float,
     table: Float,
 }
-
-macro_rules! traverse {
-    ($name:ident $($field:ident)*) => {
-        impl Traverse for $name {
-            fn traverse(&self, visitor: &mut Visitor<'_>) {
-                $(visitor.field(stringify!($field), &self.$field);)*
-            }
-            fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
-                $(visitor.field(stringify!($field), &mut self.$field);)*
-            }
-        }
-    };
-}
-
-traverse!(Sphere radius);
-traverse!(Cube edge table);
 
 #[jit]
 impl Shape for Sphere {

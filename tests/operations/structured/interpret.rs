@@ -3,6 +3,7 @@
 /// Defines the functions in a module for one lane at a time, and annotated in a module for all of them.
 macro_rules! twice {
     ($(fn $name:ident $arguments:tt -> $result:ident $body:tt)*) => {
+        #[allow(clippy::clone_on_copy, clippy::collapsible_if, reason = "the text is that of arrays, too")]
         pub(in crate::structured) mod plain {
             use super::super::host::{Memory, Word};
             use super::super::program::{self, Block, Condition, FloatOp, IntOp, LANES, Outcome, Program, SHARED, Statement, float_bits};
@@ -58,6 +59,7 @@ macro_rules! twice {
             }
         }
 
+        #[allow(clippy::collapsible_if, reason = "one condition belongs to the host, the other to the lanes")]
         pub(in crate::structured) mod traced {
             use super::super::program::{self, Begin, Block, Condition, FloatOp, IntOp, LANES, Outcome, Program, SHARED, Statement, float_bits};
             use jit::prelude::*;

@@ -13,10 +13,13 @@
 //! | `rows/throughput.rs` | rows `W…`: large arrays |
 //! | `rows/memory.rs` | rows `W…` that gather and scatter |
 //! | `rows/order.rs` | rows `W…`: prefix sums, positions of true lanes |
+//! | `rows/calls.rs` | rows `W12…`: calls whose target depends on the lane |
 //! | `rows/products.rs` | rows `W…` that multiply matrices |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching |
 #![allow(clippy::print_stdout, reason = "the rows are what this program prints")]
 
+#[path = "rows/calls.rs"]
+mod calls;
 #[path = "rows/inputs.rs"]
 mod inputs;
 #[path = "rows/latency.rs"]
@@ -59,6 +62,8 @@ const ROWS: &[Row] = &[
     ("W10", memory::stencil),
     ("W11", products::traced),
     ("W11.lib", products::library),
+    ("W12", calls::mixed),
+    ("W12.coherent", calls::coherent),
     ("L01", latency::tracing_rate),
     ("L02a", latency::compile_50),
     ("L02b", latency::compile_500),

@@ -9,11 +9,14 @@
 //! All of it is reached through `jit::__private` by generated code alone, and is no public interface.
 
 mod branch;
+mod cast;
 mod compare;
 mod exit;
 mod function;
+mod index;
 mod leave;
 mod logic;
+mod matching;
 mod operand;
 mod range;
 mod repeat;
@@ -23,17 +26,23 @@ mod world;
 
 pub use crate::trace::FastMath;
 pub use branch::{Branch, Merges, Slot, both_arms_leave, branch};
+pub use cast::{CastsHost, CastsTo, CastsTraced, HostCast, TracedCast, converted};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
 pub use exit::{
     Exit, Gives, GoesOn, Join, Joined, Shares, Witness, Worlds, all_left, branch_live, exit, goes_on, joined, same,
     seen, witness,
 };
 pub use function::{FunctionScope, LabelScope, Labelled, current_label, enter, label, label_at};
+pub use index::{
+    AddAt, ArrayIndex, AssignAt, BitAndAt, BitOrAt, BitXorAt, CopiedOut, DivAt, HasAddress, Indexed, IndexedMut,
+    IndexesHost, IndexesTraced, Lend, MulAt, ReadAt, RemAt, ShlAt, ShrAt, SubAt, element, probe,
+};
 pub use leave::{
     JumpsFromOperand, SharedInIf, SharedInWhile, TryInIf, TryInWhile, jump_from_operand, shared_in_if, shared_in_while,
     try_in_if, try_in_while,
 };
 pub use logic::{Joins, Logical, Side, branch_and, branch_or, left_of_and, left_of_or, logical};
+pub use matching::{Decided, Exhausted, KnownValue, MatchesHost, MatchesTraced, decided};
 pub use operand::{Constexpr, Operand, constexpr, operand};
 pub use range::{
     Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter, range, range_inclusive, symbolic_range,

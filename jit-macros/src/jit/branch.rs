@@ -186,6 +186,8 @@ struct Traced<'r, 'a> {
     hands_out: bool,
     /// Whether an arm ends with a value, rather than leaving.
     has_value: bool,
+    /// Whether the first arm moves, on the host, what the second one mentions.
+    moves: bool,
 }
 
 impl<'r, 'a> Traced<'r, 'a> {
@@ -197,7 +199,20 @@ impl<'r, 'a> Traced<'r, 'a> {
             split_deferred(rewriter, state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes));
         let state = without_dead(rewriter, state, &otherwise, tail, live.is_some());
         let hands_out = !tail && !deferred.is_empty();
-        Traced { rewriter, span, guard, slot, want, tail, live, state, deferred, hands_out, has_value: false }
+        Traced {
+            rewriter,
+            span,
+            guard,
+            slot,
+            want,
+            tail,
+            live,
+            state,
+            deferred,
+            hands_out,
+            has_value: false,
+            moves: false,
+        }
     }
 
     fn rewrite(mut self, mut node: ExprIf) -> Expr {
@@ -218,8 +233,10 @@ impl<'r, 'a> Traced<'r, 'a> {
         self.rewriter.controls.push(Control::Region(region));
         let mentioned = (self.rewriter.scopes.mark(), names_in(otherwise.to_token_stream()));
         self.rewriter.mentioned_later.push(mentioned);
+        let shared_before = self.rewriter.shared;
         let mut then_arm = self.arm(&mut node.then_branch, "put_then", expected.clone());
         self.rewriter.mentioned_later.pop();
+        self.moves = self.rewriter.shared > shared_before;
         if matches!(self.live, Some(Live::InLoop(_))) {
             let declare = self.rewriter.declare_continue(self.span);
             then_arm = quote!(#declare #then_arm);
@@ -317,14 +334,13 @@ impl<'r, 'a> Traced<'r, 'a> {
             Want::Value => Some(quote_spanned!(span=> #value)),
             Want::Nothing => None,
         };
+        let arms = self.arms(then, &swap, otherwise);
         quote_spanned! {span=> {
             #open
             #(#witness)*
             #save
             #make_slot
-            if #guard.then() { #then }
-            #swap
-            if #guard.otherwise() { #otherwise }
+            #arms
             #collect
             #merge
             #restore
@@ -332,6 +348,29 @@ impl<'r, 'a> Traced<'r, 'a> {
             #hand_out
             #result
         }}
+    }
+
+    /// The arms, one after the other. Where the first one moves what the second one mentions, Rust is told that on the host
+    /// only one of them runs.
+    fn arms(&mut self, then: &TokenStream, swap: &TokenStream, otherwise: &TokenStream) -> TokenStream {
+        let (span, guard) = (self.span, self.guard.clone());
+        if !self.moves {
+            return quote_spanned!(span=> if #guard.then() { #then } #swap if #guard.otherwise() { #otherwise });
+        }
+        let private = self.rewriter.private(span);
+        let (world, arms) = (self.rewriter.helper("world", span), self.rewriter.label("arms", span));
+        quote_spanned! {span=>
+            let #world = #private::joined((&#guard, ()));
+            #arms: {
+                if #guard.then() {
+                    #then
+                    #[allow(unreachable_code)]
+                    if #world.is_host() { #world.host_only(); break #arms; } else { #world.traced_only(); }
+                }
+                #swap
+                if #guard.otherwise() { #otherwise }
+            }
+        }
     }
 
     fn uses_slot(&self) -> bool {
@@ -396,7 +435,8 @@ impl<'r, 'a> Traced<'r, 'a> {
             _ => value,
         };
         if !self.hands_out {
-            return quote_spanned!(span=> #(#statements)* #slot.#put(#value););
+            let allowed = tail.is_some().then(|| quote_spanned!(span=> #[allow(unreachable_code)]));
+            return quote_spanned!(span=> #(#statements)* #allowed #slot.#put(#value););
         }
         let first_values = self.deferred.iter().rev().fold(quote!(()), |rest, binding| {
             let name = &binding.name;

@@ -202,7 +202,7 @@ impl Rewriter<'_> {
         Why::Left(vec![Dependency::Loop(node.id)])
     }
 
-    fn label(&mut self, what: &str, span: Span) -> Lifetime {
+    pub(crate) fn label(&mut self, what: &str, span: Span) -> Lifetime {
         let name = self.helper(what, span);
         Lifetime::new(&format!("'{name}"), name.span())
     }

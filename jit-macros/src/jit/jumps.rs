@@ -121,6 +121,13 @@ impl Visit<'_> for Finder<'_> {
         });
     }
 
+    fn visit_expr_match(&mut self, node: &syn::ExprMatch) {
+        let is_host = node.attrs.iter().any(|attribute| attribute.path().is_ident("host"));
+        let may_be_traced = !is_host && super::matching::is_chain(node) && !self.is_host(&node.expr);
+        self.visit_expr(&node.expr);
+        self.under(may_be_traced, |finder| node.arms.iter().for_each(|arm| finder.visit_arm(arm)));
+    }
+
     fn visit_expr_while(&mut self, node: &syn::ExprWhile) {
         let may_be_traced = !has_pattern(&node.cond) && !self.is_host(&node.cond);
         self.visit_expr(&node.cond);

@@ -5,13 +5,16 @@
 //! works where conditions are host values; the *type* of a condition decides which world it belongs to.
 
 mod branch;
+mod cast;
 mod check;
 mod directives;
 mod dispatch;
 mod exit;
+mod index;
 mod jumps;
 mod logic;
 mod macros;
+mod matching;
 mod operators;
 mod place;
 mod range;

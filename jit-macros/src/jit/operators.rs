@@ -4,6 +4,7 @@
 //! (for an array, a count goes up; for a number, nothing happens), so that it can be used again. The operator itself
 //! stays Rust's, with Rust's inference and Rust's messages. Comparisons become calls, as Rust's own must give a `bool`.
 
+use super::index;
 use super::place::{Place, is_place};
 use super::rewrite::{Rewriter, unparenthesised};
 use super::scope::{identifiers, is_comparison};
@@ -51,6 +52,9 @@ pub(crate) fn unary(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
 
 /// Rewrites the operand of an operator of Rust's.
 pub(crate) fn operand(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
+    if matches!(unparenthesised(expr), Expr::Index(_)) {
+        return index::read(rewriter, expr);
+    }
     let clones = is_place(expr) && !rewriter.scopes.is_host(expr) && !is_path_to_constant(expr);
     let borrowed = is_mut_reference(rewriter, expr);
     rewriter.operand_in_place(expr);
@@ -94,6 +98,9 @@ fn comparison(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary) -> Expr {
 fn side(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> proc_macro2::TokenStream {
     let borrowed = is_mut_reference(rewriter, expr);
     let span = rewriter.at(expr.span());
+    if let Some(place) = index::peek(rewriter, expr) {
+        return quote_spanned!(span=> &#place);
+    }
     rewriter.operand_in_place(expr);
     let inner = if borrowed {
         let star = UnOp::Deref(Token![*](span));
@@ -105,7 +112,7 @@ fn side(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> proc_macro2::TokenStrea
 }
 
 /// `&expr`, with parentheses where they are needed.
-fn reference_to(expr: Expr, span: proc_macro2::Span) -> proc_macro2::TokenStream {
+pub(crate) fn reference_to(expr: Expr, span: proc_macro2::Span) -> proc_macro2::TokenStream {
     let and_token = Token![&](span);
     syn::ExprReference { attrs: Vec::new(), and_token, mutability: None, expr: Box::new(expr) }.to_token_stream()
 }
@@ -138,8 +145,11 @@ pub(crate) fn clone_repeated(
 
 /// Rewrites an operand of `&&`, `||` or a condition, and borrows it.
 pub(crate) fn borrowed(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> proc_macro2::TokenStream {
-    rewriter.visit_borrowed(expr);
     let span = rewriter.at(expr.span());
+    if let Some(place) = index::peek(rewriter, expr) {
+        return quote_spanned!(span=> &#place);
+    }
+    rewriter.visit_borrowed(expr);
     reference_to(unparenthesised(expr).clone(), span)
 }
 

@@ -6,11 +6,10 @@
 use super::branch::{self, Live, Want};
 use super::directives::{self, Directives};
 use super::exit::{Control, Exits, Frame, region_of};
-use super::operators;
 use super::place::Place;
 use super::scope::{Scopes, identifiers, may_lend_mutably, plain_name};
 use super::state::{assignment_targets, is_assigning};
-use super::{jumps, logic, macros, repeat};
+use super::{cast, index, jumps, logic, macros, matching, operators, repeat};
 use crate::options::JitOptions;
 use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -36,6 +35,10 @@ pub(crate) struct Rewriter<'a> {
     is_whole_statement: bool,
     /// Set inside of `#[host]` statements.
     pub(crate) host_only: bool,
+    /// How many variables were cloned, where traced, because code that is recorded later mentions them.
+    pub(crate) shared: usize,
+    /// Whether anything asks a value by a method whether it is traced: the traits of these methods must be in scope.
+    pub(crate) uses_kinds: bool,
     private: TokenStream,
     home: Span,
     helpers: usize,
@@ -62,6 +65,8 @@ impl<'a> Rewriter<'a> {
             mentioned_later: Vec::new(),
             expected: None,
             host_only: false,
+            shared: 0,
+            uses_kinds: false,
             private,
             home: signature.ident.span(),
             helpers: 0,
@@ -101,7 +106,14 @@ impl<'a> Rewriter<'a> {
         let fast_math = options
             .fast_math
             .map(|is_on| quote_spanned!(span=> let __jit_fast_math = #private::FastMath::set(#is_on);));
-        let prologue = quote_spanned!(span=> let __jit_function = #private::enter(#labelled); #fast_math #(#checks)*);
+        let kinds = self.uses_kinds.then(|| {
+            quote_spanned! {span=>
+                #[allow(unused_imports)]
+                use #private::{CastsHost as _, CastsTraced as _, IndexesHost as _, IndexesTraced as _, Lend as _, MatchesHost as _, MatchesTraced as _};
+            }
+        });
+        let prologue =
+            quote_spanned!(span=> #kinds let __jit_function = #private::enter(#labelled); #fast_math #(#checks)*);
         body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(prologue), None));
     }
 
@@ -291,6 +303,11 @@ impl<'a> Rewriter<'a> {
                 let rewritten = branch::rewrite(self, node.clone(), want, tail && semicolon.is_none());
                 *statement = Stmt::Expr(rewritten, *semicolon);
             }
+            Stmt::Expr(Expr::Match(node), semicolon) => {
+                let want = if is_last || semicolon.is_some() { Want::Value } else { Want::Nothing };
+                let rewritten = matching::rewrite(self, node.clone(), want, tail && semicolon.is_none(), true);
+                *statement = Stmt::Expr(rewritten, *semicolon);
+            }
             Stmt::Item(_) => {}
             other => visit_mut::visit_stmt_mut(self, other),
         }
@@ -319,6 +336,22 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// Rewrites the source of a pattern, which may bind parts of a place.
+    fn source(&mut self, expr: &mut Expr) {
+        match unparenthesised(expr) {
+            Expr::Index(_) => self.operand_in_place(expr),
+            _ => self.visit_expr_mut(expr),
+        }
+    }
+
+    /// Rewrites an argument that a macro of Rust's borrows.
+    fn lent(&mut self, expr: &mut Expr) {
+        match index::peek(self, expr) {
+            Some(place) => *expr = Expr::Verbatim(place),
+            None => self.operand_in_place(expr),
+        }
+    }
+
     /// A variable that is moved here although a later arm of the same `if` mentions it is cloned here instead: a traced
     /// condition records both arms.
     fn share(&mut self, expr: &mut Expr) {
@@ -337,6 +370,7 @@ impl<'a> Rewriter<'a> {
             }
             let guards = guards.iter().map(|guard| Ident::new(&guard.to_string(), span));
             let guards = super::exit::list(guards, span);
+            self.shared += 1;
             let (world, shared) = (self.helper("world", span), self.helper("shared", span));
             *expr = Expr::Verbatim(quote_spanned! {span=> {
                 let #world = #private::joined(#guards);
@@ -356,11 +390,21 @@ impl<'a> Rewriter<'a> {
             }
             Expr::Let(node) => {
                 let source = (*node.expr).clone();
+                let is_host = self.is_host(&node.expr);
                 self.operand_in_place(&mut node.expr);
+                if !is_host && matching::tests_literal(&node.pat) {
+                    matching::decide(self, &mut node.expr);
+                }
                 self.visit_pat_mut(&mut node.pat);
                 self.scopes.declare_lent(&node.pat, &source, false);
             }
-            other => self.visit_expr_mut(other),
+            other if self.is_host(other) => self.visit_expr_mut(other),
+            other => {
+                let span = self.at(syn::spanned::Spanned::span(other));
+                self.visit_expr_mut(other);
+                let private = self.private(span);
+                *other = Expr::Verbatim(quote_spanned!(span=> #private::decided(#other)));
+            }
         }
     }
 
@@ -492,6 +536,12 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// The arms of a `match` that stays Rust's.
+    pub(crate) fn arms(&mut self, node: &mut syn::ExprMatch, source: &Expr, is_whole: bool) {
+        self.expected = None;
+        node.arms.iter_mut().for_each(|arm| self.arm(arm, source, is_whole));
+    }
+
     fn arm(&mut self, arm: &mut syn::Arm, source: &Expr, is_whole: bool) {
         self.scopes.push();
         let pattern = if let Pat::Guard(guarded) = &arm.pat { &guarded.pat } else { &arm.pat };
@@ -541,6 +591,9 @@ impl VisitMut for Rewriter<'_> {
                 | Expr::While(_)
                 | Expr::ForLoop(_)
         );
+        if index::assign(self, expr) {
+            return;
+        }
         match expr {
             Expr::Path(_) => self.share(expr),
             Expr::Binary(node) if operators::is_logical(&node.op) => logic::rewrite(self, expr),
@@ -573,7 +626,9 @@ impl VisitMut for Rewriter<'_> {
             Expr::Try(node) => self.try_operator(node),
             Expr::Reference(node) => self.operand_in_place(&mut node.expr),
             Expr::RawAddr(node) => self.operand_in_place(&mut node.expr),
-            Expr::Field(_) | Expr::Index(_) => self.operand_in_place(expr),
+            Expr::Field(_) => self.operand_in_place(expr),
+            Expr::Index(_) => index::read(self, expr),
+            Expr::Cast(_) => cast::rewrite(self, expr),
             Expr::MethodCall(node) => {
                 let span = node.method.span();
                 let shared = node.args.is_empty() && (node.method == "borrow_mut" || node.method == "lock");
@@ -589,11 +644,8 @@ impl VisitMut for Rewriter<'_> {
                 node.args.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
             }
             Expr::Match(node) => {
-                let source = (*node.expr).clone();
-                self.operand_in_place(&mut node.expr);
-                for arm in &mut node.arms {
-                    self.arm(arm, &source, is_whole);
-                }
+                self.expected = expected;
+                *expr = matching::rewrite(self, node.clone(), Want::Value, false, is_whole);
             }
             Expr::Paren(node) => {
                 self.expected = expected;
@@ -601,6 +653,10 @@ impl VisitMut for Rewriter<'_> {
                 self.visit_expr_mut(&mut node.expr);
             }
             Expr::Repeat(node) => self.visit_expr_mut(&mut node.expr),
+            Expr::Struct(node) => {
+                node.fields.iter_mut().for_each(|field| self.visit_field_value_mut(field));
+                node.rest.iter_mut().for_each(|rest| self.source(rest));
+            }
             Expr::Let(_) => self.host_condition(expr),
             Expr::Const(_) | Expr::Verbatim(_) => {}
             _ => visit_mut::visit_expr_mut(self, expr),
@@ -617,8 +673,13 @@ impl VisitMut for Rewriter<'_> {
             Some(init) => {
                 let host = self.scopes.is_host(&init.expr);
                 self.expected = if let Pat::Type(typed) = &local.pat { expected_type(&typed.ty) } else { None };
-                self.is_whole_statement = init.diverge.is_none();
-                self.visit_expr_mut(&mut init.expr);
+                let is_whole = init.diverge.is_none();
+                self.is_whole_statement = is_whole;
+                if index::binds_by_value(&local.pat) {
+                    self.visit_expr_mut(&mut init.expr);
+                } else {
+                    self.source(&mut init.expr);
+                }
                 self.is_whole_statement = true;
                 if let Some((_, diverge)) = &mut init.diverge {
                     self.visit_expr_mut(diverge);
@@ -667,9 +728,9 @@ impl VisitMut for Rewriter<'_> {
         for argument in &mut arguments {
             match argument {
                 // `name = value` of a format string.
-                Expr::Assign(named) => self.operand_in_place(&mut named.right),
+                Expr::Assign(named) => self.lent(&mut named.right),
                 value if moves => self.visit_expr_mut(value),
-                value => self.operand_in_place(value),
+                value => self.lent(value),
             }
         }
         macros::replace_arguments(call, &arguments);

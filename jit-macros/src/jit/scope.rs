@@ -160,7 +160,8 @@ impl Scopes {
     /// Whether an expression surely is a host value. `false` means that it may be either.
     pub(crate) fn is_host(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Lit(_) | Expr::Cast(_) => true,
+            Expr::Lit(_) => true,
+            Expr::Cast(cast) => is_never_traced(&cast.ty) || self.is_host(&cast.expr),
             Expr::Paren(inner) => self.is_host(&inner.expr),
             Expr::Group(inner) => self.is_host(&inner.expr),
             Expr::Reference(inner) => self.is_host(&inner.expr),
@@ -236,7 +237,7 @@ const HOST_RESULTS: [&str; 11] = [
     "is_some_and",
 ];
 
-fn is_constant_name(name: &Ident) -> bool {
+pub(crate) fn is_constant_name(name: &Ident) -> bool {
     let name = name.to_string();
     name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
@@ -264,6 +265,13 @@ pub(crate) fn is_host_type(ty: &Type) -> bool {
         Type::Tuple(tuple) => tuple.elems.iter().all(is_host_type),
         _ => false,
     }
+}
+
+/// Whether no array has elements of a type that something is cast to.
+fn is_never_traced(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return true };
+    let host_only = ["char", "usize", "isize", "u128", "i128"];
+    path.path.get_ident().is_some_and(|name| host_only.contains(&name.to_string().as_str()))
 }
 
 const PRIMITIVES: [&str; 17] = [

@@ -22,10 +22,31 @@ fn tokens(item: TokenStream) -> String {
 
 #[test]
 fn operands_that_are_places_are_cloned_and_others_are_not() {
-    let got = body(quote! { fn f(x: Float) -> Float { x * x.sin() + self.a[0] - 2.0 } });
+    let got = body(quote! { fn f(x: Float) -> Float { x * x.sin() + self.a.0 - 2.0 } });
     let operand = |place: TokenStream| quote!(::jit::__private::operand(&#place));
-    let (x, a) = (operand(quote!(x)), operand(quote!(self.a[0])));
+    let (x, a) = (operand(quote!(x)), operand(quote!(self.a.0)));
     assert_eq!(got, tokens(quote! { #x * x.sin() + #a - 2.0 }));
+}
+
+#[test]
+fn elements_are_read_by_value_and_indexed_by_rust_where_their_place_is_meant() {
+    let got = body(quote! { fn f(a: T, i: I) { g(&a[i], &mut a[i], a[i].x, a[i].f(), &a[1..3]); h(a[i]) } });
+    let native = tokens(quote! { g(&a[i], &mut a[i], a[i].x, a[i].f(), &a[1..3]); });
+    assert!(got.starts_with(&native), "{got}");
+    assert!(
+        got.contains("h (:: jit :: __private :: element (& * match :: jit :: __private :: probe (& a) . __jit_read ()"),
+        "{got}"
+    );
+}
+
+#[test]
+fn what_an_assignment_evaluates_comes_before_the_borrow_of_its_target() {
+    let got = body(quote! { fn f(a: T, i: I) { a[a.len() - 1] = g(); a[i] += a[0]; } });
+    let index = got.find("a . len ()").expect("the index");
+    let lent = got.find("(a) . __jit_lend ()").expect("the target");
+    assert!(index < lent, "{got}");
+    assert!(got.contains("+= __jit_write"), "{got}");
+    assert!(got.contains(". value (__jit_value"), "{got}");
 }
 
 #[test]

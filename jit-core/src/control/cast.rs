@@ -1,0 +1,144 @@
+//! `x as T`: Rust's own cast of host values, a conversion of each element of arrays.
+//!
+//! ```text
+//! x as T   →   match probe(&x).__jit_cast() { k => k.finish(k.host() as T) }
+//! ```
+//! A host value goes through Rust's cast. For an array a zero does, and the array is converted to the type that comes out.
+
+use super::index::{Indexed, Probe};
+use super::operand::Operand;
+use crate::array::{Array, Element};
+
+/// Pairs of element types that `as` converts in arrays: those of Rust.
+#[diagnostic::on_unimplemented(
+    message = "an array of `{Self}` cannot be cast to `{U}` by `as`",
+    label = "arrays of `{Self}` are not cast to `{U}`",
+    note = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`; in place of `usize` take `u32` or `u64`, and \
+            `x != 0` gives a truth value"
+)]
+pub trait CastsTo<U>: Element {
+    /// An array of the other type.
+    type Converted;
+    /// The array with other elements.
+    #[track_caller]
+    fn cast(array: &Array<Self>) -> Self::Converted;
+}
+
+macro_rules! casts {
+    ($($from:ty => $($to:ty),*;)*) => {$($(
+        #[diagnostic::do_not_recommend]
+        impl CastsTo<$to> for $from {
+            type Converted = Array<$to>;
+            fn cast(array: &Array<Self>) -> Array<$to> {
+                array.cast()
+            }
+        }
+    )*)*};
+}
+
+casts! {
+    bool => bool, i8, i16, i32, i64, u8, u16, u32, u64;
+    i8 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u8 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    half::f16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    half::bf16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    f32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    f64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+}
+
+/// Finds arrays, and references to them.
+pub trait CastsTraced {
+    /// The element type.
+    type Element: Element;
+    /// An array that is cast.
+    fn __jit_cast(self) -> TracedCast<Self::Element>;
+}
+
+impl<T: Element, A: Indexed<Base = Array<T>> + ?Sized> CastsTraced for Probe<'_, A> {
+    type Element = T;
+    fn __jit_cast(self) -> TracedCast<T> {
+        TracedCast(self.0.base().clone())
+    }
+}
+
+/// Finds all other types.
+pub trait CastsHost<'a> {
+    /// The type.
+    type Value;
+    /// A host value that is cast.
+    fn __jit_cast(self) -> HostCast<'a, Self::Value>;
+}
+
+impl<'a, X> CastsHost<'a> for &Probe<'a, X> {
+    type Value = X;
+    #[inline(always)]
+    fn __jit_cast(self) -> HostCast<'a, X> {
+        HostCast(self.0)
+    }
+}
+
+/// A host value that is cast.
+pub struct HostCast<'a, X>(&'a X);
+
+impl<X> HostCast<'_, X> {
+    /// What Rust casts.
+    #[inline(always)]
+    pub fn host(&self) -> X
+    where
+        X: Operand,
+    {
+        self.0.again()
+    }
+
+    /// What Rust casts to `bool`.
+    #[inline(always)]
+    pub fn host_bool(&self) -> X
+    where
+        X: Operand,
+    {
+        self.0.again()
+    }
+
+    /// What Rust has made of it.
+    #[inline(always)]
+    pub fn finish<T>(&self, value: T) -> T {
+        value
+    }
+}
+
+/// An array that is cast.
+#[derive(Debug)]
+pub struct TracedCast<T: Element>(Array<T>);
+
+impl<T: Element> TracedCast<T> {
+    /// What Rust casts.
+    pub fn host(&self) -> u8 {
+        0
+    }
+
+    /// What Rust casts to `bool`.
+    pub fn host_bool(&self) -> bool {
+        false
+    }
+
+    /// The array, converted.
+    #[track_caller]
+    pub fn finish<U>(&self, _: U) -> T::Converted
+    where
+        T: CastsTo<U>,
+    {
+        T::cast(&self.0)
+    }
+}
+
+/// The result of a cast, as an expression that can stand anywhere.
+#[inline(always)]
+pub fn converted<T>(value: T) -> T {
+    value
+}

@@ -1,0 +1,359 @@
+//! `match` on numbers and truth values.
+//!
+//! A `match` whose patterns are literals, ranges, constants and names, and whose last arm takes everything, is a chain of
+//! `if`s. A condition of the chain asks what is matched, as `index` does: for a host value it is Rust's own test of the
+//! pattern, for an array a comparison for each literal.
+//!
+//! ```text
+//! match x { 1 | 5..=9 => A, n if g(n) => B, n => C }
+//!    →   if test(x; 1 | 5..=9) { A } else if g(x) { let n = x; B } else { let n = x; C }
+//! ```
+//! A `match` with any other pattern is Rust's.
+
+use super::branch::{self, Want};
+use super::operators::reference_to;
+use super::rewrite::{Rewriter, unparenthesised};
+use super::scope::is_constant_name;
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
+use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
+use syn::{Arm, Block, Expr, ExprIf, ExprMatch, Lit, Pat, RangeLimits, Stmt};
+
+/// What a `match` can become.
+enum Shape {
+    /// A chain of `if`s.
+    Chain,
+    /// Rust's, which needs a host value because nothing takes what is left.
+    WithoutEnd,
+    /// Rust's.
+    Other,
+}
+
+/// Rewrites a `match`. `tail` says that its value is the function's.
+pub(crate) fn rewrite(
+    rewriter: &mut Rewriter<'_>,
+    mut node: ExprMatch,
+    want: Want,
+    tail: bool,
+    is_whole: bool,
+) -> Expr {
+    let directives = super::directives::take(&mut node.attrs, rewriter.sink);
+    let shape = if directives.host || rewriter.is_host(&node.expr) { Shape::Other } else { shape(&node, false) };
+    match shape {
+        Shape::Chain => chain(rewriter, node, want, tail),
+        Shape::WithoutEnd => {
+            let span = rewriter.at(node.expr.span());
+            let source = (*node.expr).clone();
+            rewriter.operand_in_place(&mut node.expr);
+            ask(rewriter, &mut node.expr, Ident::new("__jit_exhausted", span));
+            rewriter.arms(&mut node, &source, is_whole);
+            Expr::Match(node)
+        }
+        Shape::Other => {
+            let source = (*node.expr).clone();
+            rewriter.operand_in_place(&mut node.expr);
+            rewriter.arms(&mut node, &source, is_whole);
+            Expr::Match(node)
+        }
+    }
+}
+
+/// Lets only a host value be tested by a pattern.
+pub(crate) fn decide(rewriter: &mut Rewriter<'_>, value: &mut Expr) {
+    let span = rewriter.at(value.span());
+    ask(rewriter, value, Ident::new("__jit_decided", span));
+}
+
+fn ask(rewriter: &mut Rewriter<'_>, value: &mut Expr, method: Ident) {
+    let span = method.span();
+    let private = rewriter.private(span);
+    let borrowed = reference_to(unparenthesised(value).clone(), span);
+    rewriter.uses_kinds = true;
+    *value = Expr::Verbatim(quote_spanned!(span=> *#private::probe(#borrowed).#method()));
+}
+
+/// Whether a `match` becomes a chain of `if`s, if it is traced.
+pub(crate) fn is_chain(node: &ExprMatch) -> bool {
+    matches!(shape(node, false), Shape::Chain)
+}
+
+fn shape(node: &ExprMatch, forced: bool) -> Shape {
+    let is_testable =
+        node.arms.iter().all(|arm| is_plain(pattern(arm)) && guard(arm).is_none_or(|guard| !has_let(guard)));
+    let has_literal = node.arms.iter().any(|arm| tests_literal(pattern(arm)));
+    if !is_testable || !(has_literal || forced) {
+        return Shape::Other;
+    }
+    let ends = node.arms.last().is_some_and(|last| guard(last).is_none() && is_irrefutable(pattern(last)));
+    if ends || takes_both_truth_values(node) { Shape::Chain } else { Shape::WithoutEnd }
+}
+
+fn pattern(arm: &Arm) -> &Pat {
+    match &arm.pat {
+        Pat::Guard(guarded) => &guarded.pat,
+        other => other,
+    }
+}
+
+fn guard(arm: &Arm) -> Option<&Expr> {
+    match &arm.pat {
+        Pat::Guard(guarded) => Some(&guarded.guard),
+        _ => None,
+    }
+}
+
+fn has_let(guard: &Expr) -> bool {
+    match guard {
+        Expr::Let(_) => true,
+        Expr::Binary(binary) => has_let(&binary.left) || has_let(&binary.right),
+        _ => false,
+    }
+}
+
+/// Whether a pattern consists of literals of numbers and truth values, ranges, constants and names.
+fn is_plain(pattern: &Pat) -> bool {
+    match pattern {
+        Pat::Wild(_) => true,
+        Pat::Lit(literal) => is_number(&Expr::Lit(literal.clone())),
+        Pat::Range(range) => range.start.iter().chain(&range.end).all(|end| is_number(end) || is_constant(end)),
+        Pat::Or(or) => or.cases.iter().all(|case| is_plain(case) && binding(case).is_none()),
+        Pat::Paren(inner) => is_plain(&inner.pat),
+        Pat::Path(path) => path.path.segments.last().is_some_and(|last| is_constant_name(&last.ident)),
+        Pat::Ident(name) => {
+            name.by_ref.is_none()
+                && (is_constant_name(&name.ident) || is_variable(&name.ident))
+                && name.subpat.as_ref().is_none_or(|(_, inner)| is_plain(inner) && binding(inner).is_none())
+        }
+        _ => false,
+    }
+}
+
+/// Names that begin as those of variables do; another could be a constant or a variant.
+fn is_variable(name: &Ident) -> bool {
+    name.to_string().starts_with(|first: char| first.is_lowercase() || first == '_')
+}
+
+fn is_number(expr: &Expr) -> bool {
+    match unparenthesised(expr) {
+        Expr::Lit(literal) => matches!(literal.lit, Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) | Lit::Byte(_)),
+        Expr::Unary(unary) => matches!(unary.op, syn::UnOp::Neg(_)) && is_number(&unary.expr),
+        _ => false,
+    }
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    matches!(expr, Expr::Path(path) if path.path.segments.last().is_some_and(|last| is_constant_name(&last.ident)))
+}
+
+pub(crate) fn tests_literal(pattern: &Pat) -> bool {
+    match pattern {
+        Pat::Lit(_) => true,
+        Pat::Range(range) => range.start.iter().chain(&range.end).any(|end| is_number(end)),
+        Pat::Or(or) => or.cases.iter().any(tests_literal),
+        Pat::Paren(inner) => tests_literal(&inner.pat),
+        Pat::Ident(name) => name.subpat.as_ref().is_some_and(|(_, inner)| tests_literal(inner)),
+        _ => false,
+    }
+}
+
+fn is_irrefutable(pattern: &Pat) -> bool {
+    match pattern {
+        Pat::Wild(_) => true,
+        Pat::Paren(inner) => is_irrefutable(&inner.pat),
+        Pat::Ident(name) => !is_constant_name(&name.ident) && name.subpat.is_none(),
+        Pat::Or(or) => or.cases.iter().any(is_irrefutable),
+        _ => false,
+    }
+}
+
+/// `match m { true => …, false => … }` is complete without an arm that takes the rest.
+fn takes_both_truth_values(node: &ExprMatch) -> bool {
+    let value = |arm: &Arm| match (pattern(arm), guard(arm)) {
+        (Pat::Lit(syn::ExprLit { lit: Lit::Bool(literal), .. }), None) => Some(literal.value),
+        _ => None,
+    };
+    let values: Vec<Option<bool>> = node.arms.iter().map(value).collect();
+    matches!(values[..], [Some(first), Some(second)] if first != second)
+}
+
+/// The variable that a pattern binds to the whole value.
+fn binding(pattern: &Pat) -> Option<&syn::PatIdent> {
+    match pattern {
+        Pat::Ident(name) if !is_constant_name(&name.ident) => Some(name),
+        Pat::Paren(inner) => binding(&inner.pat),
+        Pat::Or(or) => or.cases.iter().find_map(binding),
+        _ => None,
+    }
+}
+
+/// The part of a pattern that tests; `None` if it takes everything.
+fn tested(pattern: &Pat) -> Option<Pat> {
+    match pattern {
+        Pat::Paren(inner) => tested(&inner.pat),
+        Pat::Ident(name) if !is_constant_name(&name.ident) => name.subpat.as_ref().and_then(|(_, inner)| tested(inner)),
+        other if is_irrefutable(other) => None,
+        other => Some(other.clone()),
+    }
+}
+
+/// What is matched: a place of the program, or a helper that holds the value.
+struct Matched {
+    value: TokenStream,
+    hoisted: Option<(Ident, TokenStream)>,
+}
+
+fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: bool) -> Expr {
+    let span = rewriter.at(node.match_token.span);
+    let expected = rewriter.expected.take();
+    let source_span = rewriter.at(node.expr.span());
+    let matched = if super::index::is_pure_place(&node.expr) && !matches!(unparenthesised(&node.expr), Expr::Index(_)) {
+        Matched { value: unparenthesised(&node.expr).to_token_stream(), hoisted: None }
+    } else {
+        let helper = rewriter.helper("matched", source_span);
+        rewriter.visit_expr_mut(&mut node.expr);
+        Matched { value: helper.to_token_stream(), hoisted: Some((helper, node.expr.to_token_stream())) }
+    };
+    let mut otherwise: Option<Expr> = None;
+    let last = node.arms.len() - 1;
+    for (at, arm) in node.arms.iter().enumerate().rev() {
+        let body = body(rewriter, arm, &matched.value);
+        let condition = if at == last { None } else { condition(rewriter, arm, &matched.value, source_span) };
+        otherwise = Some(match condition {
+            None => Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: body }),
+            Some(condition) => {
+                let if_token = syn::Token![if](rewriter.at(arm.fat_arrow_token.span()));
+                let else_branch = otherwise.map(|rest| (syn::Token![else](if_token.span), Box::new(rest)));
+                let cond = Box::new(condition);
+                Expr::If(ExprIf { attrs: Vec::new(), if_token, cond, then_branch: body, else_branch })
+            }
+        });
+    }
+    rewriter.expected = expected;
+    let chained = match otherwise {
+        Some(Expr::If(node)) => branch::rewrite(rewriter, node, want, tail),
+        Some(mut other) => {
+            rewriter.visit_expr_mut(&mut other);
+            other
+        }
+        None => Expr::Match(node),
+    };
+    match matched.hoisted {
+        None => chained,
+        Some((helper, value)) => Expr::Verbatim(quote_spanned!(span=> match #value { #helper => #chained })),
+    }
+}
+
+/// The body of an arm, after its variable.
+fn body(rewriter: &Rewriter<'_>, arm: &Arm, matched: &TokenStream) -> Block {
+    let mut stmts = Vec::new();
+    if let Some(name) = binding(pattern(arm)) {
+        let span = rewriter.at(name.ident.span());
+        let private = rewriter.private(span);
+        let value = Expr::Verbatim(quote_spanned!(span=> #private::operand(&#matched)));
+        let pattern = Pat::Ident(syn::PatIdent { subpat: None, ..name.clone() });
+        if let Ok(Stmt::Local(mut local)) = syn::parse2(quote_spanned!(span=> let #pattern = ();)) {
+            if guard(arm).is_some() {
+                local.attrs.push(syn::parse_quote!(#[allow(unused_variables)]));
+            }
+            local.init.iter_mut().for_each(|init| *init.expr = value.clone());
+            stmts.push(Stmt::Local(local));
+        }
+    }
+    match &*arm.body {
+        Expr::Block(block) if stmts.is_empty() && block.label.is_none() && block.attrs.is_empty() => {
+            return block.block.clone();
+        }
+        other => stmts.push(Stmt::Expr(other.clone(), None)),
+    }
+    Block { brace_token: syn::token::Brace(arm.body.span()), stmts }
+}
+
+/// The condition of an arm; `None` if it takes everything.
+fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, span: Span) -> Option<Expr> {
+    let test = tested(pattern(arm)).map(|pattern| test(rewriter, &pattern, matched, span));
+    let guard = guard(arm).map(|guard| match binding(pattern(arm)) {
+        Some(name) => replaced(guard, &name.ident, matched),
+        None => guard.clone(),
+    });
+    match (test, guard) {
+        (Some(test), Some(guard)) => {
+            let op = syn::BinOp::And(syn::Token![&&](rewriter.at(guard.span())));
+            let (left, right) = (Box::new(test), Box::new(guard));
+            Some(Expr::Binary(syn::ExprBinary { attrs: Vec::new(), left, op, right }))
+        }
+        (test, guard) => test.or(guard),
+    }
+}
+
+/// A guard in which the variable of its pattern is what is matched, which is not moved.
+fn replaced(guard: &Expr, name: &Ident, matched: &TokenStream) -> Expr {
+    let tokens = replace_name(guard.to_token_stream(), name, matched);
+    syn::parse2(tokens).unwrap_or_else(|_| guard.clone())
+}
+
+fn replace_name(tokens: TokenStream, name: &Ident, matched: &TokenStream) -> TokenStream {
+    let mut after_dot = false;
+    let mut replaced = TokenStream::new();
+    for token in tokens {
+        let is_dot = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '.');
+        match token {
+            TokenTree::Ident(ident) if ident == *name && !after_dot => {
+                let span = ident.span();
+                replaced.extend(quote_spanned!(span=> (#matched)));
+            }
+            TokenTree::Group(group) => {
+                let mut inner = proc_macro2::Group::new(group.delimiter(), replace_name(group.stream(), name, matched));
+                inner.set_span(group.span());
+                replaced.extend([TokenTree::Group(inner)]);
+            }
+            other => replaced.extend([other]),
+        }
+        after_dot = is_dot;
+    }
+    replaced
+}
+
+/// Rust's test of a pattern, and the comparisons that stand for it on arrays.
+fn test(rewriter: &mut Rewriter<'_>, pattern: &Pat, matched: &TokenStream, source: Span) -> Expr {
+    let span = rewriter.at(pattern.span());
+    let (kind, host, traced) =
+        (rewriter.helper("match", span), rewriter.helper("host", span), rewriter.helper("traced", span));
+    let private = rewriter.private(source);
+    let comparisons = comparisons(pattern, &kind, span);
+    rewriter.uses_kinds = true;
+    let matched = quote_spanned!(source=> #private::probe(&#matched).__jit_match());
+    Expr::Verbatim(quote_spanned! {span=>
+        match #matched {
+            #kind => {
+                #[allow(unreachable_patterns, clippy::match_like_matches_macro)]
+                let #host = match *#kind.host() { #pattern => true, _ => false };
+                #[allow(overflowing_literals, clippy::let_unit_value)]
+                let #traced = #comparisons;
+                #kind.test(#host, #traced)
+            }
+        }
+    })
+}
+
+fn comparisons(pattern: &Pat, kind: &Ident, span: Span) -> TokenStream {
+    match pattern {
+        Pat::Or(or) => {
+            let mut cases = or.cases.iter().map(|case| comparisons(case, kind, span));
+            let first = cases.next().unwrap_or_default();
+            cases.fold(first, |left, right| quote_spanned!(span=> #kind.or(#left, #right)))
+        }
+        Pat::Paren(inner) => comparisons(&inner.pat, kind, span),
+        Pat::Range(range) => {
+            let least = range.start.iter().map(|start| quote_spanned!(span=> #kind.at_least(#start)));
+            let most = range.end.iter().map(|end| match range.limits {
+                RangeLimits::Closed(_) => quote_spanned!(span=> #kind.at_most(#end)),
+                RangeLimits::HalfOpen(_) => quote_spanned!(span=> #kind.below(#end)),
+            });
+            let mut ends = least.chain(most);
+            let first = ends.next().unwrap_or_default();
+            ends.fold(first, |left, right| quote_spanned!(span=> #kind.and(#left, #right)))
+        }
+        other => quote_spanned!(span=> #kind.equals(#other)),
+    }
+}

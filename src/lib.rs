@@ -82,9 +82,9 @@ struct EvaluationPage;
 pub use jit_core::calls::{Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked};
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
-    Integer, Leaf, LeafInfo, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Sorting, Traverse,
-    UInt, UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math, graphviz, leaves, meshgrid,
-    meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
+    Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan,
+    Signed, Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math,
+    graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
 };
 pub use jit_macros::{Traverse, jit};
 pub use jit_runtime::cache;
@@ -111,8 +111,8 @@ pub mod prelude {
     pub use crate::s;
     pub use crate::tensor::Tensor;
     pub use crate::{
-        Array, BFloat, Device, Float, Float64, Half, Instances, Int, Int8, Int16, Int64, Mask, Ptr, ReduceOp, Scan,
-        Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, jit,
+        Array, BFloat, Device, Float, Float64, Half, Instances, Int, Int8, Int16, Int64, Local, Mask, Ptr, ReduceOp,
+        Scan, Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, jit,
     };
 }
 

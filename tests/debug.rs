@@ -254,3 +254,46 @@ fn holes_among_instances_are_no_alarm() {
         assert_wrong(&size, "lane 1 calls instance 5", line);
     });
 }
+
+#[jit]
+fn local_steps(start: &UInt, steps: u32) -> UInt {
+    let (mut memory, mut at, mut step) = (Local::<u32>::full(1, 4), start.clone(), UInt::from(0));
+    while step < steps {
+        if at < 90 {
+            memory.write(&at, &step);
+        }
+        at += 1;
+        step += 1;
+    }
+    memory.read(&UInt::from(3))
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn memory_of_a_lanes_own_is_checked() {
+    on_each_device(|| {
+        let memory = Local::<f32>::full(1.5, 10);
+        let (inside, line) = (memory.read(&UInt::from([9, 0])), line!());
+        assert_eq!(inside.to_vec().unwrap(), [1.5, 1.5]);
+        let outside = memory.read(&UInt::from([9, 99, 10])) + 1.0;
+        assert_wrong(&outside, "lane 1 reads element 99 of a `Local` of 10 f32 elements", line + 2);
+        let mut written = memory.clone();
+        written.write(&Int::from([3, -1]), 2.0);
+        assert_wrong(
+            &written.read(&UInt::from(3)),
+            "lane 1 writes element -1 of a `Local` of 10 f32 elements",
+            line + 5,
+        );
+        // Lanes that are masked off may have any index.
+        let mask = Mask::from([true, false]);
+        let masked = memory.read_masked(&UInt::from([1, 1000]), &mask);
+        assert_eq!(masked.to_vec().unwrap(), [1.5, 0.0]);
+        let mut written = memory.clone();
+        written.write_masked(&UInt::from([1, 1000]), 2.0, &mask);
+        assert_eq!(written.read(&UInt::from(1)).to_vec().unwrap(), [2.0, 1.5]);
+        assert_eq!(local_steps(&UInt::from([0, 2, 100]), 2).to_vec().unwrap(), [1, 1, 1]);
+        assert_eq!(local_steps(&UInt::from([2, 1, 100]), 2).to_vec().unwrap(), [1, 1, 1]);
+        let error = local_steps(&UInt::from([0, 3]), 2).to_vec().unwrap_err();
+        assert!(error.to_string().contains("lane 1 writes element 4 of a `Local` of 4 u32 elements"), "{error}");
+    });
+}

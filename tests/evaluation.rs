@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jit::prelude::*;
 
+#[path = "evaluation/loops.rs"]
+mod loops;
 #[path = "evaluation/page.rs"]
 mod page;
 

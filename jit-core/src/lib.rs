@@ -24,8 +24,8 @@ mod whos;
 pub use array::print::fmt_shaped;
 pub use array::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
-    Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Sorting, UInt, UInt8, UInt16, UInt64,
-    Unique, View, meshgrid, meshgrid_all, meshgrid3, select,
+    IntoEntry, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Sorting, UInt,
+    UInt8, UInt16, UInt64, Unique, View, meshgrid, meshgrid_all, meshgrid3, select,
 };
 pub use trace::fast_math;
 pub use traverse::{HostValue, Leaf, LeafInfo, Traverse, Visitor, VisitorMut, eval, graphviz, leaves, schedule, sync};

@@ -46,6 +46,11 @@ use proc_macro::TokenStream;
 /// On a parameter, `#[constexpr]` says that it is a host value which the trace is made for. On a statement, `#[host]`
 /// leaves conditions and comparisons to Rust and `#[label("name")]` names what is traced in it.
 ///
+/// On a `while`, `loop` or `if` under a traced condition, `#[evaluated]` runs iterations one by one, or both arms under masks, so that
+/// contents may be read there; `#[compress]` then drops lanes that are done, `#[symbolic]` asks for what happens without an
+/// attribute, and `#[max_iterations(n)]` promises that no lane makes more. The results are the same, their widths too: what a
+/// loop changes becomes as wide as the loop, unless its condition has width 1 and nothing of width 1 grows in it.
+///
 /// On an `impl` block the attribute applies to each method.
 #[proc_macro_attribute]
 pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {

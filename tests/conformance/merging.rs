@@ -122,7 +122,8 @@ fn getters_are_tables() {
         let materials = materials(40);
         let level = materials.at(&resident_ids(&ids)).level();
         assert!(!jit::graphviz(&level).contains("Switch"));
-        let expected: Vec<f32> = ids.iter().map(|&id| if (1..=40).contains(&id) { id as f32 - 1.0 } else { 0.0 }).collect();
+        let expected: Vec<f32> =
+            ids.iter().map(|&id| if (1..=40).contains(&id) { id as f32 - 1.0 } else { 0.0 }).collect();
         assert_eq!(level.to_vec().unwrap(), expected);
         let same: Instances<dyn Material> = (0..9).map(|_| plain(Float::from(123.0))).collect();
         let level = same.at(&resident_ids(&[1, 9, 0, 3])).level();
@@ -232,7 +233,9 @@ fn random_targets_agree_with_plain_rust() {
             let bits = noise(400, seed.wrapping_mul(0x9E37_79B9));
             let targets = 1 + bits[0] as usize % 9;
             let programs: Vec<Vec<Step>> = (0..targets)
-                .map(|target| (0..1 + bits[target + 1] as usize % 6).map(|i| step(bits[20 + 10 * target + i])).collect())
+                .map(|target| {
+                    (0..1 + bits[target + 1] as usize % 6).map(|i| step(bits[20 + 10 * target + i])).collect()
+                })
                 .collect();
             let index: Vec<u32> = bits[200..300].iter().map(|bits| bits % (targets as u32 + 2)).collect();
             let x: Vec<u32> = bits[300..].to_vec();

@@ -251,7 +251,13 @@ fn states_of_arrays_are_named() {
 
 #[test]
 fn every_statement_names_a_test() {
-    let sources = [include_str!("page.rs"), include_str!("../evaluation.rs")].concat();
+    let sources = [
+        include_str!("page.rs"),
+        include_str!("loops.rs"),
+        include_str!("../evaluation.rs"),
+        include_str!("../conformance/loops.rs"),
+    ]
+    .concat();
     let page = include_str!("../../docs/evaluation.md");
     let rows = page.split("| statement | test |").nth(1).unwrap().lines().filter(|line| line.starts_with("| "));
     let mut checked = 0;

@@ -8,7 +8,7 @@ use std::panic::Location;
 use super::chain::Link;
 use crate::control::state::Leaves;
 use crate::trace::misuse::Misuse;
-use crate::trace::{SwitchRecorder, Var, effect, record};
+use crate::trace::{SwitchRecorder, Var, record};
 use crate::traverse::{Leaf, Traverse, Visitor};
 
 /// A call that is being traced. Dropping it leaves the trace as it was before.
@@ -88,8 +88,7 @@ impl Guard {
                 .hint("each target is recorded once, for all lanes: make the variable an array, as in `UInt::from(0)`")
                 .panic();
         }
-        let pairs = state.next.arrays.iter().zip(&after.arrays);
-        let latest: Vec<Var> = pairs.map(|(before, after)| effect::latest(before, after)).collect();
+        let latest = self.recorder.latest(&state.next.arrays, &after.arrays);
         state.next = state.next.with_arrays(&mut latest.into_iter());
         state.after = after.arrays;
     }

@@ -3,7 +3,7 @@
 use super::state::{Leaves, Named, refuse};
 use super::world::{Carries, Host, IfCondition, Traced, World};
 use crate::array::Array;
-use crate::trace::{BranchRecorder, Var, effect, record};
+use crate::trace::{BranchRecorder, Var, effect, local, record};
 use crate::traverse::Traverse;
 use std::panic::Location;
 
@@ -18,6 +18,12 @@ pub fn branch<C: IfCondition + ?Sized>(condition: &C) -> Branch<C::World> {
 }
 
 impl<W: World> Branch<W> {
+    /// Computes both arms, and blends their values.
+    #[inline(always)]
+    pub fn evaluated(&mut self) {
+        W::evaluate(&mut self.0);
+    }
+
     /// Notes a place that the arms change.
     #[inline(always)]
     pub fn save<X: ?Sized>(&mut self, name: &'static str, value: &X)
@@ -183,9 +189,9 @@ impl<T: Traverse> Merges<T> for Traced {
     }
 }
 
-/// A zero of an array's type; an array that lanes write to stays itself.
+/// A zero of an array's type; an array that lanes write to stays itself, and so does their own memory.
 fn zero_unless_written(var: &Var) -> Var {
-    if effect::is_written(var) { var.clone() } else { record::literal(var.ty(), 0, 1) }
+    if effect::is_written(var) || local::is_local(var) { var.clone() } else { record::literal(var.ty(), 0, 1) }
 }
 
 /// Stands for the value of an `if` both arms of which leave.
@@ -199,6 +205,7 @@ pub struct TracedBranch {
     /// A condition that is the same constant on all lanes is decided at once.
     constant: Option<bool>,
     recorder: Option<BranchRecorder>,
+    is_evaluated: bool,
     state: Vec<Named>,
     then: Vec<Leaves>,
     otherwise: Vec<Leaves>,
@@ -213,12 +220,17 @@ impl TracedBranch {
             condition,
             constant,
             recorder: None,
+            is_evaluated: false,
             state: Vec::new(),
             then: Vec::new(),
             otherwise: Vec::new(),
             merged: Vec::new().into_iter(),
             site,
         }
+    }
+
+    pub(super) fn evaluate(&mut self) {
+        self.is_evaluated = true;
     }
 
     pub(super) fn save(&mut self, name: &'static str, leaves: Leaves) {
@@ -229,7 +241,8 @@ impl TracedBranch {
 
     pub(super) fn then(&mut self) -> bool {
         if self.constant.is_none() {
-            self.recorder = Some(BranchRecorder::begin(self.condition.var(), self.site));
+            let begin = if self.is_evaluated { BranchRecorder::begin_evaluated } else { BranchRecorder::begin };
+            self.recorder = Some(begin(self.condition.var(), self.site));
         }
         self.constant != Some(false)
     }
@@ -243,9 +256,11 @@ impl TracedBranch {
         let before = &self.state[self.then.len()];
         let after = leaves();
         before.check_host_values(&after, "an `if`", self.site);
-        let mut arrays =
-            before.leaves.arrays.iter().zip(&after.arrays).map(|(before, after)| effect::latest(before, after));
-        let next = before.leaves.with_arrays(&mut arrays);
+        let arrays = match &self.recorder {
+            Some(recorder) => recorder.latest(&before.leaves.arrays, &after.arrays),
+            None => before.leaves.arrays.clone(),
+        };
+        let next = before.leaves.with_arrays(&mut arrays.into_iter());
         self.then.push(after);
         Some(next)
     }

@@ -10,7 +10,9 @@
 
 mod branch;
 mod cast;
+mod compaction;
 mod compare;
+mod evaluated;
 mod exit;
 mod function;
 mod index;
@@ -48,6 +50,6 @@ pub use range::{
     Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter, range, range_inclusive, symbolic_range,
     symbolic_range_inclusive,
 };
-pub use repeat::{Repeat, WhileCondition, repeat};
+pub use repeat::{Repeat, Setting, WhileCondition, repeat};
 pub use unroll::{Unrolled, unrolled};
 pub use world::{Carries, Host, IfCondition, Traced, World};

@@ -1,5 +1,6 @@
 //! `while`: the guard of its turns.
 
+use super::evaluated::Evaluated;
 use super::exit::{Join, Worlds};
 use super::state::{Leaves, Named, refuse};
 use super::world::{Carries, Host, Traced, World};
@@ -55,7 +56,36 @@ pub fn repeat<W: World>() -> Repeat<W> {
     Repeat(W::repeat(Location::caller()))
 }
 
+/// How a loop is run.
+#[derive(Clone, Copy, Debug)]
+pub enum Setting {
+    /// One iteration after another, each computed before the next one begins.
+    Evaluated,
+    /// Lanes that are done leave an evaluated loop.
+    Compress,
+    /// No lane makes more iterations.
+    MaxIterations(u32),
+}
+
 impl<W: World> Repeat<W> {
+    /// Runs the loop's iterations one by one.
+    #[inline(always)]
+    pub fn evaluated(&mut self) {
+        W::set(&mut self.0, Setting::Evaluated);
+    }
+
+    /// Drops lanes that are done.
+    #[inline(always)]
+    pub fn compress(&mut self) {
+        W::set(&mut self.0, Setting::Compress);
+    }
+
+    /// Promises that no lane makes more iterations.
+    #[inline(always)]
+    pub fn max_iterations(&mut self, limit: u32) {
+        W::set(&mut self.0, Setting::MaxIterations(limit));
+    }
+
     /// A place that the loop changes, at the begin of a turn.
     #[inline(always)]
     pub fn collect<X: ?Sized>(&mut self, name: &'static str, value: &X)
@@ -149,6 +179,11 @@ pub struct TracedRepeat {
     is_endless: bool,
     /// Whether a lane may take one of them.
     is_left: bool,
+    is_evaluated: bool,
+    is_compressed: bool,
+    max_iterations: Option<u32>,
+    /// What an evaluated loop keeps from one iteration to the next.
+    evaluated: Option<Evaluated>,
     site: &'static Location<'static>,
 }
 
@@ -164,7 +199,19 @@ impl TracedRepeat {
             late_replacements: Vec::new().into_iter(),
             is_endless: false,
             is_left: false,
+            is_evaluated: false,
+            is_compressed: false,
+            max_iterations: None,
+            evaluated: None,
             site,
+        }
+    }
+
+    pub(super) fn set(&mut self, setting: Setting) {
+        match setting {
+            Setting::Evaluated => self.is_evaluated = true,
+            Setting::Compress => self.is_compressed = true,
+            Setting::MaxIterations(limit) => self.max_iterations = Some(limit),
         }
     }
 
@@ -172,21 +219,17 @@ impl TracedRepeat {
         if self.turns == 0 {
             self.before.push(Named { name, leaves });
         } else {
-            self.before[self.after.len()].check_host_values(&leaves, "a `while`", self.site);
+            let before = &self.before[self.after.len()];
+            match self.is_evaluated {
+                true => before.check_arrays(&leaves, self.site),
+                false => before.check_host_values(&leaves, "a `while`", self.site),
+            }
             self.after.push(leaves);
         }
     }
 
     pub(super) fn turn(&mut self) {
-        let arrays = match self.recorder.take() {
-            None => {
-                let inits: Vec<Var> = self.before.iter().flat_map(|named| named.leaves.arrays.clone()).collect();
-                let (recorder, parameters) = LoopRecorder::begin(&inits, self.site);
-                self.recorder = Some(recorder);
-                parameters
-            }
-            Some(recorder) => self.finish(recorder),
-        };
+        let arrays = if self.is_evaluated { self.turn_evaluated() } else { self.turn_recorded() };
         self.turns += 1;
         let mut arrays = arrays.into_iter();
         let replaced: Vec<Leaves> = self.before.iter().map(|named| named.leaves.with_arrays(&mut arrays)).collect();
@@ -194,7 +237,32 @@ impl TracedRepeat {
         self.late_replacements = arrays;
     }
 
-    fn finish(&mut self, recorder: LoopRecorder) -> Vec<Var> {
+    fn turn_recorded(&mut self) -> Vec<Var> {
+        match self.recorder.take() {
+            None => {
+                let inits: Vec<Var> = self.before.iter().flat_map(|named| named.leaves.arrays.clone()).collect();
+                let (recorder, parameters) = LoopRecorder::begin(&inits, self.site);
+                self.recorder = Some(recorder);
+                parameters
+            }
+            Some(recorder) => self.finish(recorder),
+        }
+    }
+
+    fn turn_evaluated(&mut self) -> Vec<Var> {
+        let next = self.after.drain(..).flat_map(|leaves| leaves.arrays);
+        let next: Vec<Var> = next.chain(self.late.drain(..)).collect();
+        if let Some(evaluated) = &mut self.evaluated {
+            evaluated.end_iteration(next);
+            self.check_end();
+        } else {
+            let inits = self.before.iter_mut().flat_map(|named| named.leaves.take_arrays()).collect();
+            self.evaluated = Some(Evaluated::begin(inits, self.is_compressed, self.max_iterations, self.site));
+        }
+        self.evaluated.as_ref().map_or_else(Vec::new, Evaluated::state)
+    }
+
+    fn check_end(&self) {
         if self.is_endless && !self.is_left {
             refuse(
                 "a traced `loop` without `break` never ends".to_owned(),
@@ -202,6 +270,10 @@ impl TracedRepeat {
                 self.site,
             );
         }
+    }
+
+    fn finish(&mut self, recorder: LoopRecorder) -> Vec<Var> {
+        self.check_end();
         let next = self.after.iter().flat_map(|leaves| leaves.arrays.clone()).collect();
         recorder.finish_with(next, std::mem::take(&mut self.late))
     }
@@ -229,10 +301,16 @@ impl TracedRepeat {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.turns == 2
+        match &self.evaluated {
+            Some(evaluated) => evaluated.is_done(),
+            None => self.turns == 2,
+        }
     }
 
     pub(super) fn test(&mut self, condition: &Array<bool>) -> bool {
+        if let Some(evaluated) = &mut self.evaluated {
+            return evaluated.test(condition.var(), self.is_endless);
+        }
         self.recorder.as_mut().expect("the loop was opened before its condition").condition(condition.var());
         true
     }

@@ -1,7 +1,7 @@
 //! The leaves of a value: the arrays in it, which regions replace, and the host values, which must not change in them.
 
-use crate::trace::Var;
 use crate::trace::misuse::Misuse;
+use crate::trace::{Var, record};
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 use jit_runtime::ir::{Type, scalar};
 use std::panic::Location;
@@ -41,6 +41,12 @@ impl Leaves {
                 var.clone_from(array);
             }
         }));
+    }
+
+    /// Takes the arrays out; as many that stand for nothing stay.
+    pub(super) fn take_arrays(&mut self) -> Vec<Var> {
+        let nothing = vec![record::literal(Type::Bool, 0, 1); self.arrays.len()];
+        std::mem::replace(&mut self.arrays, nothing)
     }
 
     /// The same parts with other arrays, as many of them as belong to this value.
@@ -94,6 +100,18 @@ pub(crate) struct Named {
 }
 
 impl Named {
+    /// Refuses a change of how many arrays there are, where the lanes of each are blended.
+    pub(super) fn check_arrays(&self, after: &Leaves, site: &'static Location<'static>) {
+        if self.leaves.arrays.len() != after.arrays.len() {
+            let (name, before, after) = (self.name, self.leaves.arrays.len(), after.arrays.len());
+            refuse(
+                format!("`{name}` changes from {before} arrays to {after} inside a `while` with a traced condition"),
+                "lanes that are done keep what they have, so there must be something for each array: make them before the loop",
+                site,
+            );
+        }
+    }
+
     /// Refuses a change of what the host decides: it would hold for all lanes.
     pub(super) fn check_host_values(&self, after: &Leaves, region: &str, site: &'static Location<'static>) {
         if !self.leaves.differs_in_host_values(after) {

@@ -2,7 +2,7 @@
 
 use super::branch::TracedBranch;
 use super::exit::TracedExit;
-use super::repeat::TracedRepeat;
+use super::repeat::{Setting, TracedRepeat};
 use super::state::Leaves;
 use crate::array::Array;
 use crate::traverse::Traverse;
@@ -44,6 +44,10 @@ pub trait World: Sized {
     fn merge(branch: &mut Self::Branch);
     /// A loop before its first turn.
     fn repeat(site: &'static Location<'static>) -> Self::Repeat;
+    /// How a loop is run.
+    fn set(repeat: &mut Self::Repeat, setting: Setting);
+    /// Computes both sides of a branch and blends them.
+    fn evaluate(branch: &mut Self::Branch);
     /// Begins a turn of a loop.
     fn turn(repeat: &mut Self::Repeat);
     /// Whether all turns were made.
@@ -117,6 +121,10 @@ impl World for Host {
     fn merge(_: &mut bool) {}
     #[inline(always)]
     fn repeat(_: &'static Location<'static>) {}
+    #[inline(always)]
+    fn set((): &mut (), _: Setting) {}
+    #[inline(always)]
+    fn evaluate(_: &mut bool) {}
     #[inline(always)]
     fn turn(_: &mut ()) {}
     #[inline(always)]
@@ -195,6 +203,12 @@ impl World for Traced {
     }
     fn merge(branch: &mut TracedBranch) {
         branch.merge(&Leaves::default(), &Leaves::default());
+    }
+    fn set(repeat: &mut TracedRepeat, setting: Setting) {
+        repeat.set(setting);
+    }
+    fn evaluate(branch: &mut TracedBranch) {
+        branch.evaluate();
     }
     fn repeat(site: &'static Location<'static>) -> TracedRepeat {
         TracedRepeat::new(site)

@@ -50,7 +50,7 @@ pub(crate) fn draw(wanted: &[&Var]) -> String {
     let edges = detach::read();
     let mut text = String::from("digraph trace {\n  node [shape=box, fontname=monospace];\n");
     let held = Held::search(&edges, wanted);
-    match Graph::of(&edges, wanted, &held) {
+    match Graph::of(&edges, wanted, &held, None) {
         Ok(mut graph) => {
             groups(&mut graph);
             (0..graph.entries.len() as u32).for_each(|number| draw_entry(&graph, number, &mut text));

@@ -17,6 +17,7 @@ use super::order::{Entry, NONE, Walk};
 use crate::trace::Var;
 use crate::trace::detach::Edges;
 use crate::trace::effect::{ARRAY, How, ScatterExtra};
+use crate::trace::local;
 use crate::trace::node::{Extra, flag};
 use crate::trace::op::Op;
 use crate::trace::region::{LoopExtra, RegionId};
@@ -186,7 +187,7 @@ impl<'e> Walk<'e> {
         let Entry { var, operands, .. } = self.graph.entries[number as usize];
         let control = self.graph.entries[operands[0] as usize].control;
         let shared = &self.graph.controls[control as usize].shared;
-        if !shared.is_empty() {
+        if !shared.is_empty() && !local::is_local(var) {
             let found = shared.iter().find(|shared| shared.position == var.position());
             self.mark_result(number, found.map_or(NONE, |shared| shared.memory));
         }
@@ -194,13 +195,12 @@ impl<'e> Walk<'e> {
 
     /// Notes of a result of what runs once that it is an array in memory, or of which kernels can use it.
     fn mark_result(&mut self, number: u32, memory: u32) {
-        let lanes = self.graph.entries[self.graph.entries[number as usize].operands[0] as usize].var.width();
         let entry = &mut self.graph.entries[number as usize];
         entry.memory = memory;
         let is_outside = entry.region == RegionId::NONE;
         entry.is_root = is_outside && memory != NONE;
         // A value of width 1 is used by kernels of any width, which would all run what it comes from.
-        entry.is_later = is_outside && (memory != NONE || lanes == 1);
+        entry.is_later = is_outside && (memory != NONE || entry.var.width() == 1);
     }
 
     /// Gives the parameter of a state that lies in memory its memory.

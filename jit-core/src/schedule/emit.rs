@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::Error;
-use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, ParamId, RegionId, Type, UnaryOp, Value};
+use jit_runtime::ir::{Access, BinaryOp, Builder, CompareOp, Kernel, ParamId, RegionId, Type, UnaryOp, Value};
 use jit_runtime::launch::{AccessKind, Argument, CheckedAccess, Checks};
 use jit_runtime::memory::Buffer;
 use rustc_hash::FxHashMap;
@@ -15,12 +15,15 @@ use smallvec::SmallVec;
 use super::check::Checker;
 use super::effect::Memory;
 use super::group::{Group, is_leaf};
+use super::local::Locals;
 use super::order::{Entry, Graph, NONE};
 use super::place::{Placement, TOP, place};
 use crate::trace::Var;
 use crate::trace::effect::How;
+use crate::trace::local;
 use crate::trace::node::Extra;
 use crate::trace::op::Op;
+use crate::trace::region::RegionId as TraceRegion;
 
 /// Memory that kernels of this evaluation write, by entry.
 pub(super) type Outputs = FxHashMap<u32, Arc<Buffer>>;
@@ -36,22 +39,25 @@ pub(super) struct Emitted {
 /// The literals of a kernel, and the lines that made them.
 pub(super) type Literals = SmallVec<[(Value, &'static Location<'static>); 8]>;
 
-struct Emitter<'a, 'e> {
-    graph: &'a Graph<'e>,
-    group: &'a Group,
+pub(super) struct Emitter<'a, 'e> {
+    pub(super) graph: &'a Graph<'e>,
+    pub(super) group: &'a Group,
     outputs: &'a mut Outputs,
-    placement: Option<Placement>,
-    builder: Builder,
+    pub(super) placement: Option<Placement>,
+    pub(super) builder: Builder,
     arguments: Vec<Argument>,
     literals: Literals,
-    values: Vec<Option<Value>>,
+    pub(super) values: Vec<Option<Value>>,
     /// Parameters for memory that is read, by entry.
     inputs: Vec<Option<ParamId>>,
     /// Parameters for memory that is written in place.
     written: Vec<Option<ParamId>>,
     /// Loops, branches and switches whose regions are built: the finished regions.
     regions: FxHashMap<u32, SmallVec<[RegionId; 2]>>,
-    checker: Option<Checker>,
+    pub(super) checker: Option<Checker>,
+    pub(super) locals: Locals,
+    /// The number of the lane, if only some lanes are computed.
+    lane: Option<Value>,
 }
 
 /// Builds the kernel of a group.
@@ -72,6 +78,8 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
         written: vec![None; graph.memories.len()],
         regions: FxHashMap::default(),
         checker: Checker::wanted(),
+        locals: Locals::default(),
+        lane: None,
     };
     emitter.run()
 }
@@ -94,6 +102,8 @@ enum Step {
 
 impl<'e> Emitter<'_, 'e> {
     fn run(mut self) -> Result<Emitted, Error> {
+        self.locals = Locals::of(self.graph, self.group, self.placement.as_ref());
+        self.select_lanes();
         match self.placement.is_some() {
             true => self.emit_blocks(),
             false => self.emit_line(),
@@ -108,7 +118,21 @@ impl<'e> Emitter<'_, 'e> {
         Ok(Emitted { kernel: self.builder.finish(), arguments: self.arguments, literals: self.literals, checks })
     }
 
-    fn entry(&self, number: u32) -> &Entry<'e> {
+    /// Where only some lanes are computed, reads their numbers.
+    fn select_lanes(&mut self) {
+        if let Some((buffer, len)) = self.graph.selection.and_then(|all| Some((all.lanes.data()?, all.lanes.width()))) {
+            self.arguments.push(Argument::Buffer(buffer, len));
+            let param = self.builder.buffer(Type::U32, Access::Read);
+            self.lane = Some(self.builder.load(param));
+        }
+    }
+
+    /// Whether the elements of an array lie in memory for the lanes that are computed.
+    fn is_at_hand(&self, var: &Var) -> bool {
+        self.graph.selection.is_some_and(|selection| selection.narrow(var).is_some())
+    }
+
+    pub(super) fn entry(&self, number: u32) -> &Entry<'e> {
         &self.graph.entries[number as usize]
     }
 
@@ -143,7 +167,7 @@ impl<'e> Emitter<'_, 'e> {
             match self.entry(number).op {
                 Op::Loop => {
                     steps.push(Step::Block(block, position));
-                    return self.begin_loop(number, steps);
+                    return self.begin_loop(number, block, steps);
                 }
                 Op::Branch => {
                     steps.push(Step::Block(block, position));
@@ -171,7 +195,8 @@ impl<'e> Emitter<'_, 'e> {
         &self.graph.controls[self.entry(number).control as usize].parts
     }
 
-    fn begin_loop(&mut self, number: u32, steps: &mut Vec<Step>) {
+    fn begin_loop(&mut self, number: u32, block: u32, steps: &mut Vec<Step>) {
+        self.enter_loop(number, block);
         let types: Vec<Type> = self.parts(number).iter().map(|part| self.entry(part.first).var.ty()).collect();
         let (region, params) = self.builder.open_region(&types);
         for (position, value) in params.into_iter().enumerate() {
@@ -200,6 +225,7 @@ impl<'e> Emitter<'_, 'e> {
     }
 
     fn end_loop(&mut self, number: u32) {
+        self.end_iteration(number);
         let next = self.values_of(number, |part| part.second);
         self.builder.close_region(next);
         let inits = self.values_of(number, |part| part.first);
@@ -258,11 +284,13 @@ impl<'e> Emitter<'_, 'e> {
 
     /// Notes lanes of a switch that call what is not there, where that is checked. They are masked off already.
     fn check_call(&mut self, number: u32) {
-        let (control, site) = (&self.graph.controls[self.entry(number).control as usize], self.entry(number).var.site());
+        let (control, site) =
+            (&self.graph.controls[self.entry(number).control as usize], self.entry(number).var.site());
         let (Extra::Switch(extra), Some([index, mask])) = (control.extra, control.checked) else { return };
         let Some(call) = &extra.checked else { return };
         let (ty, width) = (call.index.ty(), call.count);
-        let access = CheckedAccess { kind: AccessKind::Call(call.what), ty, width, is_signed: ty.is_signed_integer(), site };
+        let access =
+            CheckedAccess { kind: AccessKind::Call(call.what), ty, width, is_signed: ty.is_signed_integer(), site };
         let [index, mask] = [index, mask].map(|operand| self.value(operand));
         self.in_range(access, index, Some(mask));
     }
@@ -273,7 +301,7 @@ impl<'e> Emitter<'_, 'e> {
     }
 
     /// The value of an entry; a leaf is read here if it has not been before.
-    fn value(&mut self, number: u32) -> Value {
+    pub(super) fn value(&mut self, number: u32) -> Value {
         if let Some(value) = self.values[number as usize] {
             return value;
         }
@@ -306,8 +334,12 @@ impl<'e> Emitter<'_, 'e> {
             }
             _ => {
                 let param = self.input(number);
-                if var.width() == self.group.lanes {
-                    return self.builder.load(param);
+                match self.lane {
+                    Some(lane) if var.width() == self.group.lanes && !self.is_at_hand(var) => {
+                        return self.builder.gather(param, lane, None);
+                    }
+                    _ if var.width() == self.group.lanes => return self.builder.load(param),
+                    _ => {}
                 }
                 let first = self.builder.constant(Type::U32, 0);
                 self.builder.gather(param, first, None)
@@ -322,9 +354,11 @@ impl<'e> Emitter<'_, 'e> {
         }
         let var = self.entry(number).var;
         let written = || self.outputs.get(&number).cloned();
-        let buffer = if self.entry(number).is_evaluated { var.data() } else { written() };
-        let buffer = buffer.expect("an entry that is read was written before");
-        self.arguments.push(Argument::Buffer(buffer, var.width()));
+        let narrow = self.graph.selection.and_then(|selection| Some((selection.narrow(var)?, selection.len_of(var))));
+        let whole = || if self.entry(number).is_evaluated { var.data() } else { written() };
+        let (buffer, len) =
+            narrow.unwrap_or_else(|| (whole().expect("an entry that is read was written before"), var.width()));
+        self.arguments.push(Argument::Buffer(buffer, len));
         let param = self.builder.buffer(var.ty(), Access::Read);
         self.inputs[number as usize] = Some(param);
         param
@@ -337,7 +371,13 @@ impl<'e> Emitter<'_, 'e> {
         }
         let Entry { op, var, operands: [a, b, c], .. } = *self.entry(number);
         let value = match op {
-            Op::LaneIndex => self.builder.lane_index(),
+            Op::Local | Op::LocalWrite | Op::Select | Op::Param | Op::LoopResult if local::is_local(var) => {
+                return self.memory_of_lane(number, block);
+            }
+            Op::LaneIndex => match self.lane {
+                Some(lane) => lane,
+                None => self.builder.lane_index(),
+            },
             Op::Broadcast => self.value(a),
             Op::Param if a == NONE => return None,
             Op::Param => self.value(a),
@@ -362,6 +402,7 @@ impl<'e> Emitter<'_, 'e> {
                 let [a, b] = [a, b].map(|operand| self.value(operand));
                 self.builder.compare(op, a, b)
             }
+            Op::LocalRead => self.read_local(number),
             Op::Select => {
                 let [mask, a, b] = [a, b, c].map(|operand| self.value(operand));
                 self.builder.select(mask, a, b)
@@ -374,7 +415,8 @@ impl<'e> Emitter<'_, 'e> {
             Op::LoopResult | Op::BranchResult | Op::SwitchResult => self.result(a, var.position())?,
             // A reduction is what the kernel writes; loops and branches are emitted by their blocks; native work is no
             // part of a kernel.
-            Op::Reduce(_) | Op::Loop | Op::Branch | Op::Switch | Op::Native | Op::NativeResult => return None,
+            Op::Local | Op::LocalWrite | Op::Reduce(_) | Op::Native | Op::NativeResult => return None,
+            Op::Loop | Op::Branch | Op::Switch => return None,
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder => self.leaf(number),
         };
         Some(value)
@@ -424,7 +466,7 @@ impl<'e> Emitter<'_, 'e> {
     }
 
     /// The lanes of any access by an index, without those whose index is out of range where that is checked.
-    fn in_range(&mut self, access: CheckedAccess, index: Value, mask: Option<Value>) -> Option<Value> {
+    pub(super) fn in_range(&mut self, access: CheckedAccess, index: Value, mask: Option<Value>) -> Option<Value> {
         let Some(checker) = &mut self.checker else { return mask };
         Some(checker.in_range(&mut self.builder, &mut self.arguments, access, index, mask))
     }
@@ -435,6 +477,7 @@ impl<'e> Emitter<'_, 'e> {
         let [index, value] = [effect.index, effect.value].map(|operand| self.value(operand));
         let is_masked = effect.mask != NONE && !self.is_implied(effect.mask, block);
         let mask = is_masked.then(|| self.value(effect.mask));
+        let mask = if self.is_single(number) { Some(self.first_lane(mask)) } else { mask };
         let site = self.entry(number).var.site();
         let mask = self.in_array(AccessKind::Scatter, &effect.extra.target, (effect.index, index), mask, site);
         let builder = &mut self.builder;
@@ -448,6 +491,40 @@ impl<'e> Emitter<'_, 'e> {
             }
         }
         None
+    }
+
+    /// Whether a scatter writes the same in all lanes of the kernel, so that one of them must do it.
+    fn is_single(&self, scatter: u32) -> bool {
+        let var = self.entry(scatter).var;
+        var.width() == 1 && self.group.lanes != 1 && self.is_uniform(var.region())
+    }
+
+    /// Whether what has width 1 in a loop's body is the same in all lanes.
+    fn is_uniform(&self, mut region: TraceRegion) -> bool {
+        while region != TraceRegion::NONE {
+            let around = self.group.order.iter().find_map(|&number| match self.entry(number).var.extra() {
+                Some(Extra::Loop(extra)) if extra.id == region => {
+                    Some((extra.is_uniform, self.entry(number).var.region()))
+                }
+                _ => None,
+            });
+            match around {
+                Some((true, outer)) => region = outer,
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// The first lane of the kernel, if a mask holds there.
+    fn first_lane(&mut self, mask: Option<Value>) -> Value {
+        let lane = self.builder.lane_index();
+        let zero = self.builder.constant(Type::U32, 0);
+        let is_first = self.builder.compare(CompareOp::Eq, lane, zero);
+        match mask {
+            Some(mask) => self.builder.binary(BinaryOp::And, mask, is_first),
+            None => is_first,
+        }
     }
 
     /// The parameter for memory that is written in place.
@@ -509,7 +586,8 @@ impl<'e> Emitter<'_, 'e> {
             self.outputs.insert(root, buffer);
             return Ok(());
         }
-        let buffer = Buffer::alloc(var.width() * var.ty().size_bytes())?;
+        let len = self.graph.selection.map_or(var.width(), |selection| selection.len_of(var));
+        let buffer = Buffer::alloc(len * var.ty().size_bytes())?;
         self.outputs.insert(root, Arc::clone(&buffer));
         match op {
             Op::Reduce(op) => {
@@ -517,13 +595,20 @@ impl<'e> Emitter<'_, 'e> {
                 let param = self.builder.buffer(var.ty(), Access::Reduce);
                 self.builder.reduce(op, param, value);
             }
+            _ if var.width() == 1 && self.group.lanes != 1 => {
+                let value = self.value(root);
+                let param = self.builder.buffer(var.ty(), Access::ReadWrite);
+                let mask = self.first_lane(None);
+                let zero = self.builder.constant(Type::U32, 0);
+                self.builder.scatter(None, param, zero, value, Some(mask));
+            }
             _ => {
                 let value = self.value(root);
                 let param = self.builder.buffer(var.ty(), Access::Write);
                 self.builder.store(param, value);
             }
         }
-        self.arguments.push(Argument::Buffer(buffer, var.width()));
+        self.arguments.push(Argument::Buffer(buffer, len));
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! is written by the first kernel that has it and read by the later ones.
 
 use super::order::{Entry, Graph, NONE, uses};
+use crate::trace::local;
 use crate::trace::op::Op;
 
 /// From this work on, a value that a later kernel needs too is written to memory: the time that writing and
@@ -140,7 +141,8 @@ impl<'a, 'e> Cut<'a, 'e> {
     fn is_worth_writing(&self, writer: &Group, stage: u32, number: u32) -> bool {
         let entry = &self.graph.entries[number as usize];
         let is_value = entry.region.get() == 0
-            && !matches!(entry.op, Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter);
+            && !matches!(entry.op, Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter)
+            && !local::is_local(entry.var);
         is_value && writer.stage < stage && writer.lanes == entry.var.width() && self.is_expensive(number)
     }
 

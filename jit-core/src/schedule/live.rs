@@ -106,7 +106,11 @@ impl<'e> Search<'e> {
             }
             Some(Extra::Branch(extra)) => (&extra.condition, extra.results.len()),
             Some(Extra::Switch(extra)) => {
-                extra.checked.iter().flat_map(|checked| [&checked.index, &checked.mask]).for_each(|var| self.reach(var));
+                extra
+                    .checked
+                    .iter()
+                    .flat_map(|checked| [&checked.index, &checked.mask])
+                    .for_each(|var| self.reach(var));
                 (&extra.index, extra.results.len())
             }
             Some(Extra::Scatter(_) | Extra::Native(_)) | None => return,

@@ -8,8 +8,10 @@
 //! | what stands in which loop or branch | `place` |
 //! | what is written in place | `effect` |
 //! | kernel IR, memory | `emit` |
+//! | memory of a lane's own | `local` |
 //! | indices that are checked | `check` |
 //! | why it is evaluated, for people | `explain` |
+//! | some lanes alone | `selected` |
 //! | work that is no kernel | `native` |
 //!
 //! While the graph is walked its edges stay in place (see [`crate::trace::detach`]); kernels are launched after that. When all are launched,
@@ -42,12 +44,15 @@ mod emit;
 mod explain;
 mod group;
 mod live;
+mod local;
 mod map;
 mod native;
 mod order;
 mod place;
+mod selected;
 
 pub(crate) use draw::draw;
+pub(crate) use selected::{Selection, evaluate_selected};
 
 /// Launches in their order.
 struct Plan {
@@ -97,6 +102,9 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
     if let Some(inside) = missing.iter().find(|var| var.region() != RegionId::NONE) {
         return Err(order::only_inside(inside).at(site));
     }
+    if let Some(memory) = missing.iter().find(|var| var.flags() & flag::LOCAL != 0) {
+        return Err(local::no_array(memory).at(site));
+    }
     if missing.iter().any(|var| var.flags() & flag::EFFECT != 0) {
         return effect::alone(|| evaluate_missing(missing.iter().filter(|var| !var.is_evaluated()), why, site));
     }
@@ -117,7 +125,7 @@ fn evaluate_missing<'a>(
 fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<Plan, Error> {
     let edges = detach::read();
     let held = effect::Held::search(&edges, wanted);
-    let mut graph = order::Graph::of(&edges, wanted, &held)?;
+    let mut graph = order::Graph::of(&edges, wanted, &held, None)?;
     let groups = group::groups(&mut graph);
     if dump::is_wanted(Form::Trace) {
         dump::write(Form::Trace, "evaluation", &draw::list(&graph, &groups));

@@ -10,10 +10,12 @@ use smallvec::SmallVec;
 use super::effect::{Effect, Held, Memory, Shared};
 use super::live::Live;
 use super::map::NodeMap;
+use super::selected::Selection;
 use crate::trace::Var;
 use crate::trace::detach::Edges;
+use crate::trace::local;
 use crate::trace::misuse::Misuse;
-use crate::trace::node::Extra;
+use crate::trace::node::{Extra, flag};
 use crate::trace::op::Op;
 use crate::trace::region::{RegionId, SwitchExtra};
 
@@ -49,8 +51,11 @@ pub(super) struct Entry<'e> {
 impl Entry<'_> {
     /// How many lanes compute the value.
     pub(super) fn lanes(&self, entries: &[Entry<'_>]) -> usize {
+        let of_control = || entries[self.operands[0] as usize].var;
         match self.op {
-            Op::Reduce(_) | Op::ScatterResult | Op::LoopResult => entries[self.operands[0] as usize].var.width(),
+            Op::Reduce(_) | Op::ScatterResult => of_control().width(),
+            // A value of width 1 is computed with what else the loop does, if that can be run once only.
+            Op::LoopResult if of_control().flags() & flag::EFFECT != 0 => of_control().width(),
             _ => self.var.width(),
         }
     }
@@ -71,6 +76,8 @@ pub(super) struct Control<'e> {
     pub(super) values: Vec<Vec<u32>>,
     /// Of a switch whose index is checked, the index and the lanes that it matters on.
     pub(super) checked: Option<[u32; 2]>,
+    /// The states of a loop that are memory of the lane.
+    pub(super) locals: Vec<Part>,
     pub(super) shared: Vec<Shared>,
 }
 
@@ -95,6 +102,8 @@ pub(super) struct Graph<'e> {
     pub(super) memories: Vec<Memory>,
     /// The entries of native work.
     pub(super) natives: Vec<u32>,
+    /// The lanes that are computed, if not all are.
+    pub(super) selection: Option<&'e Selection>,
 }
 
 impl Graph<'_> {
@@ -106,12 +115,15 @@ impl Graph<'_> {
         memory
     }
 
-    /// Whether an entry writes memory in place.
+    /// Whether an entry writes memory in place, the lane's own included: it stands where it was recorded.
     pub(super) fn writes_memory(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];
         match entry.op {
-            Op::Scatter => true,
-            Op::Loop => !self.controls[entry.control as usize].shared.is_empty(),
+            Op::Scatter | Op::Local | Op::LocalWrite => true,
+            Op::Loop => {
+                let control = &self.controls[entry.control as usize];
+                !control.shared.is_empty() || !control.locals.is_empty()
+            }
             _ => false,
         }
     }
@@ -137,7 +149,12 @@ pub(super) struct Walk<'e> {
 impl<'e> Graph<'e> {
     /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted values, reductions,
     /// sources of gathers, and operands and results of native work.
-    pub(super) fn of(edges: &'e Edges, wanted: &[&'e Var], held: &'e Held) -> Result<Graph<'e>, Error> {
+    pub(super) fn of(
+        edges: &'e Edges,
+        wanted: &[&'e Var],
+        held: &'e Held,
+        selection: Option<&'e Selection>,
+    ) -> Result<Graph<'e>, Error> {
         let wanted: SmallVec<[&Var; 8]> = wanted.iter().copied().chain(held.iter()).collect();
         let live = Live::search(edges, &wanted);
         let graph = Graph {
@@ -146,6 +163,7 @@ impl<'e> Graph<'e> {
             effects: Vec::new(),
             memories: Vec::new(),
             natives: Vec::new(),
+            selection,
         };
         let stack = Vec::with_capacity(32);
         let mut walk = Walk { edges, live, held, graph, numbers: NodeMap::take(), stack, placeholder: None };
@@ -214,7 +232,8 @@ impl<'e> Walk<'e> {
         if let Some(number) = self.numbers.get(var.address()) {
             return Some(number);
         }
-        let is_evaluated = var.is_evaluated();
+        let is_at_hand = |selection: &Selection| selection.narrow(var).is_some();
+        let is_evaluated = var.is_evaluated() || self.graph.selection.is_some_and(is_at_hand);
         let is_leaf = is_evaluated || matches!(var.op(), Op::LaneIndex | Op::Placeholder | Op::Data);
         if !is_leaf {
             return None;
@@ -298,7 +317,11 @@ impl<'e> Walk<'e> {
 
     fn child_of_switch(&self, var: &'e Var, index: u32) -> Child<'e> {
         let Some(Extra::Switch(extra)) = var.extra() else { return Child::End };
-        let first = [Some(&extra.index), extra.checked.as_ref().map(|checked| &checked.index), extra.checked.as_ref().map(|checked| &checked.mask)];
+        let first = [
+            Some(&extra.index),
+            extra.checked.as_ref().map(|checked| &checked.index),
+            extra.checked.as_ref().map(|checked| &checked.mask),
+        ];
         let Some(index) = (index as usize).checked_sub(first.len()) else {
             return first[index as usize].map_or(Child::None, Child::Node);
         };
@@ -408,7 +431,9 @@ impl<'e> Walk<'e> {
         let (condition, parts) = self.parts_of(var, extra);
         let values = self.values_of(extra, &parts);
         let checked = match extra {
-            Extra::Switch(SwitchExtra { checked: Some(call), .. }) => Some([&call.index, &call.mask].map(|var| self.number(var))),
+            Extra::Switch(SwitchExtra { checked: Some(call), .. }) => {
+                Some([&call.index, &call.mask].map(|var| self.number(var)))
+            }
             _ => None,
         };
         let (shared, mut stage) = match extra {
@@ -429,8 +454,10 @@ impl<'e> Walk<'e> {
         if matches!(extra, Extra::Loop(_)) {
             region = var.region();
         }
+        let is_local = |part: &Part| part.first != NONE && local::is_local(self.graph.entries[part.first as usize].var);
+        let (locals, parts) = parts.into_iter().partition(is_local);
         let control = self.graph.controls.len() as u32;
-        self.graph.controls.push(Control { extra, condition, parts, values, checked, shared });
+        self.graph.controls.push(Control { extra, condition, parts, values, checked, locals, shared });
         self.push(var, [NONE; 3], stage, region, control)
     }
 
@@ -532,7 +559,7 @@ pub(super) fn uses(graph: &Graph<'_>, number: u32) -> SmallVec<[u32; 8]> {
     } else if entry.control != NONE {
         let control = &graph.controls[entry.control as usize];
         used.push(control.condition);
-        let parts = control.parts.iter().flat_map(|part| [part.first, part.second]);
+        let parts = control.parts.iter().chain(&control.locals).flat_map(|part| [part.first, part.second]);
         used.extend(parts.filter(|&entry| entry != NONE));
         used.extend(control.values.iter().flatten().copied());
         used.extend(control.checked.into_iter().flatten());

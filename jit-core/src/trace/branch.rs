@@ -10,8 +10,8 @@ use super::loops::{control_node, is_equal_literal, result};
 use super::misuse::Misuse;
 use super::node::{Extra, Var};
 use super::op::Op;
-use super::region::{self, BranchExtra, Mark, RegionId};
-use super::{number, record};
+use super::region::{self, BranchExtra, Mark, RegionId, Writes};
+use super::{local, number, record};
 
 /// Up to this much work on both sides together, computing both and selecting is cheaper than to branch.
 const SELECT_WORK: u32 = 24;
@@ -21,6 +21,10 @@ pub struct BranchRecorder {
     condition: Var,
     mark: Mark,
     work_before: u32,
+    /// Both sides run as they are written, and their values are blended.
+    is_evaluated: bool,
+    /// What the first side has written, and the second, once they are closed.
+    writes: [Writes; 2],
     site: &'static Location<'static>,
     /// The stack of open regions belongs to the thread.
     not_send: PhantomData<*const ()>,
@@ -34,20 +38,52 @@ impl BranchRecorder {
     /// When the condition is no mask, or depends on a region that is closed.
     #[must_use]
     pub fn begin(condition: &Var, site: &'static Location<'static>) -> Self {
+        Self::open(condition, false, site)
+    }
+
+    /// As [`BranchRecorder::begin`], with sides that run as they are written, under masks, and whose values are blended: inside of
+    /// them arrays can be read, also those that they have written.
+    ///
+    /// # Panics
+    ///
+    /// As [`BranchRecorder::begin`].
+    #[must_use]
+    pub fn begin_evaluated(condition: &Var, site: &'static Location<'static>) -> Self {
+        Self::open(condition, true, site)
+    }
+
+    fn open(condition: &Var, is_evaluated: bool, site: &'static Location<'static>) -> Self {
         region::check(condition, site);
         if condition.ty() != Type::Bool {
             Misuse::new("the condition of a branch must be a mask", site).value("the condition", condition).panic();
         }
-        let mark = region::open_side(region::conjunction(condition), site);
+        let mark = Self::open_side(condition, is_evaluated, site);
         let work_before = number::work();
-        BranchRecorder { condition: condition.clone(), mark, work_before, site, not_send: PhantomData }
+        let (condition, writes) = (condition.clone(), Default::default());
+        BranchRecorder { condition, mark, work_before, is_evaluated, writes, site, not_send: PhantomData }
+    }
+
+    fn open_side(condition: &Var, is_evaluated: bool, site: &'static Location<'static>) -> Mark {
+        let mask = region::conjunction(condition);
+        if is_evaluated { region::open_evaluated(mask, site) } else { region::open_side(mask, site) }
+    }
+
+    /// Closes a side.
+    fn close(&mut self, side: usize) {
+        self.writes[side] = region::writes_of(self.mark);
+        region::close(self.mark);
+    }
+
+    /// Of arrays before the branch and after what has been recorded of it, those after it which only the branch has written to, and
+    /// those before it else: each side writes on its own lanes, so the second may go on with what the first has made.
+    pub(crate) fn latest(&self, before: &[Var], after: &[Var]) -> Vec<Var> {
+        effect::latest_of(&region::writes_of(self.mark), before, after)
     }
 
     /// Ends the first side and begins the one on which the condition does not hold.
     pub fn otherwise(&mut self) {
-        region::close(self.mark);
-        let mask = region::conjunction(&record::not(&self.condition));
-        self.mark = region::open_side(mask, self.site);
+        self.close(0);
+        self.mark = Self::open_side(&record::not(&self.condition), self.is_evaluated, self.site);
     }
 
     /// Ends the branch with the values of both sides; gives the values after it. Where both sides give the same value, that
@@ -57,12 +93,16 @@ impl BranchRecorder {
     ///
     /// When the types of the sides differ, or widths do not fit together.
     #[must_use]
-    pub fn finish(self, then_values: Vec<Var>, else_values: Vec<Var>) -> Vec<Var> {
+    pub fn finish(mut self, then_values: Vec<Var>, else_values: Vec<Var>) -> Vec<Var> {
         assert_eq!(then_values.len(), else_values.len(), "both sides of a branch give equally many values");
-        region::close(self.mark);
-        let pairs: Vec<[Var; 2]> = then_values.into_iter().zip(else_values).map(written).collect();
+        self.close(1);
+        // What the other side has written is not what it was on the lanes of that side.
+        let continues =
+            |side: usize, after: &Var, from: &Var| effect::continues_within(&self.writes[side], after, from);
+        let pairs = then_values.into_iter().zip(else_values);
+        let pairs: Vec<[Var; 2]> = pairs.map(|pair| written(continues, pair)).collect();
         pairs.iter().for_each(|pair| self.check_pair(pair));
-        if self.is_small() || self.condition.literal().is_some() {
+        if self.is_evaluated || self.is_small() || self.condition.literal().is_some() {
             return pairs.iter().map(|pair| self.select(pair)).collect();
         }
         self.branch(pairs)
@@ -78,13 +118,15 @@ impl BranchRecorder {
         check_pair(&self.condition, pair, self.site);
     }
 
-    fn select(&self, [a, b]: &[Var; 2]) -> Var {
-        if passes_through(a, b) { a.clone() } else { record::select_at(self.site, &self.condition, a, b) }
+    fn select(&self, pair: &[Var; 2]) -> Var {
+        select(&self.condition, pair, self.site)
     }
 
     fn branch(&self, pairs: Vec<[Var; 2]>) -> Vec<Var> {
         // What is known while tracing needs no branch, as the lanes of a side that always leaves.
         let is_free = |[a, b]: &[Var; 2]| a.literal().is_some() && b.literal().is_some();
+        // Memory of the lane is blended, too.
+        let is_free = |pair: &[Var; 2]| is_free(pair) || local::is_local(&pair[0]);
         let is_chosen = |pair: &[Var; 2]| !passes_through(&pair[0], &pair[1]) && !is_free(pair);
         let chosen: Vec<[Var; 2]> = pairs.iter().filter(|pair| is_chosen(pair)).cloned().collect();
         if chosen.is_empty() {
@@ -116,10 +158,10 @@ impl Drop for BranchRecorder {
 
 /// The values of the sides. An array that one side has written by scatters, which write on the lanes of that side alone, is
 /// after the branch what that side has made of it.
-fn written((a, b): (Var, Var)) -> [Var; 2] {
+fn written(continues: impl Fn(usize, &Var, &Var) -> bool, (a, b): (Var, Var)) -> [Var; 2] {
     let array = match () {
-        () if effect::continues(&a, &b) => effect::settle(&a),
-        () if effect::continues(&b, &a) || a.is_same(&b) => effect::settle(&b),
+        () if continues(0, &a, &b) => effect::settle(&a),
+        () if continues(1, &b, &a) || a.is_same(&b) => effect::settle(&b),
         () => return [a, b],
     };
     [array.clone(), array]
@@ -130,12 +172,19 @@ fn passes_through(a: &Var, b: &Var) -> bool {
     a.is_same(b) || is_equal_literal(a, b)
 }
 
+fn select(mask: &Var, [a, b]: &[Var; 2], site: &'static Location<'static>) -> Var {
+    match () {
+        () if passes_through(a, b) => a.clone(),
+        () if local::is_local(a) => local::select(site, mask, a, b),
+        () => record::select_at(site, mask, a, b),
+    }
+}
+
 /// The first value where a mask holds, else the second.
 pub(crate) fn choose(mask: &Var, a: &Var, b: &Var, site: &'static Location<'static>) -> Var {
-    let pair = written((a.clone(), b.clone()));
+    let pair = written(|_, after, from| effect::continues(after, from), (a.clone(), b.clone()));
     check_pair(mask, &pair, site);
-    let [a, b] = &pair;
-    if passes_through(a, b) { a.clone() } else { record::select_at(site, mask, a, b) }
+    select(mask, &pair, site)
 }
 
 /// Refuses values that cannot be chosen between.

@@ -20,8 +20,8 @@ use super::loops::{control_node, result};
 use super::misuse::Misuse;
 use super::node::{Extra, Var, Weak};
 use super::op::Op;
-use super::region::{self, RegionId};
-use super::{number, record};
+use super::region::{self, RegionId, Writes};
+use super::{local, number, record};
 
 /// Whether lanes of an open region write an array.
 pub(crate) fn is_written(var: &Var) -> bool {
@@ -46,6 +46,13 @@ pub(crate) enum How {
     Atomic(AtomicOp),
     /// Writes the value if it is what is expected, telling what was there before.
     CompareExchange,
+}
+
+impl How {
+    /// Whether the scatter tells what was there before.
+    pub(crate) fn tells_what_was_there(self) -> bool {
+        matches!(self, How::Atomic(_) | How::CompareExchange)
+    }
 }
 
 /// What a scatter is made from.
@@ -178,6 +185,7 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> O
     let node = control_node(Op::Scatter, lanes, Extra::Scatter(extra), region, site);
     number::count_work(Op::Scatter.weight());
     region::note_effect();
+    region::note_write(&node);
     *target = array_after(&node, ty, width, ARRAY, site);
     Some(node)
 }
@@ -208,7 +216,7 @@ pub(crate) fn array_after(
     position: usize,
     site: &'static Location<'static>,
 ) -> Var {
-    let region = if region::is_open() { RegionId::WRITING } else { RegionId::NONE };
+    let region = if region::is_recording() { RegionId::WRITING } else { RegionId::NONE };
     let op = if control.op() == Op::Loop { Op::LoopResult } else { Op::ScatterResult };
     register(result(op, control, ty, width, position, region, site), control)
 }
@@ -236,10 +244,27 @@ pub(crate) fn before(array: &Var) -> Option<(Var, Var)> {
     Some((before, control))
 }
 
-/// Whether an array was made from another one by scatters alone.
+/// The array or memory of the lane that one was made from by a write, and the node that writes.
+fn before_write(after: &Var) -> Option<(Var, Var)> {
+    if local::is_local(after) { local::before(after) } else { before(after) }
+}
+
+/// Whether an array was made from another one by scatters alone, or a lane's memory by writes to it.
 pub(crate) fn continues(after: &Var, from: &Var) -> bool {
+    continues_by(after, from, |_| true)
+}
+
+/// As [`continues`], by what a region has written, which it has on its own lanes.
+pub(crate) fn continues_within(writes: &Writes, after: &Var, from: &Var) -> bool {
+    continues_by(after, from, |writer| writes.contains(&writer.address()))
+}
+
+fn continues_by(after: &Var, from: &Var, is_allowed: impl Fn(&Var) -> bool) -> bool {
     let mut array = after.clone();
-    while let Some((before, _)) = before(&array) {
+    while let Some((before, writer)) = before_write(&array) {
+        if !is_allowed(&writer) {
+            return false;
+        }
         if before.is_same(from) {
             return true;
         }
@@ -257,14 +282,19 @@ pub(crate) fn origin(array: &Var) -> Var {
     array
 }
 
-/// Of an array before and after a piece of the program, the one after if scatters alone have made it.
-pub(crate) fn latest(before: &Var, after: &Var) -> Var {
-    if continues(after, before) { after.clone() } else { before.clone() }
+/// Of an array before and after a region, the one after if what the region has written alone has made it.
+fn latest(writes: &Writes, before: &Var, after: &Var) -> Var {
+    if continues_within(writes, after, before) { after.clone() } else { before.clone() }
+}
+
+/// As [`latest`], of each array.
+pub(crate) fn latest_of(writes: &Writes, before: &[Var], after: &[Var]) -> Vec<Var> {
+    before.iter().zip(after).map(|(before, after)| latest(writes, before, after)).collect()
 }
 
 /// An array that was written in a region that has just been closed, for use outside of it.
 pub(crate) fn settle(var: &Var) -> Var {
-    if var.region() != RegionId::WRITING || region::is_open() {
+    if var.region() != RegionId::WRITING || region::is_recording() {
         return var.clone();
     }
     let control = var.operand(0).expect("what was written in a region is not evaluated before its end");
@@ -307,7 +337,7 @@ fn check_target(target: &Var, site: &'static Location<'static>) {
     let body = region::innermost_body();
     if body != RegionId::NONE {
         check_state(target, body, site);
-    } else if target.region() != RegionId::WRITING || !region::is_open() {
+    } else if target.region() != RegionId::WRITING || !region::is_recording() {
         region::check(target, site);
     }
 }

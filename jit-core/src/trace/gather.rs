@@ -15,7 +15,7 @@ use super::misuse::Misuse;
 use super::node::{Node, Var, flag};
 use super::op::Op;
 use super::region::{self, RegionId};
-use super::{detach, record};
+use super::{detach, local, record};
 
 /// The largest expression that is computed at the index in place of being written to memory, in nodes.
 const MAX_NODES: usize = 200;
@@ -220,6 +220,12 @@ fn masked(value: &Var, mask: Option<&Var>, width: usize) -> Var {
 #[track_caller]
 fn check_source(source: &Var) {
     let site = Location::caller();
+    if local::is_local(source) {
+        Misuse::new("a `Local` has no lanes to gather from", site)
+            .value("the memory", source)
+            .hint("read its elements")
+            .panic();
+    }
     if source.width() == 0 {
         Misuse::new("an array without elements cannot be gathered from", site).value("the array", source).panic();
     }

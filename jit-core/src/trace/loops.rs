@@ -2,6 +2,10 @@
 //!
 //! A state whose next value is made from its parameter by scatters alone lies in memory: all lanes share it, and its width is
 //! its own. The body reads it nowhere; the array after the loop is a result like the others.
+//!
+//! What a loop changes becomes as wide as the loop. The one exception is a loop whose condition has width 1 and in which no
+//! state of width 1 becomes wider: there what has width 1 is the same in all lanes, in every iteration, and so after the
+//! loop. What such a loop writes from values of width 1 is written once, not by each lane.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -13,7 +17,7 @@ use super::misuse::Misuse;
 use super::node::{Draft, Extra, Var, flag};
 use super::op::Op;
 use super::region::{self, LoopExtra, Mark, RegionId, State};
-use super::{number, record, written};
+use super::{local, number, record, written};
 
 /// A loop that is being recorded. Dropping it before [`LoopRecorder::finish`] leaves the trace as it was before.
 ///
@@ -54,25 +58,10 @@ impl LoopRecorder {
     ///
     /// When the condition is no mask, is true for ever, or depends on a region that is closed.
     pub fn condition(&mut self, mask: &Var) {
-        self.check_condition(mask);
+        check_condition(mask, self.site);
         // Lanes that took another side of a branch around the loop must not run it, wherever it comes to stand.
         self.condition = Some(region::conjunction(mask));
         region::begin_body(self.mark);
-    }
-
-    fn check_condition(&self, mask: &Var) {
-        region::check(mask, self.site);
-        if mask.ty() != Type::Bool {
-            Misuse::new("the condition of a loop must be a mask", self.site).value("the condition", mask).panic();
-        }
-        if mask.literal() == Some(1) {
-            Misuse::new("the condition of a traced loop is always true", self.site)
-                .value("the condition", mask)
-                .hint(
-                    "a traced loop ends when its condition becomes false; compute the condition from the loop's state",
-                )
-                .panic();
-        }
     }
 
     /// Ends the loop with the state after the body; gives the state after the loop.
@@ -110,7 +99,8 @@ impl LoopRecorder {
         if has_effect || states.iter().any(|state| is_being_written(&state.init)) {
             written::check(self.mark.id, &condition, &states, self.site);
         }
-        let width = loop_width(&condition, &states, self.site);
+        let lanes = Lanes::of(&condition, &states, self.site);
+        refuse_shared_atomics(lanes, &states);
         if states.iter().all(|state| state.next.is_none()) {
             return states.into_iter().map(|state| state.init).collect();
         }
@@ -119,9 +109,11 @@ impl LoopRecorder {
         if states.iter().any(|state| state.is_memory) {
             region::note_effect();
         }
-        let extra = LoopExtra { id: self.mark.id, condition, states, results: Results::default() };
-        let node = control_node(Op::Loop, width, Extra::Loop(extra), region::innermost_loop(), self.site);
+        let is_uniform = lanes.is_uniform;
+        let extra = LoopExtra { id: self.mark.id, condition, states, is_uniform, results: Results::default() };
+        let node = control_node(Op::Loop, lanes.width, Extra::Loop(extra), region::innermost_loop(), self.site);
         number::count_work(Op::Loop.weight());
+        region::note_write(&node);
         let results = kept.into_iter().enumerate();
         results.map(|(position, kept)| kept.unwrap_or_else(|| loop_result(&node, position))).collect()
     }
@@ -132,15 +124,9 @@ impl LoopRecorder {
     }
 
     fn state(&self, init: Var, param: Var, next: Var) -> State {
-        if next.ty() != init.ty() {
-            let what = format!("a loop changes the type of a state variable from {} to {}", init.ty(), next.ty());
-            Misuse::new(what, self.site)
-                .value("before the loop the value", &init)
-                .value("after the body it", &next)
-                .panic();
-        }
-        let is_unchanged = next.is_same(&param) || next.is_same(&init) || is_equal_literal(&next, &init);
-        let is_memory = effect::continues(&next, &param);
+        check_type(&init, &next, self.site);
+        let is_unchanged = next.is_same(&param) || is_same_value(&next, &init);
+        let is_memory = !local::is_local(&init) && effect::continues(&next, &param);
         if !is_unchanged && !is_memory {
             // An array that is written in this region or in one around it does not become a value of the lane.
             [&init, &next].into_iter().for_each(|var| written::refuse_reading(var, self.site));
@@ -155,6 +141,20 @@ impl Drop for LoopRecorder {
     }
 }
 
+/// Refuses what cannot be the condition of a loop.
+pub(crate) fn check_condition(mask: &Var, site: &'static Location<'static>) {
+    region::check(mask, site);
+    if mask.ty() != Type::Bool {
+        Misuse::new("the condition of a loop must be a mask", site).value("the condition", mask).panic();
+    }
+    if mask.literal() == Some(1) && mask.width() != 0 {
+        Misuse::new("the condition of a traced loop is always true", site)
+            .value("the condition", mask)
+            .hint("a traced loop ends when its condition becomes false; compute the condition from the loop's state")
+            .panic();
+    }
+}
+
 /// An array in memory that lanes of an open region write.
 fn is_being_written(var: &Var) -> bool {
     var.region() == RegionId::WRITING
@@ -163,16 +163,37 @@ fn is_being_written(var: &Var) -> bool {
 /// The result of a loop for a state.
 fn loop_result(node: &Var, position: usize) -> Var {
     let Some(Extra::Loop(extra)) = node.extra() else { unreachable!("the node of a loop has its parts") };
-    let State { init, is_memory, .. } = &extra.states[position];
-    if *is_memory {
+    let state = &extra.states[position];
+    let init = &state.init;
+    if state.is_memory {
         return effect::array_after(node, init.ty(), init.width() as u32, position, node.site());
     }
-    let width = node.width() as u32;
+    let lanes = Lanes { width: node.width() as u32, is_uniform: extra.is_uniform };
+    let width = lanes.width_of(state);
     let value = result(Op::LoopResult, node, init.ty(), width, position, node.region(), node.site());
-    if extra.states.iter().any(|state| state.is_memory) {
+    value.add_flag(init.flags() & flag::LOCAL);
+    let writes = extra.states.iter().any(|state| state.is_memory);
+    if local::is_local(&value) {
+        return if writes && !region::is_recording() { kept_elements(node, &value, extra) } else { value };
+    }
+    if writes {
         extra.results.add(&value);
     }
     value
+}
+
+/// Memory of the lane after a loop that cannot be run again: its elements are kept with what else the loop has computed.
+fn kept_elements(node: &Var, memory: &Var, extra: &LoopExtra) -> Var {
+    let Some(len) = local::len_of(memory) else { return memory.clone() };
+    let elements = local::elements(memory, len);
+    let elements: Vec<Var> = elements.iter().map(|element| record::broadcast(element, node.width())).collect();
+    elements.iter().for_each(|element| extra.results.add(element));
+    local::of_elements(memory.ty(), &elements)
+}
+
+/// Both are the same node, or the same constant.
+pub(crate) fn is_same_value(a: &Var, b: &Var) -> bool {
+    a.is_same(b) || is_equal_literal(a, b)
 }
 
 /// Both are the same constant, of the same width.
@@ -186,7 +207,7 @@ fn param(id: RegionId, position: usize, init: &Var) -> Var {
         ty: init.ty(),
         width: init.width() as u32,
         region: id,
-        flags: 0,
+        flags: init.flags() & flag::LOCAL,
         operands: [None; 3],
         position,
         word: 0,
@@ -229,23 +250,72 @@ pub(crate) fn result(
     Var::new(Draft { op, ty, width, region, flags: 0, operands, position, word: 0, site })
 }
 
-/// The width of a loop: that of its condition, of all state that changes, and of what is written to state in memory.
-fn loop_width(condition: &Var, states: &[State], site: &'static Location<'static>) -> u32 {
-    let writers: Vec<Var> = states.iter().flat_map(written::writers).collect();
-    let mut widest = condition;
-    let changed = states.iter().filter(|state| !state.is_memory);
-    let changed = changed.filter_map(|state| state.next.as_ref().map(|next| [&state.init, next]));
-    for var in changed.flatten().chain(&writers) {
-        if widest.width() == 1 {
-            widest = var;
-        } else if var.width() != 1 && var.width() != widest.width() {
-            let what = format!("a loop over {} lanes cannot carry an array of width {}", widest.width(), var.width());
-            Misuse::new(what, site)
-                .value("the loop's width comes from a value that", widest)
-                .value("the state variable", var)
-                .hint("all state that a loop changes, and its condition, are equally wide or have width 1")
-                .panic();
+/// Refuses a loop that changes the type of a state.
+pub(crate) fn check_type(init: &Var, next: &Var, site: &'static Location<'static>) {
+    if next.ty() != init.ty() {
+        let what = format!("a loop changes the type of a state variable from {} to {}", init.ty(), next.ty());
+        Misuse::new(what, site).value("before the loop the value", init).value("after the body it", next).panic();
+    }
+}
+
+/// How wide a loop is.
+#[derive(Clone, Copy)]
+pub(crate) struct Lanes {
+    pub(crate) width: u32,
+    /// What has width 1 is the same in all lanes.
+    pub(crate) is_uniform: bool,
+}
+
+impl Lanes {
+    /// The width of a loop: that of its condition, of all state that changes, and of what is written to state in memory.
+    pub(crate) fn of(condition: &Var, states: &[State], site: &'static Location<'static>) -> Lanes {
+        let writers: Vec<Var> = states.iter().flat_map(written::writers).collect();
+        let mut widest = condition;
+        let changed = || states.iter().filter(|state| !state.is_memory && state.next.is_some());
+        let values = changed().filter_map(|state| state.next.as_ref().map(|next| [&state.init, next]));
+        for var in values.flatten().chain(&writers) {
+            if widest.width() == 1 {
+                widest = var;
+            } else if var.width() != 1 && var.width() != widest.width() {
+                let what =
+                    format!("a loop over {} lanes cannot carry an array of width {}", widest.width(), var.width());
+                Misuse::new(what, site)
+                    .value("the loop's width comes from a value that", widest)
+                    .value("the state variable", var)
+                    .hint("all state that a loop changes, and its condition, are equally wide or have width 1")
+                    .panic();
+            }
+        }
+        let grows =
+            |state: &State| state.init.width() == 1 && state.next.as_ref().is_some_and(|next| next.width() != 1);
+        Lanes { width: widest.width() as u32, is_uniform: condition.width() == 1 && !changed().any(grows) }
+    }
+
+    /// The width of a state that is no array in memory, after the loop.
+    pub(crate) fn width_of(self, state: &State) -> u32 {
+        let is_single = |var: &Var| var.width() == 1;
+        let is_uniform = self.is_uniform && is_single(&state.init) && state.next.as_ref().is_none_or(is_single);
+        if is_uniform { 1 } else { self.width }
+    }
+}
+
+/// A wide loop writes what has width 1 in one of its lanes, so the others would not learn what was there before.
+fn refuse_shared_atomics(lanes: Lanes, states: &[State]) {
+    if lanes.width == 1 || !lanes.is_uniform {
+        return;
+    }
+    let mut writers: Vec<Var> = states.iter().flat_map(written::writers).collect();
+    while let Some(writer) = writers.pop() {
+        match writer.extra() {
+            Some(Extra::Loop(extra)) => writers.extend(extra.states.iter().flat_map(written::writers)),
+            Some(Extra::Scatter(extra)) if writer.width() == 1 && extra.how.tells_what_was_there() => {
+                let what = format!("one value is exchanged with memory inside of a loop over {} lanes", lanes.width);
+                Misuse::new(what, writer.site())
+                    .value("the index", &extra.index)
+                    .hint("make the index as wide as the loop, so that each lane learns what was there before")
+                    .panic();
+            }
+            _ => {}
         }
     }
-    widest.width() as u32
 }

@@ -129,8 +129,12 @@ impl<'e> Context<'e> {
     /// The operands of an operation that are values of the lane.
     fn operands(&self, var: &'e Var) -> SmallVec<[&'e Var; 4]> {
         match var.extra() {
-            Some(Extra::Branch(extra)) => [&extra.condition].into_iter().chain(extra.results.iter().flatten()).collect(),
-            _ => (usize::from(var.op() == Op::Gather)..var.op().slots()).filter_map(|slot| self.edges.operand(var, slot)).collect(),
+            Some(Extra::Branch(extra)) => {
+                [&extra.condition].into_iter().chain(extra.results.iter().flatten()).collect()
+            }
+            _ => (usize::from(var.op() == Op::Gather)..var.op().slots())
+                .filter_map(|slot| self.edges.operand(var, slot))
+                .collect(),
         }
     }
 
@@ -256,7 +260,8 @@ impl<'e> Walk<'_, 'e> {
             Kind::Inner => {
                 let (op, ty, width, is_pinned) = (var.op(), var.ty(), var.width(), var.is_pinned());
                 let is_same_position = op != Op::BranchResult || var.position() == first.position();
-                (op, ty, width, is_pinned) == (first.op(), first.ty(), first.width(), first.is_pinned()) && is_same_position
+                (op, ty, width, is_pinned) == (first.op(), first.ty(), first.width(), first.is_pinned())
+                    && is_same_position
             }
         };
         let mut all = nodes.iter().zip(self.members);
@@ -336,7 +341,15 @@ impl Merged {
             Op::Broadcast if operands[0].width() == var.width() => return Some(operands[0].clone()),
             Op::Broadcast => width = var.width(),
             Op::BranchResult => {
-                return Some(result(var.op(), operands[0], var.ty(), operands[0].width() as u32, var.position(), region, var.site()));
+                return Some(result(
+                    var.op(),
+                    operands[0],
+                    var.ty(),
+                    operands[0].width() as u32,
+                    var.position(),
+                    region,
+                    var.site(),
+                ));
             }
             Op::Branch => {
                 let results = operands[1..].chunks_exact(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect();

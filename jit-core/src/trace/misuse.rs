@@ -68,7 +68,14 @@ impl Misuse {
 /// Panics with an error where nothing can be returned.
 #[cold]
 #[track_caller]
-#[expect(clippy::panic, reason = "the signature leaves no room for an error")]
 pub(crate) fn panic_with(error: jit_runtime::Error) -> ! {
-    panic!("{}", error.at(Location::caller()))
+    panic_at(Location::caller(), error)
+}
+
+/// As [`panic_with`], caused by a line of the user's program that is no caller of ours.
+#[cold]
+#[track_caller]
+#[expect(clippy::panic, reason = "the signature leaves no room for an error")]
+pub(crate) fn panic_at(site: &'static Location<'static>, error: jit_runtime::Error) -> ! {
+    panic!("{}", error.at(site))
 }

@@ -11,6 +11,7 @@
 //! | `merge`, `tables` | targets of a call that differ in values alone become one |
 //! | `gather`, `reduce`, `blocks`, `native` | values that look at other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
+//! | `local` | memory of a lane's own |
 //! | `detach` | taking edges out of the graph while others walk it |
 //! | `label`, `misuse` | names; messages for wrong programs |
 //!
@@ -24,6 +25,7 @@ pub(crate) mod fast;
 pub(crate) mod fold;
 pub(crate) mod gather;
 pub(crate) mod label;
+pub(crate) mod local;
 pub(crate) mod loops;
 mod merge;
 #[doc(hidden)]

@@ -37,6 +37,8 @@ pub(crate) mod flag {
     pub(crate) const LABELLED: u8 = 4;
     /// Something that can be run once only is among the node and what it depends on.
     pub(crate) const EFFECT: u8 = 8;
+    /// The value is memory of the lane, in one of its versions.
+    pub(crate) const LOCAL: u8 = 16;
     /// What a node has if an operand has it.
     pub(crate) const INHERITED: u8 = CONTROL | EFFECT;
 }

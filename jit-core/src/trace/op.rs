@@ -56,6 +56,12 @@ pub enum Op {
     Scatter,
     /// Scatter; the third operand slot holds the position of the result, the array after it being the first.
     ScatterResult,
+    /// Memory of the lane, each element of which has the operand's value. The third operand slot holds their number.
+    Local,
+    /// Index, and the memory that is read.
+    LocalRead,
+    /// Value, index, and the memory before.
+    LocalWrite,
     /// Work that is no kernel, on operands in memory; what it is stands in the extra.
     Native,
     /// Native work; the third operand slot holds the position of the result.
@@ -88,6 +94,9 @@ impl Op {
             Op::NativeResult => 19,
             Op::Switch => 20,
             Op::SwitchResult => 21,
+            Op::Local => 30,
+            Op::LocalRead => 31,
+            Op::LocalWrite => 32,
             Op::Unary(op) => 0x100 | op as u64,
             Op::Binary(op) => 0x200 | op as u64,
             Op::Compare(op) => 0x300 | op as u64,
@@ -112,10 +121,10 @@ impl Op {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex => 0,
             Op::Param | Op::Loop | Op::Branch | Op::Switch | Op::Scatter => 0,
-            Op::Broadcast | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) => 1,
+            Op::Broadcast | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) | Op::Local => 1,
             Op::LoopResult | Op::BranchResult | Op::SwitchResult | Op::ScatterResult | Op::NativeResult => 1,
-            Op::Binary(_) | Op::Compare(_) => 2,
-            Op::Fma | Op::Select | Op::Gather | Op::Native => 3,
+            Op::Binary(_) | Op::Compare(_) | Op::LocalRead => 2,
+            Op::LocalWrite | Op::Fma | Op::Select | Op::Gather | Op::Native => 3,
         }
     }
 
@@ -153,6 +162,8 @@ impl Op {
             Op::Binary(BinaryOp::Rem) => 16,
             Op::Binary(BinaryOp::Div) => 4,
             Op::Gather | Op::Scatter => 6,
+            Op::Local => 0,
+            Op::LocalRead | Op::LocalWrite => 2,
             Op::Loop | Op::Native => 1000,
             Op::Branch | Op::Switch => 4,
             _ => 1,

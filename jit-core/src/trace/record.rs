@@ -74,8 +74,14 @@ pub(crate) fn scalar(ty: Type, bits: u64, width: usize) -> Var {
 /// Elements in memory.
 #[track_caller]
 pub(crate) fn data(ty: Type, width: usize, buffer: Arc<Buffer>) -> Var {
+    data_at(Location::caller(), ty, width, buffer)
+}
+
+/// As [`data`], made by a line of the user's program that is no caller of ours.
+#[track_caller]
+pub(crate) fn data_at(site: &'static Location<'static>, ty: Type, width: usize, buffer: Arc<Buffer>) -> Var {
     debug_assert!(buffer.size_bytes() >= width * ty.size_bytes());
-    let var = Var::new(leaf(Op::Data, ty, checked_width(width), 0, Location::caller()));
+    let var = Var::new(leaf(Op::Data, ty, checked_width(width), 0, site));
     var.set_data(buffer);
     var
 }

@@ -8,10 +8,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
+use std::ptr::NonNull;
+
+use rustc_hash::FxHashSet;
 
 use super::effect::Results;
 use super::misuse::Misuse;
-use super::node::Var;
+use super::node::{Node, Var};
 use super::record;
 
 /// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has a
@@ -48,6 +51,8 @@ pub(crate) struct LoopExtra {
     pub(crate) id: RegionId,
     pub(crate) condition: Var,
     pub(crate) states: Vec<State>,
+    /// What has width 1 in it is the same in all lanes.
+    pub(crate) is_uniform: bool,
     /// The results, of a loop with state in memory.
     pub(crate) results: Results,
 }
@@ -128,6 +133,9 @@ enum Open {
     Body,
     /// One side of a branch, and the mask of its lanes.
     Side(Var),
+    /// Code that runs as it is written, for all lanes at once, though it concerns those of a mask alone: an iteration of an
+    /// evaluated loop, a side of an evaluated branch. Values have elements in it, and what is written can be read.
+    Evaluated(Var),
 }
 
 struct Frame {
@@ -135,6 +143,8 @@ struct Frame {
     open: Open,
     /// Whether something was written to an array in it, inner regions not counted.
     has_effect: bool,
+    /// The writes to arrays and to memory of the lane in it.
+    writes: Writes,
     site: &'static Location<'static>,
 }
 
@@ -177,11 +187,16 @@ pub(crate) fn open_side(mask: Var, site: &'static Location<'static>) -> Mark {
     open(Open::Side(mask), site)
 }
 
+/// Opens code that runs for all lanes and concerns those on which a mask holds.
+pub(crate) fn open_evaluated(mask: Var, site: &'static Location<'static>) -> Mark {
+    open(Open::Evaluated(mask), site)
+}
+
 fn open(open: Open, site: &'static Location<'static>) -> Mark {
     STACK.with(|stack| {
         let id = take_id(stack);
         let mut frames = stack.frames.borrow_mut();
-        frames.push(Frame { id, open, has_effect: false, site });
+        frames.push(Frame { id, open, has_effect: false, writes: Writes::default(), site });
         Mark { depth: frames.len() - 1, id }
     })
 }
@@ -223,7 +238,12 @@ fn close_from(mark: Mark, offset: usize) {
     let closed = STACK.try_with(|stack| {
         let mut frames = stack.frames.borrow_mut();
         let is_open = frames.get(mark.depth).is_some_and(|frame| frame.id == mark.id);
-        if is_open { frames.split_off(mark.depth + offset) } else { Vec::new() }
+        let closed = if is_open { frames.split_off(mark.depth + offset) } else { Vec::new() };
+        // What was written inside was written around it.
+        if let Some(around) = frames.last_mut() {
+            closed.iter().for_each(|frame| around.writes.extend(&frame.writes));
+        }
+        closed
     });
     // The masks go after the stack is free again.
     drop(closed);
@@ -256,6 +276,28 @@ pub(crate) fn note_effect() {
     });
 }
 
+/// Nodes that write: scatters and loops, and versions of memory of the lane.
+pub(crate) type Writes = FxHashSet<NonNull<Node>>;
+
+/// Notes a node that writes: it does so on the lanes of the regions that are open.
+pub(crate) fn note_write(node: &Var) {
+    STACK.with(|stack| {
+        if let Some(frame) = stack.frames.borrow_mut().last_mut() {
+            frame.writes.insert(node.address());
+        }
+    });
+}
+
+/// What an open region has written.
+pub(crate) fn writes_of(mark: Mark) -> Writes {
+    STACK.with(|stack| {
+        let frames = stack.frames.borrow();
+        let is_open = frames.get(mark.depth).is_some_and(|frame| frame.id == mark.id);
+        let inside = if is_open { &frames[mark.depth..] } else { &[] };
+        inside.iter().flat_map(|frame| frame.writes.iter().copied()).collect()
+    })
+}
+
 /// Whether the body of an open loop writes to an array.
 pub(crate) fn has_effect(mark: Mark) -> bool {
     STACK.with(|stack| {
@@ -263,9 +305,18 @@ pub(crate) fn has_effect(mark: Mark) -> bool {
     })
 }
 
-/// Whether any loop or branch is open on this thread.
-pub(crate) fn is_open() -> bool {
-    STACK.try_with(|stack| !stack.frames.borrow().is_empty()).unwrap_or(false)
+/// Whether any loop or branch is being recorded on this thread.
+pub(crate) fn is_recording() -> bool {
+    recording_site().is_some()
+}
+
+/// Where the innermost loop or branch that is being recorded on this thread began.
+pub(crate) fn recording_site() -> Option<&'static Location<'static>> {
+    let site = STACK.try_with(|stack| {
+        let frames = stack.frames.borrow();
+        frames.iter().rev().find(|frame| !matches!(frame.open, Open::Evaluated(_))).map(|frame| frame.site)
+    });
+    site.ok().flatten()
 }
 
 /// Whether the condition of a loop is being recorded, or something inside of it.
@@ -282,7 +333,7 @@ pub fn current_mask() -> Option<Var> {
         let mut inside = frames.iter().rev().take_while(|frame| !matches!(frame.open, Open::Body));
         // The mask of a side is the conjunction with those around it, so the innermost one says it all.
         inside.find_map(|frame| match &frame.open {
-            Open::Side(mask) => Some(mask.clone()),
+            Open::Side(mask) | Open::Evaluated(mask) => Some(mask.clone()),
             Open::Condition | Open::Body => None,
         })
     })
@@ -290,7 +341,7 @@ pub fn current_mask() -> Option<Var> {
 
 impl Frame {
     fn is_loop(&self) -> bool {
-        !matches!(self.open, Open::Side(_))
+        matches!(self.open, Open::Condition | Open::Body)
     }
 }
 

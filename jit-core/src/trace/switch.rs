@@ -16,8 +16,8 @@ use super::merge::{self, Lanes, Member};
 use super::misuse::Misuse;
 use super::node::{Extra, Var};
 use super::op::Op;
-use super::region::{self, BranchExtra, CheckedCall, Mark, RegionId, SwitchExtra};
-use super::{number, record, tables};
+use super::region::{self, BranchExtra, CheckedCall, Mark, RegionId, SwitchExtra, Writes};
+use super::{local, number, record, tables};
 
 /// Up to this much work in all targets together, computing all and selecting is cheaper than to jump.
 const SELECT_WORK: u32 = 24;
@@ -47,6 +47,8 @@ struct Side {
     /// Those of them that reach the call.
     mask: Var,
     values: Vec<Var>,
+    /// What it has written.
+    writes: Writes,
 }
 
 impl SwitchRecorder {
@@ -68,7 +70,18 @@ impl SwitchRecorder {
         debug_assert!(targets.is_sorted() && index.ty() == Type::U32);
         let sides = Vec::with_capacity(targets.len());
         let (index, arguments, work_before) = (index.clone(), arguments.to_vec(), number::work());
-        SwitchRecorder { index, targets, width, arguments, checked: None, sides, mark: None, work_before, site, not_send: PhantomData }
+        SwitchRecorder {
+            index,
+            targets,
+            width,
+            arguments,
+            checked: None,
+            sides,
+            mark: None,
+            work_before,
+            site,
+            not_send: PhantomData,
+        }
     }
 
     /// While debugging, lanes that reach the call with an index that is not below a count are reported. The index is the one that
@@ -89,14 +102,24 @@ impl SwitchRecorder {
         if lanes.literal() != Some(1) || lanes.width() == 0 {
             self.mark = Some(region::open_side(mask.clone(), self.site));
         }
-        self.sides.push(Side { lanes, mask, values: Vec::new() });
+        self.sides.push(Side { lanes, mask, values: Vec::new(), writes: Writes::default() });
+    }
+
+    /// Of arrays before and after the target, those after it which only the target has written to, and those before it else.
+    pub(crate) fn latest(&self, before: &[Var], after: &[Var]) -> Vec<Var> {
+        match self.mark {
+            Some(mark) => effect::latest_of(&region::writes_of(mark), before, after),
+            // It runs on all lanes that get here.
+            None => after.to_vec(),
+        }
     }
 
     /// Ends the target with its values.
     pub fn close(&mut self, values: Vec<Var>) {
+        let writes = self.mark.map(region::writes_of).unwrap_or_default();
         self.mark.take().into_iter().for_each(region::close);
         if let Some(side) = self.sides.last_mut() {
-            side.values = values;
+            (side.values, side.writes) = (values, writes);
         }
     }
 
@@ -115,7 +138,8 @@ impl SwitchRecorder {
         let width = self.common_width(&outputs);
         let count = outputs.iter().filter(|output| matches!(output, Output::Chosen(_))).count();
         // A call that is checked stays one.
-        let is_small = self.checked.is_none() && recorded as usize + self.sides.len() * (1 + count) <= SELECT_WORK as usize;
+        let is_small =
+            self.checked.is_none() && recorded as usize + self.sides.len() * (1 + count) <= SELECT_WORK as usize;
         let mut chosen = if count == 0 {
             Vec::new().into_iter()
         } else if is_small {
@@ -131,11 +155,31 @@ impl SwitchRecorder {
         outputs.into_iter().map(take).collect()
     }
 
+    /// Memory of the lane that targets have written or replaced.
+    fn blended(&self, values: &[Var], default: &Var) -> Var {
+        let mut blended = match local::len_of(&values[0]) {
+            _ if local::is_local(default) => default.clone(),
+            Some(len) => local::fresh(len, default),
+            None => values[0].clone(),
+        };
+        for (side, value) in self.sides.iter().zip(values) {
+            if effect::continues_within(&side.writes, value, &blended) {
+                blended = value.clone();
+            } else {
+                blended = local::select(self.site, &side.lanes, value, &blended);
+            }
+        }
+        blended
+    }
+
     /// What becomes of one of the values of the targets.
     fn output(&self, position: usize, default: &Var) -> Output {
         let mut values: Vec<Var> = self.sides.iter().map(|side| side.values[position].clone()).collect();
-        if let Some(array) = written(&values) {
+        if let Some(array) = written(&self.sides, &values) {
             return Output::Memory(array);
+        }
+        if values.iter().any(local::is_local) {
+            return Output::Memory(self.blended(&values, default));
         }
         let is_same = |a: &Var, b: &Var| a.is_same(b) || is_equal_literal(a, b);
         if values.iter().all(|value| value.is_same(default)) {
@@ -238,8 +282,11 @@ impl SwitchRecorder {
     fn cases(&self, results: &[Vec<Var>]) -> (Vec<Side>, Var) {
         self.merged(results).unwrap_or_else(|| {
             let values = |side: usize| results.iter().map(|values| values[side].clone()).collect();
-            let side = |(position, side): (usize, &Side)| {
-                Side { lanes: side.lanes.clone(), mask: side.mask.clone(), values: values(position) }
+            let side = |(position, side): (usize, &Side)| Side {
+                lanes: side.lanes.clone(),
+                mask: side.mask.clone(),
+                values: values(position),
+                writes: Writes::default(),
             };
             let cases: Vec<u32> = (0..self.sides.len() as u32).collect();
             (self.sides.iter().enumerate().map(side).collect(), self.case(&cases))
@@ -270,7 +317,12 @@ impl SwitchRecorder {
         let sides = groups.iter().enumerate().map(|(case, (group, merged))| {
             let Some(merged) = merged else {
                 let Member { lanes, mask, values, .. } = &members[group[0]];
-                return Some(Side { lanes: (*lanes).clone(), mask: (*mask).clone(), values: values.clone() });
+                return Some(Side {
+                    lanes: (*lanes).clone(),
+                    mask: (*mask).clone(),
+                    values: values.clone(),
+                    writes: Writes::default(),
+                });
             };
             let lanes = match groups.len() {
                 1 => self.has_target(),
@@ -278,7 +330,7 @@ impl SwitchRecorder {
             };
             let mask = region::conjunction(&lanes);
             let values = merged.record(&Lanes { lanes: &lanes, mask: &mask, slot: &self.slot(), span: self.span() })?;
-            Some(Side { lanes, mask, values })
+            Some(Side { lanes, mask, values, writes: Writes::default() })
         });
         Some((sides.collect::<Option<Vec<Side>>>()?, index))
     }
@@ -301,19 +353,28 @@ impl SwitchRecorder {
         let (cases, index) = self.cases(&results);
         let can_be_less = cases.len() == 1 && self.checked.is_none();
         let (op, result_op, extra) = match &cases[..] {
-            [only] if can_be_less && only.values.iter().fold(0_u32, |sum, value| sum.saturating_add(value.cost())) <= SELECT_WORK => {
+            [only]
+                if can_be_less
+                    && only.values.iter().fold(0_u32, |sum, value| sum.saturating_add(value.cost())) <= SELECT_WORK =>
+            {
                 let pairs = only.values.iter().zip(&defaults);
-                return pairs.map(|(value, default)| record::select_at(self.site, &only.lanes, value, default)).collect();
+                return pairs
+                    .map(|(value, default)| record::select_at(self.site, &only.lanes, value, default))
+                    .collect();
             }
             [only] if can_be_less => {
-                let results = only.values.iter().zip(&defaults).map(|(value, default)| [value.clone(), default.clone()]);
+                let results =
+                    only.values.iter().zip(&defaults).map(|(value, default)| [value.clone(), default.clone()]);
                 let extra = BranchExtra { condition: only.lanes.clone(), results: results.collect() };
                 (Op::Branch, Op::BranchResult, Extra::Branch(extra))
             }
             cases => {
                 let masks = cases.iter().map(|side| side.mask.clone()).collect();
                 let values = |position: usize| cases.iter().map(move |side| side.values[position].clone());
-                let results = defaults.into_iter().enumerate().map(|(position, default)| values(position).chain([default]).collect());
+                let results = defaults
+                    .into_iter()
+                    .enumerate()
+                    .map(|(position, default)| values(position).chain([default]).collect());
                 let extra = SwitchExtra { index, masks, results: results.collect(), checked: self.checked.clone() };
                 (Op::Switch, Op::SwitchResult, Extra::Switch(extra))
             }
@@ -362,8 +423,11 @@ impl Output {
 }
 
 /// The array after all targets, if they have written it by scatters, one after another.
-fn written(values: &[Var]) -> Option<Var> {
+fn written(sides: &[Side], values: &[Var]) -> Option<Var> {
     let last = values.last()?;
-    let is_chain = values.windows(2).all(|pair| pair[0].is_same(&pair[1]) || effect::continues(&pair[1], &pair[0]));
+    let goes_on = |(side, pair): (&Side, &[Var])| {
+        pair[1].is_same(&pair[0]) || effect::continues_within(&side.writes, &pair[1], &pair[0])
+    };
+    let is_chain = sides.iter().skip(1).zip(values.windows(2)).all(goes_on);
     (last.region() == RegionId::WRITING && is_chain).then(|| effect::settle(last))
 }

@@ -179,7 +179,7 @@ fn an_abandoned_loop_leaves_the_trace_as_it_was() {
     assert!(current_mask().is_some());
     drop((branch, recorder));
     assert!(current_mask().is_none());
-    assert!(!super::region::is_open());
+    assert!(!super::region::is_recording());
     assert!(catch_unwind(AssertUnwindSafe(|| unary(UnaryOp::Neg, &params[0]))).is_err());
 }
 
@@ -189,7 +189,7 @@ fn changed_types_of_state_are_refused() {
     recorder.condition(&compare(CompareOp::Lt, &params[0], &float(4.0)));
     let text = message(|| drop(recorder.finish(vec![record::cast(Type::F64, &params[0])])));
     assert!(text.contains("f32 to f64"), "{text}");
-    assert!(!super::region::is_open());
+    assert!(!super::region::is_recording());
 }
 
 #[test]

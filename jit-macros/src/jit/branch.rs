@@ -122,10 +122,13 @@ pub(crate) fn rewrite_live(
 /// Rewrites an `if`. `tail` says that its value is the function's.
 pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprIf, want: Want, tail: bool) -> Expr {
     let directives = super::directives::take(&mut node.attrs, rewriter.sink);
+    let mode = rewriter.take_mode(directives.mode);
     if directives.host || has_pattern(&node.cond) || rewriter.is_host(&node.cond) {
         return native(rewriter, node, tail);
     }
-    Traced::new(rewriter, &node, want, tail, None).rewrite(node)
+    let mut traced = Traced::new(rewriter, &node, want, tail, None);
+    traced.mode = mode.of_branch(&traced.guard, traced.rewriter.sink);
+    traced.rewrite(node)
 }
 
 /// An `if` whose condition is the host's stays Rust's; its arms are rewritten.
@@ -174,6 +177,8 @@ struct Traced<'r, 'a> {
     span: Span,
     guard: Ident,
     slot: Ident,
+    /// The call that tells the guard how the branch is run.
+    mode: TokenStream,
     want: Want,
     tail: bool,
     /// Whether the condition is that a lane has not left.
@@ -204,6 +209,7 @@ impl<'r, 'a> Traced<'r, 'a> {
             span,
             guard,
             slot,
+            mode: TokenStream::new(),
             want,
             tail,
             live,
@@ -296,7 +302,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         [then, otherwise]: [&TokenStream; 2],
         ty: Option<&syn::Type>,
     ) -> TokenStream {
-        let (span, guard, slot) = (self.span, self.guard.clone(), self.slot.clone());
+        let (span, guard, slot, mode) = (self.span, self.guard.clone(), self.slot.clone(), self.mode.clone());
         let dead: Vec<bool> = self.state.iter().map(|(_, is_dead)| *is_dead).collect();
         let places: Vec<Place> = self.state.iter().map(|(place, _)| place.clone()).collect();
         let mut guarded = Guarded::new(&guard, span, state_tokens(self.rewriter, &places));
@@ -338,6 +344,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         quote_spanned! {span=> {
             #open
             #(#witness)*
+            #mode
             #save
             #make_slot
             #arms

@@ -1,8 +1,10 @@
 //! Attributes on statements inside of a traced function.
 
 use crate::sink::Sink;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote_spanned;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, LitStr};
+use syn::{Attribute, Expr, LitInt, LitStr, Stmt};
 
 /// What the attributes of a statement ask for.
 #[derive(Default)]
@@ -11,11 +13,81 @@ pub(crate) struct Directives {
     pub(crate) host: bool,
     /// `#[label("…")]`: the name of what is traced in the statement.
     pub(crate) label: Option<LitStr>,
+    /// How a loop or branch is run.
+    pub(crate) mode: Mode,
+}
+
+/// How a loop or branch whose condition is traced is run.
+#[derive(Default)]
+pub(crate) struct Mode {
+    /// `#[symbolic]`: recorded once, which is what happens without it.
+    symbolic: Option<Span>,
+    /// `#[evaluated]`: its body runs, and is launched, once for each iteration; both arms of an `if` run.
+    evaluated: Option<Span>,
+    /// `#[compress]`: lanes that are done leave the launches.
+    compress: Option<Span>,
+    /// `#[max_iterations(n)]`: no lane makes more iterations.
+    max_iterations: Option<LitInt>,
+}
+
+impl Mode {
+    /// The first token that asks for something.
+    fn span(&self) -> Option<Span> {
+        let bound = self.max_iterations.as_ref().map(LitInt::span);
+        self.symbolic.or(self.evaluated).or(self.compress).or(bound)
+    }
+
+    /// The mode of a statement, or else of the expression in it.
+    pub(crate) fn or(self, other: Mode) -> Mode {
+        if self.span().is_some() { self } else { other }
+    }
+
+    /// Calls that tell the guard of a loop.
+    pub(crate) fn of_loop(&self, guard: &Ident) -> TokenStream {
+        let call = |name: &str, span: Span, argument: Option<&LitInt>| {
+            let (guard, name) = (Ident::new(&guard.to_string(), span), Ident::new(name, span));
+            quote_spanned!(span=> #guard.#name(#argument);)
+        };
+        let evaluated = self.evaluated.map(|span| call("evaluated", span, None));
+        let compress = self.compress.map(|span| call("compress", span, None));
+        let bound = self.max_iterations.as_ref().map(|bound| call("max_iterations", bound.span(), Some(bound)));
+        evaluated.into_iter().chain(compress).chain(bound).collect()
+    }
+
+    /// The call that tells the guard of a branch.
+    pub(crate) fn of_branch(&self, guard: &Ident, sink: &Sink) -> TokenStream {
+        let bound = self.max_iterations.as_ref().map(|bound| (bound.span(), "max_iterations"));
+        if let Some((span, name)) = self.compress.map(|span| (span, "compress")).or(bound) {
+            sink.error(span, format!("`#[{name}]` is for loops"));
+        }
+        let evaluated = self.evaluated.map(|span| {
+            let guard = Ident::new(&guard.to_string(), span);
+            quote_spanned!(span=> #guard.evaluated();)
+        });
+        evaluated.unwrap_or_default()
+    }
+
+    /// Refuses what cannot be meant together.
+    fn check(&self, is_host: bool, sink: &Sink) {
+        if let (true, Some(span)) = (is_host, self.span()) {
+            sink.error(
+                span,
+                "`#[host]` leaves the statement to Rust, which records and launches nothing: keep one of the two",
+            );
+        }
+        if let (Some(_), Some(span)) = (self.symbolic, self.evaluated) {
+            sink.error(span, "`#[symbolic]` records the statement and `#[evaluated]` runs it: keep one of the two");
+        }
+        if let (Some(span), None) = (self.compress, self.evaluated) {
+            let message = "`#[compress]` drops finished lanes from the launches of an `#[evaluated]` loop: write \
+                           `#[evaluated] #[compress]`";
+            sink.error(span, message);
+        }
+    }
 }
 
 /// Directives that are planned; until then they must not be taken for something that had an effect.
-const NOT_YET: [&str; 8] =
-    ["symbolic", "evaluated", "compress", "unroll", "max_iterations", "untracked", "traced", "constexpr"];
+const NOT_YET: [&str; 4] = ["unroll", "untracked", "traced", "constexpr"];
 
 /// Takes our attributes from a list and leaves the others, which are Rust's.
 pub(crate) fn take(attributes: &mut Vec<Attribute>, sink: &Sink) -> Directives {
@@ -31,6 +103,10 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, sink: &Sink) -> Directives {
                 Ok(label) => directives.label = Some(label),
                 Err(_) => sink.error(attribute.span(), "`#[label(\"…\")]` takes one string"),
             },
+            "symbolic" => directives.mode.symbolic = flag(attribute, &name, sink),
+            "evaluated" => directives.mode.evaluated = flag(attribute, &name, sink),
+            "compress" => directives.mode.compress = flag(attribute, &name, sink),
+            "max_iterations" => directives.mode.max_iterations = bound(attribute, sink),
             other if NOT_YET.contains(&other) => {
                 sink.error(attribute.path().span(), format!("`#[{other}]` on a statement is not supported yet"));
             }
@@ -38,7 +114,41 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, sink: &Sink) -> Directives {
         }
         false
     });
+    directives.mode.check(directives.host, sink);
     directives
+}
+
+/// An attribute without arguments, by its place.
+fn flag(attribute: &Attribute, name: &str, sink: &Sink) -> Option<Span> {
+    if attribute.meta.require_path_only().is_err() {
+        sink.error(attribute.span(), format!("`#[{name}]` takes no arguments"));
+    }
+    Some(attribute.path().span())
+}
+
+/// The argument of `#[max_iterations(n)]`.
+fn bound(attribute: &Attribute, sink: &Sink) -> Option<LitInt> {
+    let bound = attribute.parse_args::<LitInt>().ok();
+    let bound = bound.filter(|bound| bound.base10_parse::<u32>().is_ok_and(|bound| bound > 0));
+    if bound.is_none() {
+        let message = "`#[max_iterations(n)]` takes one positive integer, as in `#[max_iterations(64)]`";
+        sink.error(attribute.span(), message);
+    }
+    bound
+}
+
+/// Refuses a mode on what is no loop or branch.
+pub(crate) fn check_place(mode: &Mode, statement: &Stmt, sink: &Sink) {
+    let expr = match statement {
+        Stmt::Local(local) => local.init.as_ref().map(|init| &*init.expr),
+        Stmt::Expr(Expr::Assign(assign), _) => Some(&*assign.right),
+        Stmt::Expr(expr, _) => Some(expr),
+        _ => None,
+    };
+    let is_control = matches!(expr, Some(Expr::If(_) | Expr::While(_) | Expr::Loop(_) | Expr::ForLoop(_)));
+    if let (Some(span), false) = (mode.span(), is_control) {
+        sink.error(span, "this says how a loop or branch is run, and the statement is none");
+    }
 }
 
 /// The attributes of an expression that can stand as a statement.

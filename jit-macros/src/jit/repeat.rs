@@ -10,12 +10,14 @@
 //! with one `collect` and one `replace` for each place `x` that the condition or the body changes. The type of the condition
 //! says which loop this is. For a `bool` it is Rust's, and only `test` does something. For a mask the first turn opens a
 //! recording and replaces the state by the loop's parameters, condition and body are recorded once, and the second turn
-//! closes it and replaces the state by the results.
+//! closes it and replaces the state by the results. In an `#[evaluated]` loop each turn is an iteration, of which the state is
+//! computed before the next one begins.
 //!
 //! Exits that jumps in the body take are state as well. A lane goes on while it has not left and the condition holds, and a
 //! `loop` has no other condition. A host's condition is thus lifted where lanes leave at different times.
 
 use super::branch::traced_only;
+use super::directives::Mode;
 use super::exit::{Control, Loop, Region, Why};
 use super::logic::{is_plain, under_guard};
 use super::operators::borrowed;
@@ -30,6 +32,7 @@ use syn::{Block, Expr, ExprLoop, ExprWhile, Label};
 /// Rewrites a `while`.
 pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr {
     let directives = directives::take(&mut node.attrs, rewriter.sink);
+    let mode = rewriter.take_mode(directives.mode);
     let is_host = rewriter.is_host(&node.cond) && !splits_lanes(rewriter, &node.body, node.label.as_ref());
     if directives.host || contains_let(&node.cond) || is_host {
         let outer = rewriter.host_only;
@@ -39,7 +42,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr 
         return rewritten;
     }
     let span = node.while_token.span;
-    Repeated::new(rewriter, Kind::While, span, &[&node.cond], &node.body).rewrite(
+    Repeated::new(rewriter, Kind::While, span, &[&node.cond], &node.body).in_mode(&mode).rewrite(
         Some(*node.cond),
         node.body,
         node.label,
@@ -48,6 +51,8 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr 
 
 /// Rewrites a `loop`.
 pub(crate) fn rewrite_endless(rewriter: &mut Rewriter<'_>, mut node: ExprLoop) -> Expr {
+    let directives = directives::take(&mut node.attrs, rewriter.sink);
+    let mode = rewriter.take_mode(directives.mode);
     if !splits_lanes(rewriter, &node.body, node.label.as_ref()) {
         let before = rewriter.native_loop(&mut node.label, &mut node.body, node.loop_token.span);
         let mut expr = Expr::Loop(node);
@@ -55,7 +60,7 @@ pub(crate) fn rewrite_endless(rewriter: &mut Rewriter<'_>, mut node: ExprLoop) -
         return expr;
     }
     let span = node.loop_token.span;
-    Repeated::new(rewriter, Kind::Loop, span, &[], &node.body).rewrite(None, node.body, node.label)
+    Repeated::new(rewriter, Kind::Loop, span, &[], &node.body).in_mode(&mode).rewrite(None, node.body, node.label)
 }
 
 fn splits_lanes(rewriter: &Rewriter<'_>, body: &Block, label: Option<&Label>) -> bool {
@@ -85,6 +90,8 @@ pub(crate) struct Repeated<'r, 'a> {
     kind: Kind,
     span: Span,
     guard: Ident,
+    /// Calls that tell the guard how the loop is run.
+    mode: TokenStream,
     /// Places that the loop changes.
     state: Vec<(String, TokenStream, Span)>,
     /// Exits that are state of it.
@@ -115,7 +122,12 @@ impl<'r, 'a> Repeated<'r, 'a> {
             }
         }
         let state = state_tokens(rewriter, &state);
-        Repeated { rewriter, kind, span, guard, state, exits: Vec::new() }
+        Repeated { rewriter, kind, span, guard, mode: TokenStream::new(), state, exits: Vec::new() }
+    }
+
+    fn in_mode(mut self, mode: &Mode) -> Self {
+        self.mode = mode.of_loop(&self.guard);
+        self
     }
 
     fn rewrite(mut self, condition: Option<Expr>, mut body: Block, label: Option<Label>) -> Expr {
@@ -148,7 +160,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
     }
 
     fn emit(&mut self, condition: Option<Condition>, region: &Region, own: &Loop, body: &TokenStream) -> TokenStream {
-        let (span, guard) = (self.span, self.guard.clone());
+        let (span, guard, mode) = (self.span, self.guard.clone(), self.mode.clone());
         let private = self.rewriter.private(span);
         let label = own.label();
         let declare = own.leaves.map(|exit| self.rewriter.declare_exit(exit, span));
@@ -182,6 +194,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
         quote_spanned! {span=> {
             #declare
             let mut #guard = #private::repeat();
+            #mode
             #label loop {
                 #turn
                 #test

@@ -4,7 +4,7 @@
 //! each family: `operators`, `logic`, `branch`, `repeat`.
 
 use super::branch::{self, Live, Want};
-use super::directives::{self, Directives};
+use super::directives::{self, Directives, Mode};
 use super::exit::{Control, Exits, Frame, region_of};
 use super::place::Place;
 use super::scope::{Scopes, identifiers, may_lend_mutably, plain_name};
@@ -39,6 +39,8 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) shared: usize,
     /// Whether anything asks a value by a method whether it is traced: the traits of these methods must be in scope.
     pub(crate) uses_kinds: bool,
+    /// How the loop or branch of the statement at hand is run.
+    mode: Mode,
     private: TokenStream,
     home: Span,
     helpers: usize,
@@ -67,6 +69,7 @@ impl<'a> Rewriter<'a> {
             host_only: false,
             shared: 0,
             uses_kinds: false,
+            mode: Mode::default(),
             private,
             home: signature.ident.span(),
             helpers: 0,
@@ -158,6 +161,11 @@ impl<'a> Rewriter<'a> {
     /// Whether a condition or operand surely belongs to the host.
     pub(crate) fn is_host(&self, expr: &Expr) -> bool {
         self.host_only || self.scopes.is_host(expr)
+    }
+
+    /// How a loop or branch is run, by its own attributes or those of its statement.
+    pub(crate) fn take_mode(&mut self, own: Mode) -> Mode {
+        std::mem::take(&mut self.mode).or(own)
     }
 
     /// Rewrites a block. `tail` says that its value is the function's.
@@ -292,6 +300,8 @@ impl<'a> Rewriter<'a> {
             },
             _ => Directives::default(),
         };
+        directives::check_place(&directives.mode, statement, self.sink);
+        self.mode = directives.mode;
         let end = statement.to_token_stream().into_iter().last().map_or(self.home, |token| token.span());
         let outer = self.host_only;
         self.host_only |= directives.host;

@@ -288,6 +288,21 @@ impl Builder {
         });
     }
 
+    /// The type and length of a memory of the lane.
+    #[must_use]
+    pub fn local_memory(&self, local: LocalId) -> LocalMemory {
+        self.kernel.local(local)
+    }
+
+    /// Gives each element of a memory of the lane the value from one of two others, by a mask.
+    pub fn local_select(&mut self, mask: Value, [a, b]: [LocalId; 2], to: LocalId) {
+        self.for_each_element(to, |builder, index| {
+            let [a, b] = [a, b].map(|from| builder.local_read(from, index));
+            let element = builder.select(mask, a, b);
+            builder.local_write(to, index, element);
+        });
+    }
+
     /// Few elements one by one, so that they may be kept in registers; many in a loop.
     fn for_each_element(&mut self, local: LocalId, mut each: impl FnMut(&mut Self, Value)) {
         let len = self.kernel.local(local).len;

@@ -74,7 +74,9 @@ impl CheckedAccess {
             AccessKind::LocalWrite => {
                 format!("lane {lane} writes element {index} of a `Local` of {width} {ty} elements")
             }
-            AccessKind::Call(what) => format!("lane {lane} calls {what} {index}, of which only those below {width} exist"),
+            AccessKind::Call(what) => {
+                format!("lane {lane} calls {what} {index}, of which only those below {width} exist")
+            }
         };
         Error::new(ErrorKind::Launch, message).at(self.site).with_hint(
             "lanes that have no element there must be masked off; JIT_DEBUG reports the lowest lane of the first such line",

@@ -1,0 +1,305 @@
+//! Memory of a lane's own, with elements at computed positions.
+
+use std::fmt;
+use std::panic::Location;
+
+use super::{Array, Element, Integer, Mask};
+use crate::trace::misuse::Misuse;
+use crate::trace::{Var, local, record};
+use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+
+/// What a [`Local`] can have as elements: element types, and values made of arrays.
+///
+/// A type of your own is an entry once it says so, if it is `Traverse` and `Clone`:
+///
+/// ```
+/// # use jit_core::{Float, Local, LocalEntry, Traverse, UInt, Visitor, VisitorMut};
+/// #[derive(Clone, Default)]
+/// struct Hit {
+///     distance: Float,
+///     shape: UInt,
+/// }
+/// # impl Traverse for Hit {
+/// #     fn traverse(&self, v: &mut Visitor<'_>) { v.field("distance", &self.distance); v.field("shape", &self.shape); }
+/// #     fn traverse_mut(&mut self, v: &mut VisitorMut<'_>) { v.field("distance", &mut self.distance); v.field("shape", &mut self.shape); }
+/// # }
+/// // With `#[derive(Traverse)]`.
+/// impl LocalEntry for Hit {
+///     type Value = Hit;
+/// }
+///
+/// let mut hits = Local::<Hit>::new(4);
+/// hits.write(&UInt::from([0, 3]), &Hit { distance: Float::from([1.5, 2.5]), shape: UInt::from(7) });
+/// let hit = hits.read(&UInt::from(0));
+/// assert_eq!((hit.distance.to_vec()?, hit.shape.to_vec()?), (vec![1.5, 0.0], vec![7, 0]));
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+pub trait LocalEntry {
+    /// An element in all lanes: arrays.
+    type Value: Traverse + Clone;
+}
+
+macro_rules! element_entries {
+    ($($ty:ty),*) => {$(
+        impl LocalEntry for $ty {
+            type Value = Array<$ty>;
+        }
+    )*};
+}
+
+element_entries!(bool, i8, i16, i32, i64, u8, u16, u32, u64, half::f16, half::bf16, f32, f64);
+
+impl<T: Element> LocalEntry for Array<T> {
+    type Value = Self;
+}
+
+impl<E: LocalEntry, const N: usize> LocalEntry for [E; N] {
+    type Value = [E::Value; N];
+}
+
+macro_rules! tuple_entries {
+    ($(($($name:ident)*))*) => {$(
+        impl<$($name: LocalEntry),*> LocalEntry for ($($name,)*) {
+            type Value = ($($name::Value,)*);
+        }
+    )*};
+}
+
+tuple_entries!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
+
+/// What is written as an element: the value, a reference to it, or a number.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element of a `Local` of `{V}`",
+    label = "expected `{V}`, a reference to it, or a number of its element type",
+    note = "convert other element types with `.cast::<T>()`"
+)]
+pub trait IntoEntry<V> {
+    /// The element.
+    #[track_caller]
+    fn into_entry(self) -> V;
+}
+
+impl<V> IntoEntry<V> for V {
+    fn into_entry(self) -> V {
+        self
+    }
+}
+
+impl<V: Clone> IntoEntry<V> for &V {
+    fn into_entry(self) -> V {
+        self.clone()
+    }
+}
+
+impl<T: Element> IntoEntry<Array<T>> for T {
+    #[track_caller]
+    fn into_entry(self) -> Array<T> {
+        Array::from(self)
+    }
+}
+
+/// Memory of each lane's own: some elements that the lane reads and writes at computed positions, as an array of Rust's on the stack of a
+/// function. A stack of nodes still to be visited, the nearest hits so far, a table that each lane fills in.
+///
+/// It is a value: a clone is independent, traced loops and branches carry it like any other variable, and a write happens on the lanes
+/// that get there. It is as wide as what is written to it, of width 1 at first. It exists inside of kernels only and cannot be evaluated
+/// itself; its elements can. Each evaluation of elements computes again what was written.
+///
+/// An index is of any integer type. Where it is out of range, reading gives zero and writing does nothing; with `JIT_DEBUG` such
+/// lanes are reported. An index that is a constant is checked while tracing.
+///
+/// ```
+/// use jit_core::{Local, UInt};
+///
+/// let mut table = Local::<u32>::new(4);
+/// let lane = UInt::arange(3);
+/// table.write(&lane, &(&lane * 10));
+/// table.write(&UInt::from(3), 7);
+/// assert_eq!(table.read(&UInt::from(1)).to_vec()?, [0, 10, 0]);
+/// assert_eq!((table.read(&lane) + table.read(&UInt::from(3))).to_vec()?, [7, 17, 27]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+pub struct Local<T: LocalEntry> {
+    /// An element, to make others of its shape.
+    shape: T::Value,
+    /// For each array of an element, the memory as it was last written.
+    memories: Vec<Var>,
+    len: u32,
+}
+
+impl<T: LocalEntry> Clone for Local<T> {
+    fn clone(&self) -> Self {
+        Local { shape: self.shape.clone(), memories: self.memories.clone(), len: self.len }
+    }
+}
+
+impl<T: LocalEntry> fmt::Debug for Local<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Local").field("len", &self.len).field("memories", &self.memories).finish()
+    }
+}
+
+/// The arrays of an element, in order.
+fn arrays(value: &impl Traverse) -> Vec<Var> {
+    let mut arrays = Vec::new();
+    value.traverse(&mut Visitor::new(&mut |_, leaf| {
+        if let Leaf::Array(var) = leaf {
+            arrays.push(var.clone());
+        }
+    }));
+    arrays
+}
+
+impl<T: LocalEntry> Local<T> {
+    /// Memory of `len` elements, all zero.
+    ///
+    /// # Panics
+    ///
+    /// Without elements, or with more than a kernel can have.
+    #[must_use]
+    #[track_caller]
+    pub fn new(len: usize) -> Self
+    where
+        T::Value: Default,
+    {
+        let shape = T::Value::default();
+        // The default of an array may be one without lanes.
+        let zeros = arrays(&shape).iter().map(|array| record::literal(array.ty(), 0, 1)).collect();
+        Self::of(shape, zeros, len)
+    }
+
+    /// Memory of `len` elements, all of which have a value.
+    ///
+    /// # Panics
+    ///
+    /// As [`Local::new`].
+    #[must_use]
+    #[track_caller]
+    pub fn full(value: impl IntoEntry<T::Value>, len: usize) -> Self {
+        let shape = value.into_entry();
+        let values = arrays(&shape);
+        Self::of(shape, values, len)
+    }
+
+    #[track_caller]
+    fn of(shape: T::Value, values: Vec<Var>, len: usize) -> Self {
+        let site = Location::caller();
+        let bytes = values.iter().map(|value| value.ty().size_bytes()).max().unwrap_or(1).saturating_mul(len);
+        if len == 0 || bytes > jit_runtime::ir::MAX_LOCAL_BYTES as usize {
+            let limit = jit_runtime::ir::MAX_LOCAL_BYTES;
+            Misuse::new(format!("a `Local` of {len} elements"), site)
+                .hint(&format!("it has at least one element, and at most {limit} bytes"))
+                .panic();
+        }
+        let mut memories = Vec::with_capacity(values.len());
+        for value in &values {
+            memories.push(local::fresh(len as u32, value));
+        }
+        Local { shape, memories, len: len as u32 }
+    }
+
+    /// The number of elements.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "it has elements")]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// The element at an index.
+    ///
+    /// # Panics
+    ///
+    /// When the index is a constant and out of range, or widths differ.
+    #[must_use]
+    #[track_caller]
+    pub fn read<I: Integer>(&self, index: &Array<I>) -> T::Value {
+        self.read_where(index.var(), None)
+    }
+
+    /// The element at an index where the mask is true, zero elsewhere; there the index may be anything.
+    ///
+    /// # Panics
+    ///
+    /// As [`Local::read`].
+    #[must_use]
+    #[track_caller]
+    pub fn read_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> T::Value {
+        self.read_where(index.var(), Some(mask.var()))
+    }
+
+    #[track_caller]
+    fn read_where(&self, index: &Var, mask: Option<&Var>) -> T::Value {
+        let mut elements = Vec::with_capacity(self.memories.len());
+        for memory in &self.memories {
+            elements.push(local::read(memory, self.len, index, mask));
+        }
+        let mut elements = elements.into_iter();
+        let mut value = self.shape.clone();
+        value.traverse_mut(&mut VisitorMut::new(&mut |_, array| {
+            if let Some(element) = elements.next() {
+                *array = element;
+            }
+        }));
+        value
+    }
+
+    /// Writes the element at an index.
+    ///
+    /// # Panics
+    ///
+    /// When the index is a constant and out of range, when widths differ, in the condition of a traced loop, or when a value
+    /// made of arrays has others than the elements.
+    #[track_caller]
+    pub fn write<I: Integer>(&mut self, index: &Array<I>, value: impl IntoEntry<T::Value>) {
+        self.write_where(index.var(), &value.into_entry(), None);
+    }
+
+    /// Writes the element at an index where the mask is true; elsewhere the index may be anything.
+    ///
+    /// # Panics
+    ///
+    /// As [`Local::write`].
+    #[track_caller]
+    pub fn write_masked<I: Integer>(&mut self, index: &Array<I>, value: impl IntoEntry<T::Value>, mask: &Mask) {
+        self.write_where(index.var(), &value.into_entry(), Some(mask.var()));
+    }
+
+    #[track_caller]
+    fn write_where(&mut self, index: &Var, value: &T::Value, mask: Option<&Var>) {
+        let values = arrays(value);
+        let types = |vars: &[Var]| vars.iter().map(Var::ty).collect::<Vec<_>>();
+        if types(&values) != types(&self.memories) {
+            Misuse::new(
+                "an element that is written to a `Local` has other arrays than its elements",
+                Location::caller(),
+            )
+            .hint("lists in it must have the lengths that they had in the value the `Local` was made with")
+            .panic();
+        }
+        for (memory, value) in self.memories.iter_mut().zip(&values) {
+            local::write(memory, self.len, index, value, mask);
+        }
+    }
+
+    /// Replaces the element at an index by what a function makes of it.
+    ///
+    /// # Panics
+    ///
+    /// As [`Local::write`].
+    #[track_caller]
+    pub fn update<I: Integer>(&mut self, index: &Array<I>, change: impl FnOnce(T::Value) -> T::Value) {
+        let value = change(self.read(index));
+        self.write_where(index.var(), &value, None);
+    }
+}
+
+impl<T: LocalEntry> Traverse for Local<T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.host(HostValue::Shape(self.len as usize));
+        self.memories.iter().for_each(|memory| visitor.array(memory));
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        self.memories.iter_mut().for_each(|memory| visitor.array(memory));
+    }
+}

@@ -1,0 +1,292 @@
+//! `#[evaluated] while`: the body runs once for each iteration, and the state is computed before the next one.
+//!
+//! The state lies in memory from the first iteration on, so all of them are the same kernel, which also computes the condition
+//! and whether any lane goes on. The body runs under the mask of those that do, and the others keep what they have. Its first run
+//! happens in any case, on no lane if need be: which state it changes, and how wide that becomes, is the same whatever the
+//! elements are, and as in a recorded loop.
+
+use std::panic::Location;
+
+use jit_runtime::Error;
+use jit_runtime::ir::{ReduceOp, Type};
+use jit_runtime::memory::Buffer;
+
+use super::compaction::{self, Compaction};
+use crate::array::{Array, Mask};
+use crate::schedule;
+use crate::trace::loops::{self, Lanes};
+use crate::trace::misuse::{Misuse, panic_at};
+use crate::trace::region::{self, Mark, State, Writes};
+use crate::trace::{Var, effect, local, record, reduce};
+
+/// What a loop keeps that runs its iterations one by one.
+pub(super) struct Evaluated {
+    /// The state before the loop, as far as it is unchanged.
+    inits: Vec<Var>,
+    /// The state that the next or present iteration begins with.
+    current: Vec<Var>,
+    has_changed: Vec<bool>,
+    /// The lanes that take part in the present iteration.
+    active: Option<Var>,
+    /// The present iteration.
+    iteration: Option<Mark>,
+    iterations: u32,
+    /// The condition is false whatever the state is.
+    is_never_run: bool,
+    /// No lane goes on, and the body that runs all the same is the last.
+    is_ending: bool,
+    max_iterations: Option<u32>,
+    /// Whether lanes that are done leave the launches.
+    is_compressed: bool,
+    compaction: Option<Compaction>,
+    site: &'static Location<'static>,
+}
+
+impl Evaluated {
+    /// A loop before its first iteration; the state is brought to memory.
+    pub(super) fn begin(
+        inits: Vec<Var>,
+        is_compressed: bool,
+        max_iterations: Option<u32>,
+        site: &'static Location<'static>,
+    ) -> Self {
+        if let Some(outside) = region::recording_site() {
+            Misuse::new("an `#[evaluated]` loop stands inside of a traced region, which is recorded", site)
+                .place("what is recorded begins", outside)
+                .hint("it has no values to evaluate: make this loop symbolic, or mark what is around it with `#[evaluated]`")
+                .panic();
+        }
+        inits.iter().for_each(|init| region::check(init, site));
+        let current = stored_all(&inits, site);
+        Evaluated {
+            has_changed: vec![false; inits.len()],
+            inits,
+            current,
+            active: None,
+            iteration: None,
+            iterations: 0,
+            is_never_run: false,
+            is_ending: false,
+            max_iterations,
+            is_compressed,
+            compaction: None,
+            site,
+        }
+    }
+
+    /// The state that the loop goes on with.
+    pub(super) fn state(&self) -> Vec<Var> {
+        self.current.clone()
+    }
+
+    /// Whether all iterations were made.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_ending && self.iteration.is_none()
+    }
+
+    /// Ends an iteration with the state after the body. What gets its first value in the body stands at its end, and is zero
+    /// before.
+    pub(super) fn end_iteration(&mut self, next: Vec<Var>) {
+        for late in next.iter().skip(self.current.len()) {
+            let zero = record::literal(late.ty(), 0, 1);
+            self.inits.push(zero.clone());
+            self.current.push(zero);
+            self.has_changed.push(false);
+        }
+        assert_eq!(next.len(), self.current.len(), "a loop ends with as many state variables as it began with");
+        let writes = self.iteration.map(region::writes_of).unwrap_or_default();
+        self.iteration.take().into_iter().for_each(region::close);
+        let Some(active) = self.active.clone() else { return };
+        if self.is_never_run {
+            self.current.clone_from(&self.inits);
+            return;
+        }
+        let states: Vec<State> = next.into_iter().enumerate().map(|(at, next)| self.take(at, next, &writes)).collect();
+        let lanes = Lanes::of(&active, &states, self.site);
+        // Elsewhere than in its own array a lane leaves traces that all lanes must be there for.
+        let is_elsewhere = |state: &State| state.is_memory || local::is_local(&state.init);
+        self.is_compressed &= !states.iter().any(is_elsewhere);
+        let blended = states.into_iter().map(|state| self.blended(&active, lanes, state, &writes));
+        let blended: Vec<Var> = blended.collect();
+        // Memory of the lanes would otherwise be what all iterations so far have made of it.
+        let has_memory = blended.iter().any(local::is_local);
+        self.current = match has_memory {
+            true => stored_all(&blended, self.site),
+            false => self.compressed(blended).unwrap_or_else(|error| panic_at(self.site, error)),
+        };
+    }
+
+    /// The state, computed for the lanes that are left.
+    fn compressed(&mut self, state: Vec<Var>) -> Result<Vec<Var>, Error> {
+        let Some(compaction) = &mut self.compaction else { return Ok(state) };
+        let shown = compaction.advance(&state, self.site)?;
+        if shown.is_none() {
+            self.give_up();
+        }
+        Ok(shown.unwrap_or(state))
+    }
+
+    /// Goes on with all lanes, where what an iteration does cannot be done for some of them.
+    fn give_up(&mut self) {
+        (self.is_compressed, self.compaction) = (false, None);
+    }
+
+    /// A state before and after the body. What the loop was given goes as soon as it is not needed, so that arrays which nobody
+    /// else holds are written in place.
+    fn take(&mut self, position: usize, next: Var, writes: &Writes) -> State {
+        let nothing = || record::literal(Type::Bool, 0, 1);
+        let before = std::mem::replace(&mut self.current[position], nothing());
+        loops::check_type(&before, &next, self.site);
+        let has_changed = &mut self.has_changed[position];
+        let is_unchanged =
+            next.is_same(&before) || (!*has_changed && loops::is_same_value(&next, &self.inits[position]));
+        if is_unchanged {
+            let init = if *has_changed { before } else { self.inits[position].clone() };
+            return State { param: nothing(), init, next: None, is_memory: false };
+        }
+        *has_changed = true;
+        self.inits[position] = nothing();
+        let is_memory = !local::is_local(&next) && effect::continues_within(writes, &next, &before);
+        State { param: nothing(), init: before, next: Some(next), is_memory }
+    }
+
+    /// The state after an iteration: lanes that did not take part keep theirs.
+    fn blended(&self, active: &Var, lanes: Lanes, state: State, writes: &Writes) -> Var {
+        let width = lanes.width_of(&state) as usize;
+        match state.next {
+            None => state.init,
+            Some(next) if state.is_memory => effect::settle(&next),
+            // What is written in an iteration is written under its mask.
+            Some(next) if local::is_local(&next) && effect::continues_within(writes, &next, &state.init) => next,
+            Some(next) if local::is_local(&next) => local::select(self.site, active, &next, &state.init),
+            Some(next) => record::broadcast(&record::select_at(self.site, active, &next, &state.init), width),
+        }
+    }
+
+    /// Computes the state and the lanes that go on; whether to run the body. A loop that ends by its exits alone runs its body once
+    /// more in the end, on no lane.
+    pub(super) fn test(&mut self, condition: &Var, is_endless: bool) -> bool {
+        if !is_endless {
+            loops::check_condition(condition, self.site);
+        }
+        let condition = region::conjunction(condition);
+        let active = match &self.active {
+            Some(before) => record::and(before, &condition),
+            None => condition,
+        };
+        let is_first = self.active.is_none();
+        if active.literal() == Some(0) && !is_first {
+            return is_endless && self.end(active.width());
+        }
+        let (active, goes_on) = self.compute(active).unwrap_or_else(|error| panic_at(self.site, error));
+        if !goes_on && !is_first {
+            return is_endless && self.end(active.width());
+        }
+        self.is_never_run = active.literal() == Some(0);
+        let active = if goes_on { active } else { record::literal(Type::Bool, 0, active.width()) };
+        self.count(goes_on);
+        self.iteration = Some(region::open_evaluated(active.clone(), self.site));
+        self.active = Some(active);
+        true
+    }
+
+    /// Computes the state and a mask; gives the mask, and whether it holds on any lane.
+    fn compute(&mut self, active: Var) -> Result<(Var, bool), Error> {
+        if !self.is_compressed || active.width() == 1 || active.literal().is_some() {
+            let goes_on = self.compute_all(&active)?;
+            return Ok((active, goes_on));
+        }
+        let (active, going_on) = self.count_lanes(active)?;
+        let lanes = self.compaction.as_ref().map_or(active.width(), Compaction::lanes);
+        if going_on > 0 && compaction::is_worth(going_on, lanes) {
+            self.compaction = Some(Compaction::of(self.compaction.as_ref(), &self.current, &active, self.site)?);
+        }
+        Ok((active, going_on > 0))
+    }
+
+    /// Computes the state and a mask; gives the mask, and on how many lanes it holds.
+    fn count_lanes(&mut self, active: Var) -> Result<(Var, usize), Error> {
+        if let Some(compaction) = &mut self.compaction {
+            if let Some(counted) = compaction.test(&active, self.site)? {
+                return Ok(counted);
+            }
+            self.give_up();
+        }
+        let count = Mask::from_var(active.clone()).count();
+        self.compute_with(&active, count.var())?;
+        Ok((active, count.item()? as usize))
+    }
+
+    fn compute_all(&self, active: &Var) -> Result<bool, Error> {
+        let any = reduce::reduce(ReduceOp::Or, active);
+        self.compute_with(active, &any)?;
+        Array::<bool>::from_var(any).item()
+    }
+
+    fn compute_with(&self, active: &Var, reduced: &Var) -> Result<(), Error> {
+        let arrays = self.current.iter().filter(|var| !local::is_local(var));
+        let wanted: Vec<&Var> = arrays.chain([active, reduced]).collect();
+        schedule::evaluate(&wanted, "an `#[evaluated]` loop needs its state for the next iteration", self.site)
+    }
+
+    /// Begins the last run of the body, on no lane.
+    fn end(&mut self, width: usize) -> bool {
+        self.is_ending = true;
+        self.iteration = Some(region::open_evaluated(record::literal(Type::Bool, 0, width), self.site));
+        self.active = Some(record::literal(Type::Bool, 0, width));
+        true
+    }
+
+    fn count(&mut self, is_run: bool) {
+        self.iterations += u32::from(is_run);
+        if let Some(limit) = self.max_iterations.filter(|&limit| self.iterations > limit) {
+            Misuse::new(
+                format!("a loop makes more than the {limit} iterations that `max_iterations` promises"),
+                self.site,
+            )
+            .panic();
+        }
+    }
+}
+
+impl Drop for Evaluated {
+    fn drop(&mut self) {
+        self.iteration.take().into_iter().for_each(region::close);
+    }
+}
+
+/// The same state, in memory all of it: a kernel reads it as it will read what an iteration has computed.
+fn stored_all(vars: &[Var], site: &'static Location<'static>) -> Vec<Var> {
+    in_memory(vars, site).unwrap_or_else(|error| panic_at(site, error))
+}
+
+fn in_memory(vars: &[Var], site: &'static Location<'static>) -> Result<Vec<Var>, Error> {
+    let parts: Vec<Vec<Var>> = vars.iter().map(|var| arrays_of(var)).collect();
+    let wanted: Vec<&Var> = parts.iter().flatten().collect();
+    schedule::evaluate(&wanted, "an `#[evaluated]` loop needs its state in memory", site)?;
+    vars.iter().zip(&parts).map(|(var, parts)| stored(var, parts)).collect()
+}
+
+/// An array, or the elements of a lane's memory.
+fn arrays_of(var: &Var) -> Vec<Var> {
+    match local::len_of(var).filter(|_| local::is_local(var)) {
+        Some(len) => local::elements(var, len),
+        None => vec![var.clone()],
+    }
+}
+
+/// A value that the host knows, in memory; one that was evaluated as it is; memory of the lane made of its elements.
+fn stored(var: &Var, parts: &[Var]) -> Result<Var, Error> {
+    if local::is_local(var) {
+        let elements = parts.iter().map(resident).collect::<Result<Vec<Var>, Error>>()?;
+        return Ok(local::of_elements(var.ty(), &elements));
+    }
+    resident(var)
+}
+
+fn resident(var: &Var) -> Result<Var, Error> {
+    let Some(bits) = var.known_bits() else { return Ok(var.clone()) };
+    let element = &bits.to_le_bytes()[..var.ty().size_bytes()];
+    let buffer = Buffer::from_bytes(&element.repeat(var.width()))?;
+    Ok(record::data_at(var.site(), var.ty(), var.width(), buffer))
+}

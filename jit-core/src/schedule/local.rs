@@ -1,0 +1,287 @@
+//! Memory of a lane's own: which versions of it share a place.
+//!
+//! A write changes its memory in place if nothing reads the version before it any more. Reads that could stand before the write
+//! are put there. Where that is impossible, or the write stands in a loop that the version before it is older than, it
+//! changes a copy. A loop has one place for each memory in its state, to which every iteration brings what it makes.
+//!
+//! Versions are no values of the kernel: an entry has a place, and the order of the instructions says which version is in it.
+
+use jit_runtime::ir::{LocalId, Value};
+use jit_runtime::launch::{AccessKind, CheckedAccess};
+use jit_runtime::{Error, ErrorKind};
+use rustc_hash::FxHashMap;
+
+use super::emit::Emitter;
+use super::group::{Group, is_leaf};
+use super::order::{Graph, NONE, Part};
+use super::place::{Placement, TOP};
+use crate::trace::Var;
+use crate::trace::local::{self, INDEX, PREVIOUS, VALUE, VERSION};
+use crate::trace::op::Op;
+use crate::trace::region::RegionId;
+
+/// The memories of a kernel.
+#[derive(Default)]
+pub(super) struct Locals {
+    /// Where each version is.
+    places: FxHashMap<u32, LocalId>,
+    /// The place of each state, by its loop and its position there.
+    states: FxHashMap<(u32, usize), LocalId>,
+    /// How many entries that are still to be emitted need each version.
+    uses: FxHashMap<u32, u32>,
+    /// Those among them that read an element.
+    readers: FxHashMap<u32, Vec<u32>>,
+    /// The block of each entry, of a kernel with control flow.
+    blocks: Vec<u32>,
+}
+
+impl Locals {
+    /// Finds what uses each version.
+    pub(super) fn of(graph: &Graph<'_>, group: &Group, placement: Option<&Placement>) -> Locals {
+        let mut locals = Locals::default();
+        if !group.order.iter().any(|&number| graph.entries[number as usize].op == Op::Local) {
+            return locals;
+        }
+        if let Some(placement) = placement {
+            locals.blocks = vec![NONE; graph.entries.len()];
+            for (block, entries) in placement.blocks.iter().enumerate() {
+                entries.entries.iter().for_each(|&number| locals.blocks[number as usize] = block as u32);
+            }
+        }
+        for &number in &group.order {
+            let is_emitted = locals.blocks.is_empty() || locals.blocks[number as usize] != NONE;
+            if is_emitted && !is_leaf(graph, group, number) {
+                locals.count_uses(graph, number);
+            }
+        }
+        locals
+    }
+
+    fn count_uses(&mut self, graph: &Graph<'_>, number: u32) {
+        let entry = &graph.entries[number as usize];
+        match entry.op {
+            Op::LocalRead => {
+                let version = origin(graph, entry.operands[VERSION]);
+                self.count(version);
+                self.readers.entry(version).or_default().push(number);
+            }
+            Op::LocalWrite => self.count(origin(graph, entry.operands[PREVIOUS])),
+            Op::Select if local::is_local(entry.var) => {
+                entry.operands[1..].iter().for_each(|&version| self.count(origin(graph, version)));
+            }
+            Op::Loop => {
+                let parts = &graph.controls[entry.control as usize].locals;
+                let versions = parts.iter().flat_map(|part| [part.first, part.second]);
+                versions.for_each(|version| self.count(origin(graph, version)));
+            }
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, version: u32) {
+        *self.uses.entry(version).or_default() += 1;
+    }
+
+    /// Notes that an entry that needs a version is emitted.
+    fn done(&mut self, version: u32) {
+        if let Some(uses) = self.uses.get_mut(&version) {
+            *uses = uses.saturating_sub(1);
+        }
+    }
+}
+
+/// The version that an entry stands for: the parameter of a state that its loop does not change is the initial one.
+fn origin(graph: &Graph<'_>, mut version: u32) -> u32 {
+    while let Op::Param = graph.entries[version as usize].op {
+        match graph.entries[version as usize].operands[0] {
+            NONE => break,
+            initial => version = initial,
+        }
+    }
+    version
+}
+
+/// What an evaluation of a lane's memory is told.
+pub(super) fn no_array(memory: &Var) -> Error {
+    let text = format!("a `Local` of {} exists inside of a kernel only, for each lane", memory.ty());
+    Error::new(ErrorKind::NotEvaluated, text)
+        .with_hint("read elements of it, as in `memory.read(&index)`, and evaluate these")
+}
+
+impl Emitter<'_, '_> {
+    /// Makes a version of a lane's memory.
+    pub(super) fn memory_of_lane(&mut self, number: u32, block: u32) -> Option<Value> {
+        match self.entry(number).op {
+            Op::Local => self.begin_memory(number),
+            Op::LocalWrite => self.write_memory(number, block),
+            Op::Select => self.blend_memory(number),
+            Op::LoopResult => {
+                let entry = self.entry(number);
+                let (control, position) = (entry.operands[0], entry.var.position());
+                let place = self.locals.states[&(control, position)];
+                self.locals.places.insert(number, place);
+            }
+            // The loop gives its parameters their places.
+            _ => {}
+        }
+        None
+    }
+
+    fn begin_memory(&mut self, number: u32) {
+        let entry = self.entry(number);
+        let (var, value) = (entry.var, entry.operands[0]);
+        // What is in a loop begins anew in each iteration.
+        let is_zero = self.entry(value).var.literal() == Some(0) && entry.region == RegionId::NONE;
+        let place = self.builder.local(var.ty(), var.position() as u32);
+        if !is_zero {
+            let value = self.value(value);
+            self.builder.local_fill(place, value);
+        }
+        self.locals.places.insert(number, place);
+    }
+
+    fn write_memory(&mut self, number: u32, block: u32) {
+        let operands = self.entry(number).operands;
+        let value = self.value(operands[VALUE]);
+        let index = self.local_index(AccessKind::LocalWrite, number, operands[INDEX], operands[PREVIOUS]);
+        let place = self.claim(operands[PREVIOUS], self.entry(number).region, block);
+        self.builder.local_write(place, index, value);
+        self.locals.places.insert(number, place);
+    }
+
+    fn blend_memory(&mut self, number: u32) {
+        let operands = self.entry(number).operands;
+        let mask = self.value(operands[0]);
+        let from = [operands[1], operands[2]].map(|version| self.take(version));
+        let to = self.alike(from[0]);
+        self.builder.local_select(mask, from, to);
+        self.locals.places.insert(number, to);
+    }
+
+    /// An element of a lane's memory.
+    pub(super) fn read_local(&mut self, number: u32) -> Value {
+        let operands = self.entry(number).operands;
+        let index = self.local_index(AccessKind::LocalRead, number, operands[0], operands[VERSION]);
+        let place = self.take(operands[VERSION]);
+        self.builder.local_read(place, index)
+    }
+
+    /// The value of an index, which is checked if that is wanted.
+    fn local_index(&mut self, kind: AccessKind, number: u32, index: u32, version: u32) -> Value {
+        let value = self.value(index);
+        let var = self.entry(index).var;
+        if self.checker.is_none() || var.literal().is_some() {
+            return value;
+        }
+        let masked = local::masked_index(var).map(|_| self.entry(index).operands);
+        let (mask, checked) = match masked {
+            Some([mask, index, _]) if mask != NONE && index != NONE => (Some(self.value(mask)), self.value(index)),
+            _ => (None, value),
+        };
+        let place = self.locals.places[&origin(self.graph, version)];
+        let memory = self.builder.local_memory(place);
+        let site = self.entry(number).var.site();
+        let (width, is_signed) = (memory.len as usize, var.ty().is_signed_integer());
+        let access = CheckedAccess { kind, ty: memory.ty, width, is_signed, site };
+        self.in_range(access, checked, mask);
+        value
+    }
+
+    /// Where a version is, for an entry that needs it.
+    fn take(&mut self, version: u32) -> LocalId {
+        let version = origin(self.graph, version);
+        self.locals.done(version);
+        self.locals.places[&version]
+    }
+
+    /// A place with the elements of a version, for an entry of a region that will change it.
+    fn claim(&mut self, version: u32, region: RegionId, block: u32) -> LocalId {
+        let version = origin(self.graph, version);
+        let place = self.take(version);
+        if self.entry(version).region == region {
+            self.read_before(version, place, block);
+            if self.locals.uses.get(&version) == Some(&0) {
+                return place;
+            }
+        }
+        let copy = self.alike(place);
+        self.builder.local_copy(place, copy);
+        copy
+    }
+
+    /// Emits what reads elements of a version and can stand here.
+    fn read_before(&mut self, version: u32, place: LocalId, block: u32) {
+        let readers = self.locals.readers.get(&version).cloned().unwrap_or_default();
+        for reader in readers {
+            let index = self.entry(reader).operands[0];
+            let is_open = self.values[reader as usize].is_none() && self.is_within(reader, block);
+            let is_there = self.values[index as usize].is_some() || is_leaf(self.graph, self.group, index);
+            if is_open && is_there && self.is_around(index, block) {
+                let index = self.local_index(AccessKind::LocalRead, reader, index, version);
+                self.values[reader as usize] = Some(self.builder.local_read(place, index));
+                self.locals.done(version);
+            }
+        }
+    }
+
+    /// Whether an entry stands in a block or further inside.
+    fn is_within(&self, number: u32, block: u32) -> bool {
+        self.locals.blocks.get(number as usize).is_none_or(|&inner| self.contains(block, inner))
+    }
+
+    /// Whether an entry stands in a block or further outside.
+    fn is_around(&self, number: u32, block: u32) -> bool {
+        self.locals.blocks.get(number as usize).is_none_or(|&outer| self.contains(outer, block))
+    }
+
+    fn contains(&self, outer: u32, mut inner: u32) -> bool {
+        let Some(placement) = &self.placement else { return true };
+        if inner == NONE || outer == NONE {
+            return false;
+        }
+        while inner != outer && inner != TOP {
+            inner = placement.blocks[inner as usize].parent;
+        }
+        inner == outer
+    }
+
+    fn alike(&mut self, place: LocalId) -> LocalId {
+        let memory = self.builder.local_memory(place);
+        self.builder.local(memory.ty, memory.len)
+    }
+
+    fn local_parts(&self, control: u32) -> Vec<Part> {
+        self.graph.controls[self.entry(control).control as usize].locals.clone()
+    }
+
+    /// Gives each memory in the state of a loop its place.
+    pub(super) fn enter_loop(&mut self, number: u32, block: u32) {
+        let region = self.entry(number).region;
+        for part in self.local_parts(number) {
+            let place = self.claim(part.first, region, block);
+            self.locals.states.insert((number, part.position), place);
+            if part.param != NONE {
+                self.locals.places.insert(part.param, place);
+            }
+        }
+    }
+
+    /// Brings what an iteration has made to the places of the loop's state, all at once.
+    pub(super) fn end_iteration(&mut self, number: u32) {
+        let mut moves = Vec::new();
+        for part in self.local_parts(number) {
+            let (from, to) = (self.take(part.second), self.locals.states[&(number, part.position)]);
+            if from != to {
+                moves.push((from, to));
+            }
+        }
+        if moves.len() > 1 {
+            for (from, _) in &mut moves {
+                let copy = self.alike(*from);
+                self.builder.local_copy(*from, copy);
+                *from = copy;
+            }
+        }
+        moves.into_iter().for_each(|(from, to)| self.builder.local_copy(from, to));
+    }
+}

@@ -1,0 +1,227 @@
+//! Recording memory of a lane's own: a few elements that each lane reads and writes at computed positions.
+//!
+//! Such a memory is a value like any other: a write makes a new version of it, and a read is one of a version. So reading
+//! after writing needs no rule, loops carry versions as state, and clones are independent. Which versions can share a place, so that
+//! a write changes it instead of copying it, is decided by the scheduler.
+//!
+//! A masked write has an index that is out of range on the lanes that are off, for there nothing is written; at a constant index
+//! it writes what is there already, so that the memory can be kept in registers.
+
+use std::panic::Location;
+
+use jit_runtime::config;
+use jit_runtime::ir::{Type, scalar};
+
+use super::misuse::Misuse;
+use super::node::{Draft, Extra, Var, flag};
+use super::op::Op;
+use super::record;
+use super::region::{self, RegionId};
+
+/// A new memory of some elements, each with the same value.
+#[track_caller]
+pub(crate) fn fresh(len: u32, value: &Var) -> Var {
+    let region = region::of_operands([Some(value), None, None]).max(region::innermost_body());
+    Var::new(Draft {
+        op: Op::Local,
+        ty: value.ty(),
+        width: value.width() as u32,
+        region,
+        flags: flag::LOCAL | flag::PINNED,
+        operands: [Some(value), None, None],
+        position: len as usize,
+        word: 0,
+        site: Location::caller(),
+    })
+}
+
+/// Whether a value is a memory of the lane.
+pub(crate) fn is_local(var: &Var) -> bool {
+    var.flags() & flag::LOCAL != 0
+}
+
+/// The number of elements, of a memory that is no state of an open loop.
+pub(crate) fn len_of(var: &Var) -> Option<u32> {
+    let mut version = var.clone();
+    loop {
+        version = match version.op() {
+            Op::Local => return Some(version.position() as u32),
+            Op::Select => version.operand(1)?,
+            _ => before(&version)?.0,
+        };
+    }
+}
+
+/// The memory that one was made from by a write, or by a loop that writes; and what writes.
+pub(crate) fn before(version: &Var) -> Option<(Var, Var)> {
+    match version.op() {
+        Op::LocalWrite => Some((version.operand(PREVIOUS)?, version.clone())),
+        Op::LoopResult => {
+            let control = version.operand(0)?;
+            let Extra::Loop(extra) = control.extra()? else { return None };
+            let init = extra.states[version.position()].init.clone();
+            Some((init, control))
+        }
+        _ => None,
+    }
+}
+
+/// The slots of a write: what it needs comes first, so that this is computed while the previous version is still in its place.
+pub(crate) const VALUE: usize = 0;
+pub(crate) const INDEX: usize = 1;
+pub(crate) const PREVIOUS: usize = 2;
+/// The slot of the version that is read; that of the index is the first.
+pub(crate) const VERSION: usize = 1;
+
+/// The element at an index where a mask holds, zero elsewhere and where the index is out of range.
+#[track_caller]
+pub(crate) fn read(version: &Var, len: u32, index: &Var, mask: Option<&Var>) -> Var {
+    check_index(version, len, index);
+    let is_known = index.literal().is_some();
+    // What checks the index must know which lanes get here.
+    let is_checked = config::is_debug_on() && !is_known;
+    let mask = if is_checked { within(region::current_mask(), mask) } else { mask.cloned() };
+    let index = wide(index);
+    let index = match &mask {
+        Some(mask) if !is_known => out_of_range_unless(mask, &index),
+        _ => index,
+    };
+    let operands = [Some(&index), Some(version), None];
+    let width = record::common_width(operands);
+    let pinned = if is_checked { region::innermost_body() } else { RegionId::NONE };
+    let element = Draft {
+        op: Op::LocalRead,
+        ty: version.ty(),
+        width,
+        region: region::of_operands(operands).max(pinned),
+        flags: if pinned == RegionId::NONE { 0 } else { flag::PINNED },
+        operands,
+        position: 0,
+        word: 0,
+        site: Location::caller(),
+    }
+    .number();
+    match &mask {
+        Some(mask) if is_known => record::select(mask, &element, &record::literal(version.ty(), 0, 1)),
+        _ => element,
+    }
+}
+
+/// Writes a value to the element at an index, where a mask and the branches around it hold. Where the index is out of range nothing is
+/// written.
+#[track_caller]
+pub(crate) fn write(version: &mut Var, len: u32, index: &Var, value: &Var, mask: Option<&Var>) {
+    check_index(version, len, index);
+    let site = Location::caller();
+    if region::is_in_condition() {
+        Misuse::new("the condition of a traced loop cannot write to a `Local`", site)
+            .value("the memory", version)
+            .hint("a condition is computed once more than the body; write in the body, or before the loop")
+            .panic();
+    }
+    let mask = within(region::current_mask(), mask);
+    if mask.as_ref().is_some_and(|mask| mask.literal() == Some(0)) {
+        return;
+    }
+    let (mut index, mut value) = (wide(index), value.clone());
+    match &mask {
+        Some(mask) if index.literal().is_some() => {
+            value = record::select(mask, &value, &read(version, len, &index, None));
+        }
+        Some(mask) => index = out_of_range_unless(mask, &index),
+        None => {}
+    }
+    let operands = [Some(&value), Some(&index), Some(&*version)];
+    let width = record::common_width(operands);
+    let region = region::of_operands(operands).max(region::innermost_body());
+    let flags = flag::LOCAL | flag::PINNED;
+    let draft =
+        Draft { op: Op::LocalWrite, ty: version.ty(), width, region, flags, operands, position: 0, word: 0, site };
+    let after = draft.number();
+    region::note_write(&after);
+    *version = after;
+}
+
+/// The one memory where a mask holds, else the other.
+#[track_caller]
+pub(crate) fn select(site: &'static Location<'static>, mask: &Var, a: &Var, b: &Var) -> Var {
+    match mask.literal() {
+        _ if a.is_same(b) => a.clone(),
+        Some(0) => b.clone(),
+        Some(_) => a.clone(),
+        None => {
+            let operands = [Some(mask), Some(a), Some(b)];
+            let width = record::common_width(operands);
+            let region = region::of_operands(operands);
+            let flags = flag::LOCAL;
+            Draft { op: Op::Select, ty: a.ty(), width, region, flags, operands, position: 0, word: 0, site }.number()
+        }
+    }
+}
+
+/// The elements, one by one.
+#[track_caller]
+pub(crate) fn elements(version: &Var, len: u32) -> Vec<Var> {
+    (0..len).map(|index| read(version, len, &record::literal(Type::U32, index.into(), 1), None)).collect()
+}
+
+/// A memory of elements.
+#[track_caller]
+pub(crate) fn of_elements(ty: Type, elements: &[Var]) -> Var {
+    let len = elements.len() as u32;
+    let mut version = fresh(len, &record::literal(ty, 0, 1));
+    for (index, element) in elements.iter().enumerate() {
+        write(&mut version, len, &record::literal(Type::U32, index as u64, 1), element, None);
+    }
+    version
+}
+
+/// The mask of an index that is out of range where the mask does not hold; and the index.
+pub(crate) fn masked_index(index: &Var) -> Option<(Var, Var)> {
+    let is_masked = index.op() == Op::Select && index.operand(2)?.literal() == Some(nowhere(index.ty()));
+    if is_masked { Some((index.operand(0)?, index.operand(1)?)) } else { None }
+}
+
+/// An index that is out of range of every memory.
+fn nowhere(ty: Type) -> u64 {
+    ty.bit_mask()
+}
+
+#[track_caller]
+fn out_of_range_unless(mask: &Var, index: &Var) -> Var {
+    record::select(mask, index, &record::literal(index.ty(), nowhere(index.ty()), 1))
+}
+
+/// The index in a type that has numbers for elements which do not exist.
+#[track_caller]
+fn wide(index: &Var) -> Var {
+    match index.ty() {
+        Type::U8 | Type::U16 => record::cast(Type::U32, index),
+        Type::I8 | Type::I16 => record::cast(Type::I32, index),
+        _ => index.clone(),
+    }
+}
+
+#[track_caller]
+fn within(around: Option<Var>, mask: Option<&Var>) -> Option<Var> {
+    let mask = match (around, mask) {
+        (Some(around), Some(mask)) => Some(record::and(&around, mask)),
+        (around, mask) => around.or_else(|| mask.cloned()),
+    };
+    mask.filter(|mask| mask.literal() != Some(1))
+}
+
+/// What is known about the index while recording.
+#[track_caller]
+fn check_index(version: &Var, len: u32, index: &Var) {
+    let Some(bits) = index.literal() else { return };
+    let position = scalar::cast(index.ty(), Type::I64, bits) as i64;
+    let is_negative = index.ty().is_signed_integer() && position < 0;
+    if is_negative || position as u64 >= u64::from(len) {
+        let shown = if is_negative { position.to_string() } else { (position as u64).to_string() };
+        Misuse::new(format!("element {shown} is outside of a `Local` of {len} elements"), Location::caller())
+            .value("the memory, as it was last written,", version)
+            .value("the index", index)
+            .panic();
+    }
+}

@@ -1,0 +1,64 @@
+//! How many launches and kernels loops become.
+
+use jit::prelude::*;
+
+use crate::{count, on_each_device, resident};
+
+#[jit]
+fn countdown(n: &UInt, x: &Float) -> (UInt, Float) {
+    let (mut i, mut x) = (n.clone(), x.clone());
+    #[evaluated]
+    while i > 0 {
+        i -= 1;
+        x = x.sin() * 0.5 + 0.25;
+    }
+    (i, x)
+}
+
+#[test]
+fn the_iterations_of_an_evaluated_loop_are_the_same_kernel() {
+    on_each_device(|| {
+        let run = |n: u32| {
+            let (n, x) = (UInt::from([n, 1, 2]), resident(&[0.1, 0.2, 0.3]));
+            jit::eval(&n).expect("the counts are evaluated");
+            count(|| drop(countdown(&n, &x)))
+        };
+        run(5);
+        let (few, many) = (run(5), run(50));
+        assert_eq!(many.launches - few.launches, 45, "a launch for each iteration");
+        assert_eq!(few.launches, 5 + 1, "and one for the condition before the first");
+        assert_eq!((few.compiles, many.compiles), (0, 0));
+    });
+}
+
+#[jit]
+fn unread(n: &UInt, x: &Float) -> (UInt, Float) {
+    let (mut i, mut x) = (UInt::from(0), x.clone());
+    while &i < n {
+        i += 1;
+        x = x.sin();
+    }
+    (i, x)
+}
+
+#[jit]
+fn steps(n: u32, x: &Float) -> (UInt, Float) {
+    let (mut i, mut x) = (UInt::from(0), x.clone());
+    while i < n {
+        i += 1;
+        x = x.sin();
+    }
+    (i, x)
+}
+
+#[test]
+fn a_loop_that_nobody_reads_is_not_run() {
+    on_each_device(|| {
+        let (n, x) = (UInt::from([3, 4]).make_opaque(), resident(&[0.5, 0.25]));
+        assert_eq!(count(|| drop(unread(&n, &x))).launches, 0);
+        // The counter alone is the same in all lanes, so it is counted in one.
+        let (i, y) = steps(7, &x);
+        assert_eq!(crate::launches(|| drop(i.to_vec())), [1]);
+        assert_eq!(crate::launches(|| drop(y.to_vec())), [2]);
+    });
+}

@@ -79,7 +79,9 @@ extern crate self as jit;
 #[doc = include_str!("../docs/evaluation.md")]
 struct EvaluationPage;
 
-pub use jit_core::calls::{Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked};
+pub use jit_core::calls::{
+    Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
+};
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
     Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan,

@@ -52,6 +52,13 @@ use proc_macro::TokenStream;
 /// loop changes becomes as wide as the loop, unless its condition has width 1 and nothing of width 1 grows in it.
 ///
 /// On an `impl` block the attribute applies to each method.
+///
+/// # Traits
+///
+/// `#[jit(dispatch)]` on a trait lets its methods be called on a `Ptr<dyn Trait>`, which names one of the `Instances` of the trait in each
+/// lane: each lane gets what its instance gives. Every instance that can occur is traced once. Methods take `&self` and any arguments: those by
+/// value are cloned for each instance, what is behind `&mut` is state, changed on the lanes of each instance alone. Results are made of arrays. The trait
+/// gets `Traverse`, `Send` and `Sync` as supertraits; implementations are written `#[jit] impl Trait for Type`.
 #[proc_macro_attribute]
 pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {
     jit::expand(options.into(), item.into()).into()

@@ -404,3 +404,53 @@ fn endless_recursion_names_the_calls() {
     let message = message_of(|| again(Float::from(1.0)));
     assert!(message.contains("nested more than 64 deep while tracing: … → jit::switch → jit::switch"), "{message}");
 }
+
+#[test]
+fn sorted_calls_give_the_same() {
+    on_each_device(|| {
+        let count = |x: Float, n: UInt, mut hits: UInt| {
+            hits.scatter_add(&n, &(&n % 3));
+            (heavy(x), n + 1, hits)
+        };
+        let other = |x: Float, n: UInt, hits: UInt| (x * 2, UInt::from(7), hits);
+        let index = resident([1_u32, 0, 2, 1, 0, 99]);
+        let arguments =
+            || (resident([0.5, 1.0, 1.5, 2.0, 2.5, 3.0]), UInt::from([1, 2, 3, 4, 5, 6]), UInt::from([10, 0, 0]));
+        let (x, n, hits) = jit::switch(&index, &[count, other, count], arguments());
+        let expected = (x.to_vec().unwrap(), n.to_vec().unwrap(), hits.to_vec().unwrap());
+        assert_eq!(expected.2, [13, 0, 7]);
+        for _ in 0..2 {
+            let (x, n, hits) = jit::switch_sorted(&index, &[count, other, count], arguments());
+            assert_eq!((x.to_vec().unwrap(), n.to_vec().unwrap(), hits.to_vec().unwrap()), expected);
+        }
+        let none = jit::switch_sorted(resident([5_u32, 6]), &[double, square], (Float::from([1.0, 2.0]),));
+        assert_eq!(none.to_vec().unwrap(), [0.0, 0.0]);
+        assert_eq!(jit::switch_sorted(1, &[double, square], (Float::from(3.0),)).item().unwrap(), 9.0);
+    });
+}
+
+#[test]
+fn what_sorted_calls_cannot_do_is_refused() {
+    let (index, x) = (resident([1_u32, 0, 1]), Float::from([1.0, 2.0, 3.0]));
+    let message = message_of(|| jit::switch_sorted(&index, &[|x: &Float| x + 1, |x: &Float| x * 2], (&x,)));
+    assert!(message.contains("the arguments of a sorted call are given by value"), "{message}");
+    let captured = resident([1.0_f32, 2.0, 3.0]);
+    let targets: [&dyn Fn(Float) -> Float; 2] = [&|x| x + &captured, &double];
+    let message = message_of(|| jit::switch_sorted(&index, &targets, (x.clone(),)));
+    assert!(message.contains("on 1 lanes"), "{message}");
+    let scatter = |mut x: Float| {
+        x.scatter(0.0, &UInt::from(0));
+        x
+    };
+    let message = message_of(|| jit::switch_sorted(&index, &[scatter, scatter], (x.clone(),)));
+    assert!(message.contains("targets combine the elements of their own lanes"), "{message}");
+    #[jit]
+    fn inside(index: &UInt, mut x: Float) -> Float {
+        while x < 10.0 {
+            x = jit::switch_sorted(index, &[double, square], (x.clone(),)) + 1;
+        }
+        x
+    }
+    let message = message_of(|| inside(&index, x));
+    assert!(message.contains("a call cannot be sorted inside of a traced"), "{message}");
+}

@@ -213,3 +213,56 @@ fn pointers_of_different_sets_do_not_merge() {
     });
     assert!(message.contains("different host values"), "{message}");
 }
+
+/// What calls other instances.
+#[jit(dispatch)]
+trait Chain {
+    /// Of the next instance, seen through this one.
+    fn follow(&self, next: &Ptr<dyn Shape>, x: &Float) -> Float;
+}
+
+struct Link {
+    scale: Float,
+}
+
+traverse!(Link scale);
+
+#[jit]
+impl Chain for Link {
+    fn follow(&self, next: &Ptr<dyn Shape>, x: &Float) -> Float {
+        next.distance(x) * self.scale + next.size()
+    }
+}
+
+#[test]
+fn instances_call_other_instances() {
+    on_each_device(|| {
+        let shapes = scene().at(&resident([1_u32, 2, 0, 2]));
+        let links: Instances<dyn Chain> = [2.0, 10.0]
+            .into_iter()
+            .map(|scale| Box::new(Link { scale: Float::opaque(scale) }) as Box<dyn Chain>)
+            .collect();
+        let x = Float::from([3.0, 6.0, 5.0, -25.0]);
+        let y = links.at(&resident([2_u32, 1, 1, 0])).follow(&shapes, &x);
+        assert_eq!(y.to_vec().unwrap(), [21.0, 10.0, 0.0, 0.0]);
+    });
+}
+
+#[test]
+fn instances_change_the_state_of_a_loop() {
+    #[jit]
+    fn draws(shapes: &Ptr<dyn Shape>, start: &UInt, times: &UInt) -> (UInt, UInt) {
+        let (mut state, mut n, mut sum) = (start.clone(), UInt::from(0), UInt::from(0));
+        while n < times {
+            sum += shapes.draw(&mut state);
+            n += 1;
+        }
+        (state, sum)
+    }
+    on_each_device(|| {
+        let shapes = scene().at(&resident([1_u32, 2, 0]));
+        let (state, sum) = draws(&shapes, &UInt::from(1), &UInt::from([3, 2, 1]));
+        assert_eq!(state.to_vec().unwrap(), [40, 11, 1]);
+        assert_eq!(sum.to_vec().unwrap(), [4 + 13 + 40, 1 + 6, 0]);
+    });
+}

@@ -40,7 +40,7 @@ impl Material for Textured {
         let at = (u * self.texels.len() as f32).cast::<u32>();
         let mut colour = self.texels.gather(&at) * self.level;
         if u > 0.5 {
-            colour += (u * self.level).exp().ln().tan().atan().sqrt();
+            colour += (u * self.level).sin().exp().ln().tan().atan().abs().sqrt();
         }
         colour
     }

@@ -7,6 +7,7 @@
 //! | part | what |
 //! |---|---|
 //! | `switch` | functions and closures by number: [`switch()`], [`switch_masked`] |
+//! | `sorted` | the same, each target in kernels of its own: [`switch_sorted`] |
 //! | `instances`, `ptr` | objects by number: [`Instances`], [`Ptr`] |
 //! | [`dispatch`] | what the generated methods of a [`Ptr`] call |
 //! | `guard` | what all calls share: state, results, checks |
@@ -18,8 +19,10 @@ pub mod dispatch;
 mod guard;
 mod instances;
 mod ptr;
+mod sorted;
 mod switch;
 
 pub use instances::{InstanceMut, InstanceRef, Instances};
 pub use ptr::Ptr;
+pub use sorted::switch_sorted;
 pub use switch::{Callable, SwitchIndex, switch, switch_masked};

@@ -178,14 +178,14 @@ where
     call(&index, &index, Some(mask.var()), targets, &arguments, site)
 }
 
-fn checked<F>(index: impl SwitchIndex, targets: &[F], site: &'static Location<'static>) -> Target {
+pub(super) fn checked<F>(index: impl SwitchIndex, targets: &[F], site: &'static Location<'static>) -> Target {
     if targets.is_empty() {
         Misuse::new("a call without targets", site).hint("give at least one function").panic();
     }
     index.target(targets.len(), site)
 }
 
-fn call<F: Callable<A>, A: Traverse + Clone>(
+pub(super) fn call<F: Callable<A>, A: Traverse + Clone>(
     said: &Var,
     index: &Var,
     mask: Option<&Var>,

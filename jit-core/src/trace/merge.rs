@@ -314,7 +314,7 @@ impl Merged {
                 Kind::Lanes => lanes.lanes.clone(),
                 Kind::Mask => lanes.mask.clone(),
                 Kind::Fixed => step.nodes[0].clone(),
-                Kind::Value => self.from_table(&step.nodes, lanes)?,
+                Kind::Value => self.read_table(&step.nodes, lanes)?,
                 Kind::Inner => {
                     let operands: SmallVec<[&Var; 4]> = step.operands.iter().map(|&operand| &done[operand]).collect();
                     self.operation(step, &operands, lanes)?
@@ -326,7 +326,7 @@ impl Merged {
     }
 
     /// The value of each lane's target.
-    fn from_table(&self, values: &[Var], lanes: &Lanes<'_>) -> Option<Var> {
+    fn read_table(&self, values: &[Var], lanes: &Lanes<'_>) -> Option<Var> {
         let placed: Vec<(usize, Var)> = self.slots.iter().copied().zip(values.iter().cloned()).collect();
         let table = tables::table(values[0].ty(), &placed, lanes.span)?;
         Some(record::gather_node(&table, lanes.slot, Some(lanes.mask), 0, RegionId::NONE))
@@ -389,7 +389,7 @@ impl Merged {
         let begins: Vec<u64> = step.sources.iter().map(&mut begin_of).collect();
         let joined = tables::joined(&sources)?;
         let begins: Vec<Var> = begins.into_iter().map(|begin| record::literal(Type::U32, begin, 1)).collect();
-        let begin = self.from_table(&begins, lanes)?;
+        let begin = self.read_table(&begins, lanes)?;
         let index = record::binary(BinaryOp::Add, &record::cast(Type::U32, operands[0]), &begin);
         Some(record::gather_node(&joined, &index, mask, flags, pinned))
     }

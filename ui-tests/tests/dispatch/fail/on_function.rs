@@ -1,0 +1,9 @@
+// wanted: the `jit` option `dispatch` goes on a trait
+use jit::prelude::*;
+
+#[jit(dispatch)]
+fn size(x: &Float) -> Float {
+    x + 1
+}
+
+fn main() {}

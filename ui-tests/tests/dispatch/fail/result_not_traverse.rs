@@ -1,0 +1,9 @@
+// wanted: a dispatched method cannot give `std::thread::ThreadId`
+use jit::prelude::*;
+
+#[jit(dispatch)]
+trait Shape {
+    fn owner(&self) -> std::thread::ThreadId;
+}
+
+fn main() {}

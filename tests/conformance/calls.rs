@@ -412,7 +412,7 @@ fn sorted_calls_give_the_same() {
             hits.scatter_add(&n, &(&n % 3));
             (heavy(x), n + 1, hits)
         };
-        let other = |x: Float, n: UInt, hits: UInt| (x * 2, UInt::from(7), hits);
+        let other = |x: Float, _: UInt, hits: UInt| (x * 2, UInt::from(7), hits);
         let index = resident([1_u32, 0, 2, 1, 0, 99]);
         let arguments =
             || (resident([0.5, 1.0, 1.5, 2.0, 2.5, 3.0]), UInt::from([1, 2, 3, 4, 5, 6]), UInt::from([10, 0, 0]));

@@ -221,11 +221,10 @@ trait Chain {
     fn follow(&self, next: &Ptr<dyn Shape>, x: &Float) -> Float;
 }
 
+#[derive(jit::Traverse)]
 struct Link {
     scale: Float,
 }
-
-traverse!(Link scale);
 
 #[jit]
 impl Chain for Link {

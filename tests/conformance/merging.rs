@@ -205,7 +205,7 @@ fn traced(steps: &[Step], table: &UInt, x: UInt, counts: UInt) -> (UInt, UInt) {
     for step in steps {
         match *step {
             Step::Add(value) => x += value,
-            Step::Mul(value) => x = x * value ^ (x >> 7),
+            Step::Mul(value) => x = (x * value) ^ (x >> 7),
             Step::Look(at) => x += table.gather(&((x % 4 + at) % 8)),
             Step::Count(bin) => counts.scatter_add(&x, &UInt::from(bin)),
             Step::Repeat(times) => {

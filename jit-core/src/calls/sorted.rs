@@ -68,7 +68,7 @@ where
         Target::Known(target) => return targets[target].call(arguments),
         Target::Lanes(said, index) => (said, index),
     };
-    if region::is_open() {
+    if region::is_recording() || region::current_mask().is_some() {
         Misuse::new("a call cannot be sorted inside of a traced `if` or `while`", site)
             .hint("lanes are known only when the kernel runs: call `jit::switch`")
             .panic();

@@ -79,6 +79,11 @@ extern crate self as jit;
 #[doc = include_str!("../docs/evaluation.md")]
 struct EvaluationPage;
 
+/// Runs the examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/debugging.md")]
+struct DebuggingPage;
+
 pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };
@@ -88,7 +93,7 @@ pub use jit_core::{
     Signed, Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math,
     graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
 };
-pub use jit_macros::{Traverse, jit};
+pub use jit_macros::{Traverse, jit, print};
 pub use jit_runtime::cache;
 pub use jit_runtime::device::{Device, DeviceInfo, devices, set_device, with_device};
 pub use jit_runtime::ir::ReduceOp;
@@ -101,6 +106,7 @@ pub use jit_runtime::{Error, ErrorKind};
 pub mod color;
 pub mod interop;
 pub mod linalg;
+pub mod print;
 pub mod random;
 pub mod tensor;
 pub mod texture;

@@ -21,6 +21,12 @@ fn resident<T: jit::Element, const N: usize>(values: [T; N]) -> Array<T> {
     array
 }
 
+/// The line of this file in which a text stands first.
+fn line_of(text: &str) -> u32 {
+    let lines = include_str!("debug.rs").lines();
+    lines.zip(1..).find(|(line, _)| line.contains(text)).unwrap().1
+}
+
 /// Checks that the elements of an array are an error that says what went wrong, and names the line.
 #[track_caller]
 fn assert_wrong<T: jit::Element>(array: &Array<T>, what: &str, line: u32) {
@@ -295,5 +301,105 @@ fn memory_of_a_lanes_own_is_checked() {
         assert_eq!(local_steps(&UInt::from([2, 1, 100]), 2).to_vec().unwrap(), [1, 1, 1]);
         let error = local_steps(&UInt::from([0, 3]), 2).to_vec().unwrap_err();
         assert!(error.to_string().contains("lane 1 writes element 4 of a `Local` of 4 u32 elements"), "{error}");
+    });
+}
+
+#[jit]
+fn root(x: &Float) -> Float {
+    assert!(*x >= 0.0, "no root of {x:.2}, {}", "alas");
+    x.sqrt()
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn assertions_are_checked_on_lanes() {
+    on_each_device(|| {
+        let x = resident([4.0_f32, -1.0, 9.0, -2.0]);
+        let first = line_of("assert!(*x >= 0.0");
+        let wrong = root(&x);
+        assert_wrong(&wrong, "the assertion `* x >= 0.0` fails in lane 1: no root of -1.00, alas", first);
+        // The array is what failed, and what is made of it.
+        assert_wrong(&wrong, "fails in lane 1", first);
+        assert_wrong(&(&wrong + 1.0), "fails in lane 1", first);
+        assert_eq!(root(&(&x * &x)).to_vec().unwrap(), [4.0, 1.0, 9.0, 2.0]);
+        // Nobody reads the result.
+        let _ = root(&x);
+        let error = jit::sync().unwrap_err();
+        assert!(error.to_string().contains("fails in lane 1"), "{error}");
+        jit::sync().unwrap();
+        // One value alone.
+        let wrong = root(&Float::opaque(-3.0));
+        assert_wrong(&wrong, "fails in lane 0: no root of -3.00", first);
+    });
+}
+
+#[jit]
+fn compare(x: &UInt, y: &UInt, steps: u32) -> UInt {
+    let (mut x, mut step) = (x.clone(), UInt::from(0));
+    while step < steps {
+        if x != 7 {
+            assert_eq!(x, *y + step, "in step {step}");
+            debug_assert_ne!(x, 100);
+            x += 1;
+        }
+        step += 1;
+    }
+    x
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn assertions_in_loops_tell_the_first_iteration_of_the_lowest_lane() {
+    on_each_device(|| {
+        let line = line_of("assert_eq!(x, *y + step");
+        let y = resident([3_u32, 7, 4, 4]);
+        assert_eq!(compare(&y, &y, 3).to_vec().unwrap(), [6, 7, 7, 7]);
+        let x = resident([3_u32, 7, 6, 5]);
+        let wrong = compare(&x, &y, 3);
+        let text = "the assertion `left == right` fails in lane 2: in step 0\n  left: 6\n right: 4";
+        assert_wrong(&wrong, text, line);
+        let x = resident([99_u32, 7, 7, 7]);
+        let y = resident([99_u32, 0, 0, 0]);
+        let wrong = compare(&x, &y, 3);
+        assert_wrong(&wrong, "the assertion `left != right` fails in lane 0\n  left: 100\n right: 100", line + 1);
+    });
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn assertions_of_long_launches_tell_the_values_of_the_lowest_lane() {
+    on_each_device(|| {
+        let lanes = 2_000_000;
+        let x = (UInt::arange(lanes) ^ UInt::opaque(0)).make_opaque();
+        let wrong = below(&x, 1_234_567);
+        let text = "the assertion `x < limit` fails in lane 1234567: 1234567 is too much";
+        let line = line_of(&["assert!(x <", " limit"].concat());
+        assert_wrong(&wrong.sum(), text, line);
+        assert_eq!(below(&x, 3_000_000).reduce_max().item().unwrap(), 1_999_999);
+        // The lanes that fail are the first and the last of a block, and in descending order of their values.
+        let wrong = below(&(lanes as u32 - &x), 1);
+        assert_wrong(&wrong, "fails in lane 0: 2000000 is too much", line);
+    });
+}
+
+#[jit]
+fn below(x: &UInt, limit: u32) -> UInt {
+    assert!(x < limit, "{} is too much", x);
+    x.clone()
+}
+
+#[test]
+fn without_debugging_only_what_is_known_is_checked() {
+    on_each_device(|| {
+        let x = resident([4.0_f32, -1.0]);
+        let before = jit::stats().launches;
+        let y = root(&x);
+        jit::sync().unwrap();
+        assert_eq!(jit::stats().launches, before, "nothing is recorded");
+        assert!(y.to_vec().unwrap()[1].is_nan());
+        let error = std::panic::catch_unwind(|| root(&Float::from(-2.0))).unwrap_err();
+        assert_eq!(error.downcast_ref::<String>().unwrap(), "no root of [-2.00], alas");
+        let error = std::panic::catch_unwind(|| compare(&UInt::from(1), &UInt::from(2), 0)).map(|y| y.item().unwrap());
+        assert_eq!(error.unwrap(), 1);
     });
 }

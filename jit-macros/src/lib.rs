@@ -4,8 +4,10 @@
 //! on no sibling; what it writes refers to `::jit::__private`. Everything it finds wrong is reported at once, at the
 //! user's own tokens.
 
+mod format;
 mod jit;
 mod options;
+mod print;
 mod sink;
 mod traverse;
 
@@ -28,7 +30,8 @@ use proc_macro::TokenStream;
 /// | `if c { return a; }` at the level of the function | the rest of the function is the other arm |
 /// | `while` | Rust's, or recorded |
 /// | `for`, `loop`, `match`, `if let`, `let else`, `?`, `return`, `break`, `continue` | Rust's |
-/// | closures; the arguments of `println!`, `assert!`, `vec!` and their like | rewritten inside |
+/// | `assert!`, `assert_eq!`, `assert_ne!`, and with `debug_` | Rust's; on masks, with `JIT_DEBUG`, checked by lanes |
+/// | closures; the arguments of `println!`, `vec!` and their like, and of `jit::print!` | rewritten inside |
 /// | functions inside of the function, types, constants, other macros | left alone |
 ///
 /// What a recorded `if` or `while` changes must be [`Traverse`](derive@Traverse): arrays, and tuples, lists and structures of them. It is found
@@ -89,4 +92,22 @@ pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Traverse, attributes(traverse))]
 pub fn derive_traverse(item: TokenStream) -> TokenStream {
     traverse::expand(item.into()).into()
+}
+
+/// Prints a line for each lane, when the kernel runs: `jit::print!("x = {} y = {:.3}", x, y)`.
+///
+/// It prints with the next evaluation on this thread, `jit::eval`, `jit::sync` or the reading of anything, once, whether or not
+/// anything else uses the values; what several of them print comes in their order. Inside of a traced `if` the lanes that take
+/// it print, inside of a traced loop each lane prints in each of its iterations. Lines come in the order of lanes, those of a
+/// lane in the order of its iterations, each with the number of the lane; a single value outside of loops is printed without
+/// one. As many lines as `limit` says are shown, 20 if it is not given, and the others are counted:
+/// `jit::print!("{x}", limit = 50)`. They are the lowest lanes of those that were kept: the first 65536 lines, and in a loop
+/// the first 16384, in the order in which the lanes come.
+///
+/// The format string is one of Rust's, with `{name}` for variables, but for widths and precisions that arguments give. Values
+/// are arrays, numbers, texts, and what is made of them, whose parts are printed as a list. A loop has at least as many lanes as
+/// what is printed in it. `jit::print::set_sink` has a function receive what is printed.
+#[proc_macro]
+pub fn print(tokens: TokenStream) -> TokenStream {
+    print::expand(tokens.into()).into()
 }

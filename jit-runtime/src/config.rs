@@ -107,7 +107,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_DEBUG",
         takes: "`on` or `off`",
         default: "off",
-        doc: "indices of gathers and scatters are checked; one out of range is an error with lane, index and line",
+        doc: "indices and assertions are checked on lanes; what is wrong is an error with lane, values and line",
         apply: |config, text| {
             config.is_debug_on = switch(text)?;
             Ok(())

@@ -7,6 +7,7 @@
 //! | turn it into code, or interpret it | [`backend`] |
 //! | run it over all lanes, on all cores, in the order of the data | [`launch`] |
 //! | hold the data | [`memory`] |
+//! | what lanes print, and assertions that fail on them | [`report`] |
 //!
 //! Beside the way of the data stand [`device`] (where things run), [`config`] (the environment), [`stats`] (what
 //! happened), [`log`] and [`dump`] (what is said about it).
@@ -21,6 +22,7 @@ pub mod ir;
 pub mod launch;
 pub mod log;
 pub mod memory;
+pub mod report;
 pub mod stats;
 
 pub use error::{Error, ErrorKind};

@@ -24,4 +24,5 @@ mod promotion;
 mod reductions;
 mod scatter;
 mod shapes;
+mod telling;
 mod threads;

@@ -4,11 +4,13 @@
 
 use jit::prelude::*;
 
+mod assertions;
 mod atomics;
 mod basics;
 mod blocks;
 mod branches;
 mod calls;
+mod escapes;
 mod gathers;
 mod instances;
 mod locals;
@@ -21,6 +23,7 @@ mod rollback;
 mod rows;
 mod scatters;
 mod shapes;
+mod stops;
 mod tensors;
 mod vectors;
 
@@ -35,7 +38,10 @@ fn on_each_device(test: impl Fn()) {
 fn message_of<R>(program: impl FnOnce() -> R) -> String {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(program)) {
         Ok(_) => panic!("the program is wrong and was accepted"),
-        Err(payload) => payload.downcast_ref::<String>().cloned().unwrap_or_default(),
+        Err(payload) => match payload.downcast_ref::<&str>() {
+            Some(text) => (*text).to_owned(),
+            None => payload.downcast_ref::<String>().cloned().unwrap_or_default(),
+        },
     }
 }
 

@@ -101,7 +101,11 @@ fn reads_inside(x: &Float) -> Float {
         let error = y.to_vec().expect_err("the value differs by iteration");
         assert_eq!(error.kind(), jit::ErrorKind::NotEvaluated);
         let text = error.to_string();
-        assert_eq!(text.matches("tests/evaluation/page.rs:").count(), 2, "the reading and the value: {text}");
+        assert_eq!(
+            text.matches("tests/evaluation/page.rs:").count(),
+            3,
+            "the reading, the value and the region: {text}"
+        );
         y += 4.0;
     }
     y

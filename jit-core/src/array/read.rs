@@ -18,6 +18,7 @@ impl<T: Element> Array<T> {
     pub fn to_vec(&self) -> Result<Vec<T>, Error> {
         let site = Location::caller();
         if let Some(bits) = self.var.known_bits() {
+            schedule::tell(site)?;
             return Ok(vec![T::from_bits(bits); self.len()]);
         }
         schedule::evaluate(&[&self.var], "its elements are read", site)?;
@@ -52,6 +53,7 @@ impl<T: Element> Array<T> {
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
         }
         if let Some(bits) = self.var.known_bits() {
+            schedule::tell(site)?;
             return Ok(T::from_bits(bits));
         }
         schedule::evaluate(&[&self.var], "its elements are read", site)?;

@@ -1,6 +1,6 @@
 //! `if`: the guard between its arms.
 
-use super::state::{Leaves, Named, refuse};
+use super::state::{Leaves, Named, check_arms, check_branch, refuse};
 use super::world::{Carries, Host, IfCondition, Traced, World};
 use crate::array::Array;
 use crate::trace::{BranchRecorder, Var, effect, local, record};
@@ -333,6 +333,10 @@ impl TracedBranch {
                 self.site,
             );
         }
+        for (a, b) in then.arrays.iter().zip(&otherwise.arrays) {
+            check_arms(&|| "values of".to_owned(), a, b, self.condition.var(), self.site);
+        }
+        check_branch(&self.state, [&self.then, &self.otherwise], self.condition.var(), self.site);
         let concat = |value: &Leaves, state: &[Leaves]| -> Vec<Var> {
             std::iter::once(value).chain(state).flat_map(|leaves| leaves.arrays.iter().cloned()).collect()
         };

@@ -95,7 +95,7 @@ impl Evaluated {
         }
         assert_eq!(next.len(), self.current.len(), "a loop ends with as many state variables as it began with");
         let writes = self.iteration.map(region::writes_of).unwrap_or_default();
-        self.iteration.take().into_iter().for_each(region::close);
+        self.iteration.take().into_iter().for_each(region::give_up);
         let Some(active) = self.active.clone() else { return };
         if self.is_never_run {
             self.current.clone_from(&self.inits);
@@ -251,7 +251,7 @@ impl Evaluated {
 
 impl Drop for Evaluated {
     fn drop(&mut self) {
-        self.iteration.take().into_iter().for_each(region::close);
+        self.iteration.take().into_iter().for_each(region::give_up);
     }
 }
 

@@ -23,6 +23,7 @@ mod operand;
 mod range;
 mod repeat;
 pub(crate) mod state;
+mod tell;
 mod unroll;
 mod world;
 
@@ -39,6 +40,7 @@ pub use index::{
     AddAt, ArrayIndex, AssignAt, BitAndAt, BitOrAt, BitXorAt, CopiedOut, DivAt, HasAddress, Indexed, IndexedMut,
     IndexesHost, IndexesTraced, Lend, MulAt, ReadAt, RemAt, ShlAt, ShrAt, SubAt, element, probe,
 };
+pub use jit_runtime::report::{Align, Piece, Radix, Sign, Spec};
 pub use leave::{
     JumpsFromOperand, SharedInIf, SharedInWhile, TryInIf, TryInWhile, jump_from_operand, shared_in_if, shared_in_while,
     try_in_if, try_in_while,
@@ -51,5 +53,6 @@ pub use range::{
     symbolic_range_inclusive,
 };
 pub use repeat::{Repeat, Setting, WhileCondition, repeat};
+pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ShowsSide, Tells, assertion, print};
 pub use unroll::{Unrolled, unrolled};
 pub use world::{Carries, Host, IfCondition, Traced, World};

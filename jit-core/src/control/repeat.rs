@@ -2,7 +2,7 @@
 
 use super::evaluated::Evaluated;
 use super::exit::{Join, Worlds};
-use super::state::{Leaves, Named, refuse};
+use super::state::{Leaves, Named, check_loop, refuse};
 use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
 use crate::trace::{LoopRecorder, Var};
@@ -171,6 +171,9 @@ pub struct TracedRepeat {
     after: Vec<Leaves>,
     /// What replaces the state next.
     replacements: std::vec::IntoIter<Leaves>,
+    /// What stands for the state while the loop is recorded.
+    params: Vec<Var>,
+    condition: Option<Array<bool>>,
     turns: u32,
     /// The values that exits get in the body; their arrays after the loop.
     late: Vec<Var>,
@@ -194,6 +197,8 @@ impl TracedRepeat {
             before: Vec::new(),
             after: Vec::new(),
             replacements: Vec::new().into_iter(),
+            params: Vec::new(),
+            condition: None,
             turns: 0,
             late: Vec::new(),
             late_replacements: Vec::new().into_iter(),
@@ -228,6 +233,11 @@ impl TracedRepeat {
         }
     }
 
+    /// Whether the loop has not begun.
+    pub(super) fn is_first(&self) -> bool {
+        self.turns == 0
+    }
+
     pub(super) fn turn(&mut self) {
         let arrays = if self.is_evaluated { self.turn_evaluated() } else { self.turn_recorded() };
         self.turns += 1;
@@ -243,6 +253,7 @@ impl TracedRepeat {
                 let inits: Vec<Var> = self.before.iter().flat_map(|named| named.leaves.arrays.clone()).collect();
                 let (recorder, parameters) = LoopRecorder::begin(&inits, self.site);
                 self.recorder = Some(recorder);
+                self.params.clone_from(&parameters);
                 parameters
             }
             Some(recorder) => self.finish(recorder),
@@ -274,6 +285,9 @@ impl TracedRepeat {
 
     fn finish(&mut self, recorder: LoopRecorder) -> Vec<Var> {
         self.check_end();
+        if let Some(condition) = &self.condition {
+            check_loop(&self.before, &self.params, &self.after, condition.var(), self.site);
+        }
         let next = self.after.iter().flat_map(|leaves| leaves.arrays.clone()).collect();
         recorder.finish_with(next, std::mem::take(&mut self.late))
     }
@@ -311,6 +325,7 @@ impl TracedRepeat {
         if let Some(evaluated) = &mut self.evaluated {
             return evaluated.test(condition.var(), self.is_endless);
         }
+        self.condition = Some(condition.clone());
         self.recorder.as_mut().expect("the loop was opened before its condition").condition(condition.var());
         true
     }

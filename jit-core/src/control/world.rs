@@ -252,7 +252,7 @@ impl World for Traced {
 #[diagnostic::do_not_recommend]
 impl<X: Traverse + ?Sized> Carries<X> for Traced {
     fn save(branch: &mut TracedBranch, name: &'static str, value: &X) {
-        branch.save(name, Leaves::of(value));
+        branch.save(name, Leaves::with_paths(value));
     }
     fn swap(branch: &mut TracedBranch, value: &mut X) {
         if let Some(before) = branch.swap(|| Leaves::of(value)) {
@@ -268,7 +268,8 @@ impl<X: Traverse + ?Sized> Carries<X> for Traced {
         }
     }
     fn turn_collect(repeat: &mut TracedRepeat, name: &'static str, value: &X) {
-        repeat.collect(name, Leaves::of(value));
+        let leaves = if repeat.is_first() { Leaves::with_paths(value) } else { Leaves::of(value) };
+        repeat.collect(name, leaves);
     }
     fn turn_replace(repeat: &mut TracedRepeat, value: &mut X) {
         repeat.replacement().write(value);

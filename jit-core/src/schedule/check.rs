@@ -1,25 +1,42 @@
-//! Indices that are checked when the kernel runs: what `JIT_DEBUG` adds to kernels.
+//! What is checked when the kernel runs, indices and assertions: what `JIT_DEBUG` adds to kernels.
 //!
 //! Before each gather and scatter the kernel compares the index with the width of the array. Lanes that are out of range
 //! are masked off, and the lowest of them is noted, with its index, in a buffer that the launch looks at in the end. So a
 //! wrong index is an error of the arrays that the kernel writes, on every backend, and touches no memory.
 
+use std::sync::Arc;
+
 use jit_runtime::ir::{Access, BinaryOp, Builder, CompareOp, ParamId, ReduceOp, Type, UnaryOp, Value};
-use jit_runtime::launch::{Argument, CheckedAccess, Checks};
+use jit_runtime::launch::{Argument, CheckedAccess, CheckedAssertion, Checks};
 use jit_runtime::memory::Buffer;
+use jit_runtime::report::Assertion;
 use jit_runtime::{Error, config};
+
+use crate::trace::effect::Part;
 
 /// What a kernel checks.
 pub(super) struct Checker {
     /// The parameter for the notes, and its position among the arguments.
     report: Option<(ParamId, usize)>,
     accesses: Vec<CheckedAccess>,
+    /// Assertions, and the positions of the arguments that take what their lanes tell.
+    assertions: Vec<(Arc<Assertion>, [Option<usize>; 2])>,
 }
 
 impl Checker {
-    /// A checker, if indices are to be checked.
+    /// A checker, if anything is to be checked.
     pub(super) fn wanted() -> Option<Checker> {
-        config::is_debug_on().then(|| Checker { report: None, accesses: Vec::new() })
+        config::is_debug_on().then(|| Checker { report: None, accesses: Vec::new(), assertions: Vec::new() })
+    }
+
+    /// Notes that a parameter takes what lanes tell of an assertion.
+    pub(super) fn tells(&mut self, (assertion, part): &(Arc<Assertion>, Part), param: ParamId) {
+        let known = self.assertions.iter().position(|(known, _)| Arc::ptr_eq(known, assertion));
+        let known = known.unwrap_or_else(|| {
+            self.assertions.push((Arc::clone(assertion), [None; 2]));
+            self.assertions.len() - 1
+        });
+        self.assertions[known].1[usize::from(*part == Part::Records)] = Some(param.0 as usize);
     }
 
     /// The lanes whose index is in range, of those where the mask holds; the others are noted.
@@ -62,11 +79,19 @@ impl Checker {
 
     /// Puts the buffer for the notes among the arguments.
     pub(super) fn finish(self, arguments: &mut [Argument]) -> Result<Option<Checks>, Error> {
-        let Checker { report: Some((_, report)), accesses } = self else { return Ok(None) };
-        let nothing = vec![u8::MAX; accesses.len() * Type::U64.size_bytes()];
-        arguments[report] = Argument::Buffer(Buffer::from_bytes(&nothing)?, accesses.len());
-        Ok(Some(Checks { report, accesses }))
+        let Checker { report, accesses, assertions } = self;
+        if let Some((_, report)) = report {
+            let nothing = vec![u8::MAX; accesses.len() * Type::U64.size_bytes()];
+            arguments[report] = Argument::Buffer(Buffer::from_bytes(&nothing)?, accesses.len());
+        }
+        let assertions: Vec<CheckedAssertion> = assertions.into_iter().filter_map(checked).collect();
+        let is_checked = !accesses.is_empty() || !assertions.is_empty();
+        Ok(is_checked.then(|| Checks { report: report.map_or(0, |(_, report)| report), accesses, assertions }))
     }
+}
+
+fn checked((assertion, [lowest, records]): (Arc<Assertion>, [Option<usize>; 2])) -> Option<CheckedAssertion> {
+    Some(CheckedAssertion { assertion, lowest, records: records? })
 }
 
 /// What a lane notes, see [`CheckedAccess::note`].

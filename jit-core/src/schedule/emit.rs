@@ -474,6 +474,9 @@ impl<'e> Emitter<'_, 'e> {
     fn scatter(&mut self, number: u32, block: u32) -> Option<Value> {
         let effect = &self.graph.effects[self.entry(number).control as usize];
         let param = self.memory(effect.memory, effect.extra.target.ty());
+        if let (Some(part), Some(checker)) = (&effect.extra.part, &mut self.checker) {
+            checker.tells(part, param);
+        }
         let [index, value] = [effect.index, effect.value].map(|operand| self.value(operand));
         let is_masked = effect.mask != NONE && !self.is_implied(effect.mask, block);
         let mask = is_masked.then(|| self.value(effect.mask));

@@ -29,13 +29,14 @@ use jit_runtime::dump::{self, Form};
 use jit_runtime::launch::{Launch, Notes, launch_with_notes};
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
-use jit_runtime::{Error, launch as machine, stats};
+use jit_runtime::{Error, ErrorKind, launch as machine, stats};
 use smallvec::SmallVec;
 
 use crate::control;
 use crate::trace::node::{Weak, flag};
 use crate::trace::region::RegionId;
-use crate::trace::{Op, Var, detach};
+use crate::trace::report::{self, Report};
+use crate::trace::{Op, Var, detach, number};
 
 mod check;
 mod draw;
@@ -90,25 +91,49 @@ pub(crate) fn mark(var: &Var) {
     }
 }
 
-/// Computes values, and whatever was marked on this thread. Returns when the kernels are launched. Messages say why.
+/// Computes values, and whatever was marked on this thread, and has happen what lanes are to tell. Returns when the kernels are
+/// launched, and what they tell is printed. Messages say why.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
     let marked: Vec<Var> =
         MARKED.with_borrow_mut(|marked| marked.drain(..).filter_map(|weak| weak.upgrade()).collect());
-    let all = wanted.iter().copied().chain(marked.iter().filter(|var| var.region() == RegionId::NONE));
-    let missing: SmallVec<[&Var; 8]> = all.filter(|var| !var.is_evaluated()).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    if let Some(inside) = missing.iter().find(|var| var.region() != RegionId::NONE) {
+    let is_inside = |var: &&&Var| !var.is_evaluated() && (var.region() != RegionId::NONE || number::is_made_since(var));
+    if let Some(inside) = wanted.iter().find(is_inside) {
         return Err(order::only_inside(inside).at(site));
     }
-    if let Some(memory) = missing.iter().find(|var| var.flags() & flag::LOCAL != 0) {
+    if let Some(memory) = wanted.iter().find(|var| !var.is_evaluated() && var.flags() & flag::LOCAL != 0) {
         return Err(local::no_array(memory).at(site));
     }
-    if missing.iter().any(|var| var.flags() & flag::EFFECT != 0) {
-        return effect::alone(|| evaluate_missing(missing.iter().filter(|var| !var.is_evaluated()), why, site));
+    let reports = report::take_pending();
+    let marked = marked.iter().filter(|var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0);
+    let all = wanted.iter().copied().chain(marked).chain(reports.iter().flat_map(|report| &report.arrays));
+    let missing: SmallVec<[&Var; 8]> = all.filter(|var| !var.is_evaluated()).collect();
+    let outcome = if missing.is_empty() {
+        Ok(())
+    } else if missing.iter().any(|var| var.flags() & flag::EFFECT != 0) {
+        effect::alone(|| evaluate_missing(missing.iter().filter(|var| !var.is_evaluated()), why, site))
+    } else {
+        evaluate_missing(missing.iter(), why, site)
+    };
+    drop(missing);
+    finish_reports(reports, outcome)
+}
+
+/// Prints what was told by lanes of kernels that were launched. The rest waits for the next evaluation, but for what can never
+/// be evaluated.
+fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<(), Error> {
+    if reports.is_empty() {
+        return outcome;
     }
-    evaluate_missing(missing.iter(), why, site)
+    let (run, mut left): (Vec<Report>, Vec<Report>) = reports.into_iter().partition(Report::has_run);
+    let told = run.into_iter().map(Report::finish).fold(Ok(()), Result::and);
+    if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotEvaluated) {
+        left.retain(|report| {
+            let (edges, arrays) = (detach::read(), report.arrays.iter().collect::<Vec<_>>());
+            order::Graph::of(&edges, &arrays, &effect::Held::default()).is_ok()
+        });
+    }
+    report::put_back(left);
+    outcome.and(told)
 }
 
 fn evaluate_missing<'a>(
@@ -188,11 +213,15 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
     };
     let mut outcome = Ok(());
     for step in plan.steps {
-        let written = match step {
+        let written;
+        (written, outcome) = match step {
             Step::Kernel(kernel) => start(kernel, site),
             Step::Native(call) => native::start(call, site),
         };
-        outcome = written.map(&mut give);
+        // A launch that ran and failed has its results, which are this failure.
+        if outcome.as_ref().map_or_else(|error| error.kind() == ErrorKind::Launch, |()| true) {
+            give(written);
+        }
         if outcome.is_err() {
             break;
         }
@@ -204,17 +233,22 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
     outcome
 }
 
-fn start(planned: Planned, site: &'static Location<'static>) -> Result<SmallVec<[Written; 2]>, Error> {
+fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
     let Planned { emitted: emit::Emitted { kernel, arguments, literals, checks }, lanes, reduce_block, label, written } =
         planned;
     let launch =
         Launch { device: current_device(), kernel, width: lanes, reduce_block, arguments, label, site: Some(site) };
-    launch_with_notes(launch, Notes { literals: &literals, checks })?;
-    Ok(written)
+    (written, launch_with_notes(launch, Notes { literals: &literals, checks }))
 }
 
-/// Waits until everything that was launched is done.
-pub(crate) fn sync() -> Result<(), Error> {
+/// Has happen what lanes are to tell, if anything waits for that.
+pub(crate) fn tell(site: &'static Location<'static>) -> Result<(), Error> {
+    if report::is_pending() { evaluate(&[], "lanes print, or assertions are checked", site) } else { Ok(()) }
+}
+
+/// Waits until everything that was launched is done, and what lanes tell is told.
+pub(crate) fn sync(site: &'static Location<'static>) -> Result<(), Error> {
+    tell(site)?;
     machine::sync()
 }
 

@@ -82,8 +82,7 @@ fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> 
 }
 
 /// Launches a call; gives the nodes whose elements it writes.
-pub(super) fn start(planned: Planned, site: &'static Location<'static>) -> Result<SmallVec<[Written; 2]>, Error> {
+pub(super) fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
     let Planned { call, inputs, outputs, written } = planned;
-    launch(Launch { device: current_device(), call, inputs, outputs, site: Some(site) })?;
-    Ok(written)
+    (written, launch(Launch { device: current_device(), call, inputs, outputs, site: Some(site) }))
 }

@@ -17,7 +17,7 @@ use crate::trace::local;
 use crate::trace::misuse::Misuse;
 use crate::trace::node::{Extra, flag};
 use crate::trace::op::Op;
-use crate::trace::region::{RegionId, SwitchExtra};
+use crate::trace::region::{self, RegionId, SwitchExtra};
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
@@ -115,6 +115,18 @@ impl Graph<'_> {
         memory
     }
 
+    /// Whether an entry stands in the condition of the loop that it belongs to: only what reports write does.
+    pub(super) fn is_in_condition(&self, number: u32) -> bool {
+        let entry = &self.entries[number as usize];
+        match entry.op {
+            Op::Scatter => self.effects[entry.control as usize].extra.is_in_condition,
+            Op::Loop => {
+                matches!(self.controls[entry.control as usize].extra, Extra::Loop(extra) if extra.is_in_condition)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether an entry writes memory in place, the lane's own included: it stands where it was recorded.
     pub(super) fn writes_memory(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];
@@ -188,10 +200,19 @@ fn no_value(placeholder: &Var) -> Error {
 
 /// What a value that lives in a loop only was asked for.
 pub(super) fn only_inside(var: &Var) -> Error {
-    let text =
-        Misuse::new("a value that is computed inside of a traced loop cannot be read there", var.site()).into_text();
-    Error::new(ErrorKind::NotEvaluated, text)
-        .with_hint("its lanes are known only when the kernel runs: make the loop's condition a `bool` of the host, or read the value after the loop")
+    if var.region() == RegionId::WRITING && region::outermost_site().is_none() {
+        let text = "an array that was being written when its traced `if` or `while` was given up has no elements";
+        return Error::new(ErrorKind::NotEvaluated, text).with_hint(
+            "a panic ended the region, and the elements from before it were not computed: assign the array anew",
+        );
+    }
+    let mut text =
+        Misuse::new("a value that is computed inside of a traced `if` or `while` cannot be read there", var.site());
+    if let Some(begin) = region::outermost_site() {
+        text = text.place("the region begins", begin);
+    }
+    Error::new(ErrorKind::NotEvaluated, text.into_text())
+        .with_hint("its lanes are known only when the kernel runs: make the condition a `bool` of the host, or read the value after the region; what was made before it can be read in it, on all lanes")
 }
 
 impl<'e> Walk<'e> {

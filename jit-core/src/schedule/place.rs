@@ -67,7 +67,11 @@ impl Placing<'_, '_> {
         let entry = self.graph.entries[number as usize];
         let [earliest, home] = self.loops.get(&entry.region).copied().unwrap_or([TOP; 2]);
         // What writes memory runs on the lanes for which it was recorded, whoever uses its results.
-        let block = if self.graph.writes_memory(number) { home } else { self.leave_loops(latest, earliest) };
+        let block = match self.graph.writes_memory(number) {
+            true if self.graph.is_in_condition(number) => earliest,
+            true => home,
+            false => self.leave_loops(latest, earliest),
+        };
         self.placement.blocks[block as usize].entries.push(number);
         if is_leaf(self.graph, self.group, number) {
             return;

@@ -11,6 +11,7 @@ use super::misuse::Misuse;
 use super::node::{Extra, Var};
 use super::op::Op;
 use super::region::{self, BranchExtra, Mark, RegionId, Writes};
+use super::report::Report;
 use super::{local, number, record};
 
 /// Up to this much work on both sides together, computing both and selecting is cheaper than to branch.
@@ -25,6 +26,8 @@ pub struct BranchRecorder {
     is_evaluated: bool,
     /// What the first side has written, and the second, once they are closed.
     writes: [Writes; 2],
+    /// What lanes of the sides tell.
+    reports: Vec<Report>,
     site: &'static Location<'static>,
     /// The stack of open regions belongs to the thread.
     not_send: PhantomData<*const ()>,
@@ -60,7 +63,16 @@ impl BranchRecorder {
         let mark = Self::open_side(condition, is_evaluated, site);
         let work_before = number::work();
         let (condition, writes) = (condition.clone(), Default::default());
-        BranchRecorder { condition, mark, work_before, is_evaluated, writes, site, not_send: PhantomData }
+        BranchRecorder {
+            condition,
+            mark,
+            work_before,
+            is_evaluated,
+            writes,
+            reports: Vec::new(),
+            site,
+            not_send: PhantomData,
+        }
     }
 
     fn open_side(condition: &Var, is_evaluated: bool, site: &'static Location<'static>) -> Mark {
@@ -71,7 +83,7 @@ impl BranchRecorder {
     /// Closes a side.
     fn close(&mut self, side: usize) {
         self.writes[side] = region::writes_of(self.mark);
-        region::close(self.mark);
+        self.reports.extend(region::complete(self.mark));
     }
 
     /// Of arrays before the branch and after what has been recorded of it, those after it which only the branch has written to, and
@@ -96,6 +108,13 @@ impl BranchRecorder {
     pub fn finish(mut self, then_values: Vec<Var>, else_values: Vec<Var>) -> Vec<Var> {
         assert_eq!(then_values.len(), else_values.len(), "both sides of a branch give equally many values");
         self.close(1);
+        let reports = std::mem::take(&mut self.reports);
+        let merged = self.merged(then_values, else_values);
+        reports.into_iter().for_each(region::add_report);
+        merged
+    }
+
+    fn merged(&self, then_values: Vec<Var>, else_values: Vec<Var>) -> Vec<Var> {
         // What the other side has written is not what it was on the lanes of that side.
         let continues =
             |side: usize, after: &Var, from: &Var| effect::continues_within(&self.writes[side], after, from);
@@ -152,7 +171,7 @@ impl BranchRecorder {
 
 impl Drop for BranchRecorder {
     fn drop(&mut self) {
-        region::close(self.mark);
+        region::give_up(self.mark);
     }
 }
 

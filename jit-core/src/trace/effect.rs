@@ -11,8 +11,11 @@
 //! memory, see [`super::loops`].
 
 use std::panic::Location;
+use std::sync::Arc;
 
 use jit_runtime::ir::{AtomicOp, ReduceOp, Type, scalar};
+use jit_runtime::memory::Buffer;
+use jit_runtime::report::Assertion;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -92,7 +95,22 @@ pub(crate) struct ScatterExtra {
     pub(crate) mask: Option<Var>,
     /// It writes other elements than the scatter that made the target does.
     pub(crate) is_beside: bool,
+    /// It stands in the condition of a loop.
+    pub(crate) is_in_condition: bool,
+    /// It writes to an array of a report.
+    pub(crate) is_report: bool,
+    /// What it tells of an assertion.
+    pub(crate) part: Option<(Arc<Assertion>, Part)>,
     pub(crate) results: Results,
+}
+
+/// What lanes tell of an assertion that fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// The lowest of them.
+    Lowest,
+    /// Their values.
+    Records,
 }
 
 impl ScatterExtra {
@@ -146,7 +164,7 @@ fn zero(request: &Request<'_>, ty: Type) -> Var {
 #[track_caller]
 fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> Option<Var> {
     let site = Location::caller();
-    let Request { how, index, value, expected, mask } = *request;
+    let Request { how, index, value, mask, .. } = *request;
     check_operation(target, how, site);
     let lanes = lanes(request, mask);
     let mask = mask.filter(|mask| mask.literal() != Some(1));
@@ -159,17 +177,66 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> O
     if changes_nothing(target, how, value) {
         return None;
     }
-    let mask = match (around, mask) {
-        (Some(around), Some(mask)) => Some(record::and(&around, mask)),
-        (around, mask) => around.or_else(|| mask.cloned()),
-    };
-    let lanes = self::lanes(request, mask.as_ref());
+    let mask = reaching(mask);
     // Nobody gets here: a call on no lanes, or on a target that no lane wants.
-    if lanes == 0 || mask.as_ref().is_some_and(|mask| mask.literal() == Some(0)) {
+    if mask.as_ref().is_some_and(|mask| mask.width() == 0 || mask.literal() == Some(0)) {
         return None;
     }
+    let node = append(target, request, mask, is_beside, Telling::Nothing, site);
+    region::note_effect();
+    Some(node)
+}
+
+/// The lanes of a mask that get to what is recorded now; all if there is none.
+#[track_caller]
+fn reaching(mask: Option<&Var>) -> Option<Var> {
+    match (region::current_mask(), mask.filter(|mask| mask.literal() != Some(1))) {
+        (Some(around), Some(mask)) => Some(record::and(&around, mask)),
+        (around, mask) => around.or_else(|| mask.cloned()),
+    }
+}
+
+/// Records a scatter to an array that belongs to a report, wherever that stands; gives what was there before, for those
+/// operations that tell it, or else the array.
+pub(crate) fn tell(
+    target: &mut Var,
+    request: &Request<'_>,
+    is_beside: bool,
+    part: Option<&(Arc<Assertion>, Part)>,
+    site: &'static Location<'static>,
+) -> Var {
+    let ty = target.ty();
+    let node = append(target, request, reaching(request.mask), is_beside, Telling::Of(part.cloned()), site);
+    match request.how {
+        How::Write | How::Reduce(_) => target.clone(),
+        How::Atomic(_) | How::CompareExchange => value_after(&node, ty, OLD),
+    }
+}
+
+/// Whether a scatter belongs to a report, and what it tells of an assertion.
+enum Telling {
+    Nothing,
+    Of(Option<(Arc<Assertion>, Part)>),
+}
+
+/// Appends a scatter on the lanes of a mask.
+#[track_caller]
+fn append(
+    target: &mut Var,
+    request: &Request<'_>,
+    mask: Option<Var>,
+    is_beside: bool,
+    telling: Telling,
+    site: &'static Location<'static>,
+) -> Var {
+    let (is_report, part) = match telling {
+        Telling::Nothing => (false, None),
+        Telling::Of(part) => (true, part),
+    };
+    let Request { how, index, value, expected, .. } = *request;
+    let lanes = lanes(request, mask.as_ref());
     let operands = region::of_operands([Some(index), Some(value), expected]);
-    let region = operands.max(region::of_operands([mask.as_ref(), None, None])).max(region::innermost_body());
+    let region = operands.max(region::of_operands([mask.as_ref(), None, None])).max(region::innermost_loop());
     let (ty, width) = (target.ty(), target.width() as u32);
     let extra = ScatterExtra {
         how,
@@ -180,14 +247,16 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> O
         expected: expected.cloned(),
         mask,
         is_beside,
+        is_in_condition: region::is_at_condition(),
+        is_report,
+        part,
         results: Results::default(),
     };
     let node = control_node(Op::Scatter, lanes, Extra::Scatter(extra), region, site);
     number::count_work(Op::Scatter.weight());
-    region::note_effect();
     region::note_write(&node);
     *target = array_after(&node, ty, width, ARRAY, site);
-    Some(node)
+    node
 }
 
 #[track_caller]
@@ -218,7 +287,47 @@ pub(crate) fn array_after(
 ) -> Var {
     let region = if region::is_recording() { RegionId::WRITING } else { RegionId::NONE };
     let op = if control.op() == Op::Loop { Op::LoopResult } else { Op::ScatterResult };
-    register(result(op, control, ty, width, position, region, site), control)
+    let array = register(result(op, control, ty, width, position, region, site), control);
+    if region == RegionId::WRITING {
+        region::note_written(&array);
+    }
+    array
+}
+
+/// Gives an array that was written in a region which is given up the elements from before the region, if they are known. False
+/// if it depends on a region that is still open.
+pub(crate) fn take_back(array: &Var) -> bool {
+    let mut origin = array.clone();
+    while origin.region() == RegionId::WRITING {
+        let Some((before, _)) = before(&origin) else { return true };
+        origin = before;
+    }
+    if origin.region() != RegionId::NONE {
+        return false;
+    }
+    take_elements(array, &origin);
+    true
+}
+
+/// Gives a node that stands for an array in a region which is given up the elements of that array, if they are known.
+pub(crate) fn take_elements(node: &Var, array: &Var) {
+    let size = array.ty().size_bytes();
+    let bytes = match (array.known_bits(), array.data()) {
+        _ if node.is_evaluated() => return,
+        (Some(bits), _) => bits.to_ne_bytes()[..size].repeat(array.width()),
+        // A copy: what two nodes share is not written in place.
+        (None, Some(buffer)) => {
+            let mut bytes = vec![0; size * array.width()];
+            match buffer.read(0, &mut bytes) {
+                Ok(()) => bytes,
+                Err(_) => return,
+            }
+        }
+        (None, None) => return,
+    };
+    if let Ok(buffer) = Buffer::from_bytes(&bytes) {
+        node.set_data(buffer);
+    }
 }
 
 fn register(result: Var, control: &Var) -> Var {

@@ -8,6 +8,7 @@
 //! loop. What such a loop writes from values of width 1 is written once, not by each lane.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::panic::Location;
 
 use jit_runtime::ir::Type;
@@ -17,6 +18,7 @@ use super::misuse::Misuse;
 use super::node::{Draft, Extra, Var, flag};
 use super::op::Op;
 use super::region::{self, LoopExtra, Mark, RegionId, State};
+use super::report::Report;
 use super::{local, number, record, written};
 
 /// A loop that is being recorded. Dropping it before [`LoopRecorder::finish`] leaves the trace as it was before.
@@ -38,7 +40,7 @@ impl LoopRecorder {
     #[must_use]
     pub fn begin(inits: &[Var], site: &'static Location<'static>) -> (LoopRecorder, Vec<Var>) {
         inits.iter().filter(|init| !is_being_written(init)).for_each(|init| region::check(init, site));
-        let mark = region::open_loop(site);
+        let mark = region::open_loop(inits.len(), site);
         let params: Vec<Var> =
             inits.iter().enumerate().map(|(position, init)| param(mark.id, position, init)).collect();
         let recorder = LoopRecorder {
@@ -79,6 +81,7 @@ impl LoopRecorder {
     #[must_use]
     pub fn finish_with(mut self, mut next: Vec<Var>, late: Vec<Var>) -> Vec<Var> {
         assert_eq!(next.len(), self.inits.len(), "a loop ends with as many state variables as it began with");
+        let early = next.len();
         let Some(condition) = self.condition.take() else {
             Misuse::new("a loop ended without a condition", self.site).panic();
         };
@@ -91,11 +94,20 @@ impl LoopRecorder {
             next.push(value);
         }
         let has_effect = region::has_effect(self.mark);
-        region::close(self.mark);
+        let mut reports = region::complete(self.mark);
         if condition.literal() == Some(0) {
             return std::mem::take(&mut self.inits);
         }
-        let states: Vec<State> = self.take_states(next);
+        let mut states: Vec<State> = self.take_states(next);
+        // What lanes tell has its places behind the states that the loop began with.
+        let late = states.split_off(early);
+        let told: Vec<Range<usize>> =
+            reports.iter_mut().map(|report| add_states_of(report, self.mark.id, &mut states)).collect();
+        let first_late = states.len();
+        for state in late {
+            let param = param(self.mark.id, states.len(), &state.init);
+            states.push(State { param, ..state });
+        }
         if has_effect || states.iter().any(|state| is_being_written(&state.init)) {
             written::check(self.mark.id, &condition, &states, self.site);
         }
@@ -104,18 +116,25 @@ impl LoopRecorder {
         if states.iter().all(|state| state.next.is_none()) {
             return states.into_iter().map(|state| state.init).collect();
         }
-        let kept: Vec<Option<Var>> =
-            states.iter().map(|state| state.next.is_none().then(|| state.init.clone())).collect();
+        let kept = |position: usize| {
+            let state = &states[position];
+            (position, state.next.is_none().then(|| state.init.clone()))
+        };
+        let kept: Vec<(usize, Option<Var>)> = (0..early).chain(first_late..states.len()).map(kept).collect();
         if states.iter().any(|state| state.is_memory) {
             region::note_effect();
         }
-        let is_uniform = lanes.is_uniform;
-        let extra = LoopExtra { id: self.mark.id, condition, states, is_uniform, results: Results::default() };
+        let (is_uniform, is_in_condition) = (lanes.is_uniform, region::is_at_condition());
+        let (id, results) = (self.mark.id, Results::default());
+        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition };
         let node = control_node(Op::Loop, lanes.width, Extra::Loop(extra), region::innermost_loop(), self.site);
         number::count_work(Op::Loop.weight());
         region::note_write(&node);
-        let results = kept.into_iter().enumerate();
-        results.map(|(position, kept)| kept.unwrap_or_else(|| loop_result(&node, position))).collect()
+        for (mut report, positions) in reports.into_iter().zip(told) {
+            report.arrays = positions.map(|position| loop_result(&node, position)).collect();
+            region::add_report(report);
+        }
+        kept.into_iter().map(|(position, kept)| kept.unwrap_or_else(|| loop_result(&node, position))).collect()
     }
 
     fn take_states(&mut self, next: Vec<Var>) -> Vec<State> {
@@ -137,7 +156,12 @@ impl LoopRecorder {
 
 impl Drop for LoopRecorder {
     fn drop(&mut self) {
-        region::close(self.mark);
+        // What stands for the state, in a loop that is given up, has the elements from before it.
+        let states = self.inits.iter().zip(&self.params);
+        states
+            .filter(|(init, _)| init.region() == RegionId::NONE)
+            .for_each(|(init, param)| effect::take_elements(param, init));
+        region::give_up(self.mark);
     }
 }
 
@@ -201,7 +225,20 @@ pub(crate) fn is_equal_literal(a: &Var, b: &Var) -> bool {
     a.literal().is_some() && a.literal() == b.literal() && a.ty() == b.ty() && a.width() == b.width()
 }
 
-fn param(id: RegionId, position: usize, init: &Var) -> Var {
+/// Adds the arrays of a report to the states of the loop that it was recorded in; gives their positions.
+fn add_states_of(report: &mut Report, id: RegionId, states: &mut Vec<State>) -> Range<usize> {
+    let (position, arrays) = report.leave_loop();
+    // Where a region inside of the loop was given up, states are missing.
+    while states.len() < position {
+        let init = super::record::literal(Type::Bool, 0, 1);
+        let param = param(id, states.len(), &init);
+        states.push(State { param, init, next: None, is_memory: false });
+    }
+    states.extend(arrays);
+    position..states.len()
+}
+
+pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
     Var::new(Draft {
         op: Op::Param,
         ty: init.ty(),
@@ -247,7 +284,9 @@ pub(crate) fn result(
     site: &'static Location<'static>,
 ) -> Var {
     let operands = [Some(control), None, None];
-    Var::new(Draft { op, ty, width, region, flags: 0, operands, position, word: 0, site })
+    let result = Var::new(Draft { op, ty, width, region, flags: 0, operands, position, word: 0, site });
+    number::note_made(&result);
+    result
 }
 
 /// Refuses a loop that changes the type of a state.
@@ -308,7 +347,9 @@ fn refuse_shared_atomics(lanes: Lanes, states: &[State]) {
     while let Some(writer) = writers.pop() {
         match writer.extra() {
             Some(Extra::Loop(extra)) => writers.extend(extra.states.iter().flat_map(written::writers)),
-            Some(Extra::Scatter(extra)) if writer.width() == 1 && extra.how.tells_what_was_there() => {
+            Some(Extra::Scatter(extra))
+                if writer.width() == 1 && extra.how.tells_what_was_there() && !extra.is_report =>
+            {
                 let what = format!("one value is exchanged with memory inside of a loop over {} lanes", lanes.width);
                 Misuse::new(what, writer.site())
                     .value("the index", &extra.index)

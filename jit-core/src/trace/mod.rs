@@ -12,6 +12,7 @@
 //! | `gather`, `reduce`, `blocks`, `native` | values that look at other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
 //! | `local` | memory of a lane's own |
+//! | `report` | what lanes print, and assertions |
 //! | `detach` | taking edges out of the graph while others walk it |
 //! | `label`, `misuse` | names; messages for wrong programs |
 //!
@@ -38,6 +39,7 @@ pub(crate) mod pool;
 pub(crate) mod record;
 pub(crate) mod reduce;
 pub(crate) mod region;
+pub(crate) mod report;
 pub(crate) mod switch;
 mod tables;
 pub(crate) mod written;

@@ -12,8 +12,8 @@ use smallvec::SmallVec;
 use super::misuse::Misuse;
 use super::node::{Draft, Extra, Var};
 use super::op::Op;
-use super::record;
 use super::region::{self, RegionId};
+use super::{number, record};
 
 /// A call of native work.
 pub(crate) struct NativeExtra {
@@ -61,7 +61,9 @@ pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, usiz
     let extra = Extra::Native(NativeExtra { call, results: results.into() });
     let node = Var::new(draft(Op::Native, Type::Bool, widest, slots, 0, extra.into_word()));
     let result = |(position, (ty, width)): (usize, &(Type, usize))| {
-        Var::new(draft(Op::NativeResult, *ty, *width, [Some(&node), None, None], position, 0))
+        let result = Var::new(draft(Op::NativeResult, *ty, *width, [Some(&node), None, None], position, 0));
+        number::note_made(&result);
+        result
     };
     results.iter().enumerate().map(result).collect()
 }

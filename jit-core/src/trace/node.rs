@@ -348,10 +348,11 @@ impl Var {
         unsafe { &*self.node().head().site }
     }
 
-    /// The innermost region whose state the value depends on.
+    /// The innermost region whose state the value depends on; none if it has elements in memory.
     #[inline]
     pub(crate) fn region(&self) -> RegionId {
-        self.node().head().region
+        let region = self.node().head().region;
+        if region != RegionId::NONE && self.has_data() { RegionId::NONE } else { region }
     }
 
     /// Weights of the node and all that is behind it, shared parts counted once for each use.

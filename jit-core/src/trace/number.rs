@@ -30,10 +30,22 @@ struct Table {
     work: u32,
     /// How many nodes this thread has recorded.
     nodes: u64,
+    /// What was made since the outermost region was opened that is open.
+    since: Option<Since>,
 }
 
+/// What was made since some moment.
+pub(crate) struct Since {
+    /// Entries from here on.
+    first: usize,
+    /// Nodes that took the place of a dead one, or have no entry.
+    others: Vec<NonNull<Node>>,
+}
+
+const EMPTY: Table = Table { entries: Vec::new(), positions: HashTable::new(), work: 0, nodes: 0, since: None };
+
 thread_local! {
-    static TABLE: RefCell<Table> = const { RefCell::new(Table { entries: Vec::new(), positions: HashTable::new(), work: 0, nodes: 0 }) };
+    static TABLE: RefCell<Table> = const { RefCell::new(EMPTY) };
 }
 
 /// Multiplies to 128 bits and folds: one step of the hash (the construction of wyhash and foldhash).
@@ -116,6 +128,7 @@ impl Table {
                 }
                 let var = Var::new(draft);
                 entry.node = var.address();
+                self.since.iter_mut().for_each(|since| since.others.push(var.address()));
                 self.work = self.work.wrapping_add(draft.op.weight());
                 self.nodes += 1;
                 var
@@ -135,7 +148,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
-        self.entries.retain(|entry| Node::is_alive(entry.node));
+        self.drop_dead();
         let (live, capacity) = (self.entries.len(), self.positions.capacity());
         let wanted =
             if live > capacity / 2 { (2 * capacity).max(SMALLEST) } else { capacity.min(16 * live).max(SMALLEST) };
@@ -150,6 +163,47 @@ impl Table {
             self.positions.insert_unique(entry.hash, position as u32, hash);
         }
     }
+}
+
+impl Table {
+    fn drop_dead(&mut self) {
+        let first = self.since.as_ref().map_or(0, |since| since.first);
+        let (mut position, mut kept) = (0, 0);
+        self.entries.retain(|entry| {
+            let is_alive = Node::is_alive(entry.node);
+            kept += usize::from(is_alive && position < first);
+            position += 1;
+            is_alive
+        });
+        self.since.iter_mut().for_each(|since| since.first = kept);
+    }
+}
+
+/// Begins to remember what this thread makes; gives what it remembered before.
+pub(crate) fn begin_since() -> Option<Since> {
+    TABLE.with_borrow_mut(|table| {
+        let first = table.entries.len();
+        table.since.replace(Since { first, others: Vec::new() })
+    })
+}
+
+/// Forgets what was made since, and goes on with what was remembered before.
+pub(crate) fn end_since(before: Option<Since>) {
+    let _ = TABLE.try_with(|table| table.borrow_mut().since = before);
+}
+
+/// Notes a node that has no entry.
+pub(crate) fn note_made(var: &Var) {
+    TABLE.with_borrow_mut(|table| table.since.iter_mut().for_each(|since| since.others.push(var.address())));
+}
+
+/// Whether a node was made since this thread began to remember.
+pub(crate) fn is_made_since(var: &Var) -> bool {
+    TABLE.with_borrow(|table| {
+        let Some(since) = &table.since else { return false };
+        let mut made = table.entries[since.first..].iter().map(|entry| entry.node).chain(since.others.iter().copied());
+        made.any(|node| node == var.address())
+    })
 }
 
 /// Adds to the work that was recorded on this thread.

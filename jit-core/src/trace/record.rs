@@ -34,8 +34,13 @@ pub(crate) fn common_width(operands: [Option<&Var>; 3]) -> u32 {
 #[cold]
 #[track_caller]
 pub(crate) fn width_mismatch(first: &Var, second: &Var) -> ! {
+    width_mismatch_at(first, second, Location::caller())
+}
+
+#[cold]
+pub(crate) fn width_mismatch_at(first: &Var, second: &Var, site: &Location<'_>) -> ! {
     let what = format!("arrays of width {} and {} cannot be combined", first.width(), second.width());
-    Misuse::new(what, Location::caller())
+    Misuse::new(what, site)
         .value("the one", first)
         .value("the other", second)
         .hint("widths must be equal, or one of them 1; `gather` picks the elements of one array that belong to another")
@@ -111,7 +116,7 @@ fn node(op: Op, ty: Type, width: u32, operands: [Option<&Var>; 3]) -> Var {
 
 #[inline]
 fn node_at(site: &'static Location<'static>, op: Op, ty: Type, width: u32, operands: [Option<&Var>; 3]) -> Var {
-    let region = region::of_operands(operands);
+    let region = region::of_operands_at(operands, site);
     Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site }.number()
 }
 

@@ -12,10 +12,12 @@ use std::ptr::NonNull;
 
 use rustc_hash::FxHashSet;
 
-use super::effect::Results;
+use super::effect::{self, Results};
 use super::misuse::Misuse;
-use super::node::{Node, Var};
-use super::record;
+use super::node::{Node, Var, Weak};
+use super::number::Since;
+use super::report::Report;
+use super::{number, record};
 
 /// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has a
 /// larger number.
@@ -55,6 +57,8 @@ pub(crate) struct LoopExtra {
     pub(crate) is_uniform: bool,
     /// The results, of a loop with state in memory.
     pub(crate) results: Results,
+    /// It stands in the condition of another loop.
+    pub(crate) is_in_condition: bool,
 }
 
 /// The parts of a recorded branch.
@@ -145,6 +149,12 @@ struct Frame {
     has_effect: bool,
     /// The writes to arrays and to memory of the lane in it.
     writes: Writes,
+    /// What lanes tell in it, inner regions that are complete included.
+    reports: Vec<Report>,
+    /// Arrays as they were written in it, to take that back if it is given up.
+    written: Vec<Weak>,
+    /// Of a loop, how many states it has, those of reports included.
+    states: usize,
     site: &'static Location<'static>,
 }
 
@@ -177,42 +187,56 @@ fn take_id(stack: &Stack) -> RegionId {
     RegionId(id)
 }
 
-/// Opens a loop.
-pub(crate) fn open_loop(site: &'static Location<'static>) -> Mark {
-    open(Open::Condition, site)
+/// Opens a loop with a number of states.
+pub(crate) fn open_loop(states: usize, site: &'static Location<'static>) -> Mark {
+    open(Open::Condition, states, site)
 }
 
 /// Opens the side of a branch on which a mask holds.
 pub(crate) fn open_side(mask: Var, site: &'static Location<'static>) -> Mark {
-    open(Open::Side(mask), site)
+    open(Open::Side(mask), 0, site)
 }
 
 /// Opens code that runs for all lanes and concerns those on which a mask holds.
 pub(crate) fn open_evaluated(mask: Var, site: &'static Location<'static>) -> Mark {
-    open(Open::Evaluated(mask), site)
+    open(Open::Evaluated(mask), 0, site)
 }
 
-fn open(open: Open, site: &'static Location<'static>) -> Mark {
+fn open(open: Open, states: usize, site: &'static Location<'static>) -> Mark {
     STACK.with(|stack| {
         let id = take_id(stack);
         let mut frames = stack.frames.borrow_mut();
-        frames.push(Frame { id, open, has_effect: false, writes: Writes::default(), site });
+        let frame = Frame {
+            id,
+            open,
+            has_effect: false,
+            writes: Writes::default(),
+            reports: Vec::new(),
+            written: Vec::new(),
+            states,
+            site,
+        };
+        if frame.is_recorded() && !frames.iter().any(Frame::is_recorded) {
+            number::begin_since();
+        }
+        frames.push(frame);
         Mark { depth: frames.len() - 1, id }
     })
 }
 
 /// Regions that are open outside of what is recorded now; dropping it opens them again.
-pub(crate) struct Outside(Vec<Frame>);
+pub(crate) struct Outside(Vec<Frame>, Option<Since>);
 
 /// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be used.
 #[must_use]
 pub(crate) fn leave_all() -> Outside {
-    Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())))
+    Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), number::begin_since())
 }
 
 impl Drop for Outside {
     fn drop(&mut self) {
         let frames = std::mem::take(&mut self.0);
+        number::end_since(self.1.take());
         let inside = STACK.try_with(|stack| stack.frames.replace(frames));
         // The masks go after the stack is free again.
         drop(inside);
@@ -221,7 +245,7 @@ impl Drop for Outside {
 
 /// Goes from the condition of a loop to its body, closing what was left open inside.
 pub(crate) fn begin_body(mark: Mark) {
-    close_from(mark, 1);
+    drop(close_from(mark, 1));
     STACK.with(|stack| {
         if let Some(frame) = stack.frames.borrow_mut().get_mut(mark.depth).filter(|frame| frame.id == mark.id) {
             frame.open = Open::Body;
@@ -229,12 +253,39 @@ pub(crate) fn begin_body(mark: Mark) {
     });
 }
 
-/// Closes a region and what was left open inside. Closing it again does nothing.
-pub(crate) fn close(mark: Mark) {
-    close_from(mark, 0);
+/// Gives up a region and what was left open inside: arrays that were written in it have the elements from before. Closing it again
+/// does nothing.
+pub(crate) fn give_up(mark: Mark) {
+    for frame in close_from(mark, 0) {
+        let written = frame.written.iter().filter_map(Weak::upgrade);
+        let left: Vec<Var> = written.filter(|array| !effect::take_back(array)).collect();
+        left.iter().for_each(note_written);
+    }
 }
 
-fn close_from(mark: Mark, offset: usize) {
+/// Notes an array that is written in the innermost region.
+pub(crate) fn note_written(array: &Var) {
+    let _ = STACK.try_with(|stack| {
+        if let Some(frame) = stack.frames.borrow_mut().iter_mut().rev().find(|frame| frame.is_recorded()) {
+            frame.written.push(array.downgrade());
+        }
+    });
+}
+
+/// Closes a region, which is complete; gives what lanes tell in it. What was left open inside is given up.
+#[must_use]
+pub(crate) fn complete(mark: Mark) -> Vec<Report> {
+    let Some(frame) = close_from(mark, 0).into_iter().next() else { return Vec::new() };
+    STACK.with(|stack| {
+        if let Some(around) = stack.frames.borrow_mut().iter_mut().rev().find(|frame| frame.is_recorded()) {
+            around.written.extend(frame.written);
+        }
+    });
+    frame.reports
+}
+
+/// Takes frames from the stack. What they hold goes after the stack is free again.
+fn close_from(mark: Mark, offset: usize) -> Vec<Frame> {
     let closed = STACK.try_with(|stack| {
         let mut frames = stack.frames.borrow_mut();
         let is_open = frames.get(mark.depth).is_some_and(|frame| frame.id == mark.id);
@@ -243,10 +294,37 @@ fn close_from(mark: Mark, offset: usize) {
         if let Some(around) = frames.last_mut() {
             closed.iter().for_each(|frame| around.writes.extend(&frame.writes));
         }
+        if is_open && closed.iter().any(Frame::is_recorded) && !frames.iter().any(Frame::is_recorded) {
+            number::end_since(None);
+        }
         closed
     });
-    // The masks go after the stack is free again.
-    drop(closed);
+    closed.unwrap_or_default()
+}
+
+/// Adds what lanes tell to the innermost region, or keeps it if none is open.
+pub(crate) fn add_report(report: Report) {
+    let left = STACK.with(|stack| match stack.frames.borrow_mut().iter_mut().rev().find(|frame| frame.is_recorded()) {
+        Some(frame) => {
+            frame.reports.push(report);
+            None
+        }
+        None => Some(report),
+    });
+    left.into_iter().for_each(Report::keep);
+}
+
+/// Adds a number of states to each open loop, outermost first: the loop, and the position of the first of them.
+pub(crate) fn claim_states(count: usize) -> Vec<(RegionId, usize)> {
+    STACK.with(|stack| {
+        let mut frames = stack.frames.borrow_mut();
+        let loops = frames.iter_mut().filter(|frame| frame.is_loop());
+        let claim = |frame: &mut Frame| {
+            frame.states += count;
+            (frame.id, frame.states - count)
+        };
+        loops.map(claim).collect()
+    })
 }
 
 /// The innermost loop that is open on this thread.
@@ -319,6 +397,19 @@ pub(crate) fn recording_site() -> Option<&'static Location<'static>> {
     site.ok().flatten()
 }
 
+/// Where the outermost region that is recorded on this thread began.
+pub(crate) fn outermost_site() -> Option<&'static Location<'static>> {
+    STACK.with(|stack| stack.frames.borrow().iter().find(|frame| frame.is_recorded()).map(|frame| frame.site))
+}
+
+/// Whether the innermost loop is at its condition.
+pub(crate) fn is_at_condition() -> bool {
+    STACK.with(|stack| {
+        let frames = stack.frames.borrow();
+        frames.iter().rev().find(|frame| frame.is_loop()).is_some_and(|frame| matches!(frame.open, Open::Condition))
+    })
+}
+
 /// Whether the condition of a loop is being recorded, or something inside of it.
 pub(crate) fn is_in_condition() -> bool {
     find(|frame| matches!(frame.open, Open::Condition)) != RegionId::NONE
@@ -340,6 +431,10 @@ pub fn current_mask() -> Option<Var> {
 }
 
 impl Frame {
+    fn is_recorded(&self) -> bool {
+        !matches!(self.open, Open::Evaluated(_))
+    }
+
     fn is_loop(&self) -> bool {
         matches!(self.open, Open::Condition | Open::Body)
     }
@@ -355,12 +450,28 @@ pub(crate) fn is_usable(region: RegionId) -> bool {
 #[inline]
 #[track_caller]
 pub(crate) fn of_operands(operands: [Option<&Var>; 3]) -> RegionId {
+    of_operands_at(operands, Location::caller())
+}
+
+/// As [`of_operands`], used by a line of the user's program that is no caller of ours.
+#[inline]
+pub(crate) fn of_operands_at(operands: [Option<&Var>; 3], site: &Location<'_>) -> RegionId {
     let [a, b, c] = operands.map(|operand| operand.map_or(RegionId::NONE, Var::region));
     let region = a.max(b).max(c);
     if region != RegionId::NONE {
-        operands.into_iter().flatten().for_each(|operand| check(operand, Location::caller()));
+        operands.into_iter().flatten().for_each(|operand| check_operand(operand, site));
     }
     region
+}
+
+fn check_operand(var: &Var, site: &Location<'_>) {
+    if var.region() == RegionId::WRITING && outermost_site().is_none() {
+        Misuse::new("an array is used that was being written when its traced `if` or `while` was given up", site)
+            .value("the array, as it was written,", var)
+            .hint("a panic ended the region, and the elements from before it were not computed: assign the array anew")
+            .panic();
+    }
+    check(var, site);
 }
 
 /// Panics if a value belongs to a region that is closed, or open on another thread.

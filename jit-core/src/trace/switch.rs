@@ -17,6 +17,7 @@ use super::misuse::Misuse;
 use super::node::{Extra, Var};
 use super::op::Op;
 use super::region::{self, BranchExtra, CheckedCall, Mark, RegionId, SwitchExtra, Writes};
+use super::report::Report;
 use super::{local, number, record, tables};
 
 /// Up to this much work in all targets together, computing all and selecting is cheaper than to jump.
@@ -34,6 +35,8 @@ pub struct SwitchRecorder {
     checked: Option<CheckedCall>,
     sides: Vec<Side>,
     mark: Option<Mark>,
+    /// What lanes of the targets tell.
+    reports: Vec<Report>,
     work_before: u32,
     site: &'static Location<'static>,
     /// The stack of open regions belongs to the thread.
@@ -77,6 +80,7 @@ impl SwitchRecorder {
             arguments,
             checked: None,
             sides,
+            reports: Vec::new(),
             mark: None,
             work_before,
             site,
@@ -117,7 +121,7 @@ impl SwitchRecorder {
     /// Ends the target with its values.
     pub fn close(&mut self, values: Vec<Var>) {
         let writes = self.mark.map(region::writes_of).unwrap_or_default();
-        self.mark.take().into_iter().for_each(region::close);
+        self.reports.extend(self.mark.take().into_iter().flat_map(region::complete));
         if let Some(side) = self.sides.last_mut() {
             (side.values, side.writes) = (values, writes);
         }
@@ -131,7 +135,7 @@ impl SwitchRecorder {
     /// When the types of the targets differ, or widths do not fit together.
     #[must_use]
     pub fn finish(mut self, defaults: &[Var]) -> Vec<Var> {
-        self.mark.take().into_iter().for_each(region::close);
+        self.reports.extend(self.mark.take().into_iter().flat_map(region::complete));
         let recorded = number::work().wrapping_sub(self.work_before);
         let outputs: Vec<Output> =
             (0..defaults.len()).map(|position| self.output(position, &defaults[position])).collect();
@@ -152,7 +156,9 @@ impl SwitchRecorder {
             Output::Same(value, default) => self.broadcast(&self.masked(&value, &default), width),
             Output::Chosen(_) => self.broadcast(&chosen.next().expect("each value that is chosen has a result"), width),
         };
-        outputs.into_iter().map(take).collect()
+        let values = outputs.into_iter().map(take).collect();
+        std::mem::take(&mut self.reports).into_iter().for_each(region::add_report);
+        values
     }
 
     /// Memory of the lane that targets have written or replaced.
@@ -389,7 +395,7 @@ impl SwitchRecorder {
 
 impl Drop for SwitchRecorder {
     fn drop(&mut self) {
-        self.mark.take().into_iter().for_each(region::close);
+        self.mark.take().into_iter().for_each(region::give_up);
     }
 }
 

@@ -82,13 +82,15 @@ pub fn schedule(tree: &(impl Traverse + ?Sized)) {
     arrays(tree).iter().for_each(scheduler::mark);
 }
 
-/// Waits until everything that was launched is done.
+/// Waits until everything that was launched is done. What waits for the next evaluation to happen, lines that lanes print and
+/// assertions, happens.
 ///
 /// # Errors
 ///
 /// When a launch failed and nobody has seen it yet.
+#[track_caller]
 pub fn sync() -> Result<(), Error> {
-    scheduler::sync()
+    scheduler::sync(Location::caller())
 }
 
 /// What is known about an array without looking at its elements.

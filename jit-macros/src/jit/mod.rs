@@ -4,6 +4,7 @@
 //! are ordinary blocks between calls of the run-time support (`jit_core::control`), so that Rust's own control flow
 //! works where conditions are host values; the *type* of a condition decides which world it belongs to.
 
+mod assertion;
 mod branch;
 mod cast;
 mod check;

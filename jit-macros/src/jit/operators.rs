@@ -95,7 +95,7 @@ fn comparison(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary) -> Expr {
 }
 
 /// One side of a comparison, borrowed.
-fn side(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> proc_macro2::TokenStream {
+pub(crate) fn side(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> proc_macro2::TokenStream {
     let borrowed = is_mut_reference(rewriter, expr);
     let span = rewriter.at(expr.span());
     if let Some(place) = index::peek(rewriter, expr) {

@@ -3,6 +3,7 @@
 //! This file is the walk itself: scopes, statements, and control flow that stays Rust's. What is replaced has a file for
 //! each family: `operators`, `logic`, `branch`, `repeat`.
 
+use super::assertion;
 use super::branch::{self, Live, Want};
 use super::directives::{self, Directives, Mode};
 use super::exit::{Control, Exits, Frame, region_of};
@@ -158,6 +159,11 @@ impl<'a> Rewriter<'a> {
         span.resolved_at(self.home)
     }
 
+    /// Whether the statement is marked as the host's.
+    pub(crate) fn is_host_only(&self) -> bool {
+        self.host_only
+    }
+
     /// Whether a condition or operand surely belongs to the host.
     pub(crate) fn is_host(&self, expr: &Expr) -> bool {
         self.host_only || self.scopes.is_host(expr)
@@ -294,6 +300,7 @@ impl<'a> Rewriter<'a> {
     fn statement(&mut self, statement: &mut Stmt, is_last: bool, tail: bool) {
         let directives = match statement {
             Stmt::Local(local) => directives::take(&mut local.attrs, self.sink),
+            Stmt::Macro(node) => directives::take(&mut node.attrs, self.sink),
             Stmt::Expr(expr, _) => match directives::attributes_of(expr) {
                 Some(attributes) => directives::take(attributes, self.sink),
                 None => Directives::default(),
@@ -319,6 +326,10 @@ impl<'a> Rewriter<'a> {
                 *statement = Stmt::Expr(rewritten, *semicolon);
             }
             Stmt::Item(_) => {}
+            Stmt::Macro(node) => match assertion::rewrite(self, &node.mac) {
+                Some(assertion) => *statement = Stmt::Expr(assertion, node.semi_token),
+                None => visit_mut::visit_stmt_mut(self, statement),
+            },
             other => visit_mut::visit_stmt_mut(self, other),
         }
         self.host_only = outer;
@@ -630,6 +641,10 @@ impl VisitMut for Rewriter<'_> {
                 }
             }
             Expr::Unsafe(node) => self.block(&mut node.block, false),
+            Expr::Macro(node) => match assertion::rewrite(self, &node.mac) {
+                Some(assertion) => *expr = assertion,
+                None => self.visit_macro_mut(&mut node.mac),
+            },
             Expr::Closure(node) => self.closure(node),
             Expr::Assign(node) => self.assignment(node),
             Expr::Break(_) | Expr::Continue(_) | Expr::Return(_) => self.jump(expr),

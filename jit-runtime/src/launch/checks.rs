@@ -1,21 +1,37 @@
-//! Checked indices: what a kernel has noted of lanes that wanted to leave a buffer, as an error.
+//! What is checked while a kernel runs: what it has noted of lanes that wanted to leave a buffer, or on which an assertion
+//! failed, as an error.
 //!
 //! The kernel itself compares the indices, masks off the lanes whose index is out of range, and notes the lowest of these
 //! lanes for each access. So checks need nothing of a backend, and nothing outside of a buffer is ever touched.
 
 use std::panic::Location;
+use std::sync::Arc;
 
 use crate::ir::Type;
+use crate::report::Assertion;
 use crate::{Error, ErrorKind};
 
-/// Where a kernel notes indices that are out of range.
-#[derive(Clone, Debug)]
+/// Where a kernel notes what is wrong.
+#[derive(Clone, Default, Debug)]
 pub struct Checks {
-    /// The position of the argument that receives the notes: a buffer of [`Type::U64`], one element for each access, all bits
-    /// set. Lanes combine into it by the minimum, see [`CheckedAccess::note`].
+    /// The position of the argument that receives the notes of indices: a buffer of [`Type::U64`], one element for each access,
+    /// all bits set. Lanes combine into it by the minimum, see [`CheckedAccess::note`].
     pub report: usize,
     /// The accesses that are checked.
     pub accesses: Vec<CheckedAccess>,
+    /// The assertions that are checked.
+    pub assertions: Vec<CheckedAssertion>,
+}
+
+/// An assertion that is checked, and the positions of the arguments that receive what its lanes say.
+#[derive(Clone, Debug)]
+pub struct CheckedAssertion {
+    /// The assertion.
+    pub assertion: Arc<Assertion>,
+    /// The lowest lane; none if there is only one.
+    pub lowest: Option<usize>,
+    /// The list of lanes and values.
+    pub records: usize,
 }
 
 /// What an index chooses from.
@@ -85,17 +101,29 @@ impl CheckedAccess {
 }
 
 impl Checks {
-    /// Whether all indices were in range.
+    /// Whether all was right, by what stands in the buffers: an element of an argument of a type.
     ///
     /// # Errors
     ///
-    /// If not: the first line of the program where one was not.
-    pub(super) fn outcome(&self, note: impl Fn(usize) -> u64) -> Result<(), Error> {
-        let notes = self.accesses.iter().enumerate().map(|(position, access)| (access, note(position)));
-        let wrong = notes.filter(|(_, note)| *note != u64::MAX);
-        match wrong.min_by_key(|(access, _)| (access.site.file(), access.site.line(), access.site.column())) {
-            None => Ok(()),
-            Some((access, note)) => Err(access.error(note)),
+    /// If not: the first line of the program where something was wrong.
+    pub(super) fn outcome(&self, element: impl Fn(usize, Type, usize) -> u64) -> Result<(), Error> {
+        let accesses = self.accesses.iter().enumerate().filter_map(|(position, access)| {
+            let note = element(self.report, Type::U64, position);
+            (note != u64::MAX).then(|| access.error(note))
+        });
+        let assertions = self.assertions.iter().filter_map(|checked| checked.outcome(&element).err());
+        let place = |error: &Error| error.site().map(|site| (site.file(), site.line(), site.column()));
+        accesses.chain(assertions).min_by_key(place).map_or(Ok(()), Err)
+    }
+}
+
+impl CheckedAssertion {
+    fn outcome(&self, element: impl Fn(usize, Type, usize) -> u64) -> Result<(), Error> {
+        let lowest = self.lowest.map(|argument| element(argument, Type::U32, 0) as u32);
+        if lowest == Some(u32::MAX) {
+            return Ok(());
         }
+        let words: Vec<u64> = (0..self.assertion.words()).map(|word| element(self.records, Type::U64, word)).collect();
+        self.assertion.outcome(lowest, &words)
     }
 }

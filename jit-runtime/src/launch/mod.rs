@@ -42,7 +42,7 @@
 //! | which launch comes after which | `order` |
 //! | threads | `pool` |
 //! | what went wrong after `launch` had returned | `failure` |
-//! | indices that kernels found out of range | `checks` |
+//! | indices that kernels found out of range, assertions that failed | `checks` |
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ mod tests;
 mod work;
 
 use blocks::Blocks;
-pub use checks::{AccessKind, CheckedAccess, Checks};
+pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
 use cost::Estimate;
 pub use pool::{set_threads, threads};
 use run::Bound;
@@ -135,7 +135,7 @@ pub struct Launch {
 pub struct Notes<'a> {
     /// The lines of the user's program that literals of the kernel come from: what is said about them names the line.
     pub literals: &'a [(Value, &'static Location<'static>)],
-    /// How the kernel reports indices out of range; none if it doesn't check them.
+    /// How the kernel reports indices out of range and assertions that fail; none if it checks nothing.
     pub checks: Option<Checks>,
 }
 

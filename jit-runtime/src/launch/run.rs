@@ -199,21 +199,20 @@ impl Bound {
         }
     }
 
-    /// Has what the kernel notes of its indices looked at.
+    /// Has what the kernel notes looked at.
     pub(super) fn set_checks(&mut self, checks: Option<Checks>) {
         self.checks = checks;
     }
 
-    /// Whether all indices that the kernel checked were in range.
+    /// Whether all that the kernel checked was right.
     ///
     /// # Safety
     ///
     /// As for [`Bound::finish`], and all parts were merged.
     pub(super) unsafe fn check(&self) -> Result<(), Error> {
         let Some(checks) = &self.checks else { return Ok(()) };
-        let report = self.raw[checks.report].word;
-        // SAFETY: the report has an element for each access, and nobody writes it any more.
-        checks.outcome(|access| unsafe { read_element(report, Type::U64, access) })
+        // SAFETY: the arguments of checks have the elements that are looked at, and nobody writes them any more.
+        checks.outcome(|argument, ty, index| unsafe { read_element(self.raw[argument].word, ty, index) })
     }
 }
 

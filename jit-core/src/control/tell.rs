@@ -1,0 +1,356 @@
+//! What lanes tell: `jit::print!`, and assertions whose condition is a mask.
+
+use std::fmt;
+use std::fmt::Debug;
+use std::panic::Location;
+
+use jit_runtime::report::{self as machine, Assertion as Checked, Piece, Spec, Template};
+
+use super::state::describe;
+use super::world::{Host, Traced, World};
+use crate::array::Array;
+use crate::trace::Var;
+use crate::trace::report::{self, Content};
+use crate::traverse::{HostValue, Leaf, Traverse, Visitor};
+
+/// Lines that are shown of one `print!`, if the program does not say how many.
+const LIMIT: usize = 20;
+
+/// Values that lanes can tell.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be printed by lanes",
+    label = "this is neither an array, a number, a text, nor made of these",
+    note = "derive `Traverse` for your own types, or make a text of the value before, with `format!`"
+)]
+pub trait Printable {
+    #[doc(hidden)]
+    fn leaves(&self, leaf: &mut dyn FnMut(Leaf<'_>));
+}
+
+#[diagnostic::do_not_recommend]
+impl<X: Traverse + ?Sized> Printable for X {
+    fn leaves(&self, leaf: &mut dyn FnMut(Leaf<'_>)) {
+        self.traverse(&mut Visitor::new(&mut |_, found| leaf(found)));
+    }
+}
+
+/// A part of a value, ready to be put into a text.
+enum Shown {
+    /// An array: its place among the values of a lane.
+    Lane(usize),
+    /// What the host knows.
+    Host(HostValue),
+}
+
+/// The arguments of a format string.
+#[derive(Default)]
+struct Values {
+    arrays: Vec<Var>,
+    arguments: Vec<Vec<Shown>>,
+}
+
+impl Values {
+    fn add(&mut self, value: &(impl Printable + ?Sized)) {
+        let mut parts = Vec::new();
+        value.leaves(&mut |leaf| match leaf {
+            Leaf::Array(var) | Leaf::Shared(var) => match var.literal() {
+                Some(bits) => parts.push(Shown::Host(HostValue::Number(var.ty(), bits))),
+                None => {
+                    parts.push(Shown::Lane(self.arrays.len()));
+                    self.arrays.push(var.clone());
+                }
+            },
+            Leaf::Host(HostValue::Shape(_) | HostValue::Shared(_)) => {}
+            Leaf::Host(value) => parts.push(Shown::Host(value)),
+        });
+        self.arguments.push(parts);
+    }
+
+    fn template(&self, pieces: &[Piece]) -> Vec<machine::Part> {
+        let mut parts = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => parts.push(machine::Part::Text((*text).to_owned())),
+                Piece::Value(argument, spec) => self.value(*argument, *spec, &mut parts),
+            }
+        }
+        parts
+    }
+
+    /// A value; of several parts, as a list.
+    fn value(&self, argument: usize, spec: Spec, parts: &mut Vec<machine::Part>) {
+        let text = |text: &str| machine::Part::Text(text.to_owned());
+        let shown = &self.arguments[argument];
+        let is_list = shown.len() != 1;
+        parts.extend(is_list.then(|| text("[")));
+        for (position, part) in shown.iter().enumerate() {
+            parts.extend((position != 0).then(|| text(", ")));
+            parts.push(match part {
+                Shown::Lane(slot) => machine::Part::Value { slot: *slot, ty: self.arrays[*slot].ty(), spec },
+                Shown::Host(value) => machine::Part::Text(host_text(value, &spec)),
+            });
+        }
+        parts.extend(is_list.then(|| text("]")));
+    }
+
+    /// What is known of a value while recording.
+    fn known(&self, argument: usize) -> String {
+        let known = |part: &Shown| match part {
+            Shown::Lane(slot) => {
+                let array = &self.arrays[*slot];
+                format!("<{} {} lanes>", array.width(), array.ty())
+            }
+            Shown::Host(value) => describe(value),
+        };
+        self.arguments[argument].iter().map(known).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn host_text(value: &HostValue, spec: &Spec) -> String {
+    let mut text = String::new();
+    match value {
+        HostValue::Number(ty, bits) => spec.write(*ty, *bits, &mut text),
+        HostValue::Text(value) => spec.write_text(value, &mut text),
+        HostValue::Variant(name) => text.push_str(name),
+        HostValue::Shape(_) | HostValue::Shared(_) => {}
+    }
+    text
+}
+
+/// A `print!` whose values are being collected.
+pub struct Printing {
+    values: Values,
+    site: &'static Location<'static>,
+}
+
+/// Begins a `print!`.
+#[must_use]
+#[track_caller]
+pub fn print() -> Printing {
+    Printing { values: Values::default(), site: Location::caller() }
+}
+
+impl Printing {
+    /// Adds an argument.
+    pub fn value(&mut self, value: &(impl Printable + ?Sized)) {
+        self.values.add(value);
+    }
+
+    /// Records the lines.
+    pub fn record(self, pieces: &[Piece], limit: Option<usize>) {
+        let template = Template(self.values.template(pieces));
+        let content = Content { template, values: self.values.arrays, site: self.site };
+        report::print(content, limit.unwrap_or(LIMIT));
+    }
+}
+
+/// What may be asserted.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be asserted: `assert!` takes a `bool` or a `Mask`",
+    label = "expected `bool` or `Mask`, found `{Self}`",
+    note = "compare it, as in `n != 0`"
+)]
+pub trait Assertable {
+    /// The world that decides.
+    type World: Asserts;
+    /// The condition's value.
+    fn condition(&self) -> <Self::World as World>::Condition;
+}
+
+impl Assertable for bool {
+    type World = Host;
+    #[inline(always)]
+    fn condition(&self) -> bool {
+        *self
+    }
+}
+
+impl Assertable for Array<bool> {
+    type World = Traced;
+    #[inline]
+    fn condition(&self) -> Array<bool> {
+        self.clone()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: Assertable + ?Sized> Assertable for &C {
+    type World = C::World;
+    #[inline(always)]
+    fn condition(&self) -> <C::World as World>::Condition {
+        (**self).condition()
+    }
+}
+
+/// How a world asserts.
+pub trait Asserts: World {
+    /// Whether the condition is known not to hold.
+    fn fails(condition: &Self::Condition) -> bool;
+    /// Whether lanes are to check it.
+    fn is_checked(condition: &Self::Condition) -> bool;
+    /// Has lanes check it.
+    fn check(condition: &Self::Condition, content: &Content, assertion: Checked);
+}
+
+impl Asserts for Host {
+    #[inline(always)]
+    fn fails(condition: &bool) -> bool {
+        !*condition
+    }
+    #[inline(always)]
+    fn is_checked(_: &bool) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn check(_: &bool, _: &Content, _: Checked) {}
+}
+
+impl Asserts for Traced {
+    fn fails(condition: &Array<bool>) -> bool {
+        report::is_certain(condition.var())
+    }
+    fn is_checked(condition: &Array<bool>) -> bool {
+        report::is_checked(condition.var())
+    }
+    fn check(condition: &Array<bool>, content: &Content, assertion: Checked) {
+        report::assert(condition.var(), content, assertion);
+    }
+}
+
+/// Values that an assertion can tell of, in a world.
+#[diagnostic::on_unimplemented(
+    message = "`{X}` cannot be told by an assertion on a traced condition",
+    label = "this is neither an array, a number, a text, nor made of these",
+    note = "the message is made when the kernel runs; derive `Traverse` for your own types, or leave the value out"
+)]
+pub trait Tells<X: ?Sized>: World {
+    #[doc(hidden)]
+    fn tell(assertion: &mut Assertion<Self>, value: &X)
+    where
+        Self: Asserts;
+}
+
+impl<X: ?Sized> Tells<X> for Host {
+    #[inline(always)]
+    fn tell(_: &mut Assertion<Host>, _: &X) {}
+}
+
+#[diagnostic::do_not_recommend]
+impl<X: Traverse + ?Sized> Tells<X> for Traced {
+    fn tell(assertion: &mut Assertion<Traced>, value: &X) {
+        assertion.values.add(value);
+    }
+}
+
+/// Sides of `assert_eq!` and `assert_ne!`, in a world.
+#[diagnostic::on_unimplemented(
+    message = "`{X}` cannot be shown by `assert_eq!` or `assert_ne!`",
+    label = "this side of the assertion cannot be shown",
+    note = "host values must be `Debug`; what is compared lane by lane must be made of arrays"
+)]
+pub trait ShowsSide<X: ?Sized>: World {
+    #[doc(hidden)]
+    fn side(assertion: &mut Assertion<Self>, value: &X)
+    where
+        Self: Asserts;
+}
+
+impl<X: Debug + ?Sized> ShowsSide<X> for Host {
+    fn side(assertion: &mut Assertion<Host>, value: &X) {
+        assertion.sides.push(format!("{value:?}"));
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<X: Traverse + ?Sized> ShowsSide<X> for Traced {
+    fn side(assertion: &mut Assertion<Traced>, value: &X) {
+        assertion.values.add(value);
+        let known = assertion.values.known(assertion.values.arguments.len() - 1);
+        assertion.sides.push(known);
+    }
+}
+
+/// An assertion whose condition has been evaluated.
+pub struct Assertion<W: Asserts> {
+    condition: W::Condition,
+    values: Values,
+    /// Of a comparison, the sides as far as the host knows them.
+    sides: Vec<String>,
+    site: &'static Location<'static>,
+}
+
+/// Begins an assertion.
+#[must_use]
+#[track_caller]
+#[inline(always)]
+pub fn assertion<C: Assertable + ?Sized>(condition: &C) -> Assertion<C::World> {
+    let (values, sides) = (Values::default(), Vec::new());
+    Assertion { condition: condition.condition(), values, sides, site: Location::caller() }
+}
+
+impl<W: Asserts> Assertion<W> {
+    /// Whether anything is to be done: it fails, or lanes check it.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        W::fails(&self.condition) || W::is_checked(&self.condition)
+    }
+
+    /// Whether it fails.
+    #[inline(always)]
+    pub fn fails(&self) -> bool {
+        W::fails(&self.condition)
+    }
+
+    /// Adds an argument of the message.
+    #[inline(always)]
+    pub fn value<X: ?Sized>(&mut self, value: &X)
+    where
+        W: Tells<X>,
+    {
+        W::tell(self, value);
+    }
+
+    /// Adds a side of a comparison.
+    #[inline(always)]
+    pub fn side<X: ?Sized>(&mut self, value: &X)
+    where
+        W: ShowsSide<X>,
+    {
+        W::side(self, value);
+    }
+
+    /// Stops a program whose comparison fails.
+    #[cold]
+    #[track_caller]
+    #[expect(clippy::panic, reason = "that is what the program asks for")]
+    pub fn stop(&self, text: &str, message: Option<fmt::Arguments<'_>>) -> ! {
+        let message = message.map(|message| format!(": {message}")).unwrap_or_default();
+        panic!("assertion `{text}` failed{message}\n  left: {}\n right: {}", self.sides[0], self.sides[1])
+    }
+
+    /// Has lanes check it: what is asserted, and the message, if there is one.
+    pub fn check(self, text: &str, pieces: &[Piece]) {
+        let mut parts = Vec::new();
+        if !pieces.is_empty() {
+            parts.push(machine::Part::Text(": ".to_owned()));
+            // Arguments of the message stand behind the sides.
+            let shifted = pieces.iter().map(|piece| match *piece {
+                Piece::Value(argument, spec) => Piece::Value(argument + self.sides.len(), spec),
+                text @ Piece::Text(_) => text,
+            });
+            parts.extend(self.values.template(&shifted.collect::<Vec<_>>()));
+        }
+        for (side, name) in ["\n  left: ", "\n right: "].iter().enumerate().take(self.sides.len()) {
+            parts.push(machine::Part::Text((*name).to_owned()));
+            self.values.value(side, Spec::DEBUG, &mut parts);
+        }
+        let message = Template(parts);
+        let text = format!("the assertion `{text}` fails in lane ");
+        let assertion = Checked { text, message: message.clone(), site: self.site };
+        W::check(
+            &self.condition,
+            &Content { template: message, values: self.values.arrays, site: self.site },
+            assertion,
+        );
+    }
+}

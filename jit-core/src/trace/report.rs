@@ -1,0 +1,313 @@
+//! Recording what lanes tell: lines that they print, and assertions.
+//!
+//! Nothing depends on a report, but it must happen, once. It is made of scatters to small arrays that belong to it alone
+//! ([`jit_runtime::report`] says what stands in them), so it is scheduled, masked and repeated as any writing is. In a traced
+//! loop these arrays become states in memory of the loop, behind those of the program. At last they are held here, by the
+//! thread, until its next evaluation, which computes them with what it is asked for.
+//!
+//! A region that is given up takes its reports with it.
+
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::Arc;
+
+use jit_runtime::ir::{AtomicOp, BinaryOp, CompareOp, ReduceOp, Type};
+use jit_runtime::memory::Buffer;
+use jit_runtime::report::{Assertion, Lines, Template};
+use jit_runtime::{Error, config};
+use smallvec::{SmallVec, smallvec};
+
+use super::effect::{self, How, Part, Request};
+use super::misuse::panic_with;
+use super::node::{Draft, Var};
+use super::op::Op;
+use super::region::{self, RegionId, State};
+use super::{loops, record};
+
+/// Room for the lines of a wide array.
+const MOST_LINES: usize = 1 << 16;
+/// Room for the lines of a loop, whose iterations nobody knows.
+const LOOP_LINES: usize = 1 << 14;
+
+/// The arrays of a report.
+type Arrays = SmallVec<[Var; 3]>;
+
+/// Something that lanes tell.
+pub(crate) struct Report {
+    what: What,
+    /// What lanes write to, as the program so far leaves it.
+    pub(crate) arrays: Arrays,
+    /// The loops that are open around it, outermost first.
+    levels: Vec<Level>,
+}
+
+/// What becomes of what lanes have told.
+enum What {
+    /// It is printed.
+    Lines { lines: Lines, count: Arc<Buffer>, list: Arc<Buffer> },
+    /// It is an error, which the launch finds.
+    Assertion(Arc<Buffer>),
+}
+
+/// A loop around a report.
+struct Level {
+    /// The position of the first array among the loop's states.
+    position: usize,
+    inits: Arrays,
+    params: Arrays,
+}
+
+/// What is told of a lane: a text and the values in it.
+pub struct Content {
+    pub(crate) template: Template,
+    pub(crate) values: Vec<Var>,
+    pub(crate) site: &'static Location<'static>,
+}
+
+thread_local! {
+    /// Reports of this thread that have not happened, in their order.
+    static PENDING: RefCell<Vec<Report>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Records lines that lanes print.
+///
+/// # Panics
+///
+/// When widths do not fit together, a value belongs to a region that is closed, or there is no memory.
+pub(crate) fn print(content: Content, limit: usize) {
+    let Some(lanes) = content.lanes(None) else { return };
+    let is_single = is_single(lanes);
+    let capacity = match region::innermost_loop() {
+        _ if is_single => 1,
+        RegionId::NONE => lanes.min(MOST_LINES).max(limit),
+        _ => LOOP_LINES.max(limit),
+    };
+    let lines = Lines { template: content.template.clone(), is_single, limit, capacity };
+    let (count, list) = (filled(Type::U32, 1, 0), memory(Buffer::alloc(lines.words() * Type::U64.size_bytes())));
+    let arrays = smallvec![content.array(Type::U32, 1, &count), content.array(Type::U64, lines.words(), &list)];
+    let mut report = Report::begin(What::Lines { lines, count, list }, arrays);
+    let one = number(1);
+    if is_single {
+        let request = Request { how: How::Write, index: &number(0), value: &one, expected: None, mask: None };
+        effect::tell(&mut report.arrays[0], &request, false, None, content.site);
+        content.write(&mut report.arrays[1], &number(0), None, None);
+    } else {
+        let place = content.exchange(&mut report.arrays[0], ReduceOp::Add, (&one, lanes), None, None);
+        let has_room = record::compare(CompareOp::Lt, &place, &number(capacity));
+        content.write(&mut report.arrays[1], &place, Some(&has_room), None);
+    }
+    region::add_report(report);
+}
+
+/// Whether an assertion is known to fail: its condition is false, and lanes get here.
+pub(crate) fn is_certain(condition: &Var) -> bool {
+    condition.literal() == Some(0)
+        && condition.width() != 0
+        && !region::is_recording()
+        && region::current_mask().is_none()
+}
+
+/// Whether lanes are to check an assertion; without `JIT_DEBUG` none is.
+pub(crate) fn is_checked(condition: &Var) -> bool {
+    config::is_debug_on() && condition.literal() != Some(1)
+}
+
+/// Records an assertion, unless it is not to be checked.
+///
+/// # Panics
+///
+/// As [`print`].
+pub(crate) fn assert(condition: &Var, content: &Content, assertion: Assertion) {
+    if !is_checked(condition) {
+        return;
+    }
+    region::check(condition, content.site);
+    let failing = &record::not(condition);
+    let Some(lanes) = content.lanes(Some(failing)) else { return };
+    let words = assertion.words();
+    let assertion = Arc::new(assertion);
+    let records = filled(Type::U64, words, u8::MAX);
+    let mut arrays: Arrays = smallvec![content.array(Type::U64, words, &records)];
+    if is_single(lanes) {
+        let mut report = Report::begin(What::Assertion(records), arrays);
+        content.write(&mut report.arrays[0], &number(0), Some(failing), Some(&(assertion, Part::Records)));
+        return region::add_report(report);
+    }
+    arrays.push(content.array(Type::U32, 1, &filled(Type::U32, 1, u8::MAX)));
+    arrays.push(content.array(Type::U32, 1, &filled(Type::U32, 1, 0)));
+    let mut report = Report::begin(What::Assertion(records), arrays);
+    let lane = content.lane();
+    let part = (Arc::clone(&assertion), Part::Lowest);
+    let lowest = content.exchange(&mut report.arrays[1], ReduceOp::Min, (&lane, lanes), Some(failing), Some(&part));
+    let is_lowest = record::and(failing, &record::compare(CompareOp::Lt, &lane, &lowest));
+    let one = (&number(1), lanes);
+    let place = content.exchange(&mut report.arrays[2], ReduceOp::Add, one, Some(&is_lowest), None);
+    let has_room = record::compare(CompareOp::Lt, &place, &number(Assertion::capacity()));
+    let writes = record::and(&is_lowest, &has_room);
+    content.write(&mut report.arrays[0], &place, Some(&writes), Some(&(assertion, Part::Records)));
+    region::add_report(report);
+}
+
+/// There is one lane, and no loop whose lanes nobody knows yet.
+fn is_single(lanes: usize) -> bool {
+    lanes == 1 && region::innermost_loop() == RegionId::NONE
+}
+
+fn number(value: usize) -> Var {
+    record::literal(Type::U32, value as u64, 1)
+}
+
+fn filled(ty: Type, elements: usize, byte: u8) -> Arc<Buffer> {
+    memory(Buffer::from_bytes(&vec![byte; elements * ty.size_bytes()]))
+}
+
+fn memory(buffer: Result<Arc<Buffer>, Error>) -> Arc<Buffer> {
+    buffer.unwrap_or_else(|error| panic_with(error))
+}
+
+impl Content {
+    /// How many lanes take part; none if no lane does.
+    fn lanes(&self, mask: Option<&Var>) -> Option<usize> {
+        let around = region::current_mask();
+        let masks = mask.into_iter().chain(&around);
+        if masks.clone().any(|mask| mask.literal() == Some(0)) {
+            return None;
+        }
+        let mut widest: Option<&Var> = None;
+        for var in masks.chain(&self.values) {
+            region::check(var, self.site);
+            match widest {
+                Some(other) if var.width() == 1 || var.width() == other.width() => {}
+                Some(other) if other.width() != 1 => record::width_mismatch_at(other, var, self.site),
+                _ => widest = Some(var),
+            }
+        }
+        Some(widest.map_or(1, Var::width)).filter(|&lanes| lanes != 0)
+    }
+
+    fn draft(&self, op: Op, ty: Type, width: usize) -> Draft<'static> {
+        let (width, operands) = (width as u32, [None; 3]);
+        Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands, position: 0, word: 0, site: self.site }
+    }
+
+    /// An array of a report.
+    fn array(&self, ty: Type, width: usize, buffer: &Arc<Buffer>) -> Var {
+        let var = Var::new(self.draft(Op::Data, ty, width));
+        var.set_data(Arc::clone(buffer));
+        var
+    }
+
+    /// The number of each lane, however many there will be: unlike other values of width 1 it is not the same in all of
+    /// them, and serves as the operand of what is told alone.
+    fn lane(&self) -> Var {
+        Var::new(self.draft(Op::LaneIndex, Type::U32, 1))
+    }
+
+    /// Combines the only element of an array with a value on a number of lanes; gives what each has found there.
+    fn exchange(
+        &self,
+        array: &mut Var,
+        op: ReduceOp,
+        (value, lanes): (&Var, usize),
+        mask: Option<&Var>,
+        part: Option<&(Arc<Assertion>, Part)>,
+    ) -> Var {
+        let how = How::Atomic(AtomicOp::Reduce(op));
+        let index = record::literal(Type::U32, 0, lanes);
+        effect::tell(array, &Request { how, index: &index, value, expected: None, mask }, false, part, self.site)
+    }
+
+    /// Writes the lane and its values to a place of a list.
+    fn write(&self, list: &mut Var, place: &Var, mask: Option<&Var>, part: Option<&(Arc<Assertion>, Part)>) {
+        let first = record::binary(BinaryOp::Mul, place, &number(1 + self.values.len()));
+        let words = std::iter::once(self.lane()).chain(self.values.iter().cloned());
+        for (position, word) in words.enumerate() {
+            let index = record::binary(BinaryOp::Add, &first, &number(position));
+            let request = Request { how: How::Write, index: &index, value: &bits(&word), expected: None, mask };
+            effect::tell(list, &request, position != 0, part, self.site);
+        }
+    }
+}
+
+/// The bits of a value as a `u64`.
+fn bits(value: &Var) -> Var {
+    let unsigned = match value.ty() {
+        Type::Bool => value.clone(),
+        ty => record::bitcast(unsigned(ty), value),
+    };
+    record::cast(Type::U64, &unsigned)
+}
+
+/// The unsigned integer type of the same size.
+fn unsigned(ty: Type) -> Type {
+    match ty.size_bytes() {
+        1 => Type::U8,
+        2 => Type::U16,
+        4 => Type::U32,
+        _ => Type::U64,
+    }
+}
+
+impl Report {
+    /// Takes the arrays of a report into the loops that are open.
+    fn begin(what: What, mut arrays: Arrays) -> Report {
+        let mut levels = Vec::new();
+        for (id, position) in region::claim_states(arrays.len()) {
+            let params: Arrays =
+                arrays.iter().enumerate().map(|(k, init)| loops::param(id, position + k, init)).collect();
+            let inits = std::mem::replace(&mut arrays, params.clone());
+            levels.push(Level { position, inits, params });
+        }
+        Report { what, arrays, levels }
+    }
+
+    /// The states of the innermost loop around it, which ends, and the position of the first one.
+    pub(crate) fn leave_loop(&mut self) -> (usize, Vec<State>) {
+        let Some(Level { position, inits, params }) = self.levels.pop() else { return (0, Vec::new()) };
+        let arrays = std::mem::take(&mut self.arrays).into_iter();
+        let parts = inits.into_iter().zip(params).zip(arrays);
+        let state = |((init, param), next)| State { param, init, next: Some(next), is_memory: true };
+        (position, parts.map(state).collect())
+    }
+
+    /// Keeps the report for the next evaluation of this thread, when no region is open any more.
+    pub(crate) fn keep(mut self) {
+        self.arrays.iter_mut().for_each(|array| *array = effect::settle(array));
+        PENDING.with_borrow_mut(|pending| pending.push(self));
+    }
+
+    /// Whether it was launched.
+    pub(crate) fn has_run(&self) -> bool {
+        self.arrays.iter().all(Var::has_data)
+    }
+
+    /// Waits for what lanes have told, and prints it.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong in the launch, an assertion that failed for example.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        match self.what {
+            What::Lines { lines, count, list } => lines.print(&count, &list),
+            What::Assertion(records) => records.wait(),
+        }
+    }
+}
+
+/// Whether anything waits for the next evaluation of this thread.
+pub(crate) fn is_pending() -> bool {
+    PENDING.with_borrow(|pending| !pending.is_empty())
+}
+
+/// Takes what waits for the next evaluation of this thread.
+pub(crate) fn take_pending() -> Vec<Report> {
+    PENDING.with_borrow_mut(std::mem::take)
+}
+
+/// Has reports wait again, before those that were recorded meanwhile.
+pub(crate) fn put_back(mut reports: Vec<Report>) {
+    PENDING.with_borrow_mut(|pending| {
+        reports.append(pending);
+        *pending = reports;
+    });
+}

@@ -129,7 +129,7 @@ fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<()
     if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotEvaluated) {
         left.retain(|report| {
             let (edges, arrays) = (detach::read(), report.arrays.iter().collect::<Vec<_>>());
-            order::Graph::of(&edges, &arrays, &effect::Held::default()).is_ok()
+            order::Graph::of(&edges, &arrays, &effect::Held::default(), None).is_ok()
         });
     }
     report::put_back(left);

@@ -54,7 +54,7 @@ pub(crate) fn evaluate_selected(
     }
     let Some((planned, outputs)) = plan(selection, wanted, why, site)? else { return Ok(None) };
     stats::count_evaluation();
-    start(planned, site)?;
+    start(planned, site).1?;
     let results = wanted.iter().zip(outputs);
     let results = results.map(|(var, buffer)| record::data_at(var.site(), var.ty(), selection.len_of(var), buffer));
     Ok(Some(results.collect()))

@@ -28,8 +28,10 @@ use proc_macro::TokenStream;
 /// | `if`, `else if`, `else`, with or without a value | Rust's, or recorded |
 /// | `let x; if c { x = a; } else { x = b; }` | the same, merged |
 /// | `if c { return a; }` at the level of the function | the rest of the function is the other arm |
-/// | `while` | Rust's, or recorded |
-/// | `for`, `loop`, `match`, `if let`, `let else`, `?`, `return`, `break`, `continue` | Rust's |
+/// | `while`, `loop` | Rust's, or recorded once |
+/// | `for` over a range, also `.rev()` and `.step_by(n)` | Rust's and unrolled, or recorded once if a bound is an array |
+/// | `break`, `continue`, `return`, also with labels and values | Rust's, or each lane leaves when it gets there |
+/// | `for` over anything else, other `match`, `if let`, `let else`, `?` | Rust's |
 /// | `assert!`, `assert_eq!`, `assert_ne!`, and with `debug_` | Rust's; on masks, with `JIT_DEBUG`, checked by lanes |
 /// | closures; the arguments of `println!`, `vec!` and their like, and of `jit::print!` | rewritten inside |
 /// | functions inside of the function, types, constants, other macros | left alone |
@@ -39,7 +41,11 @@ use proc_macro::TokenStream;
 /// there is an error that names it. A `&mut` reference that a call returned is seen if the
 /// call was given a `&mut` argument, if the name of a method in it ends in `_mut`, or if it is bound by `let mut`. Otherwise, bound by a
 /// plain `let` and changed by nothing but its methods, it is *not* seen, and its change then holds for all lanes: write `let mut`.
-/// `return`, `?`, `break` and `continue` out of a recorded `if` or `while` do not compile.
+///
+/// Where lanes may have left by `break`, `continue` or `return`, the code that follows is recorded for the others alone: it
+/// changes nothing and writes nothing for lanes that have left. What they leave with must be `Traverse`. This also holds in loops
+/// of Rust's, each iteration of which is traced by itself. `?` decides for all lanes at once, so it does not compile inside of
+/// a recorded `if` or loop, nor does a jump that some lanes take in the middle of an expression.
 ///
 /// # Options
 ///
@@ -48,6 +54,9 @@ use proc_macro::TokenStream;
 /// `#[jit(fast_math = false)]` computes it exactly wherever it is called.
 /// On a parameter, `#[constexpr]` says that it is a host value which the trace is made for. On a statement, `#[host]`
 /// leaves conditions and comparisons to Rust and `#[label("name")]` names what is traced in it.
+/// On a `for`, `#[symbolic]` records a range of host integers once as well, where the counter is then an array (of `u32` for
+/// `usize`); `#[unroll]` says that a loop of Rust's is meant to be traced iteration by iteration, and `#[unroll(n)]` that up
+/// to `n` are: otherwise a loop that records very much is noted by a warning of `tracing`.
 ///
 /// On a `while`, `loop` or `if` under a traced condition, `#[evaluated]` runs iterations one by one, or both arms under masks, so that
 /// contents may be read there; `#[compress]` then drops lanes that are done, `#[symbolic]` asks for what happens without an

@@ -4,6 +4,10 @@
     clippy::assign_op_pattern,
     clippy::collapsible_if,
     clippy::eq_op,
+    clippy::explicit_counter_loop,
+    clippy::needless_late_init,
+    clippy::needless_range_loop,
+    clippy::while_let_loop,
     clippy::manual_is_multiple_of,
     clippy::never_loop,
     clippy::nonminimal_bool,
@@ -237,6 +241,214 @@ fn host_programs_are_unchanged() {
     same!(slices(&[3.0, 2.0, 8.0]));
     same!(short_circuit(&[1, -2], 1, 0));
     same!(short_circuit(&[1, -2], 7, 2));
+}
+
+/// A value that cannot be cloned.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Owned(i32);
+
+fn odd(n: i32) -> bool {
+    n % 2 != 0
+}
+
+fn bounds(n: i32) -> (i32, i32) {
+    (n - 3, n + 4)
+}
+
+corpus! { moved_by_return:
+pub(crate) fn moved_by_return(mut items: Vec<Owned>, flags: &[i32]) -> Vec<Owned> {
+    for flag in flags {
+        let flag = *flag;
+        if flag < 0 { return items; }
+        if flag == 0 { continue; }
+        if odd(flag) { break; }
+        items.push(Owned(flag));
+    }
+    items.pop();
+    items
+}}
+
+corpus! { moved_by_break:
+pub(crate) fn moved_by_break(limit: i32) -> (Owned, Vec<Owned>) {
+    let mut seen = Vec::new();
+    let mut n = 0;
+    let last = loop {
+        let item = Owned(n);
+        n += 1;
+        if odd(n) && n > limit { break item; }
+        if n > 40 { return (item, seen); }
+        if odd(n) { continue; }
+        seen.push(item);
+    };
+    (last, seen)
+}}
+
+corpus! { borrowed:
+pub(crate) fn borrowed<'a>(words: &'a [String], start: &str) -> Option<&'a str> {
+    let mut k = 0;
+    let hit: &str = loop {
+        if k == words.len() { return None; }
+        let word = &words[k];
+        k += 1;
+        if word.as_str() < start { continue; }
+        if word.starts_with(start) { break word; }
+        if odd(k as i32) { return Some("odd"); }
+    };
+    Some(hit)
+}}
+
+corpus! { mutable_borrows:
+pub(crate) fn mutable_borrows(values: &mut [i32], skip: i32) -> i32 {
+    let mut last = None;
+    let mut count = 0;
+    for value in values.iter_mut() {
+        if *value == skip { continue; }
+        *value += 1;
+        if odd(*value) { if *value > 20 { break; } count += 1; continue; }
+        *value *= 2;
+        last = Some(value);
+    }
+    if let Some(last) = last { *last += 100; }
+    count
+}}
+
+corpus! { labels:
+pub(crate) fn labels(rows: &[Vec<i32>]) -> (Vec<i32>, i32) {
+    let mut found = Vec::new();
+    let mut visits = 0;
+    'rows: for row in rows {
+        let mut k = 0;
+        'search: while k < row.len() {
+            visits += 1;
+            let value = row[k];
+            k += 1;
+            if odd(value) { continue 'rows; }
+            'skip: {
+                if value == 4 { break 'skip; }
+                if value == 6 { break 'search; }
+                if value == 8 { break 'rows; }
+                visits += 10;
+            }
+            found.push(value);
+        }
+        if odd(visits) { return (found, -visits); }
+        visits += 100;
+    }
+    (found, visits)
+}}
+
+corpus! { let_else_in_loops:
+pub(crate) fn let_else_in_loops(text: &str) -> Result<i32, String> {
+    let mut sum = 0;
+    let mut parts = text.split(' ');
+    while odd(sum) || sum < 50 {
+        let Some(part) = parts.next() else { break };
+        let Ok(number) = part.parse::<i32>() else { if odd(sum) { return Err(part.to_owned()); } else { continue } };
+        sum += match number { 0 => continue, n if n < 0 => return Err(format!("{n} after {sum}")), n => n };
+        let half = if odd(sum) { if sum > 30 { break; } sum } else { sum / 2 };
+        sum = half + if half == 9 { break } else { 1 };
+    }
+    Ok(sum)
+}}
+
+corpus! { deferred_in_loops:
+pub(crate) fn deferred_in_loops(limit: i32) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut n = 0;
+    let end;
+    loop {
+        n += 1;
+        let name;
+        if odd(n) { continue; }
+        if n > limit { end = n; break; }
+        if n == 4 { name = "four".to_owned(); } else { name = n.to_string(); }
+        names.push(name);
+    }
+    names.push(end.to_string());
+    names
+}}
+
+corpus! { values_in_arguments:
+pub(crate) fn values_in_arguments(numbers: &[Option<i32>]) -> i32 {
+    let mut sum = 0;
+    let mut numbers = numbers.iter();
+    while sum < 100 {
+        sum += i32::abs(match numbers.next() { Some(Some(n)) => *n, Some(None) => continue, None => break });
+        sum = sum.max(if odd(sum) { if sum > 20 { return sum; } 3 } else { 4 });
+    }
+    -sum
+}}
+
+corpus! { closures_that_return:
+pub(crate) fn closures_that_return(values: &[i32]) -> Vec<i32> {
+    let step = |start: i32| -> i32 {
+        let mut n = start;
+        while n < 50 { if odd(n) { return n * 10; } n += 3; if n == 12 { break; } }
+        -n
+    };
+    let owned = move |n: i32| { for k in 0..n { if odd(k + n) { return k; } } n };
+    values.iter().map(|value| if *value < 0 { step(-*value) } else { owned(step(*value)) }).collect()
+}}
+
+corpus! { ranges:
+pub(crate) fn ranges(n: i32, step: usize) -> (Vec<i32>, String) {
+    let (low, high) = bounds(n);
+    let mut seen = Vec::new();
+    for k in low..high { if k == n { continue; } seen.push(k); }
+    for k in (low..=high).rev().step_by(step) { if k == low { break; } seen.push(k); }
+    for k in (bounds(n).0..bounds(n).1).step_by(step).rev() { seen.push(-k); if odd(k) && k > 7 { return (seen, "odd".into()); } }
+    for k in high..low { seen.push(k * 1000); }
+    let (first, last) = (char::from(b'a' + step as u8), 'f');
+    let mut text = String::new();
+    for c in first..=last { if c == 'e' { break; } text.push(c); }
+    for k in i8::MAX - 1..=bounds(130).0 as i8 { text += &k.to_string(); }
+    (seen, text)
+}}
+
+corpus! { reversed_iterators:
+pub(crate) fn reversed_iterators(n: usize) -> usize {
+    let values: Vec<usize> = (0..n).rev().map(|k| k * k).collect();
+    let mut sum = 0;
+    for k in (0..values.len()).rev() { if values[k] % 3 == 2 { continue; } sum += values[k] * k; if sum > 500 { break; } }
+    for (k, value) in values.iter().enumerate().step_by(2) { if k > sum { return k; } sum += value; }
+    sum
+}}
+
+#[test]
+fn host_programs_with_jumps_are_unchanged() {
+    for flags in [&[2, 4][..], &[2, 0, 4, -1, 6], &[2, 3, 4], &[]] {
+        same!(moved_by_return(vec![Owned(7), Owned(8)], flags));
+    }
+    for limit in [0, 3, 10, 90] {
+        same!(moved_by_break(limit));
+        same!(deferred_in_loops(limit));
+    }
+    let words: Vec<String> = ["alpha", "beta", "bet", "gamma"].map(String::from).to_vec();
+    for start in ["b", "al", "g", "c", "z"] {
+        same!(borrowed(&words, start));
+    }
+    for skip in [3, 4, 9] {
+        let run = |function: fn(&mut [i32], i32) -> i32| {
+            let mut values = [3, 4, 8, 11, 9, 30, 5];
+            (function(&mut values, skip), values)
+        };
+        assert_eq!(run(mutable_borrows::plain::mutable_borrows), run(mutable_borrows::annotated::mutable_borrows));
+    }
+    let rows = vec![vec![2, 4, 6, 2], vec![4, 3], vec![10, 2], vec![2, 8, 2], vec![2]];
+    for count in 0..=rows.len() {
+        same!(labels(&rows[..count]));
+        same!(labels(&rows[rows.len() - count..]));
+    }
+    for text in ["1 2 3", "x 1 x", "7 0 9 4", "40 -3", "8 x 10 12 14 16 18", "", "3 5 7 9 11 13 15 17 19"] {
+        same!(let_else_in_loops(text));
+    }
+    same!(values_in_arguments(&[Some(3), None, Some(-8), Some(2), Some(15), Some(8)]));
+    same!(values_in_arguments(&[Some(2), Some(2)]));
+    same!(closures_that_return(&[-3, 2, 5, -6, 12, 0, 9]));
+    for n in 0..9 {
+        same!(ranges(n, 1 + n as usize % 3));
+        same!(reversed_iterators(n as usize));
+    }
 }
 
 /// Methods, in an annotated `impl` block.

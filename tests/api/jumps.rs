@@ -440,3 +440,199 @@ fn lanes_that_have_left_write_nothing() {
         assert_eq!(i.to_vec().unwrap(), last);
     });
 }
+
+const COUNTS: [i32; 9] = [-3, 0, 1, 2, 3, 5, 7, 8, 12];
+
+/// As `twins`, over integers.
+macro_rules! integer_twins {
+    ($test:ident: $(fn $name:ident($n:ident) { $($body:tt)* })*) => {
+        mod $test {
+            $(pub(super) mod $name {
+                #[allow(unused_imports)]
+                use jit::prelude::*;
+                #[allow(unused_mut)]
+                #[jit]
+                pub(crate) fn traced($n: &Int) -> Int {
+                    let $n = $n.clone();
+                    $($body)*
+                }
+                #[allow(unused_mut)]
+                pub(crate) fn plain($n: i32) -> i32 {
+                    $($body)*
+                }
+            })*
+        }
+
+        #[test]
+        fn $test() {
+            $(
+                println!("{}", stringify!($name));
+                on_each_device(|| {
+                    let got = $test::$name::traced(&Int::from(&COUNTS[..])).to_vec().unwrap();
+                    assert_eq!(got, COUNTS.map($test::$name::plain), stringify!($name));
+                    let got = $test::$name::traced(&Int::from(5)).to_vec().unwrap();
+                    assert_eq!(got, [$test::$name::plain(5)], stringify!($name));
+                });
+            )*
+        }
+    };
+}
+
+integer_twins! { ranges:
+    fn up(n) { let mut sum = n * 0; for i in 0..n { sum = sum * 2 + i; } sum }
+    fn inclusive(n) { let mut sum = n * 0; for i in -1..=n { sum = sum * 2 + i; } sum }
+    fn down(n) { let mut sum = n * 0; for i in (0..n).rev() { sum = sum * 2 + i; } sum }
+    fn steps(n) {
+        let mut sum = n * 0;
+        for i in (n - 4..n * 2).step_by(3) { sum = sum * 3 + i; }
+        for i in (n..=9).rev().step_by(2) { sum = sum * 3 - i; }
+        for i in (0..n).step_by(4).rev() { sum = sum * 5 - i; }
+        sum
+    }
+    fn both_traced(n) { let mut sum = n * 0; for i in n * 2 - 9..n { sum += i * i; } sum }
+    fn nested(n) {
+        let mut sum = n * 0;
+        for i in 0..n { for j in i..n { if (i + j) % 3 == 1 { sum += i * j; } } }
+        sum
+    }
+    fn jumps(n) {
+        let mut sum = n * 0;
+        'outer: for i in 0..n {
+            if i == 1 { continue; }
+            for j in 0..=i {
+                if j == 4 { continue 'outer; }
+                if i * j > 20 { break 'outer; }
+                if i + j == 9 { return sum * 1000; }
+                sum += i + j;
+            }
+            if sum > 60 { break; }
+            sum += 1;
+        }
+        sum
+    }
+    fn traced_range_in_host_loop(n) {
+        let mut sum = n * 0;
+        for k in 0..3 { for i in k..n { if i > 5 { break; } sum += i * (k + 1); } if sum > 20 { return sum; } }
+        -sum
+    }
+    fn first_divisor(n) {
+        for k in 2..n { if n % k == 0 { return k; } }
+        n * 1
+    }
+    fn at_the_limits(n) {
+        let mut count = n * 0;
+        for i in n + (i32::MAX - 14)..=i32::MAX { if i < 0 { break; } count += 1; }
+        for _ in (i32::MIN..=n + (i32::MIN + 3)).rev() { count += 100; if count > 5000 { break; } }
+        count
+    }
+}
+
+#[jit]
+fn symbolic_sum(x: &Float, #[constexpr] count: usize) -> (Float, UInt) {
+    let (mut sum, mut seen) = (x.clone(), UInt::from(0));
+    #[symbolic]
+    for i in 0..count {
+        if sum > 100.0 {
+            break;
+        }
+        sum += 0.5;
+        seen += i;
+    }
+    #[symbolic]
+    for i in (0..1000).step_by(10) {
+        seen += i;
+    }
+    (sum, seen)
+}
+
+#[test]
+fn symbolic_loops_are_recorded_once() {
+    let plain = |x: f32, count: u32| {
+        let (mut sum, mut seen) = (x, 0);
+        for i in 0..count {
+            if sum > 100.0 {
+                break;
+            }
+            sum += 0.5;
+            seen += i;
+        }
+        (sum, seen + (0..1000).step_by(10).sum::<u32>())
+    };
+    on_each_device(|| {
+        for count in [0, 3, 2000] {
+            let (sum, seen) = symbolic_sum(&Float::from(&LANES[..]), count);
+            let got: Vec<_> = sum.to_vec().unwrap().into_iter().zip(seen.to_vec().unwrap()).collect();
+            assert_eq!(got, LANES.map(|x| plain(x, count as u32)));
+        }
+    });
+}
+
+#[jit]
+fn endless(x: Float) -> Float {
+    let mut y = x;
+    loop {
+        y += 1.0;
+        if Mask::from(false) {
+            break;
+        }
+        if y > 3.0 {
+            continue;
+        }
+        y += 1.0;
+    }
+    y
+}
+
+#[jit]
+fn host_counter(x: &Float) -> Float {
+    let (mut y, mut k) = (x.clone(), 0);
+    while k < 10 {
+        if y > 5.0 {
+            break;
+        }
+        y += 1.0;
+        k += 1;
+    }
+    y
+}
+
+#[jit]
+fn host_value(x: &Float) -> f32 {
+    let mut y = x.clone();
+    while y < 9.0 {
+        if y > 5.0 {
+            return 1.0;
+        }
+        y += 1.0;
+    }
+    2.0
+}
+
+#[jit]
+fn no_steps(n: &UInt) -> UInt {
+    let mut sum = UInt::from(0);
+    for i in (0..n).step_by(0) {
+        sum += i;
+    }
+    sum
+}
+
+/// The message of a program that is wrong.
+fn panic_of(program: impl FnOnce() + std::panic::UnwindSafe) -> String {
+    let panic = std::panic::catch_unwind(program).expect_err("the program is wrong");
+    panic.downcast_ref::<String>().cloned().expect("a text")
+}
+
+#[test]
+fn wrong_jumps_name_the_line() {
+    let message = panic_of(|| drop(host_counter(&Float::from(&LANES[..]))));
+    assert!(message.contains("`k` changes from 0 to 1") && message.contains("jumps.rs:"), "{message}");
+    let message = panic_of(|| assert!(host_value(&Float::from(&LANES[..])) > 0.0));
+    assert!(message.contains("lanes leave with different host values, 1.0 and 2.0"), "{message}");
+    let message = panic_of(|| drop(no_steps(&UInt::from([3, 4]))));
+    assert!(message.contains("steps of zero") && message.contains("jumps.rs:"), "{message}");
+    // The thread can go on tracing.
+    assert_eq!(returns::return_in_while::traced(&Float::from(1.0)).to_vec().unwrap().len(), 1);
+    let message = panic_of(|| drop(endless(Float::from(&LANES[..]))));
+    assert!(message.contains("a traced `loop` without `break` never ends"), "{message}");
+}

@@ -13,6 +13,7 @@ mod calls;
 mod escapes;
 mod gathers;
 mod instances;
+mod jumps;
 mod locals;
 mod loops;
 mod merging;

@@ -13,17 +13,18 @@ pub struct Unrolled {
     iterations: u32,
     /// No iteration before this one is looked at.
     next_look: u32,
-    nodes_before: u64,
+    /// The iteration from which on nodes are counted, and how many there were.
+    counted_from: Option<(u32, u64)>,
     site: &'static Location<'static>,
 }
 
 /// Begins to count, of a loop that may have `accepted` iterations, whatever they record.
 #[must_use]
 #[track_caller]
-#[inline]
+#[inline(always)]
 pub fn unrolled(accepted: u32) -> Unrolled {
     let next_look = accepted.saturating_add(LOOK_EVERY);
-    Unrolled { iterations: 0, next_look, nodes_before: recorded_nodes(), site: Location::caller() }
+    Unrolled { iterations: 0, next_look, counted_from: None, site: Location::caller() }
 }
 
 /// How often the nodes are counted.
@@ -41,9 +42,10 @@ impl Unrolled {
 
     #[cold]
     fn look(&mut self) {
-        let nodes = recorded_nodes().wrapping_sub(self.nodes_before);
         let (iterations, site) = (self.iterations, self.site);
-        let per_iteration = nodes / u64::from(iterations);
+        let (first, before) = *self.counted_from.get_or_insert_with(|| (iterations, recorded_nodes()));
+        let per_iteration = (recorded_nodes() - before) / u64::from(iterations - first).max(1);
+        let nodes = per_iteration * u64::from(iterations);
         if nodes >= NODES || (iterations >= ITERATIONS && per_iteration > 0) {
             self.next_look = 0;
             tracing::warn!(

@@ -200,8 +200,11 @@ impl<'r, 'a> Traced<'r, 'a> {
         let span = rewriter.at(node.if_token.span);
         let (guard, slot) = (rewriter.helper("if", span), rewriter.helper("slot", span));
         let otherwise = else_block(node);
-        let (deferred, state) =
-            split_deferred(rewriter, state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes));
+        let (deferred, state) = split_deferred(
+            rewriter,
+            state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes),
+            [&node.then_branch, &otherwise],
+        );
         let state = without_dead(rewriter, state, &otherwise, tail, live.is_some());
         let hands_out = !tail && !deferred.is_empty();
         Traced {
@@ -472,16 +475,46 @@ impl<'r, 'a> Traced<'r, 'a> {
 }
 
 /// Parts the state into variables that have no value yet, and the rest.
-fn split_deferred(rewriter: &Rewriter<'_>, state: Vec<Place>) -> (Vec<Binding>, Vec<Place>) {
+fn split_deferred(rewriter: &Rewriter<'_>, state: Vec<Place>, arms: [&Block; 2]) -> (Vec<Binding>, Vec<Place>) {
     let mut deferred = Vec::new();
     let mut kept = Vec::new();
     for place in state {
         match rewriter.scopes.find(&place.base) {
-            Some((_, binding)) if binding.deferred => deferred.push(binding.clone()),
+            // What is assigned on the way out only is not needed after the `if`.
+            Some((_, binding)) if binding.deferred => {
+                if arms.into_iter().any(|arm| hands_on(&binding.name, arm)) {
+                    deferred.push(binding.clone());
+                }
+            }
             _ => kept.push(place),
         }
     }
     (deferred, kept)
+}
+
+/// Whether a block assigns to a variable and may reach its end after that.
+fn hands_on(name: &Ident, block: &Block) -> bool {
+    struct HandsOn<'a>(&'a Ident, bool);
+    impl<'ast> syn::visit::Visit<'ast> for HandsOn<'_> {
+        fn visit_block(&mut self, block: &'ast Block) {
+            if !leaves(block) {
+                syn::visit::visit_block(self, block);
+            }
+        }
+        fn visit_expr_loop(&mut self, node: &'ast syn::ExprLoop) {
+            syn::visit::visit_block(self, &node.body);
+        }
+        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
+            let mut targets = Vec::new();
+            super::state::assignment_targets(&assign.left, &mut targets);
+            self.1 |= targets.iter().any(|place| place.base == *self.0 && place.steps.is_empty());
+            syn::visit::visit_expr_assign(self, assign);
+        }
+        fn visit_item(&mut self, _: &'ast syn::Item) {}
+    }
+    let mut found = HandsOn(name, false);
+    syn::visit::Visit::visit_block(&mut found, block);
+    found.1
 }
 
 /// Tells which places nothing reads after the region: variables of the function where the region is its end, and those of a

@@ -28,18 +28,32 @@ pub(crate) struct Mode {
     compress: Option<Span>,
     /// `#[max_iterations(n)]`: no lane makes more iterations.
     max_iterations: Option<LitInt>,
+    /// `#[unroll]`: a `for` is meant to be traced iteration by iteration.
+    pub(crate) unroll: Unroll,
+}
+
+/// How many iterations of a `for` may be traced one by one without a warning.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unroll {
+    /// As many as seem meant.
+    #[default]
+    Unsaid,
+    /// `#[unroll]`: all.
+    Any,
+    /// `#[unroll(n)]`: so many.
+    UpTo(u32),
 }
 
 impl Mode {
     /// The first token that asks for something.
-    fn span(&self) -> Option<Span> {
+    pub(crate) fn span(&self) -> Option<Span> {
         let bound = self.max_iterations.as_ref().map(LitInt::span);
         self.symbolic.or(self.evaluated).or(self.compress).or(bound)
     }
 
     /// The mode of a statement, or else of the expression in it.
     pub(crate) fn or(self, other: Mode) -> Mode {
-        if self.span().is_some() { self } else { other }
+        if self.span().is_some() || self.unroll != Unroll::Unsaid { self } else { other }
     }
 
     /// Calls that tell the guard of a loop.
@@ -87,7 +101,7 @@ impl Mode {
 }
 
 /// Directives that are planned; until then they must not be taken for something that had an effect.
-const NOT_YET: [&str; 4] = ["unroll", "untracked", "traced", "constexpr"];
+const NOT_YET: [&str; 3] = ["untracked", "traced", "constexpr"];
 
 /// Takes our attributes from a list and leaves the others, which are Rust's.
 pub(crate) fn take(attributes: &mut Vec<Attribute>, sink: &Sink) -> Directives {
@@ -107,6 +121,7 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, sink: &Sink) -> Directives {
             "evaluated" => directives.mode.evaluated = flag(attribute, &name, sink),
             "compress" => directives.mode.compress = flag(attribute, &name, sink),
             "max_iterations" => directives.mode.max_iterations = bound(attribute, sink),
+            "unroll" => directives.mode.unroll = unroll(attribute, sink),
             other if NOT_YET.contains(&other) => {
                 sink.error(attribute.path().span(), format!("`#[{other}]` on a statement is not supported yet"));
             }
@@ -124,6 +139,20 @@ fn flag(attribute: &Attribute, name: &str, sink: &Sink) -> Option<Span> {
         sink.error(attribute.span(), format!("`#[{name}]` takes no arguments"));
     }
     Some(attribute.path().span())
+}
+
+/// `#[unroll]` or `#[unroll(n)]`.
+fn unroll(attribute: &Attribute, sink: &Sink) -> Unroll {
+    if attribute.meta.require_path_only().is_ok() {
+        return Unroll::Any;
+    }
+    match attribute.parse_args::<LitInt>().and_then(|count| count.base10_parse()) {
+        Ok(count) => Unroll::UpTo(count),
+        Err(_) => {
+            sink.error(attribute.span(), "`#[unroll(n)]` takes a number of iterations, `#[unroll]` none");
+            Unroll::Any
+        }
+    }
 }
 
 /// The argument of `#[max_iterations(n)]`.

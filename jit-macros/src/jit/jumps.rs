@@ -1,6 +1,7 @@
 //! Finds jumps before their code is rewritten: whether a loop must be prepared for lanes that leave it.
 
 use super::branch::has_pattern;
+use super::range;
 use super::scope::{Scopes, identifiers, pattern_names};
 use proc_macro2::Ident;
 use quote::ToTokens;
@@ -137,7 +138,7 @@ impl Visit<'_> for Finder<'_> {
     }
 
     fn visit_expr_for_loop(&mut self, node: &syn::ExprForLoop) {
-        let may_be_traced = super::range::of(&node.expr).is_some() && !self.is_host(&node.expr);
+        let may_be_traced = range::of(&node.expr).is_some() && !self.is_host(&node.expr);
         self.visit_expr(&node.expr);
         self.under(may_be_traced, |finder| {
             finder.within(node.label.as_ref(), true, |finder| finder.visit_block(&node.body));

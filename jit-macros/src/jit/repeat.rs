@@ -63,7 +63,7 @@ pub(crate) fn rewrite_endless(rewriter: &mut Rewriter<'_>, mut node: ExprLoop) -
     Repeated::new(rewriter, Kind::Loop, span, &[], &node.body).in_mode(&mode).rewrite(None, node.body, node.label)
 }
 
-fn splits_lanes(rewriter: &Rewriter<'_>, body: &Block, label: Option<&Label>) -> bool {
+pub(crate) fn splits_lanes(rewriter: &Rewriter<'_>, body: &Block, label: Option<&Label>) -> bool {
     !rewriter.host_only && jumps::of_body(body, label.map(|label| &label.name), &rewriter.scopes).split_lanes()
 }
 
@@ -72,6 +72,7 @@ fn splits_lanes(rewriter: &Rewriter<'_>, body: &Block, label: Option<&Label>) ->
 pub(crate) enum Kind {
     While,
     Loop,
+    For,
 }
 
 /// A condition, rewritten and borrowed.
@@ -86,16 +87,16 @@ struct Condition {
 
 /// A loop that may be traced, being rewritten.
 pub(crate) struct Repeated<'r, 'a> {
-    rewriter: &'r mut Rewriter<'a>,
+    pub(crate) rewriter: &'r mut Rewriter<'a>,
     kind: Kind,
     span: Span,
-    guard: Ident,
+    pub(crate) guard: Ident,
     /// Calls that tell the guard how the loop is run.
     mode: TokenStream,
     /// Places that the loop changes.
-    state: Vec<(String, TokenStream, Span)>,
+    pub(crate) state: Vec<(String, TokenStream, Span)>,
     /// Exits that are state of it.
-    exits: Vec<usize>,
+    pub(crate) exits: Vec<usize>,
 }
 
 impl<'r, 'a> Repeated<'r, 'a> {
@@ -125,7 +126,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
         Repeated { rewriter, kind, span, guard, mode: TokenStream::new(), state, exits: Vec::new() }
     }
 
-    fn in_mode(mut self, mode: &Mode) -> Self {
+    pub(crate) fn in_mode(mut self, mode: &Mode) -> Self {
         self.mode = mode.of_loop(&self.guard);
         self
     }
@@ -145,7 +146,15 @@ impl<'r, 'a> Repeated<'r, 'a> {
         };
         let statements = &body.stmts;
         let body = region.block(quote_spanned!(self.span=> #declare #(#statements)*), self.span);
-        Expr::Verbatim(self.emit(condition, &region, &own, &body))
+        let test = match condition {
+            Some(condition) => self.test(condition, &region),
+            None => {
+                let (span, guard) = (self.span, &self.guard);
+                let list = self.rewriter.exit_list(&self.exits, span);
+                quote_spanned!(span=> #guard.test_exits(#list);)
+            }
+        };
+        Expr::Verbatim(self.emit(&TokenStream::new(), &test, &own, &body))
     }
 
     fn condition(&mut self, mut condition: Expr) -> Condition {
@@ -159,7 +168,14 @@ impl<'r, 'a> Repeated<'r, 'a> {
         }
     }
 
-    fn emit(&mut self, condition: Option<Condition>, region: &Region, own: &Loop, body: &TokenStream) -> TokenStream {
+    /// The whole loop. `open` comes before it, `test` begins each turn.
+    pub(crate) fn emit(
+        &mut self,
+        open: &TokenStream,
+        test: &TokenStream,
+        own: &Loop,
+        body: &TokenStream,
+    ) -> TokenStream {
         let (span, guard, mode) = (self.span, self.guard.clone(), self.mode.clone());
         let private = self.rewriter.private(span);
         let label = own.label();
@@ -184,15 +200,9 @@ impl<'r, 'a> Repeated<'r, 'a> {
         };
         let turn = traced_only(&guard, &turn, span);
         let enter = traced_only(&guard, &quote_spanned!(span=> #(#guard.enter_exit(&mut #exits);)*), span);
-        let test = match condition {
-            Some(condition) => self.test(condition, region),
-            None => {
-                let list = self.rewriter.exit_list(&self.exits, span);
-                quote_spanned!(span=> #guard.test_exits(#list);)
-            }
-        };
         quote_spanned! {span=> {
             #declare
+            #open
             let mut #guard = #private::repeat();
             #mode
             #label loop {
@@ -234,7 +244,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
     /// Leaves the loop after its last turn.
     fn done(&mut self, own: &Loop) -> TokenStream {
         let span = self.span;
-        if self.kind == Kind::While {
+        if self.kind != Kind::Loop {
             return quote_spanned!(span=> break;);
         }
         let others: Vec<usize> = self.exits.iter().copied().filter(|exit| Some(*exit) != own.leaves).collect();

@@ -10,7 +10,7 @@ use super::exit::{Control, Exits, Frame, region_of};
 use super::place::Place;
 use super::scope::{Scopes, identifiers, may_lend_mutably, plain_name};
 use super::state::{assignment_targets, is_assigning};
-use super::{cast, index, jumps, logic, macros, matching, operators, repeat};
+use super::{cast, index, jumps, logic, macros, matching, operators, range, repeat};
 use crate::options::JitOptions;
 use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -519,18 +519,6 @@ impl<'a> Rewriter<'a> {
         exit.map(|exit| self.declare_exit(exit, span)).unwrap_or_default()
     }
 
-    fn for_loop(&mut self, expr: &mut Expr) {
-        let Expr::ForLoop(node) = expr else { return };
-        let host = self.scopes.is_host(&node.expr) && matches!(unparenthesised(&node.expr), Expr::Range(_));
-        let source = (*node.expr).clone();
-        self.visit_expr_mut(&mut node.expr);
-        self.scopes.push();
-        self.scopes.declare_lent(&node.pat, &source, host);
-        let before = self.native_loop(&mut node.label, &mut node.body, node.for_token.span);
-        self.scopes.pop();
-        prepend(expr, &before);
-    }
-
     fn labelled_block(&mut self, node: &mut syn::ExprBlock, label: Lifetime) -> Option<Expr> {
         let span = self.at(label.span());
         self.controls.push(Control::Block(label, None));
@@ -627,7 +615,7 @@ impl VisitMut for Rewriter<'_> {
                 *expr = branch::rewrite(self, node.clone(), want, false);
             }
             Expr::While(node) => *expr = repeat::rewrite(self, node.clone()),
-            Expr::ForLoop(_) => self.for_loop(expr),
+            Expr::ForLoop(node) => *expr = range::rewrite(self, node.clone()),
             Expr::Loop(node) => *expr = repeat::rewrite_endless(self, node.clone()),
             Expr::Block(node) => {
                 self.expected = expected;

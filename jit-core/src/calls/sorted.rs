@@ -7,7 +7,6 @@ use std::cell::RefCell;
 use std::panic::Location;
 use std::rc::Rc;
 
-use super::guard::call_width;
 use super::switch::{Callable, SwitchIndex, Target, call, checked};
 use crate::array::{Array, UInt};
 use crate::control::state::Leaves;
@@ -16,7 +15,7 @@ use crate::trace::effect::{self, How, Request};
 use crate::trace::misuse::{self, Misuse};
 use crate::trace::node::Weak;
 use crate::trace::{Var, gather, record, region};
-use crate::traverse::Traverse;
+use crate::traverse::{Traverse, arrays};
 
 /// How many indices a thread keeps the order of.
 const KEPT: usize = 16;
@@ -78,12 +77,11 @@ where
         return call(&said, &index, None, targets, &arguments, site);
     }
     let mut sorted = Sorted { width: index.width(), current: Leaves::of(&arguments), merged: None, site };
-    call_width(&index, None, &sorted.current.arrays, site);
+    sorted.check_given(&arrays(&arguments));
     let mut result: Option<F::Output> = None;
     for (target, lanes) in groups.iter() {
         let (mut given, picked) = (arguments.clone(), sorted.pick(lanes));
         picked.write(&mut given);
-        sorted.check_given(&picked, &Leaves::of(&given));
         let value = targets[*target].call(given);
         sorted.put(lanes, &picked, &Leaves::of(&value));
         result.get_or_insert(value);
@@ -115,8 +113,10 @@ impl Sorted {
         self.current.with_arrays(&mut self.current.arrays.iter().map(of_lanes))
     }
 
-    fn check_given(&self, picked: &Leaves, given: &Leaves) {
-        if picked.arrays.iter().zip(&given.arrays).any(|(picked, given)| !picked.is_same(given)) {
+    /// Refuses arrays of the lanes that cannot be replaced by those of a target's.
+    fn check_given(&self, all: &[Var]) {
+        let of_lanes = |arrays: &[Var]| arrays.iter().filter(|array| array.width() == self.width).count();
+        if of_lanes(all) != of_lanes(&self.current.arrays) {
             Misuse::new("the arguments of a sorted call are given by value", self.site)
                 .hint("targets get other arrays than the call: write `(x.clone(),)` for `(&x,)`")
                 .panic();

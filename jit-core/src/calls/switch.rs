@@ -9,7 +9,7 @@ use crate::array::{Array, Integer, Mask};
 use crate::control::state::Leaves;
 use crate::trace::misuse::Misuse;
 use crate::trace::{Var, effect, record};
-use crate::traverse::Traverse;
+use crate::traverse::{Traverse, arrays};
 
 /// What can be called with a tuple of arguments: functions and closures.
 #[diagnostic::on_unimplemented(
@@ -197,13 +197,14 @@ where
     F::Output: Traverse,
 {
     let mut current = Leaves::of(arguments);
-    let width = call_width(index, mask, &current.arrays, site);
+    let all = arrays(arguments);
+    let width = call_width(index, mask, &all, site);
     let index = match mask {
         Some(mask) => record::select(mask, index, &no_target()),
         None => index.clone(),
     };
     let wanted = wanted(&index, targets.len());
-    let mut guard = Guard::begin("jit::switch", &index, wanted.clone(), width, &current.arrays, site);
+    let mut guard = Guard::begin("jit::switch", &index, wanted.clone(), width, &all, site);
     guard.check("function", said, mask, targets.len());
     let mut result: Option<F::Output> = None;
     for target in wanted {

@@ -4,11 +4,11 @@ use jit::linalg::Vec3;
 use jit::prelude::*;
 use jit::random::Pcg32;
 
+use crate::develop;
 use crate::integrator::{Film, radiance};
 use crate::materials::{Glass, Material, Matte, Meeting, Metal};
 use crate::scene::{Scene, camera_rays};
 use crate::shapes::{Cuboid, Ray, Rectangle, Shape, Sphere, Torus};
-use crate::{develop, pass};
 
 type Point = [f64; 3];
 
@@ -60,11 +60,14 @@ fn agrees(shape: &dyn Shape, definition: &dyn Fn(Point) -> f64) {
         };
         hits += 1;
         let got = f64::from(distance[lane]);
+        // A ray that dips into the shape by less than a thousandth may pass it.
+        let deepest = (0..400).map(|i| -definition(along(ray, wanted + 1e-3 * f64::from(i)))).fold(0.0, f64::max);
+        if got.is_infinite() && deepest < 1e-3 {
+            continue;
+        }
         // At a grazing angle a small error of the surface is a large one of the distance.
-        assert!(
-            (got - wanted).abs() < 2e-2 && definition(along(ray, got)).abs() < 1e-3,
-            "lane {lane}: {got}, {wanted}"
-        );
+        let error = (definition(along(ray, got)).abs(), (got - wanted).abs());
+        assert!(error.0 < 1e-3 && error.1 < 2e-2, "lane {lane}: {got}, {wanted}; as deep as {deepest}");
         let at = along(ray, wanted);
         let gradient: Point = std::array::from_fn(|i| {
             let moved = |by: f64| definition(std::array::from_fn(|j| at[j] + if i == j { by } else { 0.0 }));
@@ -198,7 +201,8 @@ fn the_picture_has_light_shadow_and_gold() {
     let mut film = Film::new((32, 32), 1);
     jit::eval(&film).unwrap();
     for _ in 0..16 {
-        pass(&mut film, &scene).unwrap();
+        film.expose(&scene);
+        jit::eval(&film).unwrap();
     }
     let light = film.light.to_vec().unwrap();
     assert!(light.iter().flatten().all(|x| x.is_finite() && *x >= 0.0));

@@ -160,7 +160,7 @@ pub(crate) struct Torus {
 }
 
 /// Steps after which a ray that grazes the ring has passed it.
-const STEPS: u32 = 96;
+const STEPS: u32 = 128;
 
 #[jit]
 impl Torus {
@@ -185,7 +185,7 @@ impl Shape for Torus {
         let mut found = Float::from(f32::INFINITY);
         let mut step = UInt::from(0);
         while depth > 0.0 && distance < end && step < STEPS {
-            let free = self.profile(&ray.at(&distance)).norm() - self.thickness;
+            let free = (self.profile(&ray.at(&distance)).norm() - self.thickness).abs();
             if free < NEAREST {
                 found = distance.clone();
                 break;

@@ -60,9 +60,9 @@ fn agrees(shape: &dyn Shape, definition: &dyn Fn(Point) -> f64) {
         };
         hits += 1;
         let got = f64::from(distance[lane]);
-        // A ray that dips into the shape by less than a thousandth may pass it.
+        // A ray that dips into the shape by less than a hundredth may pass it.
         let deepest = (0..400).map(|i| -definition(along(ray, wanted + 1e-3 * f64::from(i)))).fold(0.0, f64::max);
-        if got.is_infinite() && deepest < 1e-3 {
+        if got.is_infinite() && deepest < 1e-2 {
             continue;
         }
         // At a grazing angle a small error of the surface is a large one of the distance.
@@ -211,7 +211,7 @@ fn the_picture_has_light_shadow_and_gold() {
     let all = (0..32).flat_map(|y| (0..32).map(move |x| (x, y)));
     let (darkest, brightest) =
         all.fold((u32::MAX, 0), |(low, high), (x, y)| (low.min(brightness(x, y)), high.max(brightness(x, y))));
-    assert!(darkest < 150 && brightest > 500, "{darkest} {brightest}");
+    assert!(darkest < 260 && brightest > 600, "{darkest} {brightest}");
     let golden =
         picture.pixels().filter(|pixel| pixel.0[0] > 100 && u32::from(pixel.0[2]) * 3 < u32::from(pixel.0[0]) * 2);
     assert!(golden.count() > 20);

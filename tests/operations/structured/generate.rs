@@ -38,11 +38,15 @@ impl Dice {
     }
 
     fn int(&mut self, depth: usize) -> Int {
-        match self.roll(if depth == 0 { 6 } else { 13 }) {
+        match self.roll(if depth == 0 { 6 } else { 14 }) {
             0 => Int::Literal(self.number()),
             1 => Int::Lane,
             2..6 => Int::Variable(self.variable()),
             6 => Int::Table(Box::new(self.int(depth - 1))),
+            8 => {
+                let targets = std::array::from_fn(|_| self.int(depth - 1));
+                Int::Call(Box::new((self.int(depth - 1), targets)))
+            }
             7 => Int::Choose(Box::new((self.condition(depth - 1), self.int(depth - 1), self.int(depth - 1)))),
             _ => Int::Op(self.int_op(), Box::new((self.int(depth - 1), self.int(depth - 1)))),
         }
@@ -86,7 +90,7 @@ impl Dice {
     }
 
     fn statement(&mut self, depth: usize) -> Statement {
-        match self.roll(if depth == 0 { 11 } else { 20 }) {
+        match self.roll(if depth == 0 { 11 } else { 22 }) {
             0..3 => Statement::SetInt(self.variable(), self.int(2)),
             3..5 => Statement::SetFloat(self.variable(), self.float(2)),
             5 => Statement::SetFlag(self.variable(), self.condition(2)),
@@ -99,6 +103,7 @@ impl Dice {
                 let otherwise = if self.roll(3) == 0 { Vec::new() } else { self.block(depth - 1) };
                 Statement::If(self.condition(1), self.block(depth - 1), otherwise)
             }
+            16 | 17 => Statement::For(self.variable(), self.int(1), self.block(depth - 1)),
             15 => Statement::Loop(1 + self.roll(4) as u8, self.block(depth - 1)),
             _ => Statement::While(1 + self.roll(5) as u8, self.condition(1), self.block(depth - 1)),
         }

@@ -25,6 +25,11 @@ macro_rules! twice {
                 shared: Memory,
             }
 
+            fn call(index: &Int, targets: &[program::Int], s: &State<'_>) -> Int {
+                let target = usize::try_from(index.0).ok().and_then(|index| targets.get(index));
+                target.map_or(Word(0), |target| int(target, s))
+            }
+
             $(fn $name $arguments -> $result $body)*
 
             /// What a program leaves behind, one lane after the other.
@@ -77,6 +82,11 @@ macro_rules! twice {
                 table: &'t Int,
                 own: Int,
                 shared: Int,
+            }
+
+            fn call(index: &Int, targets: &[program::Int], s: &State<'_>) -> Int {
+                let functions: Vec<_> = targets.iter().map(|target| move |zero: Int| int(target, s) + zero).collect();
+                jit::switch(index, &functions, (s.zero.clone(),))
             }
 
             $(#[jit] fn $name $arguments -> $result $body)*
@@ -137,6 +147,7 @@ twice! {
             program::Int::Lane => s.lane.clone(),
             program::Int::Table(place) => s.table.gather(&(int(place, s) & (program::TABLE as i32 - 1))),
             program::Int::Op(op, operands) => int_op(*op, int(&operands.0, s), int(&operands.1, s)),
+            program::Int::Call(parts) => call(&int(&parts.0, s), &parts.1, s),
             program::Int::Choose(parts) => {
                 if holds(&parts.0, s) { int(&parts.1, s) } else { int(&parts.2, s) }
             }
@@ -230,6 +241,7 @@ twice! {
             }
             Statement::While(turns, condition, body) => repeat(*turns, condition, body, s),
             Statement::Loop(turns, body) => forever(*turns, body, s),
+            Statement::For(to, end, body) => count(*to, int(end, s) & 3, body, s),
             // Who walks over the block has done what there is to do.
             Statement::BreakIf(_) | Statement::ContinueIf(_) | Statement::ReturnIf(_) => {}
         }
@@ -271,6 +283,29 @@ twice! {
                             }
                         } else {
                             block(otherwise, s);
+                        }
+                    }
+                    other => step(other, s),
+                }
+            }
+        }
+    }
+
+    fn count(to: usize, end: Int, body: &Block, s: &mut State<'_>) -> Unit {
+        let mut turn = Int::from(0);
+        'turns: while turn < end {
+            s.ints[to] = turn.clone();
+            turn = turn + 1;
+            for statement in body {
+                match statement {
+                    Statement::BreakIf(leaves) => {
+                        if holds(leaves, s) {
+                            break 'turns;
+                        }
+                    }
+                    Statement::ContinueIf(leaves) => {
+                        if holds(leaves, s) {
+                            continue 'turns;
                         }
                     }
                     other => step(other, s),

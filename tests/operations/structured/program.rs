@@ -6,6 +6,8 @@ use std::fmt::{self, Display, Write as _};
 pub(super) const LANES: usize = 11;
 /// Variables of each type.
 pub(super) const VARIABLES: usize = 4;
+/// Functions that a call chooses from.
+pub(super) const TARGETS: usize = 3;
 /// Elements of the memory that all lanes read.
 pub(super) const TABLE: usize = 8;
 /// Elements of the memory that all lanes add to.
@@ -46,6 +48,8 @@ pub(super) enum Int {
     Table(Box<Int>),
     Op(IntOp, Box<(Int, Int)>),
     Choose(Box<(Condition, Int, Int)>),
+    /// A call of one of several functions, by number; zero if there is none of that number.
+    Call(Box<(Int, [Int; TARGETS])>),
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +91,8 @@ pub(super) enum Statement {
     While(u8, Condition, Block),
     /// A `loop` that ends after so many turns.
     Loop(u8, Block),
+    /// A loop that counts a variable up to a number of up to three.
+    For(usize, Int, Block),
     /// Leaves the loop whose body this stands in, or in an `if` of whose body. Elsewhere it does nothing, as the next.
     BreakIf(Condition),
     ContinueIf(Condition),
@@ -131,7 +137,7 @@ impl Program {
 fn size(block: &Block) -> usize {
     let inner = |statement: &Statement| match statement {
         Statement::If(_, then, otherwise) => size(then) + size(otherwise),
-        Statement::While(_, _, body) | Statement::Loop(_, body) => size(body),
+        Statement::While(_, _, body) | Statement::Loop(_, body) | Statement::For(_, _, body) => size(body),
         _ => 0,
     };
     block.iter().map(|statement| 1 + inner(statement)).sum()
@@ -216,6 +222,11 @@ fn show(statement: &Statement, depth: usize, text: &mut String) -> fmt::Result {
             show_block(body, depth + 1, text)?;
             writeln!(text, "{indent}}}")
         }
+        Statement::For(to, end, body) => {
+            writeln!(text, "{indent}for i{to} in 0..{end} & 3 {{")?;
+            show_block(body, depth + 1, text)?;
+            writeln!(text, "{indent}}}")
+        }
         Statement::BreakIf(condition) => writeln!(text, "{indent}if {condition} {{ break; }}"),
         Statement::ContinueIf(condition) => writeln!(text, "{indent}if {condition} {{ continue; }}"),
         Statement::ReturnIf(condition) => writeln!(text, "{indent}if {condition} {{ return; }}"),
@@ -230,6 +241,10 @@ impl Display for Int {
             Int::Lane => f.write_str("lane"),
             Int::Table(place) => write!(f, "table[{place} & {}]", TABLE - 1),
             Int::Op(op, operands) => write!(f, "{op:?}({}, {})", operands.0, operands.1),
+            Int::Call(parts) => {
+                let [a, b, c] = &parts.1;
+                write!(f, "switch({}, [{a}, {b}, {c}])", parts.0)
+            }
             Int::Choose(parts) => write!(f, "(if {} {{ {} }} else {{ {} }})", parts.0, parts.1, parts.2),
         }
     }

@@ -44,6 +44,10 @@ fn replacements(statement: &Statement) -> Vec<Block> {
             let less = smaller(body).into_iter().map(|body| vec![Statement::While(*turns, condition.clone(), body)]);
             [body.clone()].into_iter().chain(less).collect()
         }
+        Statement::For(to, end, body) => {
+            let less = smaller(body).into_iter().map(|body| vec![Statement::For(*to, end.clone(), body)]);
+            [body.clone()].into_iter().chain(less).collect()
+        }
         Statement::Loop(turns, body) => {
             let less = smaller(body).into_iter().map(|body| vec![Statement::Loop(*turns, body)]);
             [body.clone()].into_iter().chain(less).collect()

@@ -26,7 +26,7 @@ use super::interleave;
 use super::target::Target;
 use crate::backend::CodeOptions;
 use crate::error::{Error, ErrorKind};
-use crate::ir::{Kernel, Op};
+use crate::ir::{Inst, Kernel, Op, TOP};
 
 /// Passes for kernels with loops.
 const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
@@ -34,6 +34,10 @@ const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,si
 /// Passes for kernels with local memory, which becomes registers where its indices are constants.
 const LOCAL_PASSES: &str =
     "function(sroa<preserve-cfg>,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
+
+/// Reductions whose running results may stay in registers. With many more they are in memory whatever the code generator does,
+/// and the time of the optimising one grows with the square of their number.
+const FEW_REDUCTIONS: usize = 64;
 
 /// Instructions of straight-line kernels up to which better code is worth its compile time in long launches.
 const LONG_LAUNCH_LIMIT: usize = 1000;
@@ -116,8 +120,11 @@ fn with_module<T>(
 /// tight loop over the packets, updates elements in a loop over the lanes, checks indices at run time, or has memory to be
 /// turned into registers.
 fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
+    let is_reduction = |inst: &&Inst| matches!(inst.op, Op::Reduce { .. });
+    let has_few_reductions = kernel.region(TOP).insts.iter().filter(is_reduction).count() <= FEW_REDUCTIONS;
     kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| match inst.op {
-        Op::Reduce { .. } | Op::LocalRead { .. } | Op::LocalWrite { .. } => true,
+        Op::Reduce { .. } => has_few_reductions,
+        Op::LocalRead { .. } | Op::LocalWrite { .. } => true,
         ref op if op.has_regions() => true,
         Op::Scatter { reduce: Some(_), .. } | Op::Atomic { .. } | Op::CompareExchange { .. } => true,
         Op::Gather { index, .. } => analysis.index_hint(kernel, index).is_some(),

@@ -45,7 +45,7 @@ use crate::ir::Kernel;
 use object::LoadedObject;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
-pub const CODE_VERSION: u32 = 4;
+pub const CODE_VERSION: u32 = 5;
 
 /// Machine code of one kernel.
 #[derive(Debug)]

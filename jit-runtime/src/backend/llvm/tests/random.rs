@@ -91,3 +91,22 @@ fn every_width_around_a_packet() {
         }
     }
 }
+
+#[test]
+fn a_kernel_with_very_many_reductions() {
+    let sums = 70;
+    let params: Vec<String> = (1..=sums).map(|sum| format!("p{sum}: reduce f32")).collect();
+    let mut text = format!("kernel(p0: read f32, {}) {{ v0: f32 = load p0 ", params.join(", "));
+    for sum in 1..=sums {
+        text += &format!("v{sum}: f32 = add v{}, v0 reduce.add p{sum}, v{sum} ", sum - 1);
+    }
+    let kernel = crate::ir::parse(&(text + "}")).unwrap();
+    let width = 1003;
+    let column = (0..width).flat_map(|lane: u32| (lane as f32 / 7.0).to_le_bytes()).collect();
+    let mut inputs = vec![crate::ir::random::Input::Buffer(column)];
+    inputs.resize(sums + 1, crate::ir::random::Input::Buffer(vec![0; 4]));
+    let case = Case { seed: 0, kernel, width: width as usize, inputs };
+    for target in variants() {
+        check(&case, &target, CodeOptions::default()).unwrap();
+    }
+}

@@ -128,7 +128,9 @@ fn widths_that_do_not_fit_into_a_branch_are_refused() {
         let mask = resident([true, false]);
         for (a, b) in [(2, 3), (3, 1), (0, 1)] {
             let message = message_of(|| run(&mask, &Float::zeros(a), &Float::ones(b)));
-            assert!(message.contains("of a branch's condition and values do not fit together"), "{message}");
+            let says = |text: &str| message.contains(text);
+            let is_refused = says("do not fit together") || says("the arms of a traced `if` give values of width");
+            assert!(is_refused, "{message}");
             assert!(message.contains("branches.rs"), "{message}");
         }
         assert_eq!(run(&Mask::from([]), &Float::from(1.0), &Float::from(2.0)).len(), 0);

@@ -187,6 +187,11 @@ pub(crate) fn begin_since() -> Option<Since> {
     })
 }
 
+/// Stops remembering what this thread makes; gives what it remembered.
+pub(crate) fn take_since() -> Option<Since> {
+    TABLE.with_borrow_mut(|table| table.since.take())
+}
+
 /// Forgets what was made since, and goes on with what was remembered before.
 pub(crate) fn end_since(before: Option<Since>) {
     let _ = TABLE.try_with(|table| table.borrow_mut().since = before);

@@ -230,7 +230,7 @@ pub(crate) struct Outside(Vec<Frame>, Option<Since>);
 /// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be used.
 #[must_use]
 pub(crate) fn leave_all() -> Outside {
-    Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), number::begin_since())
+    Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), number::take_since())
 }
 
 impl Drop for Outside {

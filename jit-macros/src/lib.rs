@@ -28,6 +28,10 @@ use proc_macro::TokenStream;
 /// | `if`, `else if`, `else`, with or without a value | Rust's, or recorded |
 /// | `let x; if c { x = a; } else { x = b; }` | the same, merged |
 /// | `if c { return a; }` at the level of the function | the rest of the function is the other arm |
+/// | `match` on numbers and truth values: literals, ranges, constants, names, guards, and a last arm that takes the rest | Rust's, or a recorded chain of `if`s |
+/// | `a[i]`, `a[i] = v`, `a[i] += v` (also `-=`, `&=`, `\|=`) | Rust's; on arrays a gather, a scatter, an atomic scatter |
+/// | `&a[i]`, `a[i].x`, `a[i].f()`, `a[lo..hi]` | Rust's |
+/// | `x as T` | Rust's; on arrays a conversion of each element with the same meaning |
 /// | `while`, `loop` | Rust's, or recorded once |
 /// | `for` over a range, also `.rev()` and `.step_by(n)` | Rust's and unrolled, or recorded once if a bound is an array |
 /// | `break`, `continue`, `return`, also with labels and values | Rust's, or each lane leaves when it gets there |

@@ -149,7 +149,26 @@ impl Visit<'_> for Refused<'_> {
 fn value_of_one_arm(value: &Expr, sink: &Sink) {
     let Expr::If(node) = value else { return };
     let gives_value = matches!(node.then_branch.stmts.last(), Some(syn::Stmt::Expr(_, None)));
-    if node.else_branch.is_none() && gives_value {
-        sink.error(node.if_token.span, "this `if` gives a value in one arm only; add an `else`");
+    match &node.else_branch {
+        None if gives_value => {
+            sink.error(node.if_token.span, "this `if` gives a value in one arm only; add an `else`");
+        }
+        Some((_, chained)) if gives_value => value_of_one_arm(chained, sink),
+        _ => {}
+    }
+}
+
+/// The value of a function whose result is no unit must not end by an `if` without `else`.
+pub(crate) fn result(signature: &Signature, body: &Block, sink: &Sink) {
+    let returns_value = match &signature.output {
+        syn::ReturnType::Default => false,
+        syn::ReturnType::Type(_, ty) => match &**ty {
+            syn::Type::Tuple(tuple) => !tuple.elems.is_empty(),
+            syn::Type::Path(_) | syn::Type::Reference(_) | syn::Type::Array(_) => true,
+            _ => false,
+        },
+    };
+    if let (true, Some(syn::Stmt::Expr(value, None))) = (returns_value, body.stmts.last()) {
+        value_of_one_arm(value, sink);
     }
 }

@@ -80,6 +80,7 @@ fn rewrite_function(
     let function_sink = Sink::default();
     check::signature(signature, &function_sink);
     check::body(body, &function_sink);
+    check::result(signature, body, &function_sink);
     let constexpr = take_constexpr(signature, &function_sink);
     let original = body.clone();
     rewrite::Rewriter::new(options, signature, &constexpr, &function_sink)

@@ -1,0 +1,9 @@
+// wanted: this operation is for arrays of integers, and `f32` is none
+use jit::prelude::*;
+
+#[jit]
+fn shifted(x: UInt, y: Float) -> UInt {
+    x << y
+}
+
+fn main() {}

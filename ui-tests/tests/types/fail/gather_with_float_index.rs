@@ -1,0 +1,8 @@
+// wanted: this operation is for arrays of integers, and `f32` is none
+use jit::prelude::*;
+
+fn at(table: &Float, i: &Float) -> Float {
+    table.gather(i)
+}
+
+fn main() {}

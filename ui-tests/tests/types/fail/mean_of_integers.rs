@@ -1,0 +1,8 @@
+// wanted: mean
+use jit::prelude::*;
+
+fn middle(x: Int) -> Int {
+    x.mean()
+}
+
+fn main() {}

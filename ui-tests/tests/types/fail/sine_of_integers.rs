@@ -1,0 +1,8 @@
+// wanted: sin
+use jit::prelude::*;
+
+fn wave(x: Int) -> Int {
+    x.sin()
+}
+
+fn main() {}

@@ -16,6 +16,7 @@ mod evaluated;
 mod exit;
 mod function;
 mod index;
+mod index_local;
 mod leave;
 mod logic;
 mod matching;

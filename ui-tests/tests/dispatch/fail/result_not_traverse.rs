@@ -1,4 +1,4 @@
-// wanted: a dispatched method cannot give `std::thread::ThreadId`
+// wanted: a dispatched method cannot give `ThreadId`
 use jit::prelude::*;
 
 #[jit(dispatch)]

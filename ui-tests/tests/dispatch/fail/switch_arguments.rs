@@ -1,4 +1,4 @@
-// wanted: cannot be called with the arguments
+// wanted: expected a tuple with 1 element, found one with 2 elements
 use jit::prelude::*;
 
 fn double(x: Float) -> Float {

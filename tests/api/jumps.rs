@@ -561,6 +561,8 @@ fn symbolic_loops_are_recorded_once() {
     on_each_device(|| {
         for count in [0, 3, 2000] {
             let (sum, seen) = symbolic_sum(&Float::from(&LANES[..]), count);
+            // A loop that no lane enters leaves its state as narrow as it was.
+            let seen = seen + UInt::zeros(LANES.len());
             let got: Vec<_> = sum.to_vec().unwrap().into_iter().zip(seen.to_vec().unwrap()).collect();
             assert_eq!(got, LANES.map(|x| plain(x, count as u32)));
         }

@@ -551,3 +551,35 @@ fn random_programs_with_memory_agree_with_the_host() {
         });
     }
 }
+
+#[jit]
+fn indexed(x: &UInt, steps: u32) -> UInt {
+    let (mut memory, mut i) = (Local::<u32>::new(4), UInt::from(0));
+    while i < steps {
+        let k = &i % 4;
+        memory[&k] = &memory[&k] * 2 + 1;
+        memory[&k] += x;
+        if x > 2 {
+            memory[&k] *= 3;
+        }
+        i += 1;
+    }
+    let first = memory[UInt::from(0)];
+    first + memory[3]
+}
+
+#[test]
+fn brackets_read_and_write_elements() {
+    on_each_device(|| {
+        let host = |x: u32| {
+            let mut memory = [0; 4];
+            for i in 0..6 {
+                memory[i % 4] = memory[i % 4] * 2 + 1;
+                memory[i % 4] += x;
+                memory[i % 4] *= if x > 2 { 3 } else { 1 };
+            }
+            memory[0] + memory[3]
+        };
+        assert_eq!(indexed(&UInt::from([1, 2, 3]), 6).to_vec().unwrap(), [host(1), host(2), host(3)]);
+    });
+}

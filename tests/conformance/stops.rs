@@ -235,6 +235,7 @@ fn write_in_a_loop(target: &mut UInt, at: &mut UInt) {
 
 #[test]
 fn arrays_that_were_being_written_have_their_elements_from_before() {
+    let _turn = turn();
     on_each_device(|| {
         for literal in [true, false] {
             let (mut target, mut at) = match literal {
@@ -263,6 +264,7 @@ fn arrays_that_were_being_written_have_their_elements_from_before() {
 
 #[test]
 fn an_array_that_was_not_computed_before_it_was_written_says_so() {
+    let _turn = turn();
     on_each_device(|| {
         let (mut target, mask) = (resident([0_u32, 1]) + 1, resident([true, false]));
         let before = target.clone();

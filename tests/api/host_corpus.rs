@@ -434,7 +434,7 @@ fn host_programs_with_jumps_are_unchanged() {
         };
         assert_eq!(run(mutable_borrows::plain::mutable_borrows), run(mutable_borrows::annotated::mutable_borrows));
     }
-    let rows = vec![vec![2, 4, 6, 2], vec![4, 3], vec![10, 2], vec![2, 8, 2], vec![2]];
+    let rows = [vec![2, 4, 6, 2], vec![4, 3], vec![10, 2], vec![2, 8, 2], vec![2]];
     for count in 0..=rows.len() {
         same!(labels(&rows[..count]));
         same!(labels(&rows[rows.len() - count..]));

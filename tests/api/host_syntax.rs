@@ -1,6 +1,9 @@
 //! Programs over host values alone, by construct: indexing, casts and patterns do with `#[jit]` exactly what they do without it.
 
 #![allow(
+    clippy::redundant_closure_call,
+    clippy::char_lit_as_u8,
+    clippy::while_let_loop,
     clippy::assign_op_pattern,
     clippy::identity_op,
     clippy::manual_memcpy,

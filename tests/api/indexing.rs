@@ -1,5 +1,7 @@
 //! `a[i]` and `as` in `#[jit]` functions: gathers, scatters and conversions of arrays.
 
+#![allow(clippy::unnecessary_cast, reason = "the casts are what is tested")]
+
 use jit::prelude::*;
 
 #[jit]

@@ -1,6 +1,8 @@
 //! `break`, `continue` and `return` that lanes take at different times, against plain Rust lane by lane, on each device.
 
 #![allow(
+    clippy::erasing_op,
+    clippy::identity_op,
     clippy::needless_late_init,
     clippy::neg_multiply,
     clippy::while_immutable_condition,

@@ -198,7 +198,7 @@ fn branches_write_on_their_lanes() {
 fn clones_are_independent() {
     on_each_device(|| {
         let mut a = Local::<u32>::new(3);
-        a.write(&at(0), &UInt::from([1, 2]));
+        a.write(&at(0), UInt::from([1, 2]));
         let mut b = a.clone();
         a.write(&at(0), 10);
         b.write(&at(1), 20);
@@ -325,7 +325,7 @@ fn masks_and_branches_hold_together() {
 fn slots_that_were_not_written_stay_zero() {
     on_each_device(|| {
         let mut memory = Local::<f32>::new(70);
-        memory.write(&resident([3, 69, 40]), &resident([1.5_f32, 2.5, 3.5]));
+        memory.write(&resident([3, 69, 40]), resident([1.5_f32, 2.5, 3.5]));
         let all: Vec<Vec<f32>> = (0..70).map(|k| memory.read(&resident([k; 3])).to_vec().unwrap()).collect();
         for (k, lanes) in all.iter().enumerate() {
             let expected = [(3, 1.5), (69, 2.5), (40, 3.5)].map(|(slot, value)| if slot == k { value } else { 0.0 });
@@ -479,7 +479,7 @@ fn plain_steps(random: &mut Random, memories: &mut [[u32; SLOTS as usize]; 2], x
             }
             2 => memories[which] = memories[1 - which],
             3 => {
-                if *x % 2 == 0 {
+                if x.is_multiple_of(2) {
                     memories[which][(shift % SLOTS) as usize] = *x;
                 }
             }
@@ -557,7 +557,7 @@ fn indexed(x: &UInt, steps: u32) -> UInt {
     let (mut memory, mut i) = (Local::<u32>::new(4), UInt::from(0));
     while i < steps {
         let k = &i % 4;
-        memory[&k] = &memory[&k] * 2 + 1;
+        memory[&k] = memory[&k] * 2 + 1;
         memory[&k] += x;
         if x > 2 {
             memory[&k] *= 3;

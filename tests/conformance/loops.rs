@@ -244,7 +244,7 @@ modes! {
 
     fn never(x: &Float) -> (Float, Float) {
         { let (mut x, mut y) = (x.clone(), Float::from(1.0)); }
-        while (Mask::from(false) & (&x).lt(3.0)) { x += 1.0; y += &x; }
+        while (Mask::from(false) & x.lt(3.0)) { x += 1.0; y += &x; }
         { (x, y) }
     }
 }
@@ -632,7 +632,7 @@ modes! {
 fn what_was_written_before_a_loop_is_read_in_it() {
     in_each_mode!(reads_what_was_written, |run| {
         let mut written = resident([0_u32; 3]);
-        written.scatter_add(&UInt::from([1, 1, 1, 0]), &UInt::from([0, 0, 1, 2]));
+        written.scatter_add(UInt::from([1, 1, 1, 0]), &UInt::from([0, 0, 1, 2]));
         assert_eq!(run(&written, &UInt::from([1, 2, 0])).to_vec().unwrap(), [12, 13, 10]);
     });
 }

@@ -261,7 +261,7 @@ fn stored_all(vars: &[Var], site: &'static Location<'static>) -> Vec<Var> {
 }
 
 fn in_memory(vars: &[Var], site: &'static Location<'static>) -> Result<Vec<Var>, Error> {
-    let parts: Vec<Vec<Var>> = vars.iter().map(|var| arrays_of(var)).collect();
+    let parts: Vec<Vec<Var>> = vars.iter().map(arrays_of).collect();
     let wanted: Vec<&Var> = parts.iter().flatten().collect();
     schedule::evaluate(&wanted, "an `#[evaluated]` loop needs its state in memory", site)?;
     vars.iter().zip(&parts).map(|(var, parts)| stored(var, parts)).collect()

@@ -54,6 +54,6 @@ pub use range::{
     symbolic_range_inclusive,
 };
 pub use repeat::{Repeat, Setting, WhileCondition, repeat};
-pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ShowsSide, Tells, assertion, print};
+pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ShowsSide, Tells, assertion, fail, print};
 pub use unroll::{Unrolled, unrolled};
 pub use world::{Carries, Host, IfCondition, Traced, World};

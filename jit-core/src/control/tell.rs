@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fmt::Debug;
-use std::panic::Location;
+use std::panic::{Location, panic_any};
 
 use jit_runtime::report::{self as machine, Assertion as Checked, Piece, Spec, Template};
 
@@ -31,6 +31,17 @@ pub trait Printable {
 impl<X: Traverse + ?Sized> Printable for X {
     fn leaves(&self, leaf: &mut dyn FnMut(Leaf<'_>)) {
         self.traverse(&mut Visitor::new(&mut |_, found| leaf(found)));
+    }
+}
+
+/// Panics as `assert!` of Rust does. A text that is known to the compiler stays what it is: whoever catches it finds a `&str`.
+#[cold]
+#[track_caller]
+#[expect(clippy::panic, reason = "an assertion of the user's program has failed")]
+pub fn fail(message: fmt::Arguments<'_>) -> ! {
+    match message.as_str() {
+        Some(text) => panic_any(text),
+        None => panic!("{message}"),
     }
 }
 

@@ -132,8 +132,8 @@ fn of_condition(rewriter: &mut Rewriter<'_>, name: &Ident, condition: Expr, mess
     let condition = operators::borrowed(rewriter, &mut condition);
     let (values, pieces) = message.traced(&guard, &private, span);
     let panic = match message.host(span) {
-        Some(arguments) => quote_spanned!(span=> ::core::panic!(#arguments)),
-        None => quote_spanned!(span=> ::core::panic!("assertion failed: {}", #stated)),
+        Some(arguments) => quote_spanned!(span=> #private::fail(::core::format_args!(#arguments))),
+        None => quote_spanned!(span=> #private::fail(::core::format_args!("assertion failed: {}", #stated))),
     };
     let inside = quote_spanned! {span=>
         if #guard.fails() { #panic }

@@ -84,6 +84,11 @@ struct EvaluationPage;
 #[doc = include_str!("../docs/debugging.md")]
 struct DebuggingPage;
 
+/// Runs the examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/language.md")]
+struct LanguagePage;
+
 pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };

@@ -1,4 +1,4 @@
-//! The table in `docs/conformance.md` names tests that exist.
+//! The table in `docs/conformance.md` names tests that exist, or says why a row needs none.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn sources(folder: &Path, text: &mut String) {
 }
 
 #[test]
-fn every_row_names_a_test() {
+fn every_row_names_a_test_or_a_reason() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
     for folder in ["tests", "jit-core/tests", "jit-core/src", "src", "ui-tests"] {
@@ -26,6 +26,9 @@ fn every_row_names_a_test() {
     assert!(rows.len() > 50, "the table has {} rows", rows.len());
     for row in rows {
         let tests = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
+        if tests.trim_start().starts_with("none: ") {
+            continue;
+        }
         let mut names = tests.split('`').skip(1).step_by(2).peekable();
         assert!(names.peek().is_some(), "a row names no test: {row}");
         for name in names {

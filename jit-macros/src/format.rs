@@ -240,13 +240,13 @@ mod tests {
     #[test]
     fn placeholders_are_found() {
         let pieces = parse("a {} {{{x:>+#08.3?}}} {1}").unwrap();
-        assert_eq!(pieces.len(), 7);
+        assert_eq!(pieces.len(), 6);
         assert!(matches!(&pieces[1], Piece::Value(Argument::Position(0), _)));
         let Piece::Value(Argument::Name(name), spec) = &pieces[3] else { panic!("no value") };
         assert_eq!((&name[..], spec.align, spec.width, spec.precision), ("x", Some('>'), 8, Some(3)));
         assert!(spec.is_signed && spec.is_alternate && spec.is_zero_padded && spec.kind == "?");
         assert!(matches!(&pieces[2], Piece::Text(text) if text == " {"));
-        assert!(matches!(&pieces[6], Piece::Value(Argument::Position(1), _)));
+        assert!(matches!(&pieces[5], Piece::Value(Argument::Position(1), _)));
     }
 
     #[test]

@@ -186,12 +186,17 @@ fn jumps_with_nothing_traced_around_them_are_rusts() {
             n
         }
     };
+    // A loop that unrolls counts its turns, for the warning about long ones; nothing else is added.
     assert_eq!(
         body(item.clone()),
         tokens(quote! {
-            'a: for k in 0..n {
-                while k > 2 { if n > k { break 'a; } else { continue; } }
-                match g(k) { Some(j) => { if n == 3 { return j; } } None => break }
+            {
+                let mut __jit_unrolled3 = ::jit::__private::unrolled(0u32);
+                'a: for k in 0..n {
+                    __jit_unrolled3.turn();
+                    while k > 2 { if n > k { break 'a; } else { continue; } }
+                    match g(k) { Some(j) => { if n == 3 { return j; } } None => break }
+                }
             }
             n
         })

@@ -117,8 +117,13 @@ impl Message {
         let Ok(Resolved { pieces, captured, .. }) = resolved else {
             return (TokenStream::new(), quote_spanned!(span=> &[#private::Piece::Text(#format)]));
         };
-        let values = (0..self.values.len()).map(syn::Index::from);
-        let calls = quote_spanned!(span=> #(#guard.value(__jit_arguments.#values);)* #(#guard.value(&#captured);)*);
+        let values = self.values.iter().enumerate().map(|(index, (_, value))| {
+            let span = value.span().resolved_at(span);
+            let index = syn::Index { index: index as u32, span };
+            let guard = Ident::new(&guard.to_string(), span);
+            quote_spanned!(span=> #guard.value(__jit_arguments.#index);)
+        });
+        let calls = quote_spanned!(span=> #(#values)* #(#guard.value(&#captured);)*);
         (calls, pieces)
     }
 }

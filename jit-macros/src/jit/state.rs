@@ -233,7 +233,11 @@ impl Visit<'_> for Finder<'_> {
 
     fn visit_macro(&mut self, call: &Macro) {
         match super::macros::arguments(call) {
-            Some(arguments) => arguments.iter().for_each(|argument| self.visit_expr(argument)),
+            Some(arguments) => arguments.iter().for_each(|argument| match argument {
+                // `name = value` of a format string assigns nothing.
+                Expr::Assign(named) => self.visit_expr(&named.right),
+                value => self.visit_expr(value),
+            }),
             None => {
                 let mut names = Vec::new();
                 identifiers(call.tokens.clone(), &mut names);

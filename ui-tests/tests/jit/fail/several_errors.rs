@@ -4,8 +4,8 @@ use jit::prelude::*;
 #[jit(labl = "f")]
 async fn wrong(x: Float, y: std::future::Ready<Float>) -> Float {
     let __jit_x = x;
-    #[unroll(4)]
-    while __jit_x < 3.0 {}
+    #[symbolic]
+    for _ in [__jit_x] {}
     y.await
 }
 

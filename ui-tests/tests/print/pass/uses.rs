@@ -18,7 +18,7 @@ fn check(x: Float, n: f32, color: Color) -> Float {
         jit::print!("{{{x:>8.2}}} {0} {color}", x + n, color = "red", limit = 2 + 1);
         x + 1.0
     } else {
-        x
+        x.clone()
     };
     match n as u32 {
         0 => assert!(y > x),

@@ -49,7 +49,8 @@ use proc_macro::TokenStream;
 /// Where lanes may have left by `break`, `continue` or `return`, the code that follows is recorded for the others alone: it
 /// changes nothing and writes nothing for lanes that have left. What they leave with must be `Traverse`. This also holds in loops
 /// of Rust's, each iteration of which is traced by itself. `?` decides for all lanes at once, so it does not compile inside of
-/// a recorded `if` or loop, nor does a jump that some lanes take in the middle of an expression.
+/// a recorded `if` or loop, nor does a jump that some lanes take in the middle of an expression. A function that calls itself under a
+/// condition that lanes decide would be traced for ever; that is refused at a depth of 64.
 ///
 /// # Options
 ///

@@ -282,3 +282,23 @@ fn what_is_computed_in_a_loop_cannot_be_read_there() {
         assert_eq!(y.to_vec().unwrap(), [8.0, 10.0]);
     });
 }
+
+#[jit]
+fn factorial(n: &UInt) -> UInt {
+    if n > 1 { n * factorial(&(n - 1)) } else { UInt::from(1) }
+}
+
+/// The sum of a tree whose shape the host knows, on the lanes that take the branch.
+#[jit]
+fn sum_of_halves(x: &Float, depth: u32) -> Float {
+    if depth == 0 { x.clone() } else { sum_of_halves(&(x * 0.5), depth - 1) + sum_of_halves(&(x * 0.5), depth - 1) }
+}
+
+#[test]
+fn recursion_that_lanes_decide_is_refused() {
+    let message = message_of(|| factorial(&UInt::from([1, 5])));
+    assert!(message.starts_with("`factorial` calls itself more than 64 times while tracing"), "{message}");
+    assert!(message.contains("escapes.rs") && message.contains("write it as a `while` loop"), "{message}");
+    // The host ends this one.
+    assert_eq!(sum_of_halves(&Float::from([1.0, 3.0]), 6).to_vec().unwrap(), [1.0, 3.0]);
+}

@@ -4,6 +4,7 @@
 //! function and labelled statement therefore registers the lines of the program that it covers, and the label of a kernel
 //! is found from the line of what it computes.
 
+use super::recursion::Recursion;
 use parking_lot::RwLock;
 use rustc_hash::FxBuildHasher;
 use std::cell::RefCell;
@@ -37,6 +38,11 @@ impl Labelled {
     #[must_use]
     pub const fn new(label: &'static str, file: &'static str, first_line: u32, last_line: u32) -> Self {
         Labelled { label, file, first_line, last_line, is_registered: AtomicBool::new(false) }
+    }
+
+    /// What it is called.
+    pub(super) fn label(&self) -> &'static str {
+        self.label
     }
 
     #[inline]
@@ -101,16 +107,23 @@ impl Drop for LabelScope {
 /// One call of a `#[jit]` function: a label, a `tracing` span, and one more trace in the statistics.
 #[derive(Debug)]
 pub struct FunctionScope {
+    _recursion: Recursion,
     _label: LabelScope,
     _span: tracing::span::EnteredSpan,
 }
 
 /// Begins the trace of a function.
+///
+/// # Panics
+///
+/// When it is called by itself for ever, under a condition that lanes decide.
 #[must_use]
+#[track_caller]
 pub fn enter(function: &'static Labelled) -> FunctionScope {
+    let recursion = Recursion::enter(function, Location::caller());
     jit_runtime::stats::count_trace();
     let span = tracing::debug_span!(target: "jit", "trace", function = function.label).entered();
-    FunctionScope { _label: label(function), _span: span }
+    FunctionScope { _recursion: recursion, _label: label(function), _span: span }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod logic;
 mod matching;
 mod operand;
 mod range;
+mod recursion;
 mod repeat;
 pub(crate) mod state;
 mod tell;

@@ -302,6 +302,11 @@ fn close_from(mark: Mark, offset: usize) -> Vec<Frame> {
     closed.unwrap_or_default()
 }
 
+/// How many loops and branches are open on this thread.
+pub(crate) fn depth() -> usize {
+    STACK.try_with(|stack| stack.frames.borrow().len()).unwrap_or(0)
+}
+
 /// Adds what lanes tell to the innermost region, or keeps it if none is open.
 pub(crate) fn add_report(report: Report) {
     let left = STACK.with(|stack| match stack.frames.borrow_mut().iter_mut().rev().find(|frame| frame.is_recorded()) {

@@ -1,0 +1,75 @@
+//! Functions that call themselves under a condition that lanes decide.
+//!
+//! Tracing runs both arms of such a condition, so the recursion would go on for ever, whatever the lanes do. Recursion that the host
+//! ends, over a tree or a count, is Rust's own affair, inside of traced regions too: it opens no region for each call.
+
+use std::cell::RefCell;
+use std::panic::Location;
+
+use super::function::Labelled;
+use crate::trace::misuse::Misuse;
+use crate::trace::region;
+
+/// How often a function calls itself, each time in one region more, before that is refused.
+const DEPTH: usize = 64;
+
+/// A call that is being traced: the function, and how many regions were open around it.
+type Call = (&'static Labelled, usize);
+
+thread_local! {
+    static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A call that is being traced, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Recursion(());
+
+impl Recursion {
+    /// Enters a call.
+    ///
+    /// # Panics
+    ///
+    /// When the function is called by itself, each time in a region more.
+    pub(super) fn enter(function: &'static Labelled, site: &'static Location<'static>) -> Recursion {
+        let regions = region::depth();
+        let deepening = CALLS.with_borrow_mut(|calls| {
+            calls.push((function, regions));
+            if regions < DEPTH { 0 } else { deepening(calls) }
+        });
+        let entered = Recursion(());
+        if deepening > DEPTH {
+            refuse(function, site);
+        }
+        entered
+    }
+}
+
+/// How many calls of the innermost function were each made in more regions than the one before.
+fn deepening(calls: &[Call]) -> usize {
+    let Some(&(function, mut regions)) = calls.last() else { return 0 };
+    let mut count = 1;
+    for &(_, outer) in calls.iter().rev().filter(|(other, _)| std::ptr::eq(*other, function)) {
+        if outer < regions {
+            count += 1;
+            regions = outer;
+        }
+    }
+    count
+}
+
+impl Drop for Recursion {
+    fn drop(&mut self) {
+        let _ = CALLS.try_with(|calls| calls.borrow_mut().pop());
+    }
+}
+
+#[cold]
+fn refuse(function: &Labelled, site: &'static Location<'static>) -> ! {
+    let name = function.label();
+    Misuse::new(
+        format!("`{name}` calls itself more than {DEPTH} times while tracing, each time in a traced region more"),
+        site,
+    )
+    .hint("the recursion depends on a traced condition, of which both arms are recorded: write it as a `while` loop")
+    .panic()
+}

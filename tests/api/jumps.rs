@@ -19,20 +19,24 @@ use jit::prelude::*;
 
 const LANES: [f32; 9] = [-3.0, -1.5, -0.5, 0.0, 0.25, 1.0, 1.5, 2.0, 7.5];
 
-/// The same text once over arrays and once over numbers.
+/// The same text once over arrays and once over numbers: `f32`, or `i32` where that is named.
 macro_rules! twins {
-    ($test:ident: $(fn $name:ident($x:ident) { $($body:tt)* })*) => {
+    ($test:ident: $($functions:tt)*) => {
+        twins!($test, LANES, Float, f32, 1.5: $($functions)*);
+    };
+    ($test:ident, $lanes:ident, $array:ident, $number:ident, $one:literal:
+     $(fn $name:ident($x:ident) { $($body:tt)* })*) => {
         mod $test {
             $(pub(super) mod $name {
                 use jit::prelude::*;
                 #[allow(unused_mut)]
                 #[jit]
-                pub(crate) fn traced($x: &Float) -> Float {
+                pub(crate) fn traced($x: &$array) -> $array {
                     let $x = $x.clone();
                     $($body)*
                 }
                 #[allow(unused_mut)]
-                pub(crate) fn plain($x: f32) -> f32 {
+                pub(crate) fn plain($x: $number) -> $number {
                     $($body)*
                 }
             })*
@@ -43,11 +47,11 @@ macro_rules! twins {
             $(
                 println!("{}", stringify!($name));
                 on_each_device(|| {
-                    let got = $test::$name::traced(&Float::from(&LANES[..])).to_vec().unwrap();
-                    assert_eq!(got, LANES.map($test::$name::plain), stringify!($name));
+                    let got = $test::$name::traced(&$array::from(&$lanes[..])).to_vec().unwrap();
+                    assert_eq!(got, $lanes.map($test::$name::plain), stringify!($name));
                     // All lanes alike.
-                    let got = $test::$name::traced(&Float::from(1.5)).to_vec().unwrap();
-                    assert_eq!(got, [$test::$name::plain(1.5)], stringify!($name));
+                    let got = $test::$name::traced(&$array::from($one)).to_vec().unwrap();
+                    assert_eq!(got, [$test::$name::plain($one)], stringify!($name));
                 });
             )*
         }
@@ -445,42 +449,7 @@ fn lanes_that_have_left_write_nothing() {
 
 const COUNTS: [i32; 9] = [-3, 0, 1, 2, 3, 5, 7, 8, 12];
 
-/// As `twins`, over integers.
-macro_rules! integer_twins {
-    ($test:ident: $(fn $name:ident($n:ident) { $($body:tt)* })*) => {
-        mod $test {
-            $(pub(super) mod $name {
-                #[allow(unused_imports)]
-                use jit::prelude::*;
-                #[allow(unused_mut)]
-                #[jit]
-                pub(crate) fn traced($n: &Int) -> Int {
-                    let $n = $n.clone();
-                    $($body)*
-                }
-                #[allow(unused_mut)]
-                pub(crate) fn plain($n: i32) -> i32 {
-                    $($body)*
-                }
-            })*
-        }
-
-        #[test]
-        fn $test() {
-            $(
-                println!("{}", stringify!($name));
-                on_each_device(|| {
-                    let got = $test::$name::traced(&Int::from(&COUNTS[..])).to_vec().unwrap();
-                    assert_eq!(got, COUNTS.map($test::$name::plain), stringify!($name));
-                    let got = $test::$name::traced(&Int::from(5)).to_vec().unwrap();
-                    assert_eq!(got, [$test::$name::plain(5)], stringify!($name));
-                });
-            )*
-        }
-    };
-}
-
-integer_twins! { ranges:
+twins! { ranges, COUNTS, Int, i32, 5:
     fn up(n) { let mut sum = n * 0; for i in 0..n { sum = sum * 2 + i; } sum }
     fn inclusive(n) { let mut sum = n * 0; for i in -1..=n { sum = sum * 2 + i; } sum }
     fn down(n) { let mut sum = n * 0; for i in (0..n).rev() { sum = sum * 2 + i; } sum }

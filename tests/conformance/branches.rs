@@ -3,49 +3,8 @@
 
 use jit::prelude::*;
 
+use crate::modes::{in_each_mode, modes};
 use crate::{message_of, on_each_device, resident};
-
-/// A function whose `if` is recorded, and the same with one of which both arms run.
-macro_rules! modes {
-    ($(fn $name:ident $arguments:tt $(-> $result:ty)? { { $($before:tt)* } if ($($condition:tt)*) $then:block else $otherwise:block { $($after:tt)* } })*) => {$(
-        mod $name {
-            #[allow(unused_imports, reason = "not every branch needs all of them")]
-            use super::*;
-
-            #[jit]
-            pub(super) fn symbolic $arguments $(-> $result)? {
-                $($before)*
-                #[symbolic]
-                if $($condition)* $then else $otherwise
-                $($after)*
-            }
-
-            #[jit]
-            pub(super) fn evaluated $arguments $(-> $result)? {
-                $($before)*
-                #[evaluated]
-                if $($condition)* $then else $otherwise
-                $($after)*
-            }
-        }
-    )*};
-}
-
-/// Runs a test for each mode of a branch, on each device.
-macro_rules! in_each_mode {
-    ($name:ident, |$run:ident| $test:block) => {
-        on_each_device(|| {
-            {
-                let $run = $name::symbolic;
-                $test
-            }
-            {
-                let $run = $name::evaluated;
-                $test
-            }
-        })
-    };
-}
 
 modes! {
     fn choose(mask: &Mask, x: &UInt, calls: &mut [u32; 2]) -> UInt {
@@ -75,7 +34,7 @@ modes! {
 
 #[test]
 fn each_lane_gets_what_its_arm_gives() {
-    in_each_mode!(assigned, |run| {
+    in_each_mode!(assigned [symbolic evaluated], |run| {
         let x = UInt::from([5, 6, 1, 0]);
         let (a, b) = run(&x);
         assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![10, 10, 5, 5], vec![10, 10, 5, 5]));
@@ -85,7 +44,7 @@ fn each_lane_gets_what_its_arm_gives() {
 
 #[test]
 fn a_constant_condition_runs_one_arm() {
-    in_each_mode!(choose, |run| {
+    in_each_mode!(choose [symbolic evaluated], |run| {
         let mut calls = [0; 2];
         let y = run(&Mask::from(true), &UInt::from(4), &mut calls);
         assert_eq!((calls, y.to_vec().unwrap()), ([1, 0], vec![5]));
@@ -108,7 +67,7 @@ impl Constant for Mask {
 
 #[test]
 fn a_uniform_condition_may_choose_between_wide_values() {
-    in_each_mode!(wide_arms, |run| {
+    in_each_mode!(wide_arms [symbolic evaluated], |run| {
         let x = resident([0.1_f32, 0.7, 1.3]);
         for condition in [true, false] {
             let expected: Vec<f32> = {
@@ -124,7 +83,7 @@ fn a_uniform_condition_may_choose_between_wide_values() {
 
 #[test]
 fn widths_that_do_not_fit_into_a_branch_are_refused() {
-    in_each_mode!(mismatched, |run| {
+    in_each_mode!(mismatched [symbolic evaluated], |run| {
         let mask = resident([true, false]);
         for (a, b) in [(2, 3), (3, 1), (0, 1)] {
             let message = message_of(|| run(&mask, &Float::zeros(a), &Float::ones(b)));
@@ -152,7 +111,7 @@ modes! {
 
 #[test]
 fn a_panic_in_an_arm_closes_the_branch() {
-    in_each_mode!(failing, |run| {
+    in_each_mode!(failing [symbolic evaluated], |run| {
         let (mask, x) = (resident([true, false]), Float::from([1.0, 2.0]));
         for (first, second) in [(true, false), (false, true)] {
             assert_eq!(message_of(|| run(&mask, &x, first, second)), "not in this arm, in 2 lanes");
@@ -174,7 +133,7 @@ modes! {
 
 #[test]
 fn parts_of_values_change_lane_by_lane() {
-    in_each_mode!(in_containers, |run| {
+    in_each_mode!(in_containers [symbolic evaluated], |run| {
         let mut pair = (UInt::from([1, 2, 3]), UInt::from([5, 5, 5]));
         let (mut list, mut nested) = (vec![UInt::from([4, 4, 4]), UInt::from(0)], [Some(UInt::from([0, 1, 2]))]);
         let (pair_before, second) = (pair.clone(), pair.1.clone());
@@ -198,7 +157,7 @@ modes! {
 
 #[test]
 fn host_values_that_differ_between_arms_are_named() {
-    in_each_mode!(host_numbers, |run| {
+    in_each_mode!(host_numbers [symbolic evaluated], |run| {
         let message = message_of(|| run(&resident([true, false]), 5));
         assert!(message.contains("the host variable `n` changes from 5 to 10 inside an `if`"), "{message}");
     });
@@ -220,7 +179,7 @@ modes! {
 
 #[test]
 fn arms_write_on_their_own_lanes() {
-    in_each_mode!(effects, |run| {
+    in_each_mode!(effects [symbolic evaluated], |run| {
         let mask = resident([true, true, true, false, false]);
         for inner in [true, false] {
             for (a_is_held, b_is_held) in [(false, false), (true, false), (false, true)] {
@@ -234,7 +193,7 @@ fn arms_write_on_their_own_lanes() {
             }
         }
     });
-    in_each_mode!(both_arms_write, |run| {
+    in_each_mode!(both_arms_write [symbolic evaluated], |run| {
         let mut a = resident([0_u32; 3]);
         run(&resident([true, false, true, false]), &mut a, &UInt::from([0, 0, 2, 1]));
         assert_eq!(a.to_vec().unwrap(), [11, 110, 1]);
@@ -280,7 +239,7 @@ modes! {
 
 #[test]
 fn outputs_of_a_branch_are_computed_one_after_another() {
-    in_each_mode!(two_outputs, |run| {
+    in_each_mode!(two_outputs [symbolic evaluated], |run| {
         let values = [123_u32, 456, 789];
         let host: Vec<(u32, u32)> = values
             .iter()

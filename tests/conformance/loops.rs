@@ -3,62 +3,8 @@
 
 use jit::prelude::*;
 
+use crate::modes::{in_each_mode, modes};
 use crate::{message_of, noise, on_each_device, resident};
-
-/// A function whose loop is recorded, evaluated, or evaluated on ever fewer lanes.
-macro_rules! modes {
-    ($(fn $name:ident $arguments:tt $(-> $result:ty)? { { $($before:tt)* } while ($($condition:tt)*) { $($body:tt)* } { $($after:tt)* } })*) => {$(
-        mod $name {
-            #[allow(unused_imports, reason = "not every loop needs all of them")]
-            use super::*;
-
-            #[jit]
-            pub(super) fn symbolic $arguments $(-> $result)? {
-                $($before)*
-                #[symbolic]
-                while $($condition)* { $($body)* }
-                $($after)*
-            }
-
-            #[jit]
-            pub(super) fn evaluated $arguments $(-> $result)? {
-                $($before)*
-                #[evaluated]
-                while $($condition)* { $($body)* }
-                $($after)*
-            }
-
-            #[jit]
-            pub(super) fn compressed $arguments $(-> $result)? {
-                $($before)*
-                #[evaluated]
-                #[compress]
-                while $($condition)* { $($body)* }
-                $($after)*
-            }
-        }
-    )*};
-}
-
-/// Runs a test for each mode of a loop, on each device.
-macro_rules! in_each_mode {
-    ($name:ident, |$run:ident| $test:block) => {
-        on_each_device(|| {
-            {
-                let $run = $name::symbolic;
-                $test
-            }
-            {
-                let $run = $name::evaluated;
-                $test
-            }
-            {
-                let $run = $name::compressed;
-                $test
-            }
-        })
-    };
-}
 
 modes! {
     fn count_up(i: &UInt, z: &UInt) -> (UInt, UInt) {
@@ -82,7 +28,7 @@ modes! {
 
 #[test]
 fn lanes_that_never_enter_a_loop_keep_their_state() {
-    in_each_mode!(count_up, |run| {
+    in_each_mode!(count_up [symbolic evaluated compressed], |run| {
         let start = UInt::from([0, 1, 2, 3, 4, 5, 6]);
         let (i, z) = run(&start, &UInt::from(0));
         assert_eq!(i.to_vec().unwrap(), [5, 5, 5, 5, 5, 5, 6]);
@@ -93,7 +39,7 @@ fn lanes_that_never_enter_a_loop_keep_their_state() {
 
 #[test]
 fn what_is_the_same_in_all_lanes_keeps_width_one() {
-    in_each_mode!(uniform, |run| {
+    in_each_mode!(uniform [symbolic evaluated compressed], |run| {
         let x = resident([0.0_f32, 1.0, 2.0]);
         for steps in [UInt::from(3), UInt::opaque(3), UInt::opaque(0), resident([3])] {
             let count = steps.item().unwrap() as f32;
@@ -112,7 +58,7 @@ fn what_is_the_same_in_all_lanes_keeps_width_one() {
 
 #[test]
 fn state_that_grows_makes_all_changed_state_wide() {
-    in_each_mode!(growing, |run| {
+    in_each_mode!(growing [symbolic evaluated compressed], |run| {
         for count in [0, 4] {
             let (i, sum) = run(&UInt::opaque(count), &Float::from([0.5, 1.0]));
             assert_eq!(i.to_vec().unwrap(), [count; 2]);
@@ -143,14 +89,14 @@ modes! {
 
 #[test]
 fn widths_that_do_not_fit_into_a_loop_are_refused() {
-    in_each_mode!(drifting, |run| {
+    in_each_mode!(drifting [symbolic evaluated compressed], |run| {
         let message = message_of(|| run(&Float::arange(2), &UInt::from(1)));
         let says = |text: &str| message.contains(text);
         let is_refused = says("a loop over 2 lanes cannot carry an array of width 3") || says("width 3 after its body");
         assert!(is_refused, "{message}");
         assert!(message.contains("loops.rs"), "{message}");
     });
-    in_each_mode!(beside, |run| {
+    in_each_mode!(beside [symbolic evaluated compressed], |run| {
         let message = message_of(|| run(&Float::arange(3), &Float::arange(2)));
         let says = |text: &str| message.contains(text);
         assert!(says("a loop over 3 lanes cannot carry an array of width 2") || says("of width 3 and `"), "{message}");
@@ -158,7 +104,7 @@ fn widths_that_do_not_fit_into_a_loop_are_refused() {
         let says = |text: &str| message.contains(text);
         assert!(says("cannot carry an array of width 0") || says("of width 0"), "{message}");
     });
-    in_each_mode!(emptied, |run| {
+    in_each_mode!(emptied [symbolic evaluated compressed], |run| {
         let message = message_of(|| run(&Float::arange(3)));
         let says = |text: &str| message.contains(text);
         let is_refused = says("a loop over 3 lanes cannot carry an array of width 0") || says("width 0 after its body");
@@ -196,13 +142,13 @@ fn nothing_is_open() {
 
 #[test]
 fn a_panic_in_a_loop_closes_it() {
-    in_each_mode!(failing_condition, |run| {
+    in_each_mode!(failing_condition [symbolic evaluated compressed], |run| {
         let x = Float::from([1.0, 2.5]);
         assert_eq!(message_of(|| run(&x, true)), "no twos today, in 2 lanes");
         nothing_is_open();
         assert_eq!(run(&x, false).to_vec().unwrap(), [3.0, 3.5]);
     });
-    in_each_mode!(failing_body, |run| {
+    in_each_mode!(failing_body [symbolic evaluated compressed], |run| {
         let x = Float::from([1.0, 2.5]);
         assert_eq!(message_of(|| run(&x, true)), "no twos today, in 2 lanes");
         nothing_is_open();
@@ -251,7 +197,7 @@ modes! {
 
 #[test]
 fn state_that_does_not_change_is_what_it_was() {
-    in_each_mode!(invariants, |run| {
+    in_each_mode!(invariants [symbolic evaluated compressed], |run| {
         let x = Float::arange(3) * 0.5;
         let [same_x, zero, same, other] = run(&UInt::from([0, 1, 2]), &x);
         for (array, width) in [(&zero, 1), (&same, 1)] {
@@ -264,7 +210,7 @@ fn state_that_does_not_change_is_what_it_was() {
 
 #[test]
 fn a_loop_whose_condition_is_false_vanishes() {
-    in_each_mode!(never, |run| {
+    in_each_mode!(never [symbolic evaluated compressed], |run| {
         let x = Float::arange(3) * 0.5;
         let (same, y) = run(&x);
         assert!(same.var().is_same(x.var()));
@@ -302,7 +248,7 @@ modes! {
 
 #[test]
 fn what_a_loop_writes_happens_once_for_each_iteration() {
-    in_each_mode!(tally, |run| {
+    in_each_mode!(tally [symbolic evaluated compressed], |run| {
         let mut counts = resident([0_u32; 5]);
         let before = counts.clone();
         run(&UInt::from([0, 1, 3, 7]), &mut counts);
@@ -310,7 +256,7 @@ fn what_a_loop_writes_happens_once_for_each_iteration() {
         assert_eq!(counts.to_vec().unwrap(), [1, 2, 2, 3, 3], "it is not run again");
         assert_eq!(before.to_vec().unwrap(), [0; 5]);
     });
-    in_each_mode!(several, |run| {
+    in_each_mode!(several [symbolic evaluated compressed], |run| {
         let (mut a, mut b) = (resident([0_u32; 4]), resident([0_u32; 4]));
         run(&mut a, &mut b, &UInt::from([3, 0, 2]));
         assert_eq!(a.to_vec().unwrap(), [2 + 1, 2, 1 + 1 + 2, 1 + 3]);
@@ -320,7 +266,7 @@ fn what_a_loop_writes_happens_once_for_each_iteration() {
 
 #[test]
 fn effects_of_two_widths_in_one_loop() {
-    in_each_mode!(two_widths, |run| {
+    in_each_mode!(two_widths [symbolic evaluated compressed], |run| {
         let (mut narrow, mut wide) = (resident([0_u32]), resident([0_u32]));
         let lanes = UInt::arange(100) + 1;
         let i = run(&mut narrow, &mut wide, &lanes);
@@ -332,7 +278,7 @@ fn effects_of_two_widths_in_one_loop() {
 
 #[test]
 fn a_loop_with_effects_alone_runs_as_wide_as_they_are() {
-    in_each_mode!(effects_alone, |run| {
+    in_each_mode!(effects_alone [symbolic evaluated compressed], |run| {
         let mut target = resident([0_u32, 0, 0, 0, 10]);
         run(&mut target, &UInt::from([0, 2, 4, 0]));
         assert_eq!(target.to_vec().unwrap(), [40, 0, 20, 0, 30]);
@@ -379,15 +325,15 @@ modes! {
 
 #[test]
 fn loops_nest_in_each_mode() {
-    in_each_mode!(triangle, |run| {
+    in_each_mode!(triangle [symbolic evaluated compressed], |run| {
         assert_eq!(run(&UInt::from([5, 0, 4, 1, 2])).to_vec().unwrap(), [10, 0, 6, 0, 1]);
     });
-    in_each_mode!(triangle_of_effects, |run| {
+    in_each_mode!(triangle_of_effects [symbolic evaluated compressed], |run| {
         let mut total = resident([0_u32; 6]);
         run(&UInt::from([5, 0, 4, 1, 2]), &mut total);
         assert_eq!(total.to_vec().unwrap(), [0, 0, 1, 0, 6, 10]);
     });
-    in_each_mode!(inner_writes, |run| {
+    in_each_mode!(inner_writes [symbolic evaluated compressed], |run| {
         assert_eq!(run(&UInt::from([0, 1, 2, 4])).to_vec().unwrap(), [0, 2, 7 + 4, 42 + 8]);
     });
 }
@@ -492,7 +438,7 @@ modes! {
 
 #[test]
 fn state_is_assigned_all_at_once() {
-    in_each_mode!(swap, |run| {
+    in_each_mode!(swap [symbolic evaluated compressed], |run| {
         let (a, b) = run(&Float::from([1.0, 2.0]), &Float::from([3.0, 4.0]), &UInt::from([1, 2]));
         assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![3.0, 2.0], vec![1.0, 4.0]));
         // The two names of one array.
@@ -500,11 +446,11 @@ fn state_is_assigned_all_at_once() {
         let (a, b) = run(&x, &x, &UInt::from([1, 2]));
         assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![1.0, 2.0], vec![1.0, 2.0]));
     });
-    in_each_mode!(rotated, |run| {
+    in_each_mode!(rotated [symbolic evaluated compressed], |run| {
         let [a, b, c] = run(&UInt::from([0, 1, 2, 3])).map(|state| state.to_vec().unwrap());
         assert_eq!((a, b, c), (vec![1, 2, 2, 2], vec![2], vec![4, 1, 2, 2]), "lanes that are done keep theirs");
     });
-    in_each_mode!(shared_update, |run| {
+    in_each_mode!(shared_update [symbolic evaluated compressed], |run| {
         let mut host = [[1_u32, 2, 3], [2, 3, 4]];
         for [a, b, c] in &mut host {
             for _ in 0..5 {
@@ -518,11 +464,11 @@ fn state_is_assigned_all_at_once() {
 
 #[test]
 fn two_names_of_one_array_are_two_states() {
-    in_each_mode!(one_of_two_names, |run| {
+    in_each_mode!(one_of_two_names [symbolic evaluated compressed], |run| {
         let (a, b) = run(&Float::from([2.0, 3.0]));
         assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![16.0, 81.0], vec![2.0, 3.0]));
     });
-    in_each_mode!(two_names, |run| {
+    in_each_mode!(two_names [symbolic evaluated compressed], |run| {
         let (a, b) = run(&resident([2.0, 3.0]));
         assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![16.0, 24.0], vec![5.0, 6.0]));
     });
@@ -538,7 +484,7 @@ modes! {
 
 #[test]
 fn loops_read_arrays_from_outside() {
-    in_each_mode!(outer_arrays, |run| {
+    in_each_mode!(outer_arrays [symbolic evaluated compressed], |run| {
         let (table, n) = (resident([1, 2, 3, 4]), UInt::from([0, 1, 2, 3, 4]));
         // Lanes of an expression, and of memory.
         for lane in [UInt::arange(5) * 10, resident([0, 10, 20, 30, 40])] {
@@ -557,7 +503,7 @@ modes! {
 
 #[test]
 fn outputs_are_computed_one_after_another() {
-    in_each_mode!(several_outputs, |run| {
+    in_each_mode!(several_outputs [symbolic evaluated compressed], |run| {
         let (i, total) = run(&UInt::from([3, 5]));
         assert_eq!(i.to_vec().unwrap(), [3, 5]);
         assert_eq!((&i + &total).to_vec().unwrap(), [9, 20]);
@@ -606,13 +552,13 @@ modes! {
 
 #[test]
 fn several_state_variables_of_different_lanes() {
-    in_each_mode!(sequence, |run| {
+    in_each_mode!(sequence [symbolic evaluated compressed], |run| {
         let [i, down, up] = run(&UInt::from(5)).map(|state| state.to_vec().unwrap());
         assert_eq!(i, [5, 5, 5, 5, 5, 5, 6, 7, 8, 9]);
         assert_eq!(down, [5, 6, 7, 8, 9, 10, 10, 10, 10, 10]);
         assert_eq!(up, [5, 5, 5, 5, 5, 0, 0, 0, 0, 0]);
     });
-    in_each_mode!(on_invariant, |run| {
+    in_each_mode!(on_invariant [symbolic evaluated compressed], |run| {
         let [x, limit, k] = run(&Int::from([1, 10, 19]), &Int::from(20));
         assert_eq!(x.to_vec().unwrap(), [21, 20, 21]);
         assert_eq!((limit.to_vec().unwrap(), k.to_vec().unwrap()), (vec![20], vec![2]));
@@ -630,7 +576,7 @@ modes! {
 
 #[test]
 fn what_was_written_before_a_loop_is_read_in_it() {
-    in_each_mode!(reads_what_was_written, |run| {
+    in_each_mode!(reads_what_was_written [symbolic evaluated compressed], |run| {
         let mut written = resident([0_u32; 3]);
         written.scatter_add(UInt::from([1, 1, 1, 0]), &UInt::from([0, 0, 1, 2]));
         assert_eq!(run(&written, &UInt::from([1, 2, 0])).to_vec().unwrap(), [12, 13, 10]);

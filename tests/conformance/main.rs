@@ -17,6 +17,7 @@ mod jumps;
 mod locals;
 mod loops;
 mod merging;
+mod modes;
 mod order;
 mod packets;
 mod reductions;

@@ -16,7 +16,6 @@ mod evaluated;
 mod exit;
 mod function;
 mod index;
-mod index_local;
 mod leave;
 mod logic;
 mod matching;

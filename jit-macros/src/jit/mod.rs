@@ -5,6 +5,7 @@
 //! works where conditions are host values; the *type* of a condition decides which world it belongs to.
 
 mod assertion;
+mod block;
 mod branch;
 mod cast;
 mod check;
@@ -25,6 +26,7 @@ mod scope;
 mod state;
 #[cfg(test)]
 mod tests;
+mod visit;
 
 use crate::options::JitOptions;
 use crate::sink::Sink;

@@ -6,7 +6,7 @@ use std::ops::{
     SubAssign,
 };
 
-use super::index::{
+use super::{
     AddAt, ArrayIndex, AssignAt, BitAndAt, BitOrAt, BitXorAt, DivAt, Indexed, IndexedMut, MulAt, ReadAt, RemAt, ShlAt,
     ShrAt, SubAt,
 };

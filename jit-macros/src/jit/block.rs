@@ -1,0 +1,242 @@
+//! Blocks and statements, and the loops and labelled blocks that stay Rust's.
+//!
+//! What follows a statement that some lanes may have left in is recorded for the others alone.
+
+use super::branch::{self, Live, Want};
+use super::directives::{self, Directives};
+use super::exit::Control;
+use super::rewrite::{Rewriter, names_in, unparenthesised};
+use super::state::is_assigning;
+use super::{assertion, jumps, matching};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use std::collections::VecDeque;
+use syn::visit_mut;
+use syn::{Block, Expr, Lifetime, Local, Stmt, Type};
+
+impl Rewriter<'_> {
+    /// Rewrites a block. `tail` says that its value is the function's.
+    ///
+    /// What comes after a statement that some lanes may have left in is for the others.
+    pub(crate) fn block(&mut self, block: &mut Block, tail: bool) {
+        self.scopes.push();
+        let expected = self.expected.take();
+        let mut left: VecDeque<Stmt> = std::mem::take(&mut block.stmts).into();
+        while let Some(mut statement) = left.pop_front() {
+            if tail && !left.is_empty() {
+                statement = branch::absorb_rest(self, statement, &mut left);
+            }
+            statement = self.part_assignment(statement, &mut left);
+            let is_last = left.is_empty();
+            if is_last {
+                self.expected.clone_from(&expected);
+            }
+            let before = self.exits.mark();
+            let mentions = !is_last && jumps::in_statement(&statement, &self.scopes);
+            if mentions {
+                let rest = left.iter().map(ToTokens::to_token_stream).collect();
+                self.mentioned_later.push((self.scopes.mark(), names_in(rest)));
+            }
+            self.statement(&mut statement, is_last, tail && is_last);
+            if mentions {
+                self.mentioned_later.pop();
+            }
+            self.expected = None;
+            block.stmts.push(statement);
+            let partly = self.left_partly_since(before);
+            if !partly.is_empty() && !is_last {
+                self.rest(block, left.drain(..).collect(), partly, tail, expected.clone());
+            }
+        }
+        self.scopes.pop();
+    }
+
+    /// Rewrites the rest of a block, which some lanes do not reach.
+    fn rest(&mut self, block: &mut Block, rest: Vec<Stmt>, exits: Vec<usize>, tail: bool, expected: Option<Type>) {
+        let before = self.exits.mark();
+        let span = self.at(rest.first().map_or(self.home, syn::spanned::Spanned::span));
+        let private = self.private(span);
+        let (list, leave) = (self.exit_list(&exits, span), self.leave_all(&exits, span));
+        let skip = quote_spanned!(span=> if #private::all_left(#list) { #leave; });
+        block.stmts.push(Stmt::Expr(Expr::Verbatim(skip), None));
+        // A variable that gets its first value in the rest is declared there.
+        let mut hoisted = Vec::new();
+        let start = self.scopes.start();
+        block.stmts.retain(|statement| {
+            let is_deferred = self.is_deferred_local(statement, start);
+            if is_deferred {
+                hoisted.push(statement.clone());
+            }
+            !is_deferred
+        });
+        hoisted.extend(rest);
+        let rest = Block { brace_token: syn::token::Brace::default(), stmts: hoisted };
+        let leaves = branch::leaves(&rest);
+        let has_value = match rest.stmts.last() {
+            Some(Stmt::Expr(_, semicolon)) => semicolon.is_none(),
+            Some(Stmt::Macro(call)) => call.semi_token.is_none(),
+            _ => false,
+        };
+        let want = if tail || has_value { Want::Value } else { Want::Nothing };
+        self.expected = expected;
+        let live = Live::After(exits.clone());
+        let rewritten = branch::rewrite_live(self, live, rest, want, tail, span);
+        let is_closed = want == Want::Nothing;
+        block.stmts.push(Stmt::Expr(rewritten, is_closed.then(|| syn::Token![;](span))));
+        if is_closed && leaves {
+            let mut all = exits;
+            all.extend(self.left_since(before));
+            let never = self.never_reached(&all, span);
+            block.stmts.push(Stmt::Expr(Expr::Verbatim(never), Some(syn::Token![;](span))));
+        }
+    }
+
+    /// Stands where all lanes have left: an expression of every type.
+    pub(crate) fn never_reached(&mut self, exits: &[usize], span: Span) -> TokenStream {
+        let private = self.private(span);
+        let (list, leave) = (self.exit_list(exits, span), self.leave_all(exits, span));
+        quote_spanned! {span=> {
+            #[allow(unreachable_code)]
+            { #private::joined(#list).traced_only(); #leave; };
+        }}
+    }
+
+    fn is_deferred_local(&self, statement: &Stmt, start: usize) -> bool {
+        let Stmt::Local(Local { pat, init: None, .. }) = statement else { return false };
+        let names = super::scope::pattern_names(pat);
+        let is_deferred =
+            |name: &Ident| self.scopes.find(name).is_some_and(|(age, binding)| age >= start && binding.deferred);
+        names.iter().all(|(name, ..)| is_deferred(name))
+    }
+
+    /// `x = value;` where lanes may leave in the value is `let given = value; x = given;`.
+    fn part_assignment(&mut self, statement: Stmt, left: &mut VecDeque<Stmt>) -> Stmt {
+        let parted = match &statement {
+            _ if self.host_only => None,
+            Stmt::Expr(Expr::Assign(node), _) if node.attrs.is_empty() => Some(&*node.right),
+            Stmt::Expr(Expr::Binary(node), _) if is_assigning(&node.op) && node.attrs.is_empty() => Some(&*node.right),
+            _ => None,
+        };
+        let parted = parted.map(unparenthesised).filter(|value| {
+            matches!(value, Expr::If(_) | Expr::Match(_) | Expr::Block(_) | Expr::Loop(_))
+                && jumps::of_expr(value, &self.scopes).masked
+        });
+        let Some(value) = parted.cloned() else { return statement };
+        let span = self.at(syn::spanned::Spanned::span(&value));
+        let name = self.helper("assigned", span);
+        let mut assignment = statement;
+        if let Stmt::Expr(expr, semicolon) = &mut assignment {
+            let right = match expr {
+                Expr::Assign(node) => &mut node.right,
+                Expr::Binary(node) => &mut node.right,
+                _ => return assignment,
+            };
+            **right = syn::parse_quote_spanned!(span=> #name);
+            *semicolon = Some(syn::Token![;](span));
+        }
+        left.push_front(assignment);
+        syn::parse_quote_spanned!(span=> let #name = #value;)
+    }
+
+    fn statement(&mut self, statement: &mut Stmt, is_last: bool, tail: bool) {
+        let directives = match statement {
+            Stmt::Local(local) => directives::take(&mut local.attrs, self.sink),
+            Stmt::Macro(node) => directives::take(&mut node.attrs, self.sink),
+            Stmt::Expr(expr, _) => match directives::attributes_of(expr) {
+                Some(attributes) => directives::take(attributes, self.sink),
+                None => Directives::default(),
+            },
+            _ => Directives::default(),
+        };
+        directives::check_place(&directives.mode, statement, self.sink);
+        self.mode = directives.mode;
+        let end = statement.to_token_stream().into_iter().last().map_or(self.home, |token| token.span());
+        let outer = self.host_only;
+        self.host_only |= directives.host;
+        self.is_whole_statement = matches!(statement, Stmt::Expr(..));
+        match &mut *statement {
+            Stmt::Expr(Expr::If(node), semicolon) => {
+                let has_value = is_last && semicolon.is_none() && node.else_branch.is_some();
+                let want = if has_value { Want::Value } else { Want::Nothing };
+                let rewritten = branch::rewrite(self, node.clone(), want, tail && semicolon.is_none());
+                *statement = Stmt::Expr(rewritten, *semicolon);
+            }
+            Stmt::Expr(Expr::Match(node), semicolon) => {
+                let want = if is_last || semicolon.is_some() { Want::Value } else { Want::Nothing };
+                let rewritten = matching::rewrite(self, node.clone(), want, tail && semicolon.is_none(), true);
+                *statement = Stmt::Expr(rewritten, *semicolon);
+            }
+            Stmt::Item(_) => {}
+            Stmt::Macro(node) => match assertion::rewrite(self, &node.mac) {
+                Some(assertion) => *statement = Stmt::Expr(assertion, node.semi_token),
+                None => visit_mut::visit_stmt_mut(self, statement),
+            },
+            other => visit_mut::visit_stmt_mut(self, other),
+        }
+        self.host_only = outer;
+        if let (Some(label), Stmt::Expr(expr, _)) = (directives.label, statement) {
+            let span = self.at(label.span());
+            let (private, helper) = (self.private(span), self.helper("label", span));
+            let labelled = self.labelled(&label, span, self.at(end));
+            *expr = Expr::Verbatim(quote_spanned!(span=> { let #helper = #private::label(#labelled); #expr }));
+        }
+    }
+
+    /// A loop of Rust's, whose body runs once for each iteration while tracing. Gives what must be declared before it.
+    pub(crate) fn native_loop(&mut self, label: &mut Option<syn::Label>, body: &mut Block, span: Span) -> TokenStream {
+        let span = self.at(span);
+        let splits = !self.host_only
+            && jumps::of_body(body, label.as_ref().map(|label| &label.name), &self.scopes).split_lanes();
+        let own = self.new_loop(label.as_ref(), span);
+        let why = self.left_in(&own);
+        self.controls.push(Control::Loop(own));
+        if splits {
+            let live = Live::InLoop(why);
+            let iteration = branch::rewrite_live(self, live, body.clone(), Want::Nothing, false, span);
+            body.stmts = vec![Stmt::Expr(iteration, None)];
+        } else {
+            self.block(body, false);
+            let declare = self.declare_continue(span);
+            body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(declare), None));
+        }
+        let Some(Control::Loop(own)) = self.controls.pop() else { return TokenStream::new() };
+        *label = own.label();
+        own.leaves.map(|exit| self.declare_exit(exit, span)).unwrap_or_default()
+    }
+
+    /// Declares the exit of `continue`, at the begin of the body of the innermost loop.
+    pub(crate) fn declare_continue(&self, span: Span) -> TokenStream {
+        let innermost = self.controls.iter().rev().find_map(|control| match control {
+            Control::Loop(own) | Control::Repeat(_, own) => Some(own),
+            _ => None,
+        });
+        let exit = innermost.and_then(|own| own.continues);
+        exit.map(|exit| self.declare_exit(exit, span)).unwrap_or_default()
+    }
+
+    pub(crate) fn labelled_block(&mut self, node: &mut syn::ExprBlock, label: Lifetime) -> Option<Expr> {
+        let span = self.at(label.span());
+        self.controls.push(Control::Block(label, None));
+        self.block(&mut node.block, false);
+        let Some(Control::Block(_, Some(exit))) = self.controls.pop() else { return None };
+        let declare = self.declare_exit(exit, span);
+        let name = self.exit_names(&[exit], span);
+        let value = self.helper("value", span);
+        Some(Expr::Verbatim(quote_spanned! {span=> {
+            #declare
+            let #value = #node;
+            #[allow(unreachable_code)]
+            let #value = #(#name)*.or(#value);
+            #value
+        }}))
+    }
+
+    /// Checks that no lanes leave in the middle of a statement.
+    pub(crate) fn check_whole(&mut self, expr: &mut Expr, before: usize) {
+        let exits = self.left_partly_since(before);
+        if !exits.is_empty() {
+            let span = syn::spanned::Spanned::span(&*expr);
+            self.check_goes_on(expr, &exits, span);
+        }
+    }
+}

@@ -115,6 +115,7 @@ pub mod print;
 pub mod random;
 pub mod tensor;
 pub mod texture;
+pub mod warnings;
 
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -52,6 +52,12 @@ use proc_macro::TokenStream;
 /// a recorded `if` or loop, nor does a jump that some lanes take in the middle of an expression. A function that calls itself under a
 /// condition that lanes decide would be traced for ever; that is refused at a depth of 64.
 ///
+/// # Warnings
+///
+/// The compiler warns of what compiles and surely is not meant: `panic!` under a traced condition, a number of the host that counts in
+/// a traced loop, a `let` in one that was meant to assign, a comparison of arrays among the arguments of an unknown macro. They are listed in
+/// [`jit::warnings`](https://docs.rs/jit/latest/jit/warnings/); `#[allow(deprecated)]` silences them.
+///
 /// # Options
 ///
 /// `#[jit(label = "name")]` names the function's kernels, `#[jit(crate = path)]` says where the `jit` crate is.

@@ -2,12 +2,17 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::Error;
+use crate::{Error, Traverse, leaves};
 
 /// More lanes than this are shortened to their ends.
 const MOST_LANES: usize = 100;
 /// How many lanes each end then shows.
 const END: usize = 3;
+
+/// Whether one of the arrays is computed inside of a traced loop or branch, so that it has no elements yet.
+pub(super) fn is_symbolic(tree: &impl Traverse) -> bool {
+    leaves(tree).iter().any(|(_, leaf)| leaf.state == "symbolic")
+}
 
 /// Writes `[[1, 2],\n [3, 4]]`: what `lane` says each lane holds.
 pub(super) fn write_lanes<T: Display>(

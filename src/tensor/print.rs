@@ -23,6 +23,9 @@ impl<T: Element> fmt::Display for Tensor<T> {
 impl<T: Element> fmt::Debug for Tensor<T> {
     /// Element type, shape, state, name and the line that made the value. Evaluates nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if crate::leaves(&self.array).iter().any(|(_, leaf)| leaf.state == "symbolic") {
+            return jit_core::fmt_shaped(&self.array, &self.shape, f);
+        }
         write!(f, "Tensor<{}>(shape {:?}", T::TYPE, self.shape)?;
         for (_, leaf) in crate::leaves(&self.array) {
             write!(f, ", {}", leaf.state)?;

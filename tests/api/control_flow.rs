@@ -383,6 +383,7 @@ fn panic_of(program: impl FnOnce() + std::panic::UnwindSafe) -> String {
 }
 
 #[jit]
+#[allow(deprecated, reason = "the compiler warns of it, and tracing refuses it")]
 fn host_counter(x: Float) -> Float {
     let mut count = 0;
     let mut y = x;

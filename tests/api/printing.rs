@@ -177,3 +177,53 @@ fn debug_shows_few_elements_that_are_there() {
         assert!(both.contains("“left”") && both.contains("Array<bool>"), "{both}");
     });
 }
+
+thread_local! {
+    static SHOWN: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+fn show(text: String) {
+    SHOWN.with_borrow_mut(|shown| shown.push(text));
+}
+
+#[jit]
+fn printed_inside(x: &Float, given: &Float) -> Float {
+    let mut x = x.clone();
+    while x > 1.0 {
+        show(format!("{x}"));
+        show(format!("{x:?}"));
+        show(format!("{}", jit::linalg::Vec2::new(x.clone(), given.clone())));
+        show(format!("{:?}", Tensor::from(x.clone())));
+        show(format!("{given} {}", Float::from(2.5)));
+        x *= 0.5;
+    }
+    if x < 0.5 {
+        let y = (x * 2.0).with_label("twice");
+        show(format!("{y}"));
+        x = y;
+    }
+    show(format!("{x}"));
+    x
+}
+
+/// Printing while a loop is recorded shows what is known, evaluates nothing, and does not disturb what is recorded.
+#[test]
+fn what_is_computed_inside_of_a_region_is_printed_as_symbolic() {
+    on_each_device(|| {
+        let given = Float::from([7.0, 8.0]);
+        given.to_vec().unwrap();
+        let y = printed_inside(&Float::from([4.0, 0.25]), &given);
+        let shown = SHOWN.take();
+        assert_eq!(y.to_vec().unwrap(), [1.0, 0.5]);
+        let line = |text: &str| include_str!("printing.rs").lines().position(|line| line.contains(text)).unwrap() + 1;
+        let (begin, branch) = (line("while x > 1.0 {"), line("let y = (x * 2.0)") - 1);
+        let place = |line: usize| format!("at {}:{line}>", file!());
+        assert_eq!(shown[0], format!("<symbolic f32[2] in the loop {}", place(begin)));
+        assert_eq!(shown[1], shown[0]);
+        assert!(shown[2].contains(&shown[0]), "{}", shown[2]);
+        assert_eq!(shown[3], shown[0]);
+        assert_eq!(shown[4], "[7, 8] [2.5]");
+        assert_eq!(shown[5], format!("<symbolic f32[2] “twice” in the branch {}", place(branch)));
+        assert_eq!(shown[6], "[1, 0.5]");
+    });
+}

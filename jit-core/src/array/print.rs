@@ -13,6 +13,7 @@ use jit_runtime::ir::{Type, scalar};
 use super::columns::{Cell, Rows};
 use super::{Array, Element};
 use crate::schedule;
+use crate::trace::{Var, region};
 
 /// Arrays that are longer are shortened to their ends.
 const LONGEST: usize = 1000;
@@ -21,7 +22,8 @@ const END: usize = 3;
 
 impl<T: Element> fmt::Display for Array<T> {
     /// The elements, which evaluates the array; a long array is shortened to its ends. Where the evaluation fails, its
-    /// error is printed in their place.
+    /// error is printed in their place. What is computed inside of a traced loop or branch has no elements yet: there it is
+    /// `<symbolic f32[1024] in the loop at file.rs:12>`, and nothing is evaluated.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_shaped(self, &[self.len()], f)
     }
@@ -30,6 +32,9 @@ impl<T: Element> fmt::Display for Array<T> {
 /// Writes the elements of an array as those of a row-major shape.
 #[doc(hidden)]
 pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if is_symbolic(array.var()) {
+        return fmt_symbolic(array, shape, f);
+    }
     let axes: Vec<Vec<Option<usize>>> = shape.iter().map(|&length| shown_of_axis(length, array.len())).collect();
     let mut positions = Vec::new();
     collect_positions(&axes, shape, 0, &mut positions);
@@ -40,6 +45,20 @@ pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Fo
         }
         Err(error) => write!(f, "<{error}>"),
     }
+}
+
+/// Whether the elements are known when the kernel runs only. A literal is a number wherever it was made.
+fn is_symbolic(var: &Var) -> bool {
+    var.known_bits().is_none() && schedule::is_symbolic(var)
+}
+
+/// Writes what is known of an array whose elements are computed when the kernel runs.
+fn fmt_symbolic<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "<symbolic {}{shape:?}", T::TYPE)?;
+    if let Some(label) = array.var().label() {
+        write!(f, " “{label}”")?;
+    }
+    write!(f, " {}>", region::describe(array.var()))
 }
 
 /// The positions along an axis that are shown; `None` for those that are left out.
@@ -108,8 +127,12 @@ impl<T: Element> Array<T> {
 
 impl<T: Element> fmt::Debug for Array<T> {
     /// Element type, width, state, name and the line that made the value; the elements too if they are there and few.
-    /// Evaluates nothing.
+    /// Evaluates nothing. What is computed inside of a traced loop or branch is
+    /// `<symbolic f32[1024] in the loop at file.rs:12>`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if is_symbolic(&self.var) {
+            return fmt_symbolic(self, &[self.len()], f);
+        }
         let site: &Location<'_> = self.var.site();
         write!(f, "Array<{}>(width {}, {}", T::TYPE, self.len(), schedule::state_name(&self.var))?;
         if let Some(label) = self.var.label() {

@@ -26,6 +26,7 @@ mod repeat;
 pub(crate) mod state;
 mod tell;
 mod unroll;
+mod warning;
 mod world;
 
 pub use crate::trace::FastMath;
@@ -56,4 +57,5 @@ pub use range::{
 pub use repeat::{Repeat, Setting, WhileCondition, repeat};
 pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ShowsSide, Tells, assertion, fail, print};
 pub use unroll::{Unrolled, unrolled};
+pub use warning::{Harmless, Suspicious};
 pub use world::{Carries, Host, IfCondition, Traced, World};

@@ -96,8 +96,7 @@ pub(crate) fn mark(var: &Var) {
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
     let marked: Vec<Var> =
         MARKED.with_borrow_mut(|marked| marked.drain(..).filter_map(|weak| weak.upgrade()).collect());
-    let is_inside = |var: &&&Var| !var.is_evaluated() && (var.region() != RegionId::NONE || number::is_made_since(var));
-    if let Some(inside) = wanted.iter().find(is_inside) {
+    if let Some(inside) = wanted.iter().find(|var| is_symbolic(var)) {
         return Err(order::only_inside(inside).at(site));
     }
     if let Some(memory) = wanted.iter().find(|var| !var.is_evaluated() && var.flags() & flag::LOCAL != 0) {
@@ -252,6 +251,11 @@ pub(crate) fn sync(site: &'static Location<'static>) -> Result<(), Error> {
     machine::sync()
 }
 
+/// Whether a value is computed inside of a traced loop or branch that is being recorded, so that it has no elements yet.
+pub(crate) fn is_symbolic(var: &Var) -> bool {
+    !var.is_evaluated() && (var.region() != RegionId::NONE || number::is_made_since(var))
+}
+
 /// What has become of a value, in a word.
 pub(crate) fn state_name(var: &Var) -> &'static str {
     match var.op() {
@@ -259,7 +263,7 @@ pub(crate) fn state_name(var: &Var) -> &'static str {
         Op::Scalar => "opaque",
         Op::Placeholder => "placeholder",
         _ if var.has_data() => "evaluated",
-        _ if var.region() != RegionId::NONE => "in a loop",
+        _ if is_symbolic(var) => "symbolic",
         _ => "unevaluated",
     }
 }

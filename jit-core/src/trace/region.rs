@@ -407,6 +407,22 @@ pub(crate) fn outermost_site() -> Option<&'static Location<'static>> {
     STACK.with(|stack| stack.frames.borrow().iter().find(|frame| frame.is_recorded()).map(|frame| frame.site))
 }
 
+/// Names the innermost region that a value which has no elements yet is computed in: “in the loop at file:line”.
+pub(crate) fn describe(var: &Var) -> String {
+    STACK.with(|stack| {
+        let frames = stack.frames.borrow();
+        let own = frames.iter().find(|frame| frame.is_loop() && frame.id == var.region());
+        match own.or_else(|| frames.iter().rev().find(|frame| frame.is_recorded())) {
+            Some(frame) => {
+                let kind = if frame.is_loop() { "loop" } else { "branch" };
+                format!("in the {kind} at {}:{}", frame.site.file(), frame.site.line())
+            }
+            None if var.region() == RegionId::WRITING => "in a region that was given up".to_owned(),
+            None => "in a loop that has ended".to_owned(),
+        }
+    })
+}
+
 /// Whether the innermost loop is at its condition.
 pub(crate) fn is_at_condition() -> bool {
     STACK.with(|stack| {

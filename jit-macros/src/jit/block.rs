@@ -3,11 +3,11 @@
 //! What follows a statement that some lanes may have left in is recorded for the others alone.
 
 use super::branch::{self, Live, Want};
-use super::directives::{self, Directives};
+use super::directives;
 use super::exit::Control;
 use super::rewrite::{Rewriter, names_in, unparenthesised};
 use super::state::is_assigning;
-use super::{assertion, jumps, matching};
+use super::{assertion, jumps, matching, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::collections::VecDeque;
@@ -139,15 +139,16 @@ impl Rewriter<'_> {
     }
 
     fn statement(&mut self, statement: &mut Stmt, is_last: bool, tail: bool) {
-        let directives = match statement {
-            Stmt::Local(local) => directives::take(&mut local.attrs, self.sink),
-            Stmt::Macro(node) => directives::take(&mut node.attrs, self.sink),
-            Stmt::Expr(expr, _) => match directives::attributes_of(expr) {
-                Some(attributes) => directives::take(attributes, self.sink),
-                None => Directives::default(),
-            },
-            _ => Directives::default(),
+        let mut none = Vec::new();
+        let attributes = match &mut *statement {
+            Stmt::Local(local) => &mut local.attrs,
+            Stmt::Macro(node) => &mut node.attrs,
+            Stmt::Expr(expr, _) => directives::attributes_of(expr).unwrap_or(&mut none),
+            Stmt::Item(_) => &mut none,
         };
+        let directives = directives::take(attributes, self.sink);
+        let (levels, was_allowed) = (warning::levels(attributes), self.is_allowed);
+        self.is_allowed |= warning::allows(attributes);
         directives::check_place(&directives.mode, statement, self.sink);
         self.mode = directives.mode;
         let end = statement.to_token_stream().into_iter().last().map_or(self.home, |token| token.span());
@@ -174,6 +175,15 @@ impl Rewriter<'_> {
             other => visit_mut::visit_stmt_mut(self, other),
         }
         self.host_only = outer;
+        self.is_allowed = was_allowed;
+        if let (false, Stmt::Expr(expr @ Expr::Verbatim(_), _)) = (levels.is_empty(), &mut *statement) {
+            // What was rewritten has lost the attributes of the statement.
+            let value = self.helper("value", end);
+            *expr = Expr::Verbatim(match is_last {
+                true => quote::quote!({ #levels let #value = #expr; #value }),
+                false => quote::quote!(#levels { #expr }),
+            });
+        }
         if let (Some(label), Stmt::Expr(expr, _)) = (directives.label, statement) {
             let span = self.at(label.span());
             let (private, helper) = (self.private(span), self.helper("label", span));

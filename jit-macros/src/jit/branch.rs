@@ -11,12 +11,12 @@
 //! Values of the arms, and variables that get their first value in them, go through a slot.
 
 use super::exit::{Control, Dependency, Region, Why};
-use super::macros;
 use super::operators::borrowed;
 use super::place::Place;
 use super::rewrite::{Rewriter, names_in, state_tokens};
 use super::scope::Binding;
 use super::state::{assigns, state_of};
+use super::{macros, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use std::collections::VecDeque;
@@ -414,6 +414,9 @@ impl<'r, 'a> Traced<'r, 'a> {
             let mutable = binding.mutable.then(|| quote!(mut));
             declarations.extend(quote!(let #mutable #name #(: #ty)*;));
             self.rewriter.scopes.redeclare(Binding { deferred: true, ..binding.clone() });
+        }
+        if self.live.is_none() {
+            declarations.extend(warning::of_region(self.rewriter, &self.guard, block));
         }
         self.rewriter.expected = if self.want == Want::Value { expected } else { None };
         let leaves = leaves(block);

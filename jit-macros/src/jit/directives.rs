@@ -51,6 +51,11 @@ impl Mode {
         self.symbolic.or(self.evaluated).or(self.compress).or(bound)
     }
 
+    /// Whether iterations or arms are run, rather than recorded.
+    pub(crate) fn is_evaluated(&self) -> bool {
+        self.evaluated.is_some()
+    }
+
     /// The mode of a statement, or else of the expression in it.
     pub(crate) fn or(self, other: Mode) -> Mode {
         if self.span().is_some() || self.unroll != Unroll::Unsaid { self } else { other }

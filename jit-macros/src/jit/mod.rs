@@ -27,6 +27,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod visit;
+mod warning;
 
 use crate::options::JitOptions;
 use crate::sink::Sink;

@@ -98,9 +98,11 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
     repeated.rewriter.controls.push(Control::Repeat(region, own));
     repeated.rewriter.scopes.push();
     repeated.rewriter.scopes.declare(&node.pat, None, false, false);
+    let warnings = repeated.warnings(&node.body);
     let body = body(repeated.rewriter, node.body, splits.then_some(why), span);
     repeated.rewriter.scopes.pop();
     repeated.exits = repeated.rewriter.but_continue(repeated.rewriter.left_since(before));
+    let warnings = repeated.if_world_is_known(warnings);
     let budget = if is_symbolic { None } else { budget(repeated.rewriter, mode.unroll, span) };
     let Some(Control::Repeat(mut region, own)) = repeated.rewriter.controls.pop() else {
         return Expr::Verbatim(TokenStream::new());
@@ -113,7 +115,7 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
     let (declare, turn) = budget.unzip();
     let open = quote_spanned!(span=> let mut #counter = #private::counter(#range); #(#witness)* #declare);
     let pattern = &node.pat;
-    let body = region.block(quote_spanned!(span=> #turn let #pattern = #counter.next(); #body), span);
+    let body = region.block(quote_spanned!(span=> #turn let #pattern = #counter.next(); #warnings #body), span);
     let list = repeated.rewriter.exit_list(&repeated.exits, span);
     let guard = repeated.guard.clone();
     let test = quote_spanned!(span=> if !#guard.test_range(&mut #counter, #list) { break; });

@@ -23,7 +23,7 @@ use super::logic::{is_plain, under_guard};
 use super::operators::borrowed;
 use super::rewrite::{Rewriter, prepend, state_tokens};
 use super::state::state_of;
-use super::{directives, jumps};
+use super::{directives, jumps, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
 use syn::spanned::Spanned;
@@ -93,6 +93,7 @@ pub(crate) struct Repeated<'r, 'a> {
     pub(crate) guard: Ident,
     /// Calls that tell the guard how the loop is run.
     mode: TokenStream,
+    is_evaluated: bool,
     /// Places that the loop changes.
     pub(crate) state: Vec<(String, TokenStream, Span)>,
     /// Exits that are state of it.
@@ -123,11 +124,21 @@ impl<'r, 'a> Repeated<'r, 'a> {
             }
         }
         let state = state_tokens(rewriter, &state);
-        Repeated { rewriter, kind, span, guard, mode: TokenStream::new(), state, exits: Vec::new() }
+        Repeated {
+            rewriter,
+            kind,
+            span,
+            guard,
+            mode: TokenStream::new(),
+            is_evaluated: false,
+            state,
+            exits: Vec::new(),
+        }
     }
 
     pub(crate) fn in_mode(mut self, mode: &Mode) -> Self {
         self.mode = mode.of_loop(&self.guard);
+        self.is_evaluated = mode.is_evaluated();
         self
     }
 
@@ -138,14 +149,16 @@ impl<'r, 'a> Repeated<'r, 'a> {
         let region = self.rewriter.new_region(&self.guard, why);
         self.rewriter.controls.push(Control::Repeat(region, own));
         let condition = condition.map(|condition| self.condition(condition));
+        let warnings = self.warnings(&body);
         self.rewriter.block(&mut body, false);
         self.exits = self.rewriter.but_continue(self.rewriter.left_since(before));
         let declare = self.rewriter.declare_continue(self.span);
         let Some(Control::Repeat(mut region, own)) = self.rewriter.controls.pop() else {
             return Expr::Verbatim(TokenStream::new());
         };
+        let warnings = self.if_world_is_known(warnings);
         let statements = &body.stmts;
-        let body = region.block(quote_spanned!(self.span=> #declare #(#statements)*), self.span);
+        let body = region.block(quote_spanned!(self.span=> #warnings #declare #(#statements)*), self.span);
         let test = match condition {
             Some(condition) => self.test(condition, &region),
             None => {
@@ -155,6 +168,19 @@ impl<'r, 'a> Repeated<'r, 'a> {
             }
         };
         Expr::Verbatim(self.emit(&TokenStream::new(), &test, &own, &body))
+    }
+
+    /// Warns of what surely is not meant in the body.
+    pub(crate) fn warnings(&self, body: &Block) -> TokenStream {
+        if self.is_evaluated || self.kind == Kind::Loop {
+            return TokenStream::new();
+        }
+        warning::of_region(self.rewriter, &self.guard, body)
+    }
+
+    /// The world of a loop that lanes may leave early is the join of all conditions on the way, known after its body only.
+    pub(crate) fn if_world_is_known(&self, warnings: TokenStream) -> TokenStream {
+        if self.exits.is_empty() { warnings } else { TokenStream::new() }
     }
 
     fn condition(&mut self, mut condition: Expr) -> Condition {

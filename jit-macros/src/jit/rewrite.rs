@@ -7,6 +7,7 @@ use super::directives::Mode;
 use super::exit::{Control, Exits, Frame};
 use super::place::Place;
 use super::scope::{Scopes, identifiers};
+use super::warning;
 use crate::options::JitOptions;
 use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -35,6 +36,12 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) shared: usize,
     /// Whether anything asks a value by a method whether it is traced: the traits of these methods must be in scope.
     pub(crate) uses_kinds: bool,
+    /// How many of the variables are parameters of the function.
+    pub(crate) parameters: usize,
+    /// Parameters that are compared in macros which are not rewritten, and where.
+    pub(crate) compared: Vec<(Ident, Span)>,
+    /// Inside of a statement with `#[allow(deprecated)]`.
+    pub(crate) is_allowed: bool,
     /// How the loop or branch of the statement at hand is run.
     pub(crate) mode: Mode,
     private: TokenStream,
@@ -53,6 +60,7 @@ impl<'a> Rewriter<'a> {
         for (argument, &constexpr) in signature.inputs.iter().zip(constexpr) {
             scopes.declare_argument(argument, constexpr);
         }
+        let parameters = scopes.mark();
         Rewriter {
             sink,
             scopes,
@@ -65,6 +73,9 @@ impl<'a> Rewriter<'a> {
             host_only: false,
             shared: 0,
             uses_kinds: false,
+            parameters,
+            compared: Vec::new(),
+            is_allowed: false,
             mode: Mode::default(),
             private,
             home: signature.ident.span(),
@@ -111,8 +122,8 @@ impl<'a> Rewriter<'a> {
                 use #private::{CastsHost as _, CastsTraced as _, IndexesHost as _, IndexesTraced as _, Lend as _, MatchesHost as _, MatchesTraced as _};
             }
         });
-        let prologue =
-            quote_spanned!(span=> #kinds let __jit_function = #private::enter(#labelled); #fast_math #(#checks)*);
+        let warnings = warning::of_parameters(self);
+        let prologue = quote_spanned!(span=> #kinds let __jit_function = #private::enter(#labelled); #fast_math #(#checks)* #warnings);
         body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(prologue), None));
     }
 

@@ -5,7 +5,7 @@ use super::exit::{Control, Frame, region_of};
 use super::rewrite::{Rewriter, expected_type, unparenthesised};
 use super::scope::{may_lend_mutably, plain_name};
 use super::state::{assignment_targets, is_assigning};
-use super::{assertion, cast, index, logic, macros, matching, operators, range, repeat};
+use super::{assertion, cast, index, logic, macros, matching, operators, range, repeat, warning};
 use proc_macro2::{Ident, Span};
 use quote::{ToTokens, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
@@ -349,7 +349,7 @@ impl VisitMut for Rewriter<'_> {
     }
 
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
-        let Some(mut arguments) = macros::arguments(call) else { return };
+        let Some(mut arguments) = macros::arguments(call) else { return warning::in_macro(self, call) };
         let moves = call.path.is_ident("vec") || call.path.is_ident("dbg");
         for argument in &mut arguments {
             match argument {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Complex, Quaternion, Vec2, Vec3, Vec4, for_each_composite};
-use crate::linalg::print::write_lanes;
+use crate::linalg::print::{is_symbolic, write_lanes};
 use crate::{Element, Error, eval};
 
 macro_rules! print {
@@ -16,6 +16,7 @@ macro_rules! print {
                     Ok(vec![$(self.$c.get(if self.$c.len() == 1 { 0 } else { lane })?),*])
                 };
                 match eval(self) {
+                    Err(_) if is_symbolic(self) => fmt::Debug::fmt(self, f),
                     Ok(()) => write_lanes(f, self.len(), row),
                     Err(error) => write!(f, "<{error}>"),
                 }

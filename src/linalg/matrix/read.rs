@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Matrix;
-use crate::linalg::print::write_lanes;
+use crate::linalg::print::{is_symbolic, write_lanes};
 use crate::{Array, Element, Error, eval};
 
 impl<T: Element, const N: usize> Matrix<T, N> {
@@ -84,6 +84,7 @@ impl<T: Element, const N: usize> fmt::Display for Matrix<T, N> {
     /// the evaluation fails, its error is printed in their place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match eval(self) {
+            Err(_) if is_symbolic(self) => fmt::Debug::fmt(self, f),
             Ok(()) => write_lanes(f, self.len(), |lane| Ok(vec![Rows(self.get(lane)?)])),
             Err(error) => write!(f, "<{error}>"),
         }

@@ -1,0 +1,22 @@
+// wanted: this code runs once, while tracing, whatever the condition is in each lane, and always panics
+#![deny(deprecated)]
+use jit::prelude::*;
+
+#[jit]
+fn root(x: Float) -> Float {
+    if x < 0.0 {
+        panic!("negative");
+    }
+    x.sqrt()
+}
+
+#[jit]
+fn name(n: UInt) -> UInt {
+    match n {
+        0 => n + 1,
+        1 => n * 2,
+        _ => unreachable!("two values"),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+// wanted: this is a new variable, which nothing uses, and the one outside does not change
+#![deny(deprecated)]
+#![allow(unused_variables, unused_mut)]
+use jit::prelude::*;
+
+#[jit]
+fn halve(x: Float, n: UInt) -> Float {
+    let mut x = x;
+    for _ in 0..n {
+        let x = x * 0.5;
+    }
+    x
+}
+
+fn main() {}

@@ -405,6 +405,51 @@ fn native_work_stands_in_the_history_under_its_name() {
     assert!(record.execution_time.is_some());
 }
 
+#[jit(dispatch)]
+trait Curve {
+    fn at(&self, x: &Float) -> Float;
+}
+
+#[derive(Traverse)]
+struct Line(Float);
+
+#[derive(Traverse)]
+struct Wave(Float);
+
+#[jit]
+impl Curve for Line {
+    fn at(&self, x: &Float) -> Float {
+        x * self.0
+    }
+}
+
+#[jit]
+impl Curve for Wave {
+    fn at(&self, x: &Float) -> Float {
+        let mut y = x.clone();
+        while y > 1.0 {
+            y -= self.0;
+        }
+        y
+    }
+}
+
+#[test]
+fn calls_of_other_widths_and_ids_find_their_kernel() {
+    on_each_device(|| {
+        let curves: Instances<dyn Curve> = Instances::from_iter([
+            Box::new(Line(Float::opaque(10.0))) as Box<dyn Curve>,
+            Box::new(Wave(resident(&[0.5]))),
+        ]);
+        let run = |ids: &[u32], x: &[f32]| curves.at(&UInt::from(ids)).at(&Float::from(x)).to_vec().unwrap();
+        let first = count(|| assert_eq!(run(&[1, 2, 0], &[2.0, 2.25, 7.0]), [20.0, 0.75, 0.0]));
+        assert_eq!(first.launches, 1);
+        let second =
+            count(|| assert_eq!(run(&[2, 1, 2, 3, 1], &[7.0, 1.0, 0.25, 1.0, -2.0]), [1.0, 10.0, 0.25, 0.0, -20.0]));
+        assert_eq!(second, Counts { launches: 1, compiles: 0, hits: 1 });
+    });
+}
+
 /// Listens to the messages of one thread.
 #[derive(Clone, Default)]
 struct Messages(std::sync::Arc<Mutex<Vec<String>>>);
@@ -572,4 +617,40 @@ fn blocks_of_a_literal_need_no_elements() {
         let counts = count(|| assert_eq!(Int::full(3, 10).block_sum(5).get(1).unwrap(), 15));
         assert_eq!(counts.launches, 0);
     });
+}
+
+#[jit]
+fn unrolled(x: &Float, turns: usize, accepted: bool) -> Float {
+    let mut y = x.clone();
+    if accepted {
+        #[unroll]
+        for k in 0..turns {
+            y = (y * x + k as f32).sin();
+        }
+    } else {
+        for k in 0..turns {
+            y = (y * x + k as f32).sin();
+        }
+    }
+    y
+}
+
+#[test]
+fn a_loop_that_is_unrolled_into_many_nodes_is_told_of_once() {
+    let x = Float::from([0.5, 0.25]);
+    let of = |turns, accepted| messages(|| drop(unrolled(&x, turns, accepted)));
+    let line =
+        include_str!("evaluation.rs").lines().zip(1..).filter(|(line, _)| line.contains("for k in 0..turns {")).nth(1);
+    let told = of(5000, false);
+    let [warning] = &told[..] else { panic!("one warning, not {told:?}") };
+    let place = format!("tests/evaluation.rs:{}", line.expect("the loop stands in this file").1);
+    assert!(
+        warning.contains(&place) && warning.contains("unrolled 1000 × (") && warning.contains("#[symbolic]"),
+        "{warning}"
+    );
+    assert_eq!(
+        (of(100, false), of(5000, true)),
+        (vec![], vec![]),
+        "few iterations, and accepted ones, are not told of"
+    );
 }

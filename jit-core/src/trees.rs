@@ -6,11 +6,12 @@ use std::panic::Location;
 
 use crate::array::compress::as_wide;
 use crate::array::{Array, Element, Integer, Mask};
+use crate::control::state::Leaves;
 use crate::schedule;
 use crate::trace::effect::{How, Request};
 use crate::trace::misuse::{self, Misuse};
 use crate::trace::{Var, effect, gather as lanes, record};
-use crate::traverse::{Traverse, VisitorMut, owned_arrays};
+use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
 
 /// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.
 #[must_use]
@@ -82,12 +83,14 @@ pub fn scatter_masked<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X
 ///
 /// # Panics
 ///
-/// When the values do not hold equally many arrays of equal types.
+/// When the values do not hold equally many arrays of equal types, or differ in what a mask cannot choose between: values of the host,
+/// and arrays that they only borrow or share (behind `&`, `Rc` and `Arc`).
 #[must_use]
 #[track_caller]
 pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X {
     let (a, b) = (owned_arrays(if_true), owned_arrays(if_false));
     check_alike(&a, &b);
+    check_kept(if_true, if_false);
     let mut chosen = Vec::with_capacity(a.len());
     for (a, b) in a.iter().zip(&b) {
         chosen.push(record::select(mask.var(), a, b));
@@ -114,6 +117,17 @@ pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
         }
     }
     with_arrays(tree, vars)
+}
+
+/// Refuses values that differ in what a choice between them cannot take from both.
+#[track_caller]
+fn check_kept<X: Traverse>(a: &X, b: &X) {
+    let (a, b) = (Leaves::of(a), Leaves::of(b));
+    if let Some((a, b)) = a.first_difference(&b) {
+        Misuse::new(format!("a mask cannot choose between values that differ on the host: {a} and {b}"), Location::caller())
+            .hint("what differs by lane must be an array that the value owns: write `Float::from(1.0)` for `1.0`, and `a.clone()` for `&a`")
+            .panic();
+    }
 }
 
 /// Refuses values that do not hold the same arrays.
@@ -146,8 +160,14 @@ fn gather_leaves<X: Traverse + Clone>(tree: &X, index: &Var, mask: Option<&Var>)
     with_arrays(tree, vars)
 }
 
-/// A copy of a value with other arrays, as many as it holds.
+/// A copy of a value with other arrays, as many as it holds. Refuses values that hold none, and borrow some: nothing would happen.
+#[track_caller]
 fn with_arrays<X: Traverse + Clone>(tree: &X, vars: Vec<Var>) -> X {
+    if vars.is_empty() && !arrays(tree).is_empty() {
+        Misuse::new("the value only borrows its arrays, so they cannot be replaced", Location::caller())
+            .hint("give a value that owns them: `(a.clone(), b.clone())` for `(&a, &b)`; a clone of an array copies no elements")
+            .panic();
+    }
     let mut result = tree.clone();
     put_arrays(&mut result, vars);
     result

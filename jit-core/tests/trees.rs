@@ -193,3 +193,24 @@ fn a_struct_of_arrays_is_selected_whole() {
 fn values_of_different_shape_cannot_be_selected_from() {
     let _ = trees::select(&Mask::from(true), &vec![Float::from(1.0)], &vec![]);
 }
+
+#[test]
+#[should_panic(expected = "a mask cannot choose between values that differ on the host: ray and beam")]
+fn values_that_differ_on_the_host_cannot_be_selected_from() {
+    let beam = Ray { kind: "beam", ..rays([4.0, 5.0, 6.0]) };
+    let _ = trees::select(&Mask::from([true, false, true]), &rays([1.0, 2.0, 3.0]), &beam);
+}
+
+#[test]
+#[should_panic(expected = "values that differ on the host: a reference to the array made at")]
+fn references_cannot_be_selected_from() {
+    let (a, b) = (Float::from([1.0, 2.0]), Float::from([3.0, 4.0]));
+    let _ = trees::select(&Mask::from([true, false]), &(&a, a.clone()), &(&b, b.clone()));
+}
+
+#[test]
+#[should_panic(expected = "the value only borrows its arrays")]
+fn borrowed_arrays_cannot_be_gathered_whole() {
+    let (a, b) = (Float::from([1.0, 2.0]), Float::from([3.0, 4.0]));
+    let _ = trees::gather(&(&a, &b), &UInt::from([1]));
+}

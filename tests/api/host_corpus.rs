@@ -351,6 +351,41 @@ pub(crate) fn let_else_in_loops(text: &str) -> Result<i32, String> {
     Ok(sum)
 }}
 
+corpus! { first_values_in_loops:
+pub(crate) fn first_values_in_loops(words: &[u32], start: u32) -> u32 {
+    let mut seed = start;
+    let x;
+    let y;
+    if words.contains(&start) {
+        loop {
+            seed += 3;
+            if words.binary_search(&seed).is_ok() {
+                x = seed;
+                break;
+            }
+        }
+        y = 1;
+    } else {
+        x = loop {
+            seed += 1;
+            if seed % 5 == 0 { break seed; }
+        };
+        loop {
+            y = 2;
+            break;
+        }
+    }
+    x * 10 + y
+}}
+
+corpus! { values_that_arms_drop:
+pub(crate) fn values_that_arms_drop(words: &[u32], n: u32) -> Vec<u32> {
+    let mut set = std::collections::BTreeSet::from([2, 3]);
+    if words.contains(&n) { set.insert(n) } else { set.remove(&2) };
+    if words.len() > 2 { set.insert(77); } else { set.remove(&3); }
+    set.into_iter().collect()
+}}
+
 corpus! { deferred_in_loops:
 pub(crate) fn deferred_in_loops(limit: i32) -> Vec<String> {
     let mut names = Vec::new();
@@ -444,6 +479,10 @@ fn host_programs_with_jumps_are_unchanged() {
     }
     same!(values_in_arguments(&[Some(3), None, Some(-8), Some(2), Some(15), Some(8)]));
     same!(values_in_arguments(&[Some(2), Some(2)]));
+    for (words, n) in [(&[1, 2][..], 5), (&[1, 10], 1), (&[1, 2, 3, 9], 3)] {
+        same!(first_values_in_loops(words, n));
+        same!(values_that_arms_drop(words, n));
+    }
     same!(closures_that_return(&[-3, 2, 5, -6, 12, 0, 9]));
     for n in 0..9 {
         same!(ranges(n, 1 + n as usize % 3));

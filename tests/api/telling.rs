@@ -312,3 +312,29 @@ fn lanes_that_leave_a_loop_print_no_more() {
         assert_eq!(printed.take(), text);
     });
 }
+
+#[jit]
+fn halve_aloud(start: &Float) -> Float {
+    let mut x = start.clone();
+    #[evaluated]
+    #[compress]
+    while x > 1.0 {
+        x /= 2.0;
+        jit::print!("at {x}");
+    }
+    x
+}
+
+#[test]
+fn lanes_that_are_left_print_under_their_own_numbers() {
+    on_each_device(|printed| {
+        let end = halve_aloud(&Float::from([1.0, 2.0, 8.0, 0.5, 3.0]));
+        assert_eq!(end.to_vec().unwrap(), [1.0, 1.0, 1.0, 0.5, 0.75]);
+        let mut lines: Vec<String> = printed.take().lines().map(str::to_owned).collect();
+        lines.sort();
+        assert_eq!(
+            lines,
+            ["lane 1: at 1", "lane 2: at 1", "lane 2: at 2", "lane 2: at 4", "lane 4: at 0.75", "lane 4: at 1.5"]
+        );
+    });
+}

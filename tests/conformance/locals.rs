@@ -583,3 +583,49 @@ fn brackets_read_and_write_elements() {
         assert_eq!(indexed(&UInt::from([1, 2, 3]), 6).to_vec().unwrap(), [host(1), host(2), host(3)]);
     });
 }
+
+#[test]
+fn targets_write_memory_that_they_give_back() {
+    let push = |mut stack: Local<u32>, top: UInt, x: UInt| {
+        stack.write(&top, &x);
+        (stack, top + 1)
+    };
+    let add = |mut stack: Local<u32>, top: UInt, _: UInt| {
+        let sum = stack.read(&(&top - 1)) + stack.read(&(&top - 2));
+        stack.write(&(&top - 2), &sum);
+        (stack, top - 1)
+    };
+    let clear = |_: Local<u32>, top: UInt, _: UInt| (Local::<u32>::new(4), top.zeros_like());
+    on_each_device(|| {
+        let (mut stack, mut top) = (Local::<u32>::new(4), UInt::opaque(0));
+        let program = [[0_u32, 0, 0, 0, 0], [0, 0, 0, 9, 0], [1, 0, 2, 1, 0], [0, 1, 0, 0, 0], [1, 1, 0, 2, 9]];
+        for (turn, ops) in program.into_iter().enumerate() {
+            let x = UInt::arange(5) * 10 + turn as u32;
+            (stack, top) = jit::switch(resident(ops), &[push, add, clear], (stack, top, x));
+        }
+        // A lane whose number names no target gets zero of everything: an empty memory.
+        assert_eq!(top.to_vec().unwrap(), [1, 1, 2, 0, 0]);
+        assert_eq!(stack.read(&UInt::from(0)).to_vec().unwrap(), [1 + 3, 10 + 11 + 12, 23, 0, 0]);
+        assert_eq!(stack.read(&UInt::from(1)).to_vec().unwrap()[2], 24);
+    });
+}
+
+#[test]
+fn targets_read_memory_of_the_caller() {
+    on_each_device(|| {
+        let mut table = Local::<f32>::new(3);
+        let lane = UInt::arange(4);
+        for k in 0..3_u32 {
+            table.write(&UInt::from(k), &(lane.cast::<f32>() * 10.0 + k as f32));
+        }
+        let targets: [&dyn Fn(UInt) -> Float; 2] = [&|i| table.read(&i), &|i| {
+            // Memory of the target's own, in each lane.
+            let mut own = table.clone();
+            own.write(&i, -1.0);
+            (0..3_u32).fold(Float::from(0.0), |sum, k| sum + own.read(&UInt::from(k)))
+        }];
+        let got = jit::switch(resident([0_u32, 1, 1, 7]), &targets, (UInt::from([2, 0, 5, 1]),));
+        assert_eq!(got.to_vec().unwrap(), [2.0, -1.0 + 11.0 + 12.0, 63.0, 0.0]);
+        assert_eq!(table.read(&UInt::from(0)).to_vec().unwrap(), [0.0, 10.0, 20.0, 30.0]);
+    });
+}

@@ -654,3 +654,55 @@ fn a_loop_that_is_unrolled_into_many_nodes_is_told_of_once() {
         "few iterations, and accepted ones, are not told of"
     );
 }
+
+#[test]
+fn sorted_calls_run_targets_on_their_lanes() {
+    on_each_device(|| {
+        let index = UInt::from(
+            (0..900).map(|lane| u32::from(lane % 9 == 0) + 2 * u32::from(lane % 3 == 1)).collect::<Vec<_>>(),
+        );
+        let (x, mut counts) = (UInt::arange(900) + 0, UInt::from([0, 0, 0, 0]));
+        jit::eval(&(&index, &x, &counts)).expect("arguments are evaluated");
+        let loops = |x: UInt, mut counts: UInt| {
+            let told = counts.scatter_inc(&(&x % 4));
+            (&x * 3 + told / 1000, counts)
+        };
+        let other = |x: UInt, counts: UInt| (x + 1, counts);
+        let mut y = UInt::from(0);
+        let widths = launches(|| {
+            (y, counts) =
+                jit::switch_sorted(&index, &[loops, other, loops, other], (x.clone(), std::mem::take(&mut counts)));
+        });
+        // Each target on its lanes, and its results to where they belong; the first results begin as zeros.
+        assert_eq!(widths, [500, 900, 500, 100, 100, 300, 300]);
+        let expected = |lane: u32| if lane.is_multiple_of(9) { lane + 1 } else { lane * 3 };
+        assert_eq!(y.to_vec().expect("the call ran"), (0..900).map(expected).collect::<Vec<_>>());
+        assert_eq!(counts.to_vec().expect("the call ran").iter().sum::<u32>(), 800);
+    });
+}
+
+#[test]
+fn lanes_that_are_done_leave_loops_that_write() {
+    #[jit]
+    fn write(start: &UInt, counts: &mut UInt) -> UInt {
+        let (mut left, mut digits) = (start.clone(), Local::<u32>::new(3));
+        #[evaluated]
+        #[compress]
+        while left > 0 {
+            digits[left % 3] += 1;
+            counts.scatter_add(1, &(left % 5));
+            left -= 1;
+        }
+        digits[UInt::from(1)]
+    }
+    on_each_device(|| {
+        let start = UInt::from((0..640).map(|lane| if lane % 10 == 3 { 12 } else { 1 }).collect::<Vec<_>>());
+        let mut counts = UInt::zeros(5).make_opaque();
+        jit::eval(&(&start, &counts)).expect("arguments are evaluated");
+        let mut ones = UInt::from(0);
+        let widths = launches(|| ones = write(&start, &mut counts));
+        assert!(widths.iter().filter(|&&width| width == 64).count() > 20, "{widths:?}");
+        assert_eq!(ones.to_vec().expect("the loop ran")[..4], [1, 1, 1, 4]);
+        assert_eq!(counts.to_vec().expect("the loop ran"), [128, 768, 192, 128, 128]);
+    });
+}

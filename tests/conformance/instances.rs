@@ -265,3 +265,65 @@ fn instances_change_the_state_of_a_loop() {
         assert_eq!(sum.to_vec().unwrap(), [4 + 13 + 40, 1 + 6, 0]);
     });
 }
+
+/// What a pointer's calls give and leave behind.
+fn all_calls(shapes: &Ptr<dyn Shape>, x: &Float) -> (Vec<Vec<f32>>, Vec<Vec<u32>>) {
+    let (d, sum) = shapes.both(x.clone(), Float::from(0.5));
+    let mut counts = resident([100_u32, 0, 0, 0]);
+    shapes.hit(&mut counts, UInt::arange(x.width()) % 4);
+    let (mut state, mut uniform) = (UInt::arange(x.width()), UInt::from(1));
+    let drawn = [shapes.draw(&mut state), shapes.draw(&mut uniform)];
+    let [a, b] = drawn;
+    (
+        [shapes.distance(x), d, sum, shapes.size()].map(|array| array.to_vec().unwrap()).to_vec(),
+        [shapes.sides(), counts, state, uniform, a, b].map(|array| array.to_vec().unwrap()).to_vec(),
+    )
+}
+
+#[test]
+fn sorted_pointers_give_the_same() {
+    on_each_device(|| {
+        let mut scene = scene();
+        scene.extend([sphere(3.0), cube(0.5)]);
+        scene.remove(3);
+        let x = Float::from([3.0, -4.0, 5.0, 6.0, -25.0, 1.0, 40.0]);
+        let some = scene.at(&resident([1_u32, 2, 0, 4, 2, 77, 3]));
+        let mask = Mask::from([true, false, true, false, true, true, true]);
+        for shapes in
+            [some.clone(), some.masked(&mask), scene.null(7), scene.at(&UInt::opaque(2)), scene.at(&UInt::from(1))]
+        {
+            assert_eq!(all_calls(&shapes.sorted(), &x), all_calls(&shapes, &x));
+        }
+        let uniform = Float::opaque(4.0);
+        assert_eq!(some.sorted().distance(&uniform).to_vec().unwrap(), some.distance(&uniform).to_vec().unwrap());
+        assert_eq!(Instances::<dyn Shape>::new().at(&some.id()).sorted().size().to_vec().unwrap(), [0.0; 7]);
+        assert_eq!(some.sorted().gather(&UInt::from([3, 0])).size().to_vec().unwrap(), [0.5, 1.0]);
+    });
+}
+
+#[test]
+fn sorted_pointers_are_for_code_that_runs() {
+    #[jit]
+    fn inside(shapes: &Ptr<dyn Shape>, mut x: Float) -> Float {
+        while x < 10.0 {
+            x += shapes.size();
+        }
+        x
+    }
+    #[jit]
+    fn one_by_one(shapes: &Ptr<dyn Shape>, mut x: Float) -> Float {
+        #[evaluated]
+        while x < 10.0 {
+            x += shapes.size();
+        }
+        x
+    }
+    on_each_device(|| {
+        let (scene, x) = (scene(), Float::from([3.0, 4.0, 11.0]));
+        let shapes = scene.at(&resident([1_u32, 2, 2])).sorted();
+        let message = message_of(|| inside(&shapes, x.clone()));
+        assert!(message.contains("a call cannot be sorted inside of a traced"), "{message}");
+        assert!(message.contains("without `sorted`") && message.contains("instances.rs"), "{message}");
+        assert_eq!(one_by_one(&shapes, x).to_vec().unwrap(), [10.0, 10.0, 11.0]);
+    });
+}

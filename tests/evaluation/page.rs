@@ -261,6 +261,7 @@ fn every_statement_names_a_test() {
         include_str!("../evaluation.rs"),
         include_str!("../conformance/loops.rs"),
         include_str!("../conformance/calls.rs"),
+        include_str!("../conformance/instances.rs"),
     ]
     .concat();
     let page = include_str!("../../docs/evaluation.md");

@@ -5,10 +5,13 @@
 //! ([`Argument`]): the more special trait is found first.
 
 use std::panic::Location;
+use std::rc::Rc;
 
-use super::guard::{Guard, call_width};
+use super::guard::{Guard, call_width, emptied};
 use super::instances::{Slots, alive, instance};
 use super::ptr::Ptr;
+use super::sorted::{Groups, sort, store};
+use crate::array::UInt;
 use crate::control::state::Leaves;
 use crate::trace::misuse::Misuse;
 use crate::trace::{Var, record};
@@ -18,33 +21,54 @@ use crate::traverse::{Traverse, arrays};
 pub struct Targets<'a, T: ?Sized> {
     slots: Slots<'a, T>,
     ids: Vec<u32>,
-    index: &'a Var,
+    index: Var,
+    /// The lanes of each instance, if they are computed one by one.
+    groups: Option<Groups>,
 }
 
 /// The targets of a pointer.
 #[must_use]
+#[track_caller]
 pub fn targets<T: ?Sized>(ptr: &Ptr<T>) -> Targets<'_, T> {
     let slots = ptr.shared().slots();
-    let index = ptr.ids().var();
+    let (index, groups) = match ptr.is_sorted() {
+        true => sort(ptr.ids().var(), ptr.ids().var(), slots.len() + 1, WITHOUT, Location::caller()),
+        false => (ptr.ids().var().clone(), None),
+    };
+    let of_instances = |(id, _): &&(u32, UInt)| instance(&slots, *id).is_some();
+    let groups = groups.map(|groups| groups.iter().filter(of_instances).cloned().collect::<Vec<_>>());
+    if let Some(groups) = groups.filter(|groups| !groups.is_empty()) {
+        let ids = groups.iter().map(|(id, _)| *id).collect();
+        return Targets { slots, ids, index, groups: Some(Rc::new(groups)) };
+    }
     let known = index.literal();
     let mut ids: Vec<u32> = alive(&slots).filter(|&id| known.is_none_or(|known| known == u64::from(id))).collect();
     // When nobody can be wanted, the first instance is traced for the shape of its result alone.
     if ids.is_empty() {
         ids.extend(alive(&slots).next());
     }
-    Targets { slots, ids, index }
+    Targets { slots, ids, index, groups: None }
 }
+
+/// How to call without sorting.
+const WITHOUT: &str = "lanes are known only when the kernel runs: call the pointer itself, without `sorted`";
 
 impl<T: ?Sized> Targets<'_, T> {
     /// Begins a call.
     #[must_use]
     #[track_caller]
-    pub fn call(&self, name: &'static str, arguments: &Arguments) -> Call {
+    pub fn call(&self, name: &'static str, arguments: Arguments) -> Call {
         let site = Location::caller();
-        let width = call_width(self.index, None, &arguments.0, site);
-        let mut guard = Guard::begin(name, self.index, self.ids.clone(), width, &arguments.0, site);
-        // Null is no instance, but no mistake either.
-        guard.check("instance", self.index, None, self.slots.len() + 1);
+        let width = call_width(&self.index, None, &arguments.0, site);
+        if self.groups.is_some() {
+            store(&arguments.0, width, site);
+        }
+        let mut guard = Guard::begin(name, &self.index, self.ids.clone(), width, &arguments.0, site);
+        match &self.groups {
+            Some(groups) => guard.sort(Rc::clone(groups)),
+            // Null is no instance, but no mistake either.
+            None => guard.check("instance", &self.index, None, self.slots.len() + 1),
+        }
         Call { name, width, guard, position: 0, site }
     }
 
@@ -97,7 +121,7 @@ impl Call {
     /// Takes the result of a target.
     pub fn give<X: Given>(&mut self, result: &mut Option<X>, value: X) {
         self.guard.give(&value);
-        result.get_or_insert(value);
+        result.get_or_insert_with(|| emptied(value));
     }
 
     /// Ends the call.

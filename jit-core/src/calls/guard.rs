@@ -6,6 +6,7 @@
 use std::panic::Location;
 
 use super::chain::Link;
+use super::sorted::{self, Groups};
 use crate::control::state::Leaves;
 use crate::trace::misuse::Misuse;
 use crate::trace::{SwitchRecorder, Var, record};
@@ -15,6 +16,8 @@ use crate::traverse::{Leaf, Traverse, Visitor};
 pub(crate) struct Guard {
     name: &'static str,
     recorder: SwitchRecorder,
+    /// The lanes of each target, if they are computed one by one.
+    groups: Option<Groups>,
     states: Vec<State>,
     /// The places that were lent a value, and those whose value was taken.
     lent: usize,
@@ -47,7 +50,13 @@ impl Guard {
     ) -> Guard {
         let link = Link::enter(name, site);
         let recorder = SwitchRecorder::begin(index, targets, width, arguments, site);
-        Guard { name, recorder, states: Vec::new(), lent: 0, taken: 0, result: None, site, _link: link }
+        Guard { name, recorder, groups: None, states: Vec::new(), lent: 0, taken: 0, result: None, site, _link: link }
+    }
+
+    /// Has the targets computed one by one, each on its lanes.
+    pub(crate) fn sort(&mut self, groups: Groups) {
+        self.recorder.evaluate();
+        self.groups = Some(groups);
     }
 
     /// While debugging, reports lanes whose number is not below a count.
@@ -102,7 +111,8 @@ impl Guard {
         let mut values = leaves.arrays.clone();
         self.states.iter_mut().for_each(|state| values.append(&mut state.after));
         self.recorder.close(values);
-        self.result.get_or_insert(leaves);
+        // What it is like: nobody but the trace holds what the target has computed.
+        self.result.get_or_insert_with(|| leaves.zeroed());
     }
 
     /// Refuses results that differ in what the host decides.
@@ -126,15 +136,33 @@ impl Guard {
 
     /// Ends the call; gives its result, and the places that it may have changed.
     pub(crate) fn finish(self) -> (Leaves, Vec<Leaves>) {
-        let Guard { recorder, states, result, .. } = self;
+        let Guard { recorder, groups, mut states, result, site, .. } = self;
         let result = result.unwrap_or_default();
         let zeros = result.arrays.iter().map(|array| record::literal(array.ty(), 0, 1));
         let before = states.iter().flat_map(|state| state.before.arrays.iter().cloned());
         let defaults: Vec<Var> = zeros.chain(before).collect();
-        let mut values = recorder.finish(&defaults).into_iter();
+        let values = match groups {
+            None => recorder.finish(defaults),
+            Some(groups) => {
+                // Nobody else holds the arrays that are written.
+                states.iter_mut().flat_map(|state| [&mut state.before, &mut state.next]).for_each(|leaves| {
+                    leaves.take_arrays();
+                });
+                recorder.finish_evaluated(defaults, |width, parts, defaults| {
+                    sorted::compute(&groups, parts, width, defaults, site)
+                })
+            }
+        };
+        let mut values = values.into_iter();
         let result = result.with_arrays(&mut values);
         (result, states.iter().map(|state| state.before.with_arrays(&mut values)).collect())
     }
+}
+
+/// A value of a target, without its arrays, which the call replaces.
+pub(super) fn emptied<X: Traverse>(mut value: X) -> X {
+    Leaves::of(&value).zeroed().write(&mut value);
+    value
 }
 
 /// Where a host value stands in a value.

@@ -17,11 +17,17 @@ use jit_runtime::ir::Type;
 pub struct Ptr<T: ?Sized> {
     shared: Arc<Shared<T>>,
     ids: UInt,
+    /// Calls are computed one instance after another.
+    is_sorted: bool,
 }
 
 impl<T: ?Sized> Ptr<T> {
     pub(super) fn new(shared: Arc<Shared<T>>, ids: UInt) -> Self {
-        Ptr { shared, ids }
+        Ptr { shared, ids, is_sorted: false }
+    }
+
+    pub(super) fn is_sorted(&self) -> bool {
+        self.is_sorted
     }
 
     pub(super) fn ids(&self) -> &UInt {
@@ -49,6 +55,17 @@ impl<T: ?Sized> Ptr<T> {
     #[must_use]
     pub fn width(&self) -> Size {
         self.ids.width()
+    }
+
+    /// The same pointer, whose calls are computed at once, and each instance's method in kernels of its own on nothing but its lanes. That is
+    /// worth it when methods are large and neighbouring lanes want different instances.
+    ///
+    /// The results are those of an ordinary call, widths and what methods write included. Methods run under the mask of their lanes, as the
+    /// arms of an `#[evaluated]` `if` do, so they may read elements; those that no lane wants are not run. In a traced region, where lanes
+    /// have no values yet, a call of such a pointer is an error.
+    #[must_use]
+    pub fn sorted(&self) -> Self {
+        Ptr { is_sorted: true, ..self.clone() }
     }
 
     /// Where the pointer is null.
@@ -99,7 +116,7 @@ impl<T: ?Sized> Ptr<T> {
     /// Pointers to the same set of instances by other ids.
     #[must_use]
     pub fn with_ids(&self, ids: UInt) -> Self {
-        Ptr { shared: Arc::clone(&self.shared), ids }
+        Ptr { shared: Arc::clone(&self.shared), ids, is_sorted: self.is_sorted }
     }
 }
 

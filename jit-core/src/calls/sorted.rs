@@ -1,19 +1,23 @@
 //! Calls by sorting: each target runs on its own lanes, in launches of its own.
 //!
-//! Lanes are sorted by target, stably; each target gets its lanes' elements of the arguments, side by side, and its results go back
-//! to where they belong. This reads the index, so it evaluates; the order is kept as long as the index lives.
+//! Lanes are sorted by target, stably. Targets are traced as in any call, on arrays of all lanes; what one of them gives is computed
+//! for its lanes alone, over a list of their numbers (see [`schedule::Selection`]), and put to where it belongs. This reads the index, so it
+//! evaluates; the order is kept as long as the index lives.
 
 use std::cell::RefCell;
 use std::panic::Location;
 use std::rc::Rc;
 
+use jit_runtime::Error;
+use jit_runtime::ir::Type;
+
 use super::switch::{Callable, SwitchIndex, Target, call, checked};
 use crate::array::{Array, UInt};
-use crate::control::state::Leaves;
-use crate::schedule;
+use crate::schedule::{self, Selection};
 use crate::trace::effect::{self, How, Request};
 use crate::trace::misuse::{self, Misuse};
 use crate::trace::node::Weak;
+use crate::trace::switch::Computed;
 use crate::trace::{Var, gather, record, region};
 use crate::traverse::{Traverse, arrays};
 
@@ -21,12 +25,12 @@ use crate::traverse::{Traverse, arrays};
 const KEPT: usize = 16;
 
 /// The lanes of each target that any lane wants, ascending.
-type Groups = Vec<(usize, UInt)>;
+pub(super) type Groups = Rc<Vec<(u32, UInt)>>;
 
 struct Kept {
     index: Weak,
     count: usize,
-    groups: Rc<Groups>,
+    groups: Groups,
 }
 
 thread_local! {
@@ -36,8 +40,9 @@ thread_local! {
 /// As [`switch()`](super::switch()), computed at once, and each target in kernels of its own on nothing but its lanes. That is worth it when
 /// targets are large and neighbouring lanes want different ones.
 ///
-/// Targets see the elements of arguments of the call's width that belong to their lanes, so what they gather from or scatter to
-/// has another width or is captured, and what they capture is not combined with arguments lane by lane. Arguments are given by value.
+/// The results are those of [`switch()`](super::switch()), widths and what targets write included. Targets run under the mask of their lanes as
+/// the arms of an `#[evaluated]` `if` do, so they may read elements; those that no lane wants are not run. Where a target combines lanes, as
+/// in a sum, it is computed on all of them. An index of width 1 makes it an ordinary call.
 ///
 /// ```
 /// use jit_core::calls::switch_sorted;
@@ -51,8 +56,7 @@ thread_local! {
 ///
 /// # Panics
 ///
-/// As [`switch()`](super::switch()) does, inside of a traced region, when an evaluation fails, and for what targets cannot do on lanes that
-/// were picked out.
+/// As [`switch()`](super::switch()) does, inside of a traced region, and when an evaluation fails.
 #[track_caller]
 pub fn switch_sorted<F: Callable<A>, A: Traverse + Clone>(
     index: impl SwitchIndex,
@@ -67,123 +71,132 @@ where
         Target::Known(target) => return targets[target].call(arguments),
         Target::Lanes(said, index) => (said, index),
     };
-    if region::is_recording() || region::current_mask().is_some() {
+    let (index, groups) =
+        sort(&said, &index, targets.len(), "lanes are known only when the kernel runs: call `jit::switch`", site);
+    if groups.is_some() {
+        store(&arrays(&arguments), index.width(), site);
+    }
+    call(&said, &index, None, targets, arguments, groups, site)
+}
+
+/// The lanes of each target that is wanted, and the index on the lanes that get here; no lanes where the call needs no sorting. Messages
+/// say how to call without.
+pub(super) fn sort(
+    said: &Var,
+    index: &Var,
+    count: usize,
+    instead: &str,
+    site: &'static Location<'static>,
+) -> (Var, Option<Groups>) {
+    if let Some(begin) = region::recording_site() {
         Misuse::new("a call cannot be sorted inside of a traced `if` or `while`", site)
-            .hint("lanes are known only when the kernel runs: call `jit::switch`")
+            .place("what is recorded begins", begin)
+            .hint(instead)
             .panic();
     }
-    let groups = if index.width() == 1 { Rc::default() } else { groups(&said, &index, targets.len()) };
-    if groups.is_empty() {
-        return call(&said, &index, None, targets, &arguments, site);
+    let (said, index) = match region::current_mask() {
+        Some(mask) => {
+            let nobody = record::literal(Type::U32, u64::from(u32::MAX), 1);
+            let index = record::select(&mask, index, &nobody);
+            (index.clone(), index)
+        }
+        None => (said.clone(), index.clone()),
+    };
+    if index.width() == 1 {
+        return (index, None);
     }
-    let mut sorted = Sorted { width: index.width(), current: Leaves::of(&arguments), merged: None, site };
-    sorted.check_given(&arrays(&arguments));
-    let mut result: Option<F::Output> = None;
-    for (target, lanes) in groups.iter() {
-        let (mut given, picked) = (arguments.clone(), sorted.pick(lanes));
-        picked.write(&mut given);
-        let value = targets[*target].call(given);
-        sorted.put(lanes, &picked, &Leaves::of(&value));
-        result.get_or_insert(value);
-    }
-    let mut result = result.expect("a group has a target");
-    if let Some(merged) = sorted.merged {
-        merged.write(&mut result);
-    }
-    result
+    let groups = groups(&said, &index, count);
+    (index, Some(groups).filter(|groups| !groups.is_empty()))
 }
 
-/// A sorted call between its targets.
-struct Sorted {
+/// Computes arguments that all targets read.
+pub(super) fn store(arguments: &[Var], width: usize, site: &'static Location<'static>) {
+    let is_of_lanes = |var: &&Var| var.width() == width && !var.is_evaluated() && !crate::trace::local::is_local(var);
+    let wanted: Vec<&Var> = arguments.iter().filter(is_of_lanes).collect();
+    if let Err(error) = schedule::evaluate(&wanted, WHY, site) {
+        misuse::panic_at(site, error);
+    }
+}
+
+const WHY: &str = "a sorted call runs each target by itself";
+
+/// Computes what the targets give, each on its own lanes; gives the values of all lanes.
+pub(super) fn compute(
+    groups: &Groups,
+    parts: Vec<Computed>,
     width: usize,
-    /// The arguments; arrays that a target has scattered to as it left them.
-    current: Leaves,
-    /// The results so far.
-    merged: Option<Leaves>,
+    defaults: Vec<Var>,
     site: &'static Location<'static>,
+) -> Vec<Var> {
+    // The lanes of a target are those that get here.
+    let _outside = region::leave_all();
+    let mut merged: Vec<Var> = defaults.into_iter().map(|default| widened(default, width)).collect();
+    for ((_, lanes), part) in groups.iter().zip(parts) {
+        let put = |values: Vec<Var>| {
+            for (array, value) in merged.iter_mut().zip(values) {
+                let request =
+                    Request { how: How::Write, index: lanes.var(), value: &value, expected: None, mask: None };
+                effect::scatter(array, &request);
+            }
+            schedule::evaluate(&merged.iter().collect::<Vec<_>>(), WHY, site)
+        };
+        if let Err(error) = of_lanes(part, lanes, width, site).and_then(put) {
+            misuse::panic_at(site, error);
+        }
+    }
+    merged
 }
 
-impl Sorted {
-    /// The arguments of some lanes.
-    fn pick(&self, lanes: &UInt) -> Leaves {
-        let of_lanes = |array: &Var| match array.width() == self.width {
-            true => gather::gather(array, lanes.var(), None),
-            false => array.clone(),
-        };
-        self.current.with_arrays(&mut self.current.arrays.iter().map(of_lanes))
+fn widened(value: Var, width: usize) -> Var {
+    match value.literal() {
+        _ if value.width() == width => value,
+        Some(bits) => record::literal(value.ty(), bits, width),
+        None => record::broadcast(&value, width),
     }
+}
 
-    /// Refuses arrays of the lanes that cannot be replaced by those of a target's.
-    fn check_given(&self, all: &[Var]) {
-        let of_lanes = |arrays: &[Var]| arrays.iter().filter(|array| array.width() == self.width).count();
-        if of_lanes(all) != of_lanes(&self.current.arrays) {
-            Misuse::new("the arguments of a sorted call are given by value", self.site)
-                .hint("targets get other arrays than the call: write `(x.clone(),)` for `(&x,)`")
-                .panic();
+/// What a target gives on its lanes; the arrays that it writes are written.
+fn of_lanes(part: Computed, lanes: &UInt, width: usize, site: &'static Location<'static>) -> Result<Vec<Var>, Error> {
+    let Computed { values, arrays, writes } = part;
+    let is_missing = |var: &&Var| !var.is_evaluated() && var.width() == width;
+    let is_written = |array: &&Var| {
+        effect::before(array).is_some_and(|(_, writer)| writes.contains(&writer.address())) && !array.is_evaluated()
+    };
+    let mut wanted: Vec<&Var> = Vec::with_capacity(values.len());
+    for var in values.iter().filter(is_missing).chain(arrays.iter().filter(is_written)) {
+        if !wanted.iter().any(|other| other.is_same(var)) {
+            wanted.push(var);
         }
     }
-
-    /// Puts the results of some lanes to where they belong, and computes them.
-    fn put(&mut self, lanes: &UInt, picked: &Leaves, values: &Leaves) {
-        let width = self.width;
-        let before = self.merged.take().unwrap_or_else(|| {
-            values.with_arrays(&mut values.arrays.iter().map(|value| record::literal(value.ty(), 0, width)))
-        });
-        if before.differs_in_host_values(values) {
-            let what = match before.first_difference(values) {
-                Some((a, b)) => format!("the targets of a sorted call give different host values: {a} and {b}"),
-                None => "the targets of a sorted call give different host values".into(),
-            };
-            Misuse::new(what, self.site).hint("what differs by target must be an array").panic();
-        }
-        let after: Vec<Var> = before
-            .arrays
-            .iter()
-            .zip(&values.arrays)
-            .map(|(before, value)| self.put_one(lanes, picked, before, value))
-            .collect();
-        drop(before.arrays);
-        let wanted: Vec<&Var> = after.iter().collect();
-        if let Err(error) = schedule::evaluate(&wanted, "a sorted call runs each target by itself", self.site) {
-            misuse::panic_with(error);
-        }
-        self.merged = Some(values.with_arrays(&mut after.into_iter()));
+    let selection = Selection { width, lanes: lanes.var().clone(), narrow: Vec::new(), writes: writes.clone() };
+    let selected = schedule::evaluate_selected(&selection, &wanted, WHY, site)?;
+    if selected.is_none() {
+        schedule::evaluate(&wanted, WHY, site)?;
     }
-
-    fn put_one(&mut self, lanes: &UInt, picked: &Leaves, before: &Var, value: &Var) -> Var {
-        let is_of = |given: &Var| value.is_same(given) || effect::continues(value, given);
-        let argument = picked.arrays.iter().position(is_of);
-        if let Some(argument) = argument.filter(|&argument| self.current.arrays[argument].width() != self.width)
-            && (value.width() != 1 || !value.is_same(&picked.arrays[argument]))
-        {
-            self.current.arrays[argument] = value.clone();
-            return value.clone();
+    let pick = |var: &Var| {
+        let position = wanted.iter().position(|other| other.is_same(var));
+        match (&selected, position, var.literal()) {
+            (Some(selected), Some(position), _) => selected.values[position].clone(),
+            (_, _, Some(bits)) => record::literal(var.ty(), bits, 1),
+            _ if var.width() == width => gather::gather(var, lanes.var(), None),
+            _ => var.clone(),
         }
-        let is_scattered_to = argument.is_some_and(|argument| !value.is_same(&picked.arrays[argument]));
-        if is_scattered_to || (value.width() != 1 && value.width() != lanes.len()) {
-            let what =
-                format!("a target of a sorted call gives an array of width {} on {} lanes", value.width(), lanes.len());
-            Misuse::new(what, self.site)
-                .value("the array", value)
-                .hint("targets combine the elements of their own lanes; `jit::switch` has no such limit")
-                .panic();
-        }
-        let mut array = before.clone();
-        let request = Request { how: How::Write, index: lanes.var(), value, expected: None, mask: None };
-        effect::scatter(&mut array, &request);
-        array
-    }
+    };
+    let picked = values.iter().map(pick).collect();
+    drop((values, arrays));
+    selected.map_or(Ok(()), |selected| selected.finish(&selection, site))?;
+    Ok(picked)
 }
 
 /// The lanes of each target.
-fn groups(said: &Var, index: &Var, count: usize) -> Rc<Groups> {
+fn groups(said: &Var, index: &Var, count: usize) -> Groups {
     let kept = KEPT_GROUPS.with_borrow(|kept| {
         let is_same =
             |kept: &&Kept| kept.count == count && kept.index.upgrade().is_some_and(|index| index.is_same(said));
         kept.iter().find(is_same).map(|kept| Rc::clone(&kept.groups))
     });
     kept.unwrap_or_else(|| {
-        let groups = Rc::new(sort(index, count));
+        let groups = Rc::new(by_target(index, count));
         KEPT_GROUPS.with_borrow_mut(|kept| {
             kept.retain(|kept| kept.index.upgrade().is_some());
             kept.truncate(KEPT - 1);
@@ -193,7 +206,7 @@ fn groups(said: &Var, index: &Var, count: usize) -> Rc<Groups> {
     })
 }
 
-fn sort(index: &Var, count: usize) -> Groups {
+fn by_target(index: &Var, count: usize) -> Vec<(u32, UInt)> {
     let targets = Array::<u32>::from_var(index.clone()).to_vec().unwrap_or_else(|error| misuse::panic_with(error));
     let mut lanes = vec![Vec::new(); count];
     for (lane, target) in (0_u32..).zip(targets) {
@@ -202,5 +215,5 @@ fn sort(index: &Var, count: usize) -> Groups {
         }
     }
     let wanted = lanes.into_iter().enumerate().filter(|(_, lanes)| !lanes.is_empty());
-    wanted.map(|(target, lanes)| (target, UInt::from(lanes))).collect()
+    wanted.map(|(target, lanes)| (target as u32, UInt::from(lanes))).collect()
 }

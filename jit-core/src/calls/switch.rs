@@ -4,7 +4,8 @@ use std::panic::Location;
 
 use jit_runtime::ir::{CompareOp, Type};
 
-use super::guard::{Guard, call_width};
+use super::guard::{Guard, call_width, emptied};
+use super::sorted::Groups;
 use crate::array::{Array, Integer, Mask};
 use crate::control::state::Leaves;
 use crate::trace::misuse::Misuse;
@@ -151,7 +152,7 @@ where
     let site = Location::caller();
     match checked(index, targets, site) {
         Target::Known(target) => targets[target].call(arguments),
-        Target::Lanes(said, index) => call(&said, &index, None, targets, &arguments, site),
+        Target::Lanes(said, index) => call(&said, &index, None, targets, arguments, None, site),
     }
 }
 
@@ -173,9 +174,9 @@ where
     let site = Location::caller();
     let index = match checked(index, targets, site) {
         Target::Known(target) => record::literal(Type::U32, target as u64, 1),
-        Target::Lanes(said, index) => return call(&said, &index, Some(mask.var()), targets, &arguments, site),
+        Target::Lanes(said, index) => return call(&said, &index, Some(mask.var()), targets, arguments, None, site),
     };
-    call(&index, &index, Some(mask.var()), targets, &arguments, site)
+    call(&index, &index, Some(mask.var()), targets, arguments, None, site)
 }
 
 pub(super) fn checked<F>(index: impl SwitchIndex, targets: &[F], site: &'static Location<'static>) -> Target {
@@ -190,22 +191,30 @@ pub(super) fn call<F: Callable<A>, A: Traverse + Clone>(
     index: &Var,
     mask: Option<&Var>,
     targets: &[F],
-    arguments: &A,
+    arguments: A,
+    groups: Option<Groups>,
     site: &'static Location<'static>,
 ) -> F::Output
 where
     F::Output: Traverse,
 {
-    let mut current = Leaves::of(arguments);
-    let all = arrays(arguments);
+    let mut current = Leaves::of(&arguments);
+    let all = arrays(&arguments);
     let width = call_width(index, mask, &all, site);
     let index = match mask {
         Some(mask) => record::select(mask, index, &no_target()),
         None => index.clone(),
     };
-    let wanted = wanted(&index, targets.len());
+    let wanted = match &groups {
+        Some(groups) => groups.iter().map(|(target, _)| *target).collect(),
+        None => wanted(&index, targets.len()),
+    };
     let mut guard = Guard::begin("jit::switch", &index, wanted.clone(), width, &all, site);
-    guard.check("function", said, mask, targets.len());
+    drop(all);
+    match groups {
+        Some(groups) => guard.sort(groups),
+        None => guard.check("function", said, mask, targets.len()),
+    }
     let mut result: Option<F::Output> = None;
     for target in wanted {
         guard.open();
@@ -214,8 +223,9 @@ where
         let value = targets[target as usize].call(arguments);
         follow(&mut current, &value);
         guard.give(&value);
-        result.get_or_insert(value);
+        result.get_or_insert_with(|| emptied(value));
     }
+    drop((current, arguments));
     let (leaves, _) = guard.finish();
     let mut result = result.expect("a call has at least one target");
     leaves.write(&mut result);

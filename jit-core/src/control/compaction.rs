@@ -3,7 +3,8 @@
 //! When half of the lanes are done, the state of the others is gathered into narrow arrays. The program does not notice: the state
 //! that it sees stays as wide as before, an expression of the narrow arrays, so lane numbers and arrays from outside go on to
 //! belong to their lanes. Only what an iteration makes of the state is computed for the remaining lanes alone: the kernel runs
-//! over a list of lane numbers (see [`schedule::Selection`]). Whatever else the program asks for is computed for all lanes.
+//! over a list of lane numbers (see [`schedule::Selection`]). Arrays that lanes scatter to are not theirs and stay as they are; memory of the
+//! lane is carried element by element. Whatever else the program asks for is computed for all lanes.
 
 use std::panic::Location;
 
@@ -11,9 +12,10 @@ use jit_runtime::Error;
 use jit_runtime::ir::Type;
 
 use crate::array::{Array, Mask, UInt};
-use crate::schedule::{self, Selection};
+use crate::schedule::{self, Selected, Selection};
 use crate::trace::effect::{self, How, Request};
-use crate::trace::{Var, gather, record, region};
+use crate::trace::region::{self, Writes};
+use crate::trace::{Var, gather, record};
 
 /// Fewer lanes than this are not worth a further step.
 const FEWEST: usize = 32;
@@ -39,6 +41,22 @@ struct Narrow {
     shown: Var,
 }
 
+/// An array of the state, as the loop has it.
+pub(super) struct Part<'a> {
+    pub(super) var: &'a Var,
+    /// Lanes write it by scatters: it is no array of the lanes.
+    pub(super) is_memory: bool,
+}
+
+/// What an iteration has computed, to be finished when the state that it came from is gone.
+pub(super) struct Computed(Selection, Selected);
+
+impl Computed {
+    pub(super) fn finish(self, site: &'static Location<'static>) -> Result<(), Error> {
+        self.1.finish(&self.0, site)
+    }
+}
+
 /// Whether so few lanes go on that the others should leave.
 pub(super) fn is_worth(going_on: usize, lanes: usize) -> bool {
     lanes >= FEWEST && going_on * 2 <= lanes
@@ -54,7 +72,7 @@ impl Compaction {
     /// stays the same.
     pub(super) fn of(
         before: Option<&Compaction>,
-        states: &[Var],
+        states: &[Part<'_>],
         active: &Var,
         site: &'static Location<'static>,
     ) -> Result<Compaction, Error> {
@@ -77,8 +95,8 @@ impl Compaction {
             _ => Narrow { narrow: gather::gather(shown, &lanes, None), wide: shown.clone(), shown: shown.clone() },
         };
         let known = |position: usize| before.and_then(|before| before.states[position].as_ref());
-        let states = states.iter().enumerate().map(|(position, shown)| {
-            let is_carried = shown.width() == width && (shown.has_data() || known(position).is_some());
+        let states = states.iter().enumerate().map(|(position, &Part { var: shown, is_memory })| {
+            let is_carried = shown.width() == width && !is_memory && (shown.has_data() || known(position).is_some());
             is_carried.then(|| take(shown, known(position)))
         });
         let states: Vec<Option<Narrow>> = states.collect();
@@ -112,25 +130,32 @@ impl Compaction {
     /// done for these lanes alone.
     pub(super) fn advance(
         &mut self,
-        next: &[Var],
+        next: &[Part<'_>],
+        writes: &Writes,
         site: &'static Location<'static>,
-    ) -> Result<Option<Vec<Var>>, Error> {
+    ) -> Result<Option<(Vec<Var>, Computed)>, Error> {
         let is_new = |var: &Var, state: &Option<Narrow>| {
             !var.is_evaluated() && state.as_ref().is_none_or(|state| !state.shown.is_same(var))
         };
-        let changed: Vec<usize> = (0..next.len()).filter(|&at| is_new(&next[at], &self.states[at])).collect();
-        if changed.iter().any(|&at| self.states[at].is_none() || next[at].width() != self.width) {
+        let changed: Vec<usize> = (0..next.len()).filter(|&at| is_new(next[at].var, &self.states[at])).collect();
+        let is_of_lanes = |at: usize| self.states[at].is_some() && next[at].var.width() == self.width;
+        let is_written = |at: usize| self.states[at].is_none() && effect::before(next[at].var).is_some();
+        if changed.iter().any(|&at| if next[at].is_memory { !is_written(at) } else { !is_of_lanes(at) }) {
             return Ok(None);
         }
-        let wanted: Vec<&Var> = changed.iter().map(|&at| &next[at]).collect();
-        let Some(narrow) = self.compute(&wanted, site)? else { return Ok(None) };
-        let mut shown = next.to_vec();
+        let wanted: Vec<&Var> = changed.iter().map(|&at| next[at].var).collect();
+        let Some((selection, computed)) = self.compute(&wanted, writes.clone(), site)? else { return Ok(None) };
+        let narrow = computed.values.clone();
+        let mut shown: Vec<Var> = next.iter().map(|part| part.var.clone()).collect();
         for (at, narrow) in changed.into_iter().zip(narrow) {
-            let wide = self.states[at].take().map_or_else(|| next[at].clone(), |state| state.wide);
+            if next[at].is_memory {
+                continue;
+            }
+            let wide = self.states[at].take().map_or_else(|| shown[at].clone(), |state| state.wide);
             shown[at] = self.shown(&narrow, &wide);
             self.states[at] = Some(Narrow { narrow, wide, shown: shown[at].clone() });
         }
-        Ok(Some(shown))
+        Ok(Some((shown, Computed(selection, computed))))
     }
 
     /// Computes which lanes go on; gives their mask and how many there are.
@@ -140,8 +165,9 @@ impl Compaction {
         site: &'static Location<'static>,
     ) -> Result<Option<(Var, usize)>, Error> {
         let count = Mask::from_var(active.clone()).count();
-        let Some(mut narrow) = self.compute(&[active, count.var()], site)? else { return Ok(None) };
-        let (Some(count), Some(narrow)) = (narrow.pop(), narrow.pop()) else { return Ok(None) };
+        let computed = self.compute(&[active, count.var()], Writes::default(), site)?;
+        let Some((_, Selected { mut values, .. })) = computed else { return Ok(None) };
+        let (Some(count), Some(narrow)) = (values.pop(), values.pop()) else { return Ok(None) };
         let count = Array::<u32>::from_var(count).item()?;
         let wide = record::literal(Type::Bool, 0, self.width);
         let shown = self.shown(&narrow, &wide);
@@ -149,14 +175,22 @@ impl Compaction {
         Ok(Some((shown, count as usize)))
     }
 
-    fn compute(&self, wanted: &[&Var], site: &'static Location<'static>) -> Result<Option<Vec<Var>>, Error> {
+    fn compute(
+        &self,
+        wanted: &[&Var],
+        writes: Writes,
+        site: &'static Location<'static>,
+    ) -> Result<Option<(Selection, Selected)>, Error> {
         let states = self.states.iter().flatten().chain([&self.active]);
         let selection = Selection {
             width: self.width,
             lanes: self.lanes.clone(),
             narrow: states.map(|state| (state.shown.clone(), state.narrow.clone())).collect(),
+            writes,
         };
-        schedule::evaluate_selected(&selection, wanted, "lanes that go on in an `#[evaluated]` loop are computed", site)
+        let why = "lanes that go on in an `#[evaluated]` loop are computed";
+        let computed = schedule::evaluate_selected(&selection, wanted, why, site)?;
+        Ok(computed.map(|computed| (selection, computed)))
     }
 
     /// An array of all lanes, as an expression.

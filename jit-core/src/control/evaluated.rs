@@ -11,7 +11,7 @@ use jit_runtime::Error;
 use jit_runtime::ir::{ReduceOp, Type};
 use jit_runtime::memory::Buffer;
 
-use super::compaction::{self, Compaction};
+use super::compaction::{self, Compaction, Part};
 use crate::array::{Array, Mask};
 use crate::schedule;
 use crate::trace::loops::{self, Lanes};
@@ -25,6 +25,10 @@ pub(super) struct Evaluated {
     inits: Vec<Var>,
     /// The state that the next or present iteration begins with.
     current: Vec<Var>,
+    /// Of memory of the lane in it, the elements.
+    elements: Vec<Vec<Var>>,
+    /// Which states are arrays that lanes write by scatters.
+    is_memory: Vec<bool>,
     has_changed: Vec<bool>,
     /// The lanes that take part in the present iteration.
     active: Option<Var>,
@@ -57,8 +61,10 @@ impl Evaluated {
                 .panic();
         }
         inits.iter().for_each(|init| region::check(init, site));
-        let current = stored_all(&inits, site);
+        let (current, elements) = stored_all(&inits, site);
         Evaluated {
+            is_memory: vec![false; inits.len()],
+            elements,
             has_changed: vec![false; inits.len()],
             inits,
             current,
@@ -91,6 +97,8 @@ impl Evaluated {
             let zero = record::literal(late.ty(), 0, 1);
             self.inits.push(zero.clone());
             self.current.push(zero);
+            self.elements.push(Vec::new());
+            self.is_memory.push(false);
             self.has_changed.push(false);
         }
         assert_eq!(next.len(), self.current.len(), "a loop ends with as many state variables as it began with");
@@ -103,27 +111,37 @@ impl Evaluated {
         }
         let states: Vec<State> = next.into_iter().enumerate().map(|(at, next)| self.take(at, next, &writes)).collect();
         let lanes = Lanes::of(&active, &states, self.site);
-        // Elsewhere than in its own array a lane leaves traces that all lanes must be there for.
-        let is_elsewhere = |state: &State| state.is_memory || local::is_local(&state.init);
-        self.is_compressed &= !states.iter().any(is_elsewhere);
+        self.is_memory.iter_mut().zip(&states).for_each(|(is_memory, state)| *is_memory |= state.is_memory);
         let blended = states.into_iter().map(|state| self.blended(&active, lanes, state, &writes));
         let blended: Vec<Var> = blended.collect();
+        self.current = self.compressed(blended, &writes).unwrap_or_else(|error| panic_at(self.site, error));
         // Memory of the lanes would otherwise be what all iterations so far have made of it.
-        let has_memory = blended.iter().any(local::is_local);
-        self.current = match has_memory {
-            true => stored_all(&blended, self.site),
-            false => self.compressed(blended).unwrap_or_else(|error| panic_at(self.site, error)),
-        };
+        if self.compaction.is_none() && self.current.iter().any(local::is_local) {
+            (self.current, self.elements) = stored_all(&self.current, self.site);
+        }
     }
 
     /// The state, computed for the lanes that are left.
-    fn compressed(&mut self, state: Vec<Var>) -> Result<Vec<Var>, Error> {
+    fn compressed(&mut self, state: Vec<Var>, writes: &Writes) -> Result<Vec<Var>, Error> {
         let Some(compaction) = &mut self.compaction else { return Ok(state) };
-        let shown = compaction.advance(&state, self.site)?;
-        if shown.is_none() {
+        let mut parts: Vec<Vec<Var>> = state.iter().map(elements_of).collect();
+        let arrays = flat(&state, &parts, &self.is_memory);
+        let Some((shown, computed)) = compaction.advance(&arrays, writes, self.site)? else {
             self.give_up();
-        }
-        Ok(shown.unwrap_or(state))
+            return Ok(state);
+        };
+        let mut shown = shown.into_iter();
+        let mut whole = |(var, parts): (Var, &mut Vec<Var>)| {
+            if !local::is_local(&var) {
+                return shown.next().unwrap_or(var);
+            }
+            parts.iter_mut().zip(&mut shown).for_each(|(part, shown)| *part = shown);
+            local::of_elements(var.ty(), parts)
+        };
+        let state = state.into_iter().zip(&mut parts).map(&mut whole).collect();
+        self.elements = parts;
+        computed.finish(self.site)?;
+        Ok(state)
     }
 
     /// Goes on with all lanes, where what an iteration does cannot be done for some of them.
@@ -199,7 +217,8 @@ impl Evaluated {
         let (active, going_on) = self.count_lanes(active)?;
         let lanes = self.compaction.as_ref().map_or(active.width(), Compaction::lanes);
         if going_on > 0 && compaction::is_worth(going_on, lanes) {
-            self.compaction = Some(Compaction::of(self.compaction.as_ref(), &self.current, &active, self.site)?);
+            let arrays = flat(&self.current, &self.elements, &self.is_memory);
+            self.compaction = Some(Compaction::of(self.compaction.as_ref(), &arrays, &active, self.site)?);
         }
         Ok((active, going_on > 0))
     }
@@ -255,31 +274,44 @@ impl Drop for Evaluated {
     }
 }
 
-/// The same state, in memory all of it: a kernel reads it as it will read what an iteration has computed.
-fn stored_all(vars: &[Var], site: &'static Location<'static>) -> Vec<Var> {
+/// The same state, in memory all of it, and of memory of the lane the elements: a kernel reads it as it will read what an iteration
+/// has computed.
+fn stored_all(vars: &[Var], site: &'static Location<'static>) -> (Vec<Var>, Vec<Vec<Var>>) {
     in_memory(vars, site).unwrap_or_else(|error| panic_at(site, error))
 }
 
-fn in_memory(vars: &[Var], site: &'static Location<'static>) -> Result<Vec<Var>, Error> {
-    let parts: Vec<Vec<Var>> = vars.iter().map(arrays_of).collect();
-    let wanted: Vec<&Var> = parts.iter().flatten().collect();
+fn in_memory(vars: &[Var], site: &'static Location<'static>) -> Result<(Vec<Var>, Vec<Vec<Var>>), Error> {
+    let mut parts: Vec<Vec<Var>> = vars.iter().map(elements_of).collect();
+    let arrays = vars.iter().filter(|var| !local::is_local(var));
+    let wanted: Vec<&Var> = arrays.chain(parts.iter().flatten()).collect();
     schedule::evaluate(&wanted, "an `#[evaluated]` loop needs its state in memory", site)?;
-    vars.iter().zip(&parts).map(|(var, parts)| stored(var, parts)).collect()
+    let stored =
+        vars.iter().zip(&mut parts).map(|(var, parts)| stored(var, parts)).collect::<Result<Vec<Var>, Error>>()?;
+    Ok((stored, parts))
 }
 
-/// An array, or the elements of a lane's memory.
-fn arrays_of(var: &Var) -> Vec<Var> {
-    match local::len_of(var).filter(|_| local::is_local(var)) {
-        Some(len) => local::elements(var, len),
-        None => vec![var.clone()],
-    }
+/// The elements of a lane's memory; none of an array.
+fn elements_of(var: &Var) -> Vec<Var> {
+    let len = if local::is_local(var) { local::len_of(var) } else { None };
+    len.map_or_else(Vec::new, |len| local::elements(var, len))
+}
+
+/// The arrays of a state, of memory of the lane its elements.
+fn flat<'a>(state: &'a [Var], elements: &'a [Vec<Var>], is_memory: &'a [bool]) -> Vec<Part<'a>> {
+    let arrays = |((var, elements), &is_memory): ((&'a Var, &'a Vec<Var>), &bool)| {
+        let vars = if local::is_local(var) { elements.as_slice() } else { std::slice::from_ref(var) };
+        vars.iter().map(move |var| Part { var, is_memory })
+    };
+    state.iter().zip(elements).zip(is_memory).flat_map(arrays).collect()
 }
 
 /// A value that the host knows, in memory; one that was evaluated as it is; memory of the lane made of its elements.
-fn stored(var: &Var, parts: &[Var]) -> Result<Var, Error> {
+fn stored(var: &Var, parts: &mut [Var]) -> Result<Var, Error> {
     if local::is_local(var) {
-        let elements = parts.iter().map(resident).collect::<Result<Vec<Var>, Error>>()?;
-        return Ok(local::of_elements(var.ty(), &elements));
+        for part in &mut *parts {
+            *part = resident(part)?;
+        }
+        return Ok(local::of_elements(var.ty(), parts));
     }
     resident(var)
 }

@@ -68,9 +68,14 @@ impl Leaves {
     }
 
     /// Takes the arrays out; as many that stand for nothing stay.
-    pub(super) fn take_arrays(&mut self) -> Vec<Var> {
+    pub(crate) fn take_arrays(&mut self) -> Vec<Var> {
         let nothing = vec![record::literal(Type::Bool, 0, 1); self.arrays.len()];
         std::mem::replace(&mut self.arrays, nothing)
+    }
+
+    /// The same parts with zeros for arrays.
+    pub(crate) fn zeroed(&self) -> Self {
+        self.with_arrays(&mut self.arrays.iter().map(|array| record::literal(array.ty(), 0, 1)))
     }
 
     /// The same parts with other arrays, as many of them as belong to this value.

@@ -18,6 +18,7 @@ use super::group::{Group, is_leaf};
 use super::local::Locals;
 use super::order::{Entry, Graph, NONE};
 use super::place::{Placement, TOP, place};
+use super::selected::Selection;
 use crate::trace::Var;
 use crate::trace::effect::How;
 use crate::trace::local;
@@ -43,6 +44,8 @@ pub(super) struct Emitter<'a, 'e> {
     pub(super) graph: &'a Graph<'e>,
     pub(super) group: &'a Group,
     outputs: &'a mut Outputs,
+    /// The lanes that are computed, if not all are.
+    selection: Option<&'a Selection>,
     pub(super) placement: Option<Placement>,
     pub(super) builder: Builder,
     arguments: Vec<Argument>,
@@ -69,6 +72,7 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
         graph,
         group,
         outputs,
+        selection: graph.selection.filter(|selection| group.is_selected(selection)),
         placement: has_control.then(|| place(graph, group)),
         builder: Builder::with_capacity(group.order.len() + group.roots.len()),
         arguments: Vec::with_capacity(8),
@@ -120,16 +124,17 @@ impl<'e> Emitter<'_, 'e> {
 
     /// Where only some lanes are computed, reads their numbers.
     fn select_lanes(&mut self) {
-        if let Some((buffer, len)) = self.graph.selection.and_then(|all| Some((all.lanes.data()?, all.lanes.width()))) {
+        if let Some((buffer, len)) = self.selection.and_then(|all| Some((all.lanes.data()?, all.lanes.width()))) {
             self.arguments.push(Argument::Buffer(buffer, len));
             let param = self.builder.buffer(Type::U32, Access::Read);
             self.lane = Some(self.builder.load(param));
         }
     }
 
-    /// Whether the elements of an array lie in memory for the lanes that are computed.
-    fn is_at_hand(&self, var: &Var) -> bool {
-        self.graph.selection.is_some_and(|selection| selection.narrow(var).is_some())
+    /// Whether the elements of an entry lie in memory for the lanes that are computed.
+    fn is_at_hand(&self, number: u32) -> bool {
+        let (var, is_written) = (self.entry(number).var, self.outputs.contains_key(&number));
+        is_written || self.selection.is_some_and(|selection| selection.narrow(var).is_some())
     }
 
     pub(super) fn entry(&self, number: u32) -> &Entry<'e> {
@@ -335,7 +340,7 @@ impl<'e> Emitter<'_, 'e> {
             _ => {
                 let param = self.input(number);
                 match self.lane {
-                    Some(lane) if var.width() == self.group.lanes && !self.is_at_hand(var) => {
+                    Some(lane) if var.width() == self.group.lanes && !self.is_at_hand(number) => {
                         return self.builder.gather(param, lane, None);
                     }
                     _ if var.width() == self.group.lanes => return self.builder.load(param),
@@ -347,21 +352,40 @@ impl<'e> Emitter<'_, 'e> {
         }
     }
 
-    /// The parameter for the memory of an entry.
+    /// The parameter for the memory of an entry, as lanes read their own elements of it.
     fn input(&mut self, number: u32) -> ParamId {
         if let Some(param) = self.inputs[number as usize] {
             return param;
         }
         let var = self.entry(number).var;
-        let written = || self.outputs.get(&number).cloned();
-        let narrow = self.graph.selection.and_then(|selection| Some((selection.narrow(var)?, selection.len_of(var))));
-        let whole = || if self.entry(number).is_evaluated { var.data() } else { written() };
-        let (buffer, len) =
-            narrow.unwrap_or_else(|| (whole().expect("an entry that is read was written before"), var.width()));
-        self.arguments.push(Argument::Buffer(buffer, len));
-        let param = self.builder.buffer(var.ty(), Access::Read);
+        let narrow = self.selection.and_then(|selection| Some((selection.narrow(var)?, selection.len_of(var))));
+        let (buffer, len) = narrow.unwrap_or_else(|| self.memory_of(number));
+        let param = self.add_input(var.ty(), buffer, len);
         self.inputs[number as usize] = Some(param);
         param
+    }
+
+    /// The parameter for the memory of an entry, all elements of it.
+    fn source(&mut self, number: u32) -> ParamId {
+        let var = self.entry(number).var;
+        if self.selection.is_none_or(|selection| selection.narrow(var).is_none()) {
+            return self.input(number);
+        }
+        let (buffer, len) = self.memory_of(number);
+        self.add_input(var.ty(), buffer, len)
+    }
+
+    fn add_input(&mut self, ty: Type, buffer: Arc<Buffer>, len: usize) -> ParamId {
+        self.arguments.push(Argument::Buffer(buffer, len));
+        self.builder.buffer(ty, Access::Read)
+    }
+
+    /// The memory of an entry, and its length.
+    fn memory_of(&self, number: u32) -> (Arc<Buffer>, usize) {
+        let Entry { var, is_evaluated, .. } = *self.entry(number);
+        let buffer = if is_evaluated { var.data() } else { self.outputs.get(&number).cloned() };
+        let len = self.selection.filter(|_| !is_evaluated).map_or(var.width(), |selection| selection.len_of(var));
+        (buffer.expect("an entry that is read was written before"), len)
     }
 
     /// Appends the operation of an entry.
@@ -445,7 +469,7 @@ impl<'e> Emitter<'_, 'e> {
 
     fn gather(&mut self, number: u32, block: u32) -> Value {
         let Entry { var, operands: [source, at, mask], .. } = *self.entry(number);
-        let param = self.input(source);
+        let param = self.source(source);
         let index = self.value(at);
         let mask = (mask != NONE && !self.is_implied(mask, block)).then(|| self.value(mask));
         let mask = self.in_array(AccessKind::Gather, self.entry(source).var, (at, index), mask, var.site());
@@ -589,7 +613,7 @@ impl<'e> Emitter<'_, 'e> {
             self.outputs.insert(root, buffer);
             return Ok(());
         }
-        let len = self.graph.selection.map_or(var.width(), |selection| selection.len_of(var));
+        let len = self.selection.map_or(var.width(), |selection| selection.len_of(var));
         let buffer = Buffer::alloc(len * var.ty().size_bytes())?;
         self.outputs.insert(root, Arc::clone(&buffer));
         match op {

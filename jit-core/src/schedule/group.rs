@@ -5,6 +5,7 @@
 //! is written by the first kernel that has it and read by the later ones.
 
 use super::order::{Entry, Graph, NONE, uses};
+use super::selected::Selection;
 use crate::trace::local;
 use crate::trace::op::Op;
 
@@ -16,6 +17,8 @@ const EXPENSIVE: u32 = 32;
 pub(super) struct Group {
     pub(super) stage: u32,
     pub(super) lanes: usize,
+    /// The kernel copies arrays, all elements of them, also where only some lanes are computed.
+    pub(super) is_copying: bool,
     /// The lanes that are reduced together, if any are: 0 for all.
     reduced: Option<usize>,
     /// The entries that it writes, in ascending order.
@@ -26,7 +29,7 @@ pub(super) struct Group {
 
 /// The kernels of a graph, in the order in which they run.
 pub(super) fn groups(graph: &mut Graph<'_>) -> Vec<Group> {
-    let mut groups = by_stage_and_lanes(&graph.entries);
+    let mut groups = by_stage_and_lanes(graph);
     if let ([only], true) = (&mut groups[..], graph.natives.is_empty()) {
         only.order = (0..graph.entries.len() as u32).collect();
         return groups;
@@ -41,19 +44,25 @@ pub(super) fn groups(graph: &mut Graph<'_>) -> Vec<Group> {
 }
 
 impl Group {
+    /// Whether the kernel runs on some of its lanes.
+    pub(super) fn is_selected(&self, selection: &Selection) -> bool {
+        self.lanes == selection.width && !self.is_copying
+    }
+
     /// The blocks of lanes that the kernel reduces.
     pub(super) fn reduce_block(&self) -> Option<usize> {
         self.reduced.filter(|&block| block != 0)
     }
 
     /// Whether a root may be written by the same launch as the others.
-    fn takes(&self, stage: u32, lanes: usize, reduced: Option<usize>) -> bool {
+    fn takes(&self, stage: u32, lanes: usize, reduced: Option<usize>, is_copying: bool) -> bool {
         let is_one_division = self.reduced.is_none() || reduced.is_none() || self.reduced == reduced;
-        self.stage == stage && self.lanes == lanes && is_one_division
+        self.stage == stage && self.lanes == lanes && is_one_division && self.is_copying == is_copying
     }
 }
 
-fn by_stage_and_lanes(entries: &[Entry<'_>]) -> Vec<Group> {
+fn by_stage_and_lanes(graph: &Graph<'_>) -> Vec<Group> {
+    let entries = &graph.entries;
     let mut groups: Vec<Group> = Vec::with_capacity(2);
     for (number, entry) in entries.iter().enumerate() {
         if !entry.is_root || entry.is_evaluated || entry.op == Op::NativeResult {
@@ -64,12 +73,15 @@ fn by_stage_and_lanes(entries: &[Entry<'_>]) -> Vec<Group> {
             continue;
         }
         let reduced = matches!(entry.op, Op::Reduce(_)).then(|| entry.var.position());
-        match groups.iter_mut().find(|group| group.takes(stage, lanes, reduced)) {
+        let is_copying = entry.is_copy && graph.selection.is_some();
+        match groups.iter_mut().find(|group| group.takes(stage, lanes, reduced, is_copying)) {
             Some(group) => {
                 group.roots.push(number as u32);
                 group.reduced = group.reduced.or(reduced);
             }
-            None => groups.push(Group { stage, lanes, reduced, roots: vec![number as u32], order: Vec::new() }),
+            None => {
+                groups.push(Group { stage, lanes, is_copying, reduced, roots: vec![number as u32], order: Vec::new() });
+            }
         }
     }
     groups

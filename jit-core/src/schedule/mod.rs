@@ -53,7 +53,7 @@ mod place;
 mod selected;
 
 pub(crate) use draw::draw;
-pub(crate) use selected::{Selection, evaluate_selected};
+pub(crate) use selected::{Selected, Selection, evaluate_selected};
 
 /// Launches in their order.
 struct Plan {

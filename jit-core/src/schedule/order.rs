@@ -127,6 +127,15 @@ impl Graph<'_> {
         }
     }
 
+    /// Whether an entry is a scatter, or a loop that scatters.
+    pub(super) fn is_writing(&self, entry: &Entry<'_>) -> bool {
+        match entry.op {
+            Op::Scatter => true,
+            Op::Loop => !self.controls[entry.control as usize].shared.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Whether an entry writes memory in place, the lane's own included: it stands where it was recorded.
     pub(super) fn writes_memory(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];

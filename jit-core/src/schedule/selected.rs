@@ -1,8 +1,9 @@
 //! Computing values on some of their lanes.
 //!
-//! The kernel runs over a list of lane numbers: what is as wide as the values is read there, the number of a lane is the one in the
-//! list, and the results are as long as the list. Some arrays may be at hand for these lanes already. This is done only where all
-//! of it is one kernel that writes nothing else, so that no other lane is asked for.
+//! The kernels run over a list of lane numbers: what is as wide as the values is read there, the number of a lane is the one in the
+//! list, and the results are as long as the list. Some arrays may be at hand for these lanes already. What lanes scatter is written
+//! as ever, in the order of the list, so the list is ascending. Nothing is done where another lane would be asked for: where the
+//! values combine lanes, or something else must be computed with them on all lanes.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -12,18 +13,47 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, config, stats};
 use smallvec::SmallVec;
 
-use super::order::Graph;
-use super::{Planned, effect, emit, explain, group, label, start};
-use crate::trace::{Var, detach, record};
+use super::group::Group;
+use super::order::{Entry, Graph, NONE};
+use super::{Plan, Planned, Step, effect, emit, explain, group, label, run, written};
+use crate::trace::effect::{How, Request, scatter};
+use crate::trace::node::flag;
+use crate::trace::region::{self, Writes};
+use crate::trace::{Op, Var, detach, record};
 
 /// Lanes on which values are computed.
 pub(crate) struct Selection {
     /// How many lanes there are in all.
     pub(crate) width: usize,
-    /// The numbers of the lanes, in memory.
+    /// The numbers of the lanes, ascending, in memory.
     pub(crate) lanes: Var,
     /// Arrays, and their elements on these lanes, in memory.
     pub(crate) narrow: Vec<(Var, Var)>,
+    /// The nodes that may write to arrays: they do so on no other lane.
+    pub(crate) writes: Writes,
+}
+
+/// What was computed on some of its lanes.
+pub(crate) struct Selected {
+    /// The elements of the wanted values on these lanes; arrays that were written are as they are.
+    pub(crate) values: Vec<Var>,
+    told: Vec<(Var, Var)>,
+}
+
+impl Selected {
+    /// Gives what writing lanes have been told, and somebody still holds, its elements, zero on other lanes: it cannot be computed
+    /// again. The wanted values should be gone.
+    pub(crate) fn finish(self, selection: &Selection, site: &'static Location<'static>) -> Result<(), Error> {
+        let _outside = region::leave_all();
+        for (var, narrow) in self.told.into_iter().filter(|(var, _)| var.count() > 1 && !var.is_evaluated()) {
+            let mut wide = record::literal(var.ty(), 0, selection.width);
+            let (index, value) = (&selection.lanes, &narrow);
+            scatter(&mut wide, &Request { how: How::Write, index, value, expected: None, mask: None });
+            super::evaluate(&[&wide], "what lanes have found is kept", site)?;
+            wide.data().into_iter().for_each(|buffer| var.set_data(buffer));
+        }
+        Ok(())
+    }
 }
 
 impl Selection {
@@ -38,29 +68,50 @@ impl Selection {
     }
 }
 
-/// Computes values on some of their lanes, and reductions over these lanes; nothing if that is more than one kernel.
+/// Computes values on some of their lanes, reductions over these lanes, and arrays that these lanes write; nothing if that cannot be done
+/// for these lanes alone.
 pub(crate) fn evaluate_selected(
     selection: &Selection,
     wanted: &[&Var],
     why: &'static str,
     site: &'static Location<'static>,
-) -> Result<Option<Vec<Var>>, Error> {
+) -> Result<Option<Selected>, Error> {
+    let compute = || compute(selection, wanted, why, site);
+    if wanted.iter().any(|var| var.flags() & flag::EFFECT != 0) { effect::alone(compute) } else { compute() }
+}
+
+fn compute(
+    selection: &Selection,
+    wanted: &[&Var],
+    why: &'static str,
+    site: &'static Location<'static>,
+) -> Result<Option<Selected>, Error> {
     // What is checked is told by the number of its lane.
     if config::is_debug_on() || wanted.iter().any(|var| var.is_evaluated()) {
         return Ok(None);
     }
     if wanted.is_empty() {
-        return Ok(Some(Vec::new()));
+        return Ok(Some(Selected { values: Vec::new(), told: Vec::new() }));
     }
-    let Some((planned, outputs)) = plan(selection, wanted, why, site)? else { return Ok(None) };
+    let Some(Computed { plan, outputs, told }) = plan(selection, wanted, why, site)? else { return Ok(None) };
     stats::count_evaluation();
-    start(planned, site).1?;
-    let results = wanted.iter().zip(outputs);
-    let results = results.map(|(var, buffer)| record::data_at(var.site(), var.ty(), selection.len_of(var), buffer));
-    Ok(Some(results.collect()))
+    run(plan, site)?;
+    let narrow = |var: &Var, buffer| record::data_at(var.site(), var.ty(), selection.len_of(var), buffer);
+    let value = |(var, buffer): (&&Var, Option<Arc<Buffer>>)| match buffer {
+        Some(buffer) => narrow(var, buffer),
+        None => (*var).clone(),
+    };
+    let told = told.into_iter().map(|(var, buffer)| (var.clone(), narrow(&var, buffer))).collect();
+    Ok(Some(Selected { values: wanted.iter().zip(outputs).map(value).collect(), told }))
 }
 
-type Computed = (Planned, Vec<Arc<Buffer>>);
+struct Computed {
+    plan: Plan,
+    /// For each wanted value its elements, unless it is an array that is written.
+    outputs: Vec<Option<Arc<Buffer>>>,
+    /// What else is computed with them, because what lanes write can be written once only.
+    told: Vec<(Var, Arc<Buffer>)>,
+}
 
 fn plan(
     selection: &Selection,
@@ -71,22 +122,78 @@ fn plan(
     let edges = detach::read();
     let held = effect::Held::search(&edges, wanted);
     let mut graph = Graph::of(&edges, wanted, &held, Some(selection))?;
-    if !graph.effects.is_empty() || !graph.memories.is_empty() {
+    if !graph.natives.is_empty() || !stays_on_lanes(&graph, selection, wanted) {
         return Ok(None);
     }
     let groups = group::groups(&mut graph);
-    let [group] = &groups[..] else { return Ok(None) };
-    let is_wanted = |&root: &u32| wanted.iter().any(|var| var.is_same(graph.entries[root as usize].var));
-    if group.lanes != selection.width || !graph.natives.is_empty() || !group.roots.iter().all(is_wanted) {
-        return Ok(None);
-    }
     log::emit(Level::Debug, || explain::evaluation(&graph, &groups, wanted, why, site));
     let mut outputs = emit::Outputs::default();
-    let emitted = emit::emit(&graph, group, &mut outputs)?;
-    let root_of = |var: &Var| group.roots.iter().find(|&&root| graph.entries[root as usize].var.is_same(var));
-    let buffers: Option<Vec<Arc<Buffer>>> =
-        wanted.iter().map(|var| root_of(var).and_then(|root| outputs.get(root)).cloned()).collect();
-    let (lanes, label) = (selection.lanes.width(), label(&graph, group));
-    let planned = Planned { emitted, lanes, reduce_block: None, label, written: SmallVec::new() };
-    Ok(buffers.map(|buffers| (planned, buffers)))
+    let mut steps = SmallVec::new();
+    for group in &groups {
+        let emitted = emit::emit(&graph, group, &mut outputs)?;
+        let is_selected = group.is_selected(selection);
+        let lanes = if is_selected { selection.lanes.width() } else { group.lanes };
+        let mut written = written(&graph, group, &outputs);
+        if is_selected {
+            // The others have elements on these lanes alone.
+            written.retain(|(var, _)| is_array(&graph, group, var));
+        }
+        let reduce_block = if is_selected { None } else { group.reduce_block() };
+        steps.push(Step::Kernel(Planned { emitted, lanes, reduce_block, label: label(&graph, group), written }));
+    }
+    let number_of = |var: &Var| (0..graph.entries.len()).find(|&number| is_value(&graph, number, var));
+    let elements = |var: &&Var| number_of(var).and_then(|number| outputs.get(&(number as u32)).cloned());
+    let told = held.iter().filter(|var| !is_in(wanted, var)).filter_map(|var| Some((var.clone(), elements(&var)?)));
+    let told = told.filter(|(var, _)| var.width() == selection.width).collect();
+    let outputs = wanted.iter().map(elements).collect();
+    Ok(Some(Computed { plan: Plan { steps, empty: SmallVec::new() }, outputs, told }))
+}
+
+fn is_in(wanted: &[&Var], var: &Var) -> bool {
+    wanted.iter().any(|wanted| wanted.is_same(var))
+}
+
+/// Whether an entry is a value that lies in no array.
+fn is_value(graph: &Graph<'_>, number: usize, var: &Var) -> bool {
+    let entry = &graph.entries[number];
+    entry.var.is_same(var) && !entry.is_copy && entry.memory == NONE
+}
+
+/// Whether a root of a group is an array that lanes write.
+fn is_array(graph: &Graph<'_>, group: &Group, var: &Var) -> bool {
+    group
+        .roots
+        .iter()
+        .map(|&root| &graph.entries[root as usize])
+        .any(|entry| entry.memory != NONE && entry.var.is_same(var))
+}
+
+/// Whether no lane is asked for what another one has or does: all that is as wide as the lanes, and is written to memory, is wanted
+/// itself, an array that is written, the copy of one, or what writing lanes are told.
+fn stays_on_lanes(graph: &Graph<'_>, selection: &Selection, wanted: &[&Var]) -> bool {
+    let is_of_lanes = |entry: &Entry<'_>| entry.lanes(&graph.entries) == selection.width;
+    let is_whole = |entry: &Entry<'_>| match entry.is_evaluated {
+        true => entry.var.is_evaluated(),
+        false => entry.memory != NONE || !is_of_lanes(entry),
+    };
+    let is_told = |entry: &Entry<'_>| {
+        let is_result = matches!(entry.op, Op::ScatterResult | Op::LoopResult);
+        is_result
+            && entry.var.width() == selection.width
+            && graph.is_writing(&graph.entries[entry.operands[0] as usize])
+    };
+    graph.entries.iter().all(|entry| {
+        let source = || graph.entries.get(entry.operands[0] as usize);
+        match entry.op {
+            _ if entry.is_copy => {
+                selection.narrow.is_empty() && !source().is_some_and(|source| source.is_root)
+                    || source().is_some_and(is_whole)
+            }
+            // Another lane would write later, or never.
+            _ if graph.is_writing(entry) && !selection.writes.contains(&entry.var.address()) => false,
+            Op::Gather if !entry.is_evaluated && !source().is_some_and(is_whole) => false,
+            _ if !entry.is_root || entry.is_evaluated || entry.memory != NONE => true,
+            _ => !is_of_lanes(entry) || is_in(wanted, entry.var) || is_told(entry),
+        }
+    })
 }

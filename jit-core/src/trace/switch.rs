@@ -33,6 +33,8 @@ pub struct SwitchRecorder {
     width: usize,
     arguments: Vec<Var>,
     checked: Option<CheckedCall>,
+    /// Targets run as they are written, and each is computed by itself.
+    is_evaluated: bool,
     sides: Vec<Side>,
     mark: Option<Mark>,
     /// What lanes of the targets tell.
@@ -79,6 +81,7 @@ impl SwitchRecorder {
             width,
             arguments,
             checked: None,
+            is_evaluated: false,
             sides,
             reports: Vec::new(),
             mark: None,
@@ -86,6 +89,11 @@ impl SwitchRecorder {
             site,
             not_send: PhantomData,
         }
+    }
+
+    /// Has the targets run as they are written, each to be computed by itself: see [`SwitchRecorder::finish_by`].
+    pub(crate) fn evaluate(&mut self) {
+        self.is_evaluated = true;
     }
 
     /// While debugging, lanes that reach the call with an index that is not below a count are reported. The index is the one that
@@ -104,7 +112,8 @@ impl SwitchRecorder {
         let lanes = record::compare(CompareOp::Eq, &self.index, &target);
         let mask = region::conjunction(&lanes);
         if lanes.literal() != Some(1) || lanes.width() == 0 {
-            self.mark = Some(region::open_side(mask.clone(), self.site));
+            let open = if self.is_evaluated { region::open_evaluated } else { region::open_side };
+            self.mark = Some(open(mask.clone(), self.site));
         }
         self.sides.push(Side { lanes, mask, values: Vec::new(), writes: Writes::default() });
     }
@@ -134,23 +143,45 @@ impl SwitchRecorder {
     ///
     /// When the types of the targets differ, or widths do not fit together.
     #[must_use]
-    pub fn finish(mut self, defaults: &[Var]) -> Vec<Var> {
-        self.reports.extend(self.mark.take().into_iter().flat_map(region::complete));
+    pub fn finish(self, defaults: Vec<Var>) -> Vec<Var> {
         let recorded = number::work().wrapping_sub(self.work_before);
-        let outputs: Vec<Output> =
+        self.finish_by(defaults, |call, outputs, width| {
+            let count = outputs.iter().filter(|output| matches!(output, Output::Chosen(_))).count();
+            // A call that is checked stays one.
+            let is_small =
+                call.checked.is_none() && recorded as usize + call.sides.len() * (1 + count) <= SELECT_WORK as usize;
+            match count {
+                0 => Vec::new(),
+                _ if is_small => call.select(outputs),
+                _ => call.jump(outputs, width as u32),
+            }
+        })
+    }
+
+    /// As [`Self::finish`], of targets that are computed one by one: a function gets the width of the call and each target's part in
+    /// the values that differ by lane, with the defaults, and gives those values.
+    pub(crate) fn finish_evaluated(
+        self,
+        defaults: Vec<Var>,
+        merge: impl FnOnce(usize, Vec<Computed>, Vec<Var>) -> Vec<Var>,
+    ) -> Vec<Var> {
+        self.finish_by(defaults, |call, outputs, width| {
+            let (defaults, parts) = call.take_parts(outputs);
+            merge(width, parts, defaults)
+        })
+    }
+
+    fn finish_by(
+        mut self,
+        defaults: Vec<Var>,
+        choose: impl FnOnce(&mut Self, &mut [Output], usize) -> Vec<Var>,
+    ) -> Vec<Var> {
+        self.reports.extend(self.mark.take().into_iter().flat_map(region::complete));
+        let mut outputs: Vec<Output> =
             (0..defaults.len()).map(|position| self.output(position, &defaults[position])).collect();
+        drop(defaults);
         let width = self.common_width(&outputs);
-        let count = outputs.iter().filter(|output| matches!(output, Output::Chosen(_))).count();
-        // A call that is checked stays one.
-        let is_small =
-            self.checked.is_none() && recorded as usize + self.sides.len() * (1 + count) <= SELECT_WORK as usize;
-        let mut chosen = if count == 0 {
-            Vec::new().into_iter()
-        } else if is_small {
-            self.select(&outputs).into_iter()
-        } else {
-            self.jump(&outputs, width as u32).into_iter()
-        };
+        let mut chosen = choose(&mut self, &mut outputs, width).into_iter();
         let take = |output: Output| match output {
             Output::Memory(array) => array,
             Output::Same(value, default) => self.broadcast(&self.masked(&value, &default), width),
@@ -159,6 +190,31 @@ impl SwitchRecorder {
         let values = outputs.into_iter().map(take).collect();
         std::mem::take(&mut self.reports).into_iter().for_each(region::add_report);
         values
+    }
+
+    /// What each target has to compute, and the defaults of the values that differ by lane. The call keeps nothing of it, so that
+    /// arrays can be written in place.
+    fn take_parts(&mut self, outputs: &mut [Output]) -> (Vec<Var>, Vec<Computed>) {
+        self.arguments.clear();
+        let mut defaults = Vec::new();
+        let part = |side: &Side| Computed { values: Vec::new(), arrays: Vec::new(), writes: side.writes.clone() };
+        let mut parts: Vec<Computed> = self.sides.iter().map(part).collect();
+        for (position, output) in outputs.iter_mut().enumerate() {
+            let mut values = self.sides.iter_mut().map(|side| side.values[position].clone());
+            match output {
+                Output::Chosen(all) => {
+                    defaults.extend(all.pop());
+                    parts.iter_mut().zip(all.drain(..)).for_each(|(part, value)| part.values.push(value));
+                    all.extend(defaults.last().cloned());
+                }
+                Output::Memory(array) if !local::is_local(array) => {
+                    parts.iter_mut().zip(&mut values).for_each(|(part, array)| part.arrays.push(array));
+                }
+                Output::Memory(_) | Output::Same(..) => {}
+            }
+        }
+        self.sides.iter_mut().for_each(|side| side.values.clear());
+        (defaults, parts)
     }
 
     /// Memory of the lane that targets have written or replaced.
@@ -178,10 +234,31 @@ impl SwitchRecorder {
         blended
     }
 
+    /// The array after all targets, if they have written it by scatters, one after another.
+    fn written(&self, values: &[Var]) -> Option<Var> {
+        let last = values.last()?;
+        let goes_on = |(side, pair): (&Side, &[Var])| {
+            pair[1].is_same(&pair[0]) || effect::continues_within(&side.writes, &pair[1], &pair[0])
+        };
+        let is_chain = self.sides.iter().skip(1).zip(values.windows(2)).all(goes_on);
+        (is_chain && self.is_written(last)).then(|| effect::settle(last))
+    }
+
+    /// Whether targets have written an array.
+    fn is_written(&self, array: &Var) -> bool {
+        if array.region() == RegionId::WRITING {
+            return true;
+        }
+        let Some((_, writer)) = effect::before(array) else { return false };
+        let is_of = |side: &Side| side.writes.contains(&writer.address());
+        // A target that all lanes call is no region of its own.
+        self.sides.iter().any(is_of) || self.arguments.iter().any(|given| effect::continues(array, given))
+    }
+
     /// What becomes of one of the values of the targets.
     fn output(&self, position: usize, default: &Var) -> Output {
         let mut values: Vec<Var> = self.sides.iter().map(|side| side.values[position].clone()).collect();
-        if let Some(array) = written(&self.sides, &values) {
+        if let Some(array) = self.written(&values) {
             return Output::Memory(array);
         }
         if values.iter().any(local::is_local) {
@@ -399,6 +476,16 @@ impl Drop for SwitchRecorder {
     }
 }
 
+/// What one of the targets has to compute that are computed one by one.
+pub(crate) struct Computed {
+    /// The values that differ by lane.
+    pub(crate) values: Vec<Var>,
+    /// Arrays as the target leaves them.
+    pub(crate) arrays: Vec<Var>,
+    /// The nodes that write to arrays on its lanes.
+    pub(crate) writes: Writes,
+}
+
 /// What becomes of a value that all targets give.
 enum Output {
     /// An array that the targets have written by scatters, each on its own lanes, or have left alone.
@@ -426,14 +513,4 @@ impl Output {
         };
         same.into_iter().flatten().chain(chosen)
     }
-}
-
-/// The array after all targets, if they have written it by scatters, one after another.
-fn written(sides: &[Side], values: &[Var]) -> Option<Var> {
-    let last = values.last()?;
-    let goes_on = |(side, pair): (&Side, &[Var])| {
-        pair[1].is_same(&pair[0]) || effect::continues_within(&side.writes, &pair[1], &pair[0])
-    };
-    let is_chain = sides.iter().skip(1).zip(values.windows(2)).all(goes_on);
-    (last.region() == RegionId::WRITING && is_chain).then(|| effect::settle(last))
 }

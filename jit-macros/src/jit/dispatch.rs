@@ -227,7 +227,7 @@ fn pointer_method(krate: &TokenStream, of: &Ident, signature: &Signature) -> Tok
             let __jit_targets = #private::targets(self);
             let mut __jit_arguments = #private::Arguments::new();
             #(#notes)*
-            let mut __jit_call = __jit_targets.call(#name, &__jit_arguments);
+            let mut __jit_call = __jit_targets.call(#name, __jit_arguments);
             #(#saved)*
             let mut __jit_result = ::core::option::Option::None;
             while let ::core::option::Option::Some(__jit_target) = __jit_targets.next(&mut __jit_call) {

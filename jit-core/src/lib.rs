@@ -13,6 +13,7 @@
 pub mod array;
 pub mod calls;
 pub mod control;
+pub mod freeze;
 pub mod native;
 mod schedule;
 pub mod trace;

@@ -52,7 +52,7 @@ pub fn filter<X: Traverse + Clone>(tree: &X, mask: &Mask) -> X {
 #[track_caller]
 pub fn sort_by_key<X: Traverse + Clone, K: Element>(tree: &X, keys: &Array<K>) -> X {
     for leaf in owned_arrays(tree) {
-        if leaf.width() != keys.len() && leaf.width() != 1 {
+        if leaf.width() != keys.width() && leaf.width() != 1 {
             record::width_mismatch(&leaf, keys.var());
         }
     }
@@ -113,7 +113,7 @@ pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
     }
     for var in &mut vars {
         if let Some(bits) = var.literal() {
-            *var = record::scalar(var.ty(), bits, var.width());
+            *var = record::opaque(var.ty(), bits, var.width());
         }
     }
     with_arrays(tree, vars)

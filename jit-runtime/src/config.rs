@@ -104,6 +104,16 @@ pub const VARIABLES: &[Variable] = &[
         },
     },
     Variable {
+        name: "JIT_FREEZE",
+        takes: "`on` or `off`",
+        default: "on",
+        doc: "whether `#[freeze]` functions are recorded and replayed; `off` runs them as if they were not annotated",
+        apply: |config, text| {
+            config.is_freeze_on = switch(text)?;
+            Ok(())
+        },
+    },
+    Variable {
         name: "JIT_DEBUG",
         takes: "`on` or `off`",
         default: "off",
@@ -136,6 +146,7 @@ pub(crate) struct Config {
     pub(crate) is_cache_on: bool,
     pub(crate) cache_mem_max: usize,
     pub(crate) is_debug_on: bool,
+    pub(crate) is_freeze_on: bool,
     pub(crate) llvm_path: Option<PathBuf>,
 }
 
@@ -150,6 +161,7 @@ impl Default for Config {
             is_cache_on: true,
             cache_mem_max: 4096,
             is_debug_on: false,
+            is_freeze_on: true,
             llvm_path: None,
         }
     }
@@ -182,6 +194,12 @@ pub(crate) fn get() -> &'static Config {
 #[must_use]
 pub fn is_debug_on() -> bool {
     get().is_debug_on
+}
+
+/// Whether `JIT_FREEZE` lets functions be recorded and replayed.
+#[must_use]
+pub fn is_freeze_on() -> bool {
+    get().is_freeze_on
 }
 
 /// The library that `JIT_LLVM_PATH` names.

@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Compile,
     /// A launch broke off: its results are not there.
     Launch,
+    /// A frozen function does what cannot be recorded.
+    NotRecordable,
     /// Text that is no kernel.
     Parse,
     /// A file or stream failed.

@@ -22,6 +22,7 @@ pub mod ir;
 pub mod launch;
 pub mod log;
 pub mod memory;
+pub mod recording;
 pub mod report;
 pub mod stats;
 

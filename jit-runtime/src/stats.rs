@@ -198,6 +198,24 @@ pub(crate) fn count_launch(entry: &Entry, width: usize, is_hit: bool) {
     }
 }
 
+/// Counts launches whose code was at hand, and remembers them.
+pub(crate) fn count_replayed(records: impl Iterator<Item = Record>) {
+    let (mut count, mut lanes) = (0, 0);
+    let mut kept = IS_RECORDING.load(Ordering::Relaxed).then(|| RECORDS.lock());
+    for record in records {
+        (count, lanes) = (count + 1, lanes + record.width as u64);
+        if let Some(kept) = &mut kept {
+            if kept.len() == MAX_RECORDS {
+                kept.pop_front();
+            }
+            kept.push_back(record);
+        }
+    }
+    LAUNCHES.fetch_add(count, Ordering::Relaxed);
+    HITS.fetch_add(count, Ordering::Relaxed);
+    LANES.fetch_add(lanes, Ordering::Relaxed);
+}
+
 pub(crate) fn count_native_launch(width: usize) {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     LANES.fetch_add(width as u64, Ordering::Relaxed);

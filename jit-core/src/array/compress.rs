@@ -9,6 +9,7 @@ use jit_runtime::launch::native::{self as machine, Operand};
 use jit_runtime::{Error, ir::Type};
 
 use super::{Array, Element, Mask, UInt};
+use crate::freeze::session;
 use crate::schedule;
 use crate::trace::misuse;
 use crate::trace::{Var, native, record};
@@ -52,18 +53,23 @@ impl Mask {
     #[track_caller]
     pub fn try_compress(&self) -> Result<UInt, Error> {
         native::refuse_inside_of_loops(self.var(), "compress");
-        let (site, width) = (Location::caller(), self.len());
+        let (site, width) = (Location::caller(), self.width());
         if width == 0 {
             return Ok(UInt::zeros(0));
         }
         if let Some(bits) = self.var().known_bits() {
+            session::refuse_reading(self.var(), site)?;
             return Ok(if bits & 1 == 0 { UInt::zeros(0) } else { UInt::arange(width) });
         }
         schedule::evaluate(&[self.var()], "its true lanes are counted", site)?;
         let buffer = self.var().data().expect("an array that was evaluated lies in memory");
-        let mask = Operand { buffer, ty: Type::Bool, len: width };
+        let mask = Operand { buffer, ty: Type::Bool, len: width.value() };
         let positions = machine::compress(&mask, current_device(), Some(site)).map_err(|error| error.at(site))?;
-        Ok(Array::from_var(record::data(Type::U32, positions.len, positions.buffer)))
+        let width = match session::is_recording() {
+            true => session::note_count(&mask.buffer, &positions.buffer, positions.len, site)?,
+            false => positions.len.into(),
+        };
+        Ok(Array::from_var(record::data(Type::U32, width, positions.buffer)))
     }
 }
 
@@ -95,6 +101,6 @@ impl<T: Element> Array<T> {
 /// A mask that is as wide as a value, if it has width 1.
 #[track_caller]
 pub(crate) fn as_wide(mask: &Mask, value: &Var) -> Mask {
-    let width = record::common_width([Some(value), Some(mask.var()), None]) as usize;
+    let width = record::common_width([Some(value), Some(mask.var()), None]);
     Array::from_var(record::broadcast(mask.var(), width))
 }

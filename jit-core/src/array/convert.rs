@@ -10,6 +10,7 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind};
 
 use super::{Array, Element};
+use crate::freeze::session;
 use crate::schedule;
 use crate::trace::record;
 
@@ -69,6 +70,7 @@ impl<T: Element> Array<T> {
             let message = format!("an array of width {} does not fit a slice of {} elements", self.len(), target.len());
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
         }
+        session::refuse_reading(self.var(), site)?;
         if let Some(bits) = self.var().known_bits() {
             target.fill(T::from_bits(bits));
             return Ok(());

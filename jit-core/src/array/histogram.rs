@@ -6,6 +6,7 @@ use jit_runtime::ir::Type;
 
 use super::{Array, FloatElement, Integer, Mask, Number, Size, UInt};
 use crate::trace::misuse::Misuse;
+use crate::trace::record;
 
 impl<T: Integer> Array<T> {
     /// How many elements are 0, 1, 2, …, up to a number of bins, as NumPy's `bincount`. Elements that are negative or beyond
@@ -94,7 +95,7 @@ impl<T: FloatElement> Array<T> {
                 .panic();
         }
         let mut sums = Array::<W>::zeros(bins);
-        if self.len() == 0 {
+        if self.width() == 0 {
             return sums;
         }
         let (part, is_inside) = match T::TYPE {
@@ -112,8 +113,9 @@ impl<T: FloatElement> Array<T> {
 fn part_of<F: FloatElement>(x: &Array<F>, first: f64, last: f64, bins: usize) -> (UInt, Mask) {
     let step = (last - first) / bins as f64;
     let [low, high, width] = [first, last, step].map(F::from_f64);
+    let step = record::literal(Type::F64, step.to_bits(), 1);
     let most = (bins - 1) as u32;
-    let end = |part: &UInt| super::make::line(part.cast::<F>(), first, step);
+    let end = |part: &UInt| super::make::line(part.cast::<F>(), first, &step);
     // The quotient is off by one where it is rounded over an end, which decides.
     let near = ((x - low) / width).cast::<u32>().min(most);
     let is_before = x.lt(end(&near)) & near.gt(0);

@@ -80,7 +80,7 @@ impl<T: FloatElement> Array<T> {
     #[track_caller]
     pub fn mean(&self) -> Self {
         let sum = reduce::sum_wide(&self.var);
-        let count = record::cast(sum.ty(), &record::literal(u64::TYPE, self.len() as u64, 1));
+        let count = record::size_as(sum.ty(), self.width());
         let mean = record::binary(jit_runtime::ir::BinaryOp::Div, &sum, &count);
         Array::from_var(record::cast(T::TYPE, &mean))
     }

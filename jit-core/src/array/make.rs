@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::panic::Location;
 
-use jit_runtime::ir::{Type, scalar};
+use jit_runtime::ir::{BinaryOp, Type, scalar};
 use jit_runtime::memory::Buffer;
 
 use super::{Array, Element, FloatElement, Integer, Number, Operand, Size, UInt};
 use crate::schedule;
 use crate::trace::misuse::{self, Misuse};
-use crate::trace::{Op, record};
+use crate::trace::{Op, Var, record};
 
 impl<T: Element> From<T> for Array<T> {
     /// A constant of width 1, which becomes part of the code.
@@ -83,7 +83,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn full(value: T, width: impl Into<Size>) -> Self {
-        Array::from_var(record::literal(T::TYPE, value.to_bits(), width.into().get()))
+        Array::from_var(record::literal(T::TYPE, value.to_bits(), width))
     }
 
     /// Zero (false) in every lane.
@@ -98,7 +98,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn opaque(value: T) -> Self {
-        Array::from_var(record::scalar(T::TYPE, value.to_bits(), 1))
+        Array::from_var(record::opaque(T::TYPE, value.to_bits(), 1))
     }
 
     /// The same values, never part of the code: a constant becomes a value that kernels are given when they run, and an
@@ -111,7 +111,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn make_opaque(&self) -> Self {
         if let Some(bits) = self.var.literal() {
-            return Array::from_var(record::scalar(T::TYPE, bits, self.len()));
+            return Array::from_var(record::opaque(T::TYPE, bits, self.width()));
         }
         if let Err(error) = schedule::evaluate(&[&self.var], "`make_opaque` keeps it in memory", Location::caller()) {
             misuse::panic_with(error);
@@ -123,7 +123,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn placeholder(width: impl Into<Size>) -> Self {
-        Array::from_var(record::placeholder(T::TYPE, width.into().get()))
+        Array::from_var(record::placeholder(T::TYPE, width))
     }
 
     /// Zeros of the same width.
@@ -172,7 +172,7 @@ impl<T: Number> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn arange(width: impl Into<Size>) -> Self {
-        let lanes = record::lane_index(width.into().get());
+        let lanes = record::lane_index(width);
         Array::from_var(record::cast(T::TYPE, &lanes))
     }
 
@@ -223,12 +223,12 @@ impl<T: FloatElement> Array<T> {
     #[track_caller]
     pub fn linspace(start: T, end: T, width: impl Into<Size>) -> Self {
         let width = width.into();
-        if width.get() < 2 {
+        if width < 2 {
             return Array::full(start, width);
         }
-        let last = width.get() - 1;
+        let last = width - 1;
         let line = evenly(start, end, last, width);
-        UInt::arange(width).eq(last as u32).select(end, line)
+        UInt::arange(width).eq(UInt::from_var(record::size(last))).select(end, line)
     }
 
     /// Evenly spaced numbers from `start` on, as many as fit before `end`, which is not one of them: of width 4 from 0 to 1, it
@@ -237,24 +237,26 @@ impl<T: FloatElement> Array<T> {
     #[track_caller]
     pub fn linspace_open(start: T, end: T, width: impl Into<Size>) -> Self {
         let width = width.into();
-        evenly(start, end, width.get().max(1), width)
+        evenly(start, end, width.max(1), width)
     }
 }
 
 /// Numbers that reach `end` after some steps.
 #[track_caller]
-fn evenly<T: FloatElement>(start: T, end: T, steps: usize, width: Size) -> Array<T> {
+fn evenly<T: FloatElement>(start: T, end: T, steps: Size, width: Size) -> Array<T> {
     let [first, last] = [start, end].map(|bound| super::read::as_f64(T::TYPE, bound.to_bits()));
-    let step = (last - first) / steps as f64;
+    // In double precision, rounded once, whether the host knows the number of steps or not.
+    let distance = record::literal(Type::F64, (last - first).to_bits(), 1);
+    let step = record::binary(BinaryOp::Div, &distance, &record::size_as(Type::F64, steps));
     // Halves count lanes in single precision: they cannot tell more than 2048, or 256, of them apart.
     if matches!(T::TYPE, Type::F16 | Type::BF16) {
-        return line(Array::<f32>::arange(width), first, step).cast();
+        return line(Array::<f32>::arange(width), first, &step).cast();
     }
-    line(Array::<T>::arange(width), first, step)
+    line(Array::<T>::arange(width), first, &step)
 }
 
-/// `start + step * lane`, rounded once.
+/// `start + step * lane`, rounded once; the step is an `f64`.
 #[track_caller]
-pub(super) fn line<T: FloatElement>(lanes: Array<T>, start: f64, step: f64) -> Array<T> {
-    lanes.mul_add(T::from_f64(step), T::from_f64(start))
+pub(super) fn line<T: FloatElement>(lanes: Array<T>, start: f64, step: &Var) -> Array<T> {
+    lanes.mul_add(Array::<T>::from_var(record::cast(T::TYPE, step)), T::from_f64(start))
 }

@@ -223,7 +223,7 @@ impl<T: FloatElement> Array<T> {
                 square = &square * &square;
             }
         }
-        let power = Array::from_var(record::broadcast(&power.var, self.len()));
+        let power = Array::from_var(record::broadcast(&power.var, self.width()));
         if exponent < 0 { power.recip() } else { power }
     }
 }

@@ -144,19 +144,21 @@ impl<T: Element> Array<T> {
         self.var
     }
 
-    /// The number of elements. Evaluates nothing.
+    /// The number of elements. Evaluates nothing. Inside of a `#[freeze]` function, what is done with it is good for this number alone:
+    /// [`Array::width`] gives it as a size, with which arrays of other widths can be made.
     #[inline]
     #[must_use]
+    #[track_caller]
     #[expect(clippy::len_without_is_empty, reason = "an array is no collection; widths are compared")]
     pub fn len(&self) -> usize {
-        self.var.width()
+        self.var.width().get()
     }
 
     /// The number of elements, to make arrays of the same width.
     #[inline]
     #[must_use]
     pub fn width(&self) -> Size {
-        self.var.width().into()
+        self.var.width()
     }
 
     /// Where the array is or will be computed.

@@ -103,11 +103,11 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn sort_with(&self, sorting: Sorting) -> Self {
         check(sorting, self);
-        if self.len() <= 1 || self.var().known_bits().is_some() {
+        if self.width() <= 1 || self.var().known_bits().is_some() {
             return self.clone();
         }
         let call = Call::Sort(machine_sort(sorting, Sorted::Values));
-        Array::from_var(native::call(call, &[self.var()], T::TYPE, self.len()))
+        Array::from_var(native::call(call, &[self.var()], T::TYPE, self.width()))
     }
 
     /// The positions of the elements in ascending order: `x.gather(&x.argsort())` is `x.sort()`. Equal elements keep their order, so
@@ -146,7 +146,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn argsort_with(&self, sorting: Sorting) -> UInt {
         check(sorting, self);
-        if self.len() <= 1 || self.var().known_bits().is_some() {
+        if self.width() <= 1 || self.var().known_bits().is_some() {
             let lanes = UInt::arange(self.width());
             return match sorting.block {
                 Some(block) if block < self.len() => lanes % block as u32,
@@ -154,7 +154,7 @@ impl<T: Element> Array<T> {
             };
         }
         let call = Call::Sort(machine_sort(sorting, Sorted::Positions));
-        Array::from_var(native::call(call, &[self.var()], Type::U32, self.len()))
+        Array::from_var(native::call(call, &[self.var()], Type::U32, self.width()))
     }
 
     /// The elements in the ascending order of keys, one for each element; those of equal keys keep their order. Stays lazy. An array
@@ -174,7 +174,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn sort_by_key<K: Element>(&self, keys: &Array<K>) -> Self {
-        if self.len() != keys.len() && self.len() != 1 {
+        if self.width() != keys.width() && self.width() != 1 {
             record::width_mismatch(self.var(), keys.var());
         }
         self.gather(&keys.argsort())
@@ -196,7 +196,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn unique(&self) -> Self {
-        if self.len() <= 1 {
+        if self.width() <= 1 {
             return self.clone();
         }
         let sorted = self.sort();
@@ -235,11 +235,11 @@ impl<T: Element> Array<T> {
     /// The elements in ascending order and their positions, by one sort.
     #[track_caller]
     fn sort_with_positions(&self) -> (Self, UInt) {
-        if self.len() <= 1 || self.var().known_bits().is_some() {
+        if self.width() <= 1 || self.var().known_bits().is_some() {
             return (self.clone(), UInt::arange(self.width()));
         }
         let call = Call::Sort(machine_sort(Sorting::ascending(), Sorted::Both));
-        let results = [(T::TYPE, self.len()), (Type::U32, self.len())];
+        let results = [(T::TYPE, self.width()), (Type::U32, self.width())];
         let mut results = native::call_for_all(call, &[self.var()], &results).into_iter();
         let mut next = || results.next().expect("the sort has two results");
         (Array::from_var(next()), Array::from_var(next()))

@@ -146,7 +146,7 @@ impl<T: Number> Array<T> {
 /// The positions of the elements of packets.
 #[track_caller]
 fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
-    if length == 0 || !array.width().is_multiple_of(length) {
+    if length == 0 || array.width() % length != 0 {
         let what = format!("{} elements are no whole number of packets of {length}", array.width());
         Misuse::new(what, Location::caller())
             .value("the array", array)
@@ -156,7 +156,7 @@ fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
     if array.width() == 1 {
         return vec![index.clone()];
     }
-    let index = record::cast(position_type(index.ty(), array.width()), index);
+    let index = record::cast(position_type(index.ty(), array.lanes()), index);
     let literal = |value: usize| record::literal(index.ty(), value as u64, 1);
     let first = record::binary(BinaryOp::Mul, &index, &literal(length));
     (0..length).map(|offset| record::binary(BinaryOp::Add, &first, &literal(offset))).collect()

@@ -87,12 +87,12 @@ impl<T: Element> Array<T> {
                 .value("the array", &self.var)
                 .panic();
         }
-        if self.len() == 0 {
+        if self.width() == 0 {
             return Array::from_var(record::literal(T::TYPE, 0, 0));
         }
         let Scan { is_exclusive, is_reverse, block } = scan;
         let prefix = Prefix { op, is_exclusive, is_reverse, restart: block.unwrap_or(usize::MAX) };
-        Array::from_var(native::call(Call::Prefix(prefix), &[&self.var], T::TYPE, self.len()))
+        Array::from_var(native::call(Call::Prefix(prefix), &[&self.var], T::TYPE, self.width()))
     }
 
     /// The reduction of all elements up to and including each one; see [`Array::prefix`].

@@ -12,6 +12,7 @@ use jit_runtime::ir::{Type, scalar};
 
 use super::columns::{Cell, Rows};
 use super::{Array, Element};
+use crate::freeze::session;
 use crate::schedule;
 use crate::trace::{Var, region};
 
@@ -112,6 +113,7 @@ fn shortest_of_half<T: Element>(element: T, value: f64) -> f64 {
 impl<T: Element> Array<T> {
     /// The elements at some positions in ascending order, of which neighbours are copied together.
     fn at_positions(&self, positions: &[usize]) -> Result<Vec<T>, Error> {
+        session::refuse_reading(&self.var, self.var.site())?;
         if let Some(bits) = self.var.known_bits() {
             return Ok(vec![T::from_bits(bits); positions.len()]);
         }
@@ -134,7 +136,7 @@ impl<T: Element> fmt::Debug for Array<T> {
             return fmt_symbolic(self, &[self.len()], f);
         }
         let site: &Location<'_> = self.var.site();
-        write!(f, "Array<{}>(width {}, {}", T::TYPE, self.len(), schedule::state_name(&self.var))?;
+        write!(f, "Array<{}>(width {}, {}", T::TYPE, self.var.lanes(), schedule::state_name(&self.var))?;
         if let Some(label) = self.var.label() {
             write!(f, ", “{label}”")?;
         }

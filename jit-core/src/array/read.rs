@@ -6,6 +6,7 @@ use jit_runtime::ir::{Type, scalar};
 use jit_runtime::{Error, ErrorKind};
 
 use super::{Array, Element};
+use crate::freeze::session;
 use crate::schedule;
 
 impl<T: Element> Array<T> {
@@ -17,6 +18,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>, Error> {
         let site = Location::caller();
+        session::refuse_reading(&self.var, site)?;
         if let Some(bits) = self.var.known_bits() {
             schedule::tell(site)?;
             return Ok(vec![T::from_bits(bits); self.len()]);
@@ -52,6 +54,7 @@ impl<T: Element> Array<T> {
             let message = format!("element {index} is outside of an array of width {}", self.len());
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
         }
+        session::refuse_reading(&self.var, site)?;
         if let Some(bits) = self.var.known_bits() {
             schedule::tell(site)?;
             return Ok(T::from_bits(bits));

@@ -7,7 +7,7 @@ use std::panic::Location;
 
 use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
 
-use super::{Array, Element, FloatElement, Mask, Number, Operand, UInt};
+use super::{Array, Element, FloatElement, Mask, Number, Operand, Size, UInt};
 use crate::trace::misuse::Misuse;
 use crate::trace::{Var, record, reduce};
 
@@ -95,7 +95,7 @@ impl<T: Number> Array<T> {
     /// The first position of what a reduction gives, which is one of the elements.
     #[track_caller]
     fn position_of(&self, op: ReduceOp) -> UInt {
-        if self.len() == 0 {
+        if self.width() == 0 {
             let what = format!("an array without elements has no {}imum", op.name());
             Misuse::new(what, Location::caller()).value("the array", self.var()).hint("look at `len()` before").panic();
         }
@@ -154,16 +154,18 @@ impl<T: FloatElement> Array<T> {
     #[track_caller]
     fn wide_variance(&self, ddof: usize) -> Var {
         let values = widened(self.var());
-        let mean = quotient(&reduce::reduce(ReduceOp::Add, &values), self.len() as f64);
+        let (all, ddof) = (self.width(), Size::from(ddof));
+        let mean = quotient(&reduce::reduce(ReduceOp::Add, &values), all);
         let distances = record::binary(BinaryOp::Sub, &values, &mean);
-        quotient(&wide_dot(&distances, &distances), (self.len() as f64 - ddof as f64).max(0.0))
+        let free = if all > ddof { all - ddof } else { Size::from(0) };
+        quotient(&wide_dot(&distances, &distances), free)
     }
 }
 
 /// A sum divided by a number of elements.
 #[track_caller]
-fn quotient(sum: &Var, count: f64) -> Var {
-    let count = record::literal(sum.ty(), jit_runtime::ir::scalar::cast(Type::F64, sum.ty(), count.to_bits()), 1);
+fn quotient(sum: &Var, count: Size) -> Var {
+    let count = record::size_as(sum.ty(), count);
     record::binary(BinaryOp::Div, sum, &count)
 }
 

@@ -10,6 +10,13 @@ use std::panic::Location;
 use super::{Array, Element, Integer, Mask, Size, UInt};
 use crate::trace::misuse::Misuse;
 use crate::trace::record;
+use jit_runtime::ir::Type;
+
+/// A number of elements, below 2³², as a value of width 1.
+#[track_caller]
+fn size(size: Size) -> UInt {
+    Array::from_var(record::size(size))
+}
 
 /// A width as a 32-bit literal. Widths of arrays that exist are below 2³².
 fn count(width: usize) -> u32 {
@@ -21,9 +28,9 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn reverse(&self) -> Self {
-        match self.len() {
-            0 | 1 => self.clone(),
-            width => self.gather(&(count(width - 1) - UInt::arange(width))),
+        match self.width() {
+            width if width < 2 => self.clone(),
+            width => self.gather(&(size(width - 1) - UInt::arange(width))),
         }
     }
 
@@ -31,10 +38,10 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn tile(&self, times: impl Into<Size>) -> Self {
-        match (self.len(), times.into()) {
+        match (self.width(), times.into()) {
             (_, times) if times == 1 => self.clone(),
-            (0, _) => self.clone(),
-            (width, times) => self.gather(&(UInt::arange(times * width) % count(width))),
+            (width, _) if width == 0 => self.clone(),
+            (width, times) => self.gather(&(UInt::arange(times * width) % size(width))),
         }
     }
 
@@ -42,11 +49,11 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn repeat(&self, times: impl Into<Size>) -> Self {
-        match (self.len(), times.into()) {
+        match (self.width(), times.into()) {
             (_, times) if times == 1 => self.clone(),
             (width, times) if width == 0 || times == 0 => Array::zeros(0),
-            (1, times) => Array::from_var(record::broadcast(&self.var, times.get())),
-            (width, times) => self.gather(&(UInt::arange(times * width) / count(times.get()))),
+            (width, times) if width == 1 => Array::from_var(record::broadcast(&self.var, times)),
+            (width, times) => self.gather(&(UInt::arange(times * width) / size(times))),
         }
     }
 
@@ -163,18 +170,18 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn concat<P: Borrow<Array<T>>>(parts: &[P]) -> Self {
-        let mut filled: Vec<&Array<T>> = parts.iter().map(Borrow::borrow).filter(|part| part.len() > 0).collect();
+        let mut filled: Vec<&Array<T>> = parts.iter().map(Borrow::borrow).filter(|part| part.width() > 0).collect();
         let Some(last) = filled.pop() else { return Array::zeros(0) };
         if filled.is_empty() {
             return last.clone();
         }
         let width = filled.iter().fold(last.width(), |sum, part| sum + part.width());
         let lanes = UInt::arange(width);
-        let mut end = width.get() - last.len();
+        let mut end = width - last.width();
         let mut joined = part_at(last, &lanes, end, None);
         while let Some(part) = filled.pop() {
-            let begin = end - part.len();
-            let is_before = lanes.lt(count(end));
+            let begin = end - part.width();
+            let is_before = lanes.lt(size(end));
             joined = is_before.select(part_at(part, &lanes, begin, Some(&is_before)), joined);
             end = begin;
         }
@@ -193,17 +200,18 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn shift_with(&self, distance: isize, fill: T) -> Self {
-        let (width, far) = (self.len(), distance.unsigned_abs());
+        let (width, far) = (self.width(), distance.unsigned_abs());
         if far == 0 {
             return self.clone();
         }
-        if far >= width {
+        if width <= far {
             return Array::full(fill, width);
         }
-        let (lanes, far, width) = (UInt::arange(width), count(far), count(width));
+        let (lanes, last) = (UInt::arange(width), width - far);
+        let far = count(far);
         let (index, is_inside) = match distance > 0 {
             true => (&lanes - far, lanes.ge(far)),
-            false => (&lanes + far, lanes.lt(width - far)),
+            false => (&lanes + far, lanes.lt(size(last))),
         };
         let moved = self.gather_masked(&index, &is_inside);
         if fill.to_bits() == 0 { moved } else { is_inside.select(moved, fill) }
@@ -214,18 +222,19 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn roll(&self, distance: isize) -> Self {
-        let width = self.len();
-        let start = match width {
-            0 | 1 => 0,
-            width => distance.unsigned_abs() % width,
-        };
+        let width = self.width();
+        if width < 2 {
+            return self.clone();
+        }
+        let start = Size::from(distance.unsigned_abs()) % width;
         if start == 0 {
             return self.clone();
         }
-        let (start, width) = (count(if distance > 0 { width - start } else { start }), count(width));
-        let lanes = UInt::arange(self.width());
+        let (before, after) = if distance > 0 { (width - start, start) } else { (start, width - start) };
+        let (before, after) = (size(before), size(after));
+        let lanes = UInt::arange(width);
         // Without a sum that could exceed 32 bits.
-        let index = lanes.lt(width - start).select(&lanes + start, &lanes - (width - start));
+        let index = lanes.lt(&after).select(&lanes + before, &lanes - &after);
         self.gather(&index)
     }
 
@@ -237,15 +246,17 @@ impl<T: Element> Array<T> {
             return self.gather(index);
         }
         let index = index.cast::<i64>();
-        self.gather(&index.lt(0).select(&index + self.len() as i64, &index))
+        self.gather(
+            &index.lt(0).select(&index + Array::<i64>::from_var(record::size_as(Type::I64, self.width())), &index),
+        )
     }
 }
 
 /// The elements of a part that begins at some lane, on the lanes of the whole.
 #[track_caller]
-fn part_at<T: Element>(part: &Array<T>, lanes: &UInt, begin: usize, is_before_end: Option<&Mask>) -> Array<T> {
-    let is_after_begin = (begin > 0).then(|| lanes.ge(count(begin)));
-    let index = lanes - count(begin);
+fn part_at<T: Element>(part: &Array<T>, lanes: &UInt, begin: Size, is_before_end: Option<&Mask>) -> Array<T> {
+    let is_after_begin = (begin > 0).then(|| lanes.ge(size(begin)));
+    let index = lanes - size(begin);
     match (is_before_end, is_after_begin) {
         (Some(before), Some(after)) => part.gather_masked(&index, &(before & after)),
         (Some(mask), None) => part.gather_masked(&index, mask),

@@ -2,9 +2,13 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::{Add, Div, Mul, Rem, Sub};
 use std::panic::Location;
 
+use jit_runtime::recording::{Relation, SizeId, SizeOp};
+
+use crate::freeze::symbols;
 use crate::trace::misuse::Misuse;
 
 /// A number of elements: what constructors take and [`Array::width`](super::Array::width) gives.
@@ -20,26 +24,40 @@ use crate::trace::misuse::Misuse;
 /// assert_eq!(Float::zeros(padded).len(), 16);
 /// assert!(x.width() < 11 && x.width() / 3 == 3);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Size(usize);
+#[derive(Clone, Copy)]
+pub struct Size {
+    value: usize,
+    /// In a recording, the expression that gives the value; 0 for a constant.
+    id: SizeId,
+    /// The recording.
+    serial: u32,
+}
 
 impl Size {
-    /// The number.
+    /// The number. While a frozen function is recorded, that is a decision of the host: the recording is then good for this size alone.
     #[must_use]
-    pub const fn get(self) -> usize {
-        self.0
+    #[track_caller]
+    pub fn get(self) -> usize {
+        if !self.is_constant() {
+            symbols::pin(self);
+        }
+        self.value
     }
 
     /// The smaller one.
     #[must_use]
+    #[track_caller]
     pub fn min(self, other: impl Into<Size>) -> Size {
-        Ord::min(self, other.into())
+        let other = other.into();
+        self.with(other, SizeOp::Min, self.value.min(other.value))
     }
 
     /// The larger one.
     #[must_use]
+    #[track_caller]
     pub fn max(self, other: impl Into<Size>) -> Size {
-        Ord::max(self, other.into())
+        let other = other.into();
+        self.with(other, SizeOp::Max, self.value.max(other.value))
     }
 
     /// The quotient rounded up: how many blocks of a size cover this many elements.
@@ -51,10 +69,114 @@ impl Size {
     #[track_caller]
     pub fn div_ceil(self, divisor: impl Into<Size>) -> Size {
         let divisor = divisor.into();
-        match divisor.0 {
+        match divisor.value {
             0 => refuse(self, "/", divisor),
-            divisor => Size(self.0.div_ceil(divisor)),
+            value => self.with(divisor, SizeOp::DivCeil, self.value.div_ceil(value)),
         }
+    }
+
+    /// A size that a recording knows by an expression.
+    pub(crate) fn symbolic(value: usize, id: SizeId, serial: u32) -> Size {
+        Size { value, id, serial }
+    }
+
+    /// The number, without a decision.
+    #[inline]
+    pub(crate) const fn value(self) -> usize {
+        self.value
+    }
+
+    /// The expression in the recording.
+    pub(crate) const fn id(self) -> SizeId {
+        self.id
+    }
+
+    /// Which recording it belongs to.
+    pub(crate) const fn serial(self) -> u32 {
+        self.serial
+    }
+
+    /// Whether it is the same in all replays.
+    #[inline]
+    pub(crate) const fn is_constant(self) -> bool {
+        self.id.0 == 0
+    }
+
+    #[inline]
+    #[track_caller]
+    fn with(self, other: Size, op: SizeOp, value: usize) -> Size {
+        match self.is_constant() && other.is_constant() {
+            true => Size::from(value),
+            false => symbols::binary(op, value, self, other),
+        }
+    }
+
+    /// How two sizes compare, noted where a recording relies on it.
+    #[inline]
+    #[track_caller]
+    fn decide(self, other: Size) -> Ordering {
+        let ordering = self.value.cmp(&other.value);
+        if !(self.is_constant() && other.is_constant()) && !self.is_same(other) {
+            let relation = match ordering {
+                Ordering::Less => Relation::Lt,
+                Ordering::Equal => Relation::Eq,
+                Ordering::Greater => return self.note(Relation::Lt, other, self, ordering),
+            };
+            return self.note(relation, self, other, ordering);
+        }
+        ordering
+    }
+
+    #[cold]
+    #[track_caller]
+    fn note(self, relation: Relation, left: Size, right: Size, ordering: Ordering) -> Ordering {
+        symbols::require(relation, left, right);
+        ordering
+    }
+
+    /// One expression of one recording.
+    const fn is_same(self, other: Size) -> bool {
+        self.id.0 == other.id.0 && self.serial == other.serial
+    }
+}
+
+impl PartialEq for Size {
+    #[inline]
+    #[track_caller]
+    fn eq(&self, other: &Size) -> bool {
+        if self.is_constant() && other.is_constant() {
+            return self.value == other.value;
+        }
+        if self.is_same(*other) {
+            return true;
+        }
+        let is_equal = self.value == other.value;
+        symbols::require(if is_equal { Relation::Eq } else { Relation::Ne }, *self, *other);
+        is_equal
+    }
+}
+
+impl Eq for Size {}
+
+impl PartialOrd for Size {
+    #[inline]
+    #[track_caller]
+    fn partial_cmp(&self, other: &Size) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Size {
+    #[inline]
+    #[track_caller]
+    fn cmp(&self, other: &Size) -> Ordering {
+        self.decide(*other)
+    }
+}
+
+impl Hash for Size {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.value.hash(state);
     }
 }
 
@@ -72,14 +194,14 @@ fn refuse(left: Size, operator: &str, right: Size) -> ! {
 }
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $checked:ident $symbol:literal;)*) => {$(
+    ($($trait:ident $method:ident $checked:ident $op:ident $symbol:literal;)*) => {$(
         impl $trait for Size {
             type Output = Size;
 
             #[track_caller]
             fn $method(self, right: Size) -> Size {
-                match self.0.$checked(right.0) {
-                    Some(size) => Size(size),
+                match self.value.$checked(right.value) {
+                    Some(value) => self.with(right, SizeOp::$op, value),
                     None => refuse(self, $symbol, right),
                 }
             }
@@ -90,7 +212,7 @@ macro_rules! operators {
 
             #[track_caller]
             fn $method(self, right: usize) -> Size {
-                self.$method(Size(right))
+                self.$method(Size::from(right))
             }
         }
 
@@ -99,64 +221,74 @@ macro_rules! operators {
 
             #[track_caller]
             fn $method(self, right: Size) -> Size {
-                Size(self).$method(right)
+                Size::from(self).$method(right)
             }
         }
     )*};
 }
 
 operators! {
-    Add add checked_add "+";
-    Sub sub checked_sub "-";
-    Mul mul checked_mul "*";
-    Div div checked_div "/";
-    Rem rem checked_rem "%";
+    Add add checked_add Add "+";
+    Sub sub checked_sub Sub "-";
+    Mul mul checked_mul Mul "*";
+    Div div checked_div Div "/";
+    Rem rem checked_rem Rem "%";
 }
 
 impl From<usize> for Size {
-    fn from(size: usize) -> Self {
-        Size(size)
+    #[inline]
+    fn from(value: usize) -> Self {
+        Size { value, id: SizeId(0), serial: 0 }
     }
 }
 
 impl From<Size> for usize {
+    #[track_caller]
     fn from(size: Size) -> Self {
-        size.0
+        size.get()
     }
 }
 
 impl PartialEq<usize> for Size {
+    #[inline]
+    #[track_caller]
     fn eq(&self, other: &usize) -> bool {
-        self.0 == *other
+        *self == Size::from(*other)
     }
 }
 
 impl PartialEq<Size> for usize {
+    #[inline]
+    #[track_caller]
     fn eq(&self, other: &Size) -> bool {
-        *self == other.0
+        Size::from(*self) == *other
     }
 }
 
 impl PartialOrd<usize> for Size {
+    #[inline]
+    #[track_caller]
     fn partial_cmp(&self, other: &usize) -> Option<Ordering> {
-        self.0.partial_cmp(other)
+        self.partial_cmp(&Size::from(*other))
     }
 }
 
 impl PartialOrd<Size> for usize {
+    #[inline]
+    #[track_caller]
     fn partial_cmp(&self, other: &Size) -> Option<Ordering> {
-        self.partial_cmp(&other.0)
+        Size::from(*self).partial_cmp(other)
     }
 }
 
 impl fmt::Debug for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.value.fmt(f)
     }
 }
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.value.fmt(f)
     }
 }

@@ -9,6 +9,7 @@ use jit_runtime::ir::Type;
 use jit_runtime::memory::Bytes;
 
 use super::{Array, Element};
+use crate::freeze::session;
 use crate::schedule;
 
 /// The elements of an array as a slice, without a copy: see [`Array::view`].
@@ -48,6 +49,7 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn view(&self) -> Result<View<T>, Error> {
         let site = Location::caller();
+        session::refuse_reading(self.var(), site)?;
         if T::TYPE == Type::Bool || self.var().known_bits().is_some() {
             return Ok(View { elements: Elements::Copied(self.to_vec()?), _array: self.clone() });
         }

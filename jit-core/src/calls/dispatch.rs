@@ -12,6 +12,7 @@ use super::instances::{Slots, alive, instance};
 use super::ptr::Ptr;
 use super::sorted::{Groups, sort, store};
 use crate::array::UInt;
+use crate::array::Size;
 use crate::control::state::Leaves;
 use crate::trace::misuse::Misuse;
 use crate::trace::{Var, record};
@@ -96,7 +97,7 @@ impl Arguments {
 /// A call that is being traced.
 pub struct Call {
     name: &'static str,
-    width: usize,
+    width: Size,
     guard: Guard,
     position: usize,
     site: &'static Location<'static>,
@@ -147,7 +148,7 @@ impl<T: Traverse> Given for T {}
 /// The merged values of a call.
 pub struct Merged {
     name: &'static str,
-    width: usize,
+    width: Size,
     result: Leaves,
     states: std::vec::IntoIter<Leaves>,
     site: &'static Location<'static>,

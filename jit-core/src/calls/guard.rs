@@ -3,6 +3,7 @@
 //! For each target it is opened; places that the call may change are lent the value that the target begins with; the caller
 //! runs the target; the places' values are taken, and the result is given. In the end the values of all targets are merged.
 
+use crate::array::Size;
 use std::panic::Location;
 
 use super::chain::Link;
@@ -44,7 +45,7 @@ impl Guard {
         name: &'static str,
         index: &Var,
         targets: Vec<u32>,
-        width: usize,
+        width: Size,
         arguments: &[Var],
         site: &'static Location<'static>,
     ) -> Guard {
@@ -178,19 +179,16 @@ fn path_of<X: Traverse + ?Sized>(value: &X, position: usize) -> Option<String> {
 
 /// How many lanes a call has: as many as its target and mask, which must agree; where these are the same on all lanes, as its
 /// arguments, if they agree. Other arrays may be read at an index or scattered to.
-pub(crate) fn call_width(
-    index: &Var,
-    mask: Option<&Var>,
-    arguments: &[Var],
-    site: &'static Location<'static>,
-) -> usize {
-    match (index.width(), mask.map_or(1, Var::width)) {
-        (1, 1) => {
+pub(crate) fn call_width(index: &Var, mask: Option<&Var>, arguments: &[Var], site: &'static Location<'static>) -> Size {
+    let one = Size::from(1);
+    match (index.width(), mask.map_or(one, Var::width)) {
+        (width, of_mask) if width == 1 && of_mask == 1 => {
             let mut widths = arguments.iter().map(Var::width).filter(|&width| width != 1);
-            let first = widths.next().unwrap_or(1);
-            if widths.all(|width| width == first) { first } else { 1 }
+            let first = widths.next().unwrap_or(one);
+            if widths.all(|width| width == first) { first } else { one }
         }
-        (1, width) | (width, 1) => width,
+        (width, of_mask) if width == 1 => of_mask,
+        (width, of_mask) if of_mask == 1 => width,
         (width, of_mask) if width == of_mask => width,
         (width, of_mask) => {
             let what = format!("the target of a call has width {width}, but its mask {of_mask}");

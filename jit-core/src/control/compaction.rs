@@ -65,7 +65,7 @@ pub(super) fn is_worth(going_on: usize, lanes: usize) -> bool {
 impl Compaction {
     /// How many lanes take part.
     pub(super) fn lanes(&self) -> usize {
-        self.lanes.width()
+        self.lanes.lanes()
     }
 
     /// Lets go of the lanes on which a mask is false, of all or of those that a compaction has left. What is shown of the state
@@ -78,7 +78,7 @@ impl Compaction {
     ) -> Result<Compaction, Error> {
         // What is computed here concerns the lanes that take part, whatever masks are around the loop.
         let _outside = region::leave_all();
-        let width = active.width();
+        let width = active.lanes();
         let mask = Mask::from_var(before.map_or(active, |before| &before.active.narrow).clone());
         let kept = mask.try_compress()?;
         let finished = !&mask;
@@ -96,11 +96,11 @@ impl Compaction {
         };
         let known = |position: usize| before.and_then(|before| before.states[position].as_ref());
         let states = states.iter().enumerate().map(|(position, &Part { var: shown, is_memory })| {
-            let is_carried = shown.width() == width && !is_memory && (shown.has_data() || known(position).is_some());
+            let is_carried = shown.lanes() == width && !is_memory && (shown.has_data() || known(position).is_some());
             is_carried.then(|| take(shown, known(position)))
         });
         let states: Vec<Option<Narrow>> = states.collect();
-        let count = lanes.width();
+        let count = lanes.lanes();
         let narrow = record::literal(Type::Bool, 1, count);
         let active = Narrow { narrow, wide: record::literal(Type::Bool, 0, width), shown: active.clone() };
         let mut position = UInt::zeros(width).var().clone();
@@ -138,7 +138,7 @@ impl Compaction {
             !var.is_evaluated() && state.as_ref().is_none_or(|state| !state.shown.is_same(var))
         };
         let changed: Vec<usize> = (0..next.len()).filter(|&at| is_new(next[at].var, &self.states[at])).collect();
-        let is_of_lanes = |at: usize| self.states[at].is_some() && next[at].var.width() == self.width;
+        let is_of_lanes = |at: usize| self.states[at].is_some() && next[at].var.lanes() == self.width;
         let is_written = |at: usize| self.states[at].is_none() && effect::before(next[at].var).is_some();
         if changed.iter().any(|&at| if next[at].is_memory { !is_written(at) } else { !is_of_lanes(at) }) {
             return Ok(None);

@@ -5,6 +5,7 @@
 //! happens in any case, on no lane if need be: which state it changes, and how wide that becomes, is the same whatever the
 //! elements are, and as in a recorded loop.
 
+use crate::array::Size;
 use std::panic::Location;
 
 use jit_runtime::Error;
@@ -170,7 +171,7 @@ impl Evaluated {
 
     /// The state after an iteration: lanes that did not take part keep theirs.
     fn blended(&self, active: &Var, lanes: Lanes, state: State, writes: &Writes) -> Var {
-        let width = lanes.width_of(&state) as usize;
+        let width = lanes.width_of(&state);
         match state.next {
             None => state.init,
             Some(next) if state.is_memory => effect::settle(&next),
@@ -215,7 +216,7 @@ impl Evaluated {
             return Ok((active, goes_on));
         }
         let (active, going_on) = self.count_lanes(active)?;
-        let lanes = self.compaction.as_ref().map_or(active.width(), Compaction::lanes);
+        let lanes = self.compaction.as_ref().map_or(active.lanes(), Compaction::lanes);
         if going_on > 0 && compaction::is_worth(going_on, lanes) {
             let arrays = flat(&self.current, &self.elements, &self.is_memory);
             self.compaction = Some(Compaction::of(self.compaction.as_ref(), &arrays, &active, self.site)?);
@@ -249,7 +250,7 @@ impl Evaluated {
     }
 
     /// Begins the last run of the body, on no lane.
-    fn end(&mut self, width: usize) -> bool {
+    fn end(&mut self, width: Size) -> bool {
         self.is_ending = true;
         self.iteration = Some(region::open_evaluated(record::literal(Type::Bool, 0, width), self.site));
         self.active = Some(record::literal(Type::Bool, 0, width));
@@ -319,6 +320,6 @@ fn stored(var: &Var, parts: &mut [Var]) -> Result<Var, Error> {
 fn resident(var: &Var) -> Result<Var, Error> {
     let Some(bits) = var.known_bits() else { return Ok(var.clone()) };
     let element = &bits.to_le_bytes()[..var.ty().size_bytes()];
-    let buffer = Buffer::from_bytes(&element.repeat(var.width()))?;
+    let buffer = Buffer::from_bytes(&element.repeat(var.lanes()))?;
     Ok(record::data_at(var.site(), var.ty(), var.width(), buffer))
 }

@@ -14,14 +14,15 @@ pub(super) fn list(graph: &Graph<'_>, groups: &[Group]) -> String {
     let mut text = String::new();
     for (number, entry) in graph.entries.iter().enumerate() {
         let operands: Vec<String> = uses(graph, number as u32).iter().map(|operand| format!("n{operand}")).collect();
-        let _ = write!(text, "n{number}: {} × {} = {}", entry.var.ty(), entry.var.width(), describe(entry.var));
+        let _ = write!(text, "n{number}: {} × {} = {}", entry.var.ty(), entry.var.lanes(), describe(entry.var));
         let _ = write!(text, "({})", operands.join(", "));
         let site = entry.var.site();
         let _ = writeln!(text, "    stage {} {}:{}", entry.stage, site.file(), site.line());
     }
     for group in groups {
         let roots: Vec<String> = group.roots.iter().map(|root| format!("n{root}")).collect();
-        let _ = writeln!(text, "kernel: stage {}, {} lanes, writes {}", group.stage, group.lanes, roots.join(", "));
+        let _ =
+            writeln!(text, "kernel: stage {}, {} lanes, writes {}", group.stage, group.lanes.lanes, roots.join(", "));
     }
     text
 }
@@ -66,7 +67,7 @@ pub(crate) fn draw(wanted: &[&Var]) -> String {
 fn draw_entry(graph: &Graph<'_>, number: u32, text: &mut String) {
     let entry = &graph.entries[number as usize];
     let (var, site) = (entry.var, entry.var.site());
-    let mut label = format!("{}\n{} × {}", describe(var), var.ty(), var.width());
+    let mut label = format!("{}\n{} × {}", describe(var), var.ty(), var.lanes());
     if let Some(name) = var.label() {
         let _ = write!(label, "\n“{name}”");
     }

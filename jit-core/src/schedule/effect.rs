@@ -17,6 +17,7 @@ use super::order::{Entry, NONE, Walk};
 use crate::trace::Var;
 use crate::trace::detach::Edges;
 use crate::trace::effect::{ARRAY, How, ScatterExtra};
+use crate::trace::extent::Extent;
 use crate::trace::local;
 use crate::trace::node::{Extra, flag};
 use crate::trace::op::Op;
@@ -126,7 +127,7 @@ impl<'e> Walk<'e> {
         let stage = used.map(|number| self.stage_after(number)).max().unwrap_or(0);
         let Place { memory, ready, previous } = self.place_of(&extra.target);
         let target = self.number(&extra.target);
-        let (stage, previous) = match self.joined(target, memory, extra, var.width()) {
+        let (stage, previous) = match self.joined(target, memory, extra, var.extent()) {
             Some(before) if before >= stage => (before, target),
             _ => (stage.max(ready), previous),
         };
@@ -137,7 +138,7 @@ impl<'e> Walk<'e> {
 
     /// The stage of the kernel that writes an array, if a scatter may join it there: both combine by the same operation, or
     /// write different elements, over as many lanes.
-    fn joined(&self, target: u32, memory: u32, extra: &ScatterExtra, lanes: usize) -> Option<u32> {
+    fn joined(&self, target: u32, memory: u32, extra: &ScatterExtra, lanes: Extent) -> Option<u32> {
         let entry = &self.graph.entries[target as usize];
         if entry.op != Op::ScatterResult || entry.is_evaluated || entry.memory != memory {
             return None;
@@ -145,7 +146,7 @@ impl<'e> Walk<'e> {
         let scatter = &self.graph.entries[entry.operands[0] as usize];
         let before = self.graph.effects[scatter.control as usize].extra.how;
         let is_any_order = extra.is_beside || matches!(extra.how, How::Reduce(_));
-        (is_any_order && before == extra.how && scatter.var.width() == lanes).then_some(entry.stage)
+        (is_any_order && before == extra.how && scatter.var.extent() == lanes).then_some(entry.stage)
     }
 
     /// Where an array is overwritten.
@@ -200,7 +201,7 @@ impl<'e> Walk<'e> {
         let is_outside = entry.region == RegionId::NONE;
         entry.is_root = is_outside && memory != NONE;
         // A value of width 1 is used by kernels of any width, which would all run what it comes from.
-        entry.is_later = is_outside && (memory != NONE || entry.var.width() == 1);
+        entry.is_later = is_outside && (memory != NONE || entry.var.lanes() == 1);
     }
 
     /// Gives the parameter of a state that lies in memory its memory.

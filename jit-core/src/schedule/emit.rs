@@ -9,6 +9,7 @@ use jit_runtime::Error;
 use jit_runtime::ir::{Access, BinaryOp, Builder, CompareOp, Kernel, ParamId, RegionId, Type, UnaryOp, Value};
 use jit_runtime::launch::{AccessKind, Argument, CheckedAccess, Checks};
 use jit_runtime::memory::Buffer;
+use jit_runtime::recording::Scalar;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -19,6 +20,7 @@ use super::local::Locals;
 use super::order::{Entry, Graph, NONE};
 use super::place::{Placement, TOP, place};
 use super::selected::Selection;
+use crate::freeze::session;
 use crate::trace::Var;
 use crate::trace::effect::How;
 use crate::trace::local;
@@ -35,6 +37,14 @@ pub(super) struct Emitted {
     pub(super) arguments: Vec<Argument>,
     pub(super) literals: Literals,
     pub(super) checks: Option<Checks>,
+    pub(super) noted: Noted,
+}
+
+/// What a recording wants to know about the arguments, by position; empty if there is none.
+#[derive(Default)]
+pub(super) struct Noted {
+    pub(super) scalars: Vec<(usize, Scalar)>,
+    pub(super) inputs: Vec<(usize, Var)>,
 }
 
 /// The literals of a kernel, and the lines that made them.
@@ -50,6 +60,7 @@ pub(super) struct Emitter<'a, 'e> {
     pub(super) builder: Builder,
     arguments: Vec<Argument>,
     literals: Literals,
+    noted: Noted,
     pub(super) values: Vec<Option<Value>>,
     /// Parameters for memory that is read, by entry.
     inputs: Vec<Option<ParamId>>,
@@ -77,6 +88,7 @@ pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> R
         builder: Builder::with_capacity(group.order.len() + group.roots.len()),
         arguments: Vec::with_capacity(8),
         literals: SmallVec::new(),
+        noted: Noted::default(),
         values: vec![None; count],
         inputs: vec![None; count],
         written: vec![None; graph.memories.len()],
@@ -119,12 +131,18 @@ impl<'e> Emitter<'_, 'e> {
             Some(checker) => checker.finish(&mut self.arguments)?,
             None => None,
         };
-        Ok(Emitted { kernel: self.builder.finish(), arguments: self.arguments, literals: self.literals, checks })
+        Ok(Emitted {
+            kernel: self.builder.finish(),
+            arguments: self.arguments,
+            literals: self.literals,
+            checks,
+            noted: self.noted,
+        })
     }
 
     /// Where only some lanes are computed, reads their numbers.
     fn select_lanes(&mut self) {
-        if let Some((buffer, len)) = self.selection.and_then(|all| Some((all.lanes.data()?, all.lanes.width()))) {
+        if let Some((buffer, len)) = self.selection.and_then(|all| Some((all.lanes.data()?, all.lanes.lanes()))) {
             self.arguments.push(Argument::Buffer(buffer, len));
             let param = self.builder.buffer(Type::U32, Access::Read);
             self.lane = Some(self.builder.load(param));
@@ -333,17 +351,22 @@ impl<'e> Emitter<'_, 'e> {
                 value
             }
             (_, Some(bits)) => {
+                if session::is_recording() {
+                    let position = self.arguments.len();
+                    self.noted.scalars.extend(session::scalar_of(var).map(|scalar| (position, scalar)));
+                }
                 self.arguments.push(Argument::Scalar(bits));
                 let param = self.builder.scalar_param(var.ty());
                 self.builder.scalar(param)
             }
             _ => {
                 let param = self.input(number);
+                let is_wide = var.lanes() == self.group.lanes.lanes as usize;
                 match self.lane {
-                    Some(lane) if var.width() == self.group.lanes && !self.is_at_hand(number) => {
+                    Some(lane) if is_wide && !self.is_at_hand(number) => {
                         return self.builder.gather(param, lane, None);
                     }
-                    _ if var.width() == self.group.lanes => return self.builder.load(param),
+                    _ if is_wide => return self.builder.load(param),
                     _ => {}
                 }
                 let first = self.builder.constant(Type::U32, 0);
@@ -360,6 +383,9 @@ impl<'e> Emitter<'_, 'e> {
         let var = self.entry(number).var;
         let narrow = self.selection.and_then(|selection| Some((selection.narrow(var)?, selection.len_of(var))));
         let (buffer, len) = narrow.unwrap_or_else(|| self.memory_of(number));
+        if session::is_recording() {
+            self.noted.inputs.push((self.arguments.len(), var.clone()));
+        }
         let param = self.add_input(var.ty(), buffer, len);
         self.inputs[number as usize] = Some(param);
         param
@@ -384,7 +410,7 @@ impl<'e> Emitter<'_, 'e> {
     fn memory_of(&self, number: u32) -> (Arc<Buffer>, usize) {
         let Entry { var, is_evaluated, .. } = *self.entry(number);
         let buffer = if is_evaluated { var.data() } else { self.outputs.get(&number).cloned() };
-        let len = self.selection.filter(|_| !is_evaluated).map_or(var.width(), |selection| selection.len_of(var));
+        let len = self.selection.filter(|_| !is_evaluated).map_or(var.lanes(), |selection| selection.len_of(var));
         (buffer.expect("an entry that is read was written before"), len)
     }
 
@@ -486,7 +512,7 @@ impl<'e> Emitter<'_, 'e> {
         site: &'static Location<'static>,
     ) -> Option<Value> {
         let is_signed = self.entry(at).var.ty().is_signed_integer();
-        self.in_range(CheckedAccess { kind, ty: array.ty(), width: array.width(), is_signed, site }, index, mask)
+        self.in_range(CheckedAccess { kind, ty: array.ty(), width: array.lanes(), is_signed, site }, index, mask)
     }
 
     /// The lanes of any access by an index, without those whose index is out of range where that is checked.
@@ -523,7 +549,7 @@ impl<'e> Emitter<'_, 'e> {
     /// Whether a scatter writes the same in all lanes of the kernel, so that one of them must do it.
     fn is_single(&self, scatter: u32) -> bool {
         let var = self.entry(scatter).var;
-        var.width() == 1 && self.group.lanes != 1 && self.is_uniform(var.region())
+        var.lanes() == 1 && self.group.lanes.lanes != 1 && self.is_uniform(var.region())
     }
 
     /// Whether what has width 1 in a loop's body is the same in all lanes.
@@ -573,7 +599,7 @@ impl<'e> Emitter<'_, 'e> {
             Memory::Copied(number) => (number, self.outputs.get(&number).cloned()),
             Memory::Same(_) => unreachable!("the state of a complete loop has the memory of its initial value"),
         };
-        (buffer.expect("memory is written in place after it was filled"), self.entry(number).var.width())
+        (buffer.expect("memory is written in place after it was filled"), self.entry(number).var.lanes())
     }
 
     /// Whether a mask is true for every lane that takes the branches around a block.
@@ -613,16 +639,19 @@ impl<'e> Emitter<'_, 'e> {
             self.outputs.insert(root, buffer);
             return Ok(());
         }
-        let len = self.selection.map_or(var.width(), |selection| selection.len_of(var));
+        let len = self.selection.map_or(var.lanes(), |selection| selection.len_of(var));
         let buffer = Buffer::alloc(len * var.ty().size_bytes())?;
         self.outputs.insert(root, Arc::clone(&buffer));
+        if session::is_recording() {
+            session::note_made(&buffer, var.ty(), var.extent());
+        }
         match op {
             Op::Reduce(op) => {
                 let value = self.value(operands[0]);
                 let param = self.builder.buffer(var.ty(), Access::Reduce);
                 self.builder.reduce(op, param, value);
             }
-            _ if var.width() == 1 && self.group.lanes != 1 => {
+            _ if var.lanes() == 1 && self.group.lanes.lanes != 1 => {
                 let value = self.value(root);
                 let param = self.builder.buffer(var.ty(), Access::ReadWrite);
                 let mask = self.first_lane(None);

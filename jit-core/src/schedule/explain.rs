@@ -29,7 +29,7 @@ pub(super) fn evaluation(
 
 fn describe(var: &Var) -> String {
     let label = var.label().map(|label| format!(" “{label}”")).unwrap_or_default();
-    format!("{}[{}]{label} of {}:{}", var.ty(), var.width(), var.site().file(), var.site().line())
+    format!("{}[{}]{label} of {}:{}", var.ty(), var.lanes(), var.site().file(), var.site().line())
 }
 
 /// Why a value that nobody asked for is written to memory.

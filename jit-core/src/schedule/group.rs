@@ -6,6 +6,7 @@
 
 use super::order::{Entry, Graph, NONE, uses};
 use super::selected::Selection;
+use crate::trace::extent::Extent;
 use crate::trace::local;
 use crate::trace::op::Op;
 
@@ -16,7 +17,7 @@ const EXPENSIVE: u32 = 32;
 /// One kernel.
 pub(super) struct Group {
     pub(super) stage: u32,
-    pub(super) lanes: usize,
+    pub(super) lanes: Extent,
     /// The kernel copies arrays, all elements of them, also where only some lanes are computed.
     pub(super) is_copying: bool,
     /// The lanes that are reduced together, if any are: 0 for all.
@@ -55,7 +56,7 @@ impl Group {
     }
 
     /// Whether a root may be written by the same launch as the others.
-    fn takes(&self, stage: u32, lanes: usize, reduced: Option<usize>, is_copying: bool) -> bool {
+    fn takes(&self, stage: u32, lanes: Extent, reduced: Option<usize>, is_copying: bool) -> bool {
         let is_one_division = self.reduced.is_none() || reduced.is_none() || self.reduced == reduced;
         self.stage == stage && self.lanes == lanes && is_one_division && self.is_copying == is_copying
     }
@@ -69,7 +70,7 @@ fn by_stage_and_lanes(graph: &Graph<'_>) -> Vec<Group> {
             continue;
         }
         let (stage, lanes) = (entry.stage, entry.lanes(entries));
-        if lanes == 0 {
+        if lanes.lanes == 0 {
             continue;
         }
         let reduced = matches!(entry.op, Op::Reduce(_)).then(|| entry.var.position());
@@ -155,7 +156,10 @@ impl<'a, 'e> Cut<'a, 'e> {
         let is_value = entry.region.get() == 0
             && !matches!(entry.op, Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter)
             && !local::is_local(entry.var);
-        is_value && writer.stage < stage && writer.lanes == entry.var.width() && self.is_expensive(number)
+        is_value
+            && writer.stage < stage
+            && writer.lanes.lanes as usize == entry.var.lanes()
+            && self.is_expensive(number)
     }
 
     /// Whether the work behind a value, of which every part is counted once, is more than writing and reading it.

@@ -26,13 +26,15 @@ use std::sync::Arc;
 
 use jit_runtime::device::current_device;
 use jit_runtime::dump::{self, Form};
-use jit_runtime::launch::{Launch, Notes, launch_with_notes};
+use jit_runtime::launch::{Launch, Notes, prepare};
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind, launch as machine, stats};
 use smallvec::SmallVec;
 
 use crate::control;
+use crate::freeze::session;
+use crate::trace::extent::Extent;
 use crate::trace::node::{Weak, flag};
 use crate::trace::region::RegionId;
 use crate::trace::report::{self, Report};
@@ -70,7 +72,7 @@ enum Step {
 
 struct Planned {
     emitted: emit::Emitted,
-    lanes: usize,
+    lanes: Extent,
     reduce_block: Option<usize>,
     label: &'static str,
     written: SmallVec<[Written; 2]>,
@@ -103,6 +105,9 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
         return Err(local::no_array(memory).at(site));
     }
     let reports = report::take_pending();
+    if !reports.is_empty() {
+        session::give_up(|| "lanes print, or are checked, which replays would not tell".to_owned());
+    }
     let marked = marked.iter().filter(|var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0);
     let all = wanted.iter().copied().chain(marked).chain(reports.iter().flat_map(|report| &report.arrays));
     let missing: SmallVec<[&Var; 8]> = all.filter(|var| !var.is_evaluated()).collect();
@@ -171,8 +176,10 @@ fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) ->
         steps.extend(native::plan(&graph, call, &mut outputs)?.into_iter().map(Step::Native));
     }
     let mut empty = SmallVec::new();
-    for var in wanted.iter().filter(|var| var.width() == 0) {
-        empty.push(((*var).clone(), Buffer::alloc(0)?));
+    for var in wanted.iter().filter(|var| var.lanes() == 0) {
+        let buffer = Buffer::alloc(0)?;
+        session::note_made(&buffer, var.ty(), var.extent());
+        empty.push(((*var).clone(), buffer));
     }
     Ok(Plan { steps, empty })
 }
@@ -233,11 +240,22 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
 }
 
 fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
-    let Planned { emitted: emit::Emitted { kernel, arguments, literals, checks }, lanes, reduce_block, label, written } =
-        planned;
-    let launch =
-        Launch { device: current_device(), kernel, width: lanes, reduce_block, arguments, label, site: Some(site) };
-    (written, launch_with_notes(launch, Notes { literals: &literals, checks }))
+    let Planned {
+        emitted: emit::Emitted { kernel, arguments, literals, checks, noted },
+        lanes,
+        reduce_block,
+        label,
+        written,
+    } = planned;
+    let width = lanes.lanes as usize;
+    let launch = Launch { device: current_device(), kernel, width, reduce_block, arguments, label, site: Some(site) };
+    let outcome = prepare(launch, Notes { literals: &literals, checks }).and_then(|prepared| {
+        if session::is_recording() {
+            session::note_kernel(&prepared, lanes, &noted.scalars, &noted.inputs, site)?;
+        }
+        prepared.start()
+    });
+    (written, outcome)
 }
 
 /// Has happen what lanes are to tell, if anything waits for that.

@@ -8,17 +8,22 @@ use std::panic::Location;
 use jit_runtime::Error;
 use jit_runtime::device::current_device;
 use jit_runtime::launch::native::{Call, Launch, Operand, launch};
+use jit_runtime::recording::Scalar;
 use smallvec::SmallVec;
 
 use super::Written;
 use super::emit::Outputs;
 use super::order::{Graph, NONE};
+use crate::freeze::session;
+use crate::trace::extent::Extent;
 use crate::trace::node::Extra;
 use crate::trace::op::Op;
 
 /// A call with its operands: what [`start`] launches.
 pub(super) struct Planned {
     call: Call,
+    /// The value of a fill, where replays of a recording fill in other ones.
+    fill: Option<Scalar>,
     inputs: Vec<Operand>,
     outputs: Vec<Operand>,
     written: SmallVec<[Written; 2]>,
@@ -42,14 +47,15 @@ pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Res
     let mut results = Vec::new();
     let mut written = SmallVec::new();
     for (position, &(ty, len)) in extra.results.iter().enumerate() {
-        let result = Operand::alloc(ty, len)?;
+        let result = Operand::alloc(ty, len.value())?;
+        session::note_made(&result.buffer, ty, Extent::of(len));
         if let Some(entry) = result_entry(graph, number, position) {
             outputs.insert(entry, result.buffer.clone());
             written.push((graph.entries[entry as usize].var.clone(), result.buffer.clone()));
         }
         results.push(result);
     }
-    planned.push(Planned { call: extra.call, inputs, outputs: results, written });
+    planned.push(Planned { call: extra.call, fill: None, inputs, outputs: results, written });
     Ok(planned)
 }
 
@@ -60,11 +66,13 @@ fn input(
     planned: &mut SmallVec<[Planned; 1]>,
 ) -> Result<Operand, Error> {
     let entry = &graph.entries[number as usize];
-    let (ty, len) = (entry.var.ty(), entry.var.width());
+    let (ty, len) = (entry.var.ty(), entry.var.lanes());
     if let Some(bits) = entry.var.known_bits() {
         let filled = Operand::alloc(ty, len)?;
+        session::note_made(&filled.buffer, ty, entry.var.extent());
         let (inputs, outputs, written) = (Vec::new(), vec![filled.clone()], SmallVec::new());
-        planned.push(Planned { call: Call::Fill(bits), inputs, outputs, written });
+        let fill = if session::is_recording() { session::scalar_of(entry.var) } else { None };
+        planned.push(Planned { call: Call::Fill(bits), fill, inputs, outputs, written });
         return Ok(filled);
     }
     let buffer = if entry.is_evaluated { entry.var.data() } else { outputs.get(&number).cloned() };
@@ -83,6 +91,11 @@ fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> 
 
 /// Launches a call; gives the nodes whose elements it writes.
 pub(super) fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
-    let Planned { call, inputs, outputs, written } = planned;
+    let Planned { call, fill, inputs, outputs, written } = planned;
+    if session::is_recording()
+        && let Err(error) = session::note_native(call, fill, (&inputs, &outputs), site)
+    {
+        return (written, Err(error));
+    }
     (written, launch(Launch { device: current_device(), call, inputs, outputs, site: Some(site) }))
 }

@@ -13,6 +13,7 @@ use super::map::NodeMap;
 use super::selected::Selection;
 use crate::trace::Var;
 use crate::trace::detach::Edges;
+use crate::trace::extent::Extent;
 use crate::trace::local;
 use crate::trace::misuse::Misuse;
 use crate::trace::node::{Extra, flag};
@@ -50,13 +51,13 @@ pub(super) struct Entry<'e> {
 
 impl Entry<'_> {
     /// How many lanes compute the value.
-    pub(super) fn lanes(&self, entries: &[Entry<'_>]) -> usize {
+    pub(super) fn lanes(&self, entries: &[Entry<'_>]) -> Extent {
         let of_control = || entries[self.operands[0] as usize].var;
         match self.op {
-            Op::Reduce(_) | Op::ScatterResult => of_control().width(),
+            Op::Reduce(_) | Op::ScatterResult => of_control().extent(),
             // A value of width 1 is computed with what else the loop does, if that can be run once only.
-            Op::LoopResult if of_control().flags() & flag::EFFECT != 0 => of_control().width(),
-            _ => self.var.width(),
+            Op::LoopResult if of_control().flags() & flag::EFFECT != 0 => of_control().extent(),
+            _ => self.var.extent(),
         }
     }
 

@@ -20,6 +20,7 @@ use crate::trace::effect::{How, Request, scatter};
 use crate::trace::node::flag;
 use crate::trace::region::{self, Writes};
 use crate::trace::{Op, Var, detach, record};
+use crate::freeze::session;
 
 /// Lanes on which values are computed.
 pub(crate) struct Selection {
@@ -64,7 +65,7 @@ impl Selection {
 
     /// How many elements of a value are computed.
     pub(super) fn len_of(&self, var: &Var) -> usize {
-        if var.width() == self.width { self.lanes.width() } else { var.width() }
+        if var.lanes() == self.width { self.lanes.lanes() } else { var.lanes() }
     }
 }
 
@@ -87,7 +88,7 @@ fn compute(
     site: &'static Location<'static>,
 ) -> Result<Option<Selected>, Error> {
     // What is checked is told by the number of its lane.
-    if config::is_debug_on() || wanted.iter().any(|var| var.is_evaluated()) {
+    if config::is_debug_on() || session::is_recording() || wanted.iter().any(|var| var.is_evaluated()) {
         return Ok(None);
     }
     if wanted.is_empty() {
@@ -132,7 +133,7 @@ fn plan(
     for group in &groups {
         let emitted = emit::emit(&graph, group, &mut outputs)?;
         let is_selected = group.is_selected(selection);
-        let lanes = if is_selected { selection.lanes.width() } else { group.lanes };
+        let lanes = if is_selected { selection.lanes.extent() } else { group.lanes };
         let mut written = written(&graph, group, &outputs);
         if is_selected {
             // The others have elements on these lanes alone.
@@ -144,7 +145,7 @@ fn plan(
     let number_of = |var: &Var| (0..graph.entries.len()).find(|&number| is_value(&graph, number, var));
     let elements = |var: &&Var| number_of(var).and_then(|number| outputs.get(&(number as u32)).cloned());
     let told = held.iter().filter(|var| !is_in(wanted, var)).filter_map(|var| Some((var.clone(), elements(&var)?)));
-    let told = told.filter(|(var, _)| var.width() == selection.width).collect();
+    let told = told.filter(|(var, _)| var.lanes() == selection.width).collect();
     let outputs = wanted.iter().map(elements).collect();
     Ok(Some(Computed { plan: Plan { steps, empty: SmallVec::new() }, outputs, told }))
 }
@@ -179,7 +180,7 @@ fn stays_on_lanes(graph: &Graph<'_>, selection: &Selection, wanted: &[&Var]) -> 
     let is_told = |entry: &Entry<'_>| {
         let is_result = matches!(entry.op, Op::ScatterResult | Op::LoopResult);
         is_result
-            && entry.var.width() == selection.width
+            && entry.var.lanes() == selection.width
             && graph.is_writing(&graph.entries[entry.operands[0] as usize])
     };
     graph.entries.iter().all(|entry| {

@@ -11,6 +11,7 @@ use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, scalar};
 use super::loops::LoopRecorder;
 use super::node::Var;
 use super::{gather, record, reduce, region};
+use crate::array::Size;
 
 /// Blocks of at most so many lanes are combined by one lane, in ascending order.
 const SHORT: usize = 32;
@@ -41,11 +42,11 @@ pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: usize) -> Var {
 #[track_caller]
 fn repeated(op: ReduceOp, a: &Var, block: usize) -> Option<Var> {
     let (bits, blocks, rest) = (a.literal()?, a.width().div_ceil(block), a.width() % block);
-    let folded = |lanes: usize| {
-        let bits = reduce::repeated_bits(op, a.ty(), bits, lanes as u64)?;
+    let folded = |lanes: Size| {
+        let bits = reduce::repeated_bits(op, a.ty(), bits, lanes.get() as u64)?;
         Some(record::literal(a.ty(), bits, blocks))
     };
-    let whole = folded(block)?;
+    let whole = folded(block.into())?;
     if rest == 0 {
         return Some(whole);
     }
@@ -68,7 +69,7 @@ struct Blocks<'a> {
     source: &'a Var,
     block: usize,
     /// Lanes of the last block, if it is shorter.
-    rest: usize,
+    rest: Size,
     identity: Var,
     /// Where the block of each lane begins.
     first: Var,
@@ -93,7 +94,7 @@ impl<'a> Blocks<'a> {
         for position in 0..self.block {
             let index = record::binary(BinaryOp::Add, &self.first, &number(position));
             // The last block has this lane only if all have.
-            let is_there = (self.rest != 0 && position >= self.rest).then_some(&self.is_whole);
+            let is_there = (self.rest != 0 && self.rest <= position).then_some(&self.is_whole);
             let combined = self.combined(&total, &gather::gather(self.source, &index, is_there));
             total = is_there.map_or(combined.clone(), |is_there| record::select(is_there, &combined, &total));
         }
@@ -102,9 +103,9 @@ impl<'a> Blocks<'a> {
 
     #[track_caller]
     fn in_loop(&self) -> Var {
-        let length = match self.rest {
-            0 => number(self.block),
-            rest => record::select(&self.is_whole, &number(self.block), &number(rest)),
+        let length = match self.rest == 0 {
+            true => number(self.block),
+            false => record::select(&self.is_whole, &number(self.block), &record::size(self.rest)),
         };
         let inits = [number(0), self.identity.clone()];
         let (mut recorder, state) = LoopRecorder::begin(&inits, Location::caller());
@@ -129,6 +130,6 @@ fn number(value: usize) -> Var {
 }
 
 #[track_caller]
-fn is_below(lane: &Var, bound: usize) -> Var {
-    record::compare(CompareOp::Lt, lane, &number(bound))
+fn is_below(lane: &Var, bound: impl Into<Size>) -> Var {
+    record::compare(CompareOp::Lt, lane, &record::size(bound))
 }

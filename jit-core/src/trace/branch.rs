@@ -6,6 +6,7 @@ use std::panic::Location;
 use jit_runtime::ir::Type;
 
 use super::effect;
+use super::extent::Extent;
 use super::loops::{control_node, is_equal_literal, result};
 use super::misuse::Misuse;
 use super::node::{Extra, Var};
@@ -13,6 +14,7 @@ use super::op::Op;
 use super::region::{self, BranchExtra, Mark, RegionId, Writes};
 use super::report::Report;
 use super::{local, number, record};
+use crate::array::Size;
 
 /// Up to this much work on both sides together, computing both and selecting is cheaper than to branch.
 const SELECT_WORK: u32 = 24;
@@ -153,7 +155,7 @@ impl BranchRecorder {
         }
         let vars = || chosen.iter().flatten().chain([&self.condition]);
         let region = vars().map(Var::region).max().unwrap_or(RegionId::NONE);
-        let width = vars().map(Var::width).find(|&width| width != 1).unwrap_or(1) as u32;
+        let width = vars().map(Var::extent).find(|width| width.lanes != 1).unwrap_or(Extent::ONE);
         let extra = Extra::Branch(BranchExtra { condition: self.condition.clone(), results: chosen });
         let node = control_node(Op::Branch, width, extra, region, self.site);
         let mut position = 0;
@@ -218,7 +220,7 @@ fn check_pair(condition: &Var, [a, b]: &[Var; 2], site: &'static Location<'stati
         Misuse::new(what, site).value("the value of the first side", a).value("that of the second", b).panic();
     }
     let widths = [condition.width(), a.width(), b.width()];
-    let width = widths.into_iter().find(|&width| width != 1).unwrap_or(1);
+    let width = widths.into_iter().find(|&width| width != 1).unwrap_or(Size::from(1));
     if widths.into_iter().any(|other| other != 1 && other != width) {
         let what = format!("the widths {widths:?} of a branch's condition and values do not fit together");
         Misuse::new(what, site)

@@ -19,12 +19,14 @@ use jit_runtime::report::Assertion;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use super::extent::Extent;
 use super::loops::{control_node, result};
 use super::misuse::Misuse;
 use super::node::{Extra, Var, Weak};
 use super::op::Op;
 use super::region::{self, RegionId, Writes};
 use super::{local, number, record};
+use crate::array::Size;
 
 /// Whether lanes of an open region write an array.
 pub(crate) fn is_written(var: &Var) -> bool {
@@ -157,7 +159,7 @@ pub(crate) fn compare_exchange(target: &mut Var, request: &Request<'_>) -> (Var,
 
 #[track_caller]
 fn zero(request: &Request<'_>, ty: Type) -> Var {
-    record::literal(ty, 0, lanes(request, request.mask) as usize)
+    record::literal(ty, 0, lanes(request, request.mask))
 }
 
 /// Records a scatter, unless it has no effect.
@@ -168,7 +170,7 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> O
     check_operation(target, how, site);
     let lanes = lanes(request, mask);
     let mask = mask.filter(|mask| mask.literal() != Some(1));
-    if lanes == 0 || mask.is_some_and(|mask| mask.literal() == Some(0)) {
+    if lanes.lanes == 0 || mask.is_some_and(|mask| mask.literal() == Some(0)) {
         return None;
     }
     check_target(target, site);
@@ -237,7 +239,7 @@ fn append(
     let lanes = lanes(request, mask.as_ref());
     let operands = region::of_operands([Some(index), Some(value), expected]);
     let region = operands.max(region::of_operands([mask.as_ref(), None, None])).max(region::innermost_loop());
-    let (ty, width) = (target.ty(), target.width() as u32);
+    let (ty, width) = (target.ty(), target.extent());
     let extra = ScatterExtra {
         how,
         // Not a clone: who holds the array alone still does.
@@ -260,20 +262,20 @@ fn append(
 }
 
 #[track_caller]
-fn lanes(request: &Request<'_>, mask: Option<&Var>) -> u32 {
+fn lanes(request: &Request<'_>, mask: Option<&Var>) -> Extent {
     let width = record::common_width([Some(request.index), Some(request.value), mask]);
     match request.expected {
-        Some(expected) if expected.width() != 1 && width != 1 && expected.width() != width as usize => {
+        Some(expected) if expected.width() != 1 && width.lanes != 1 && expected.width() != Size::from(width) => {
             record::width_mismatch(expected, request.index)
         }
-        Some(expected) if width == 1 => expected.width() as u32,
+        Some(expected) if width.lanes == 1 => expected.extent(),
         _ => width,
     }
 }
 
 /// A result of a scatter that belongs to the lanes.
 fn value_after(scatter: &Var, ty: Type, position: usize) -> Var {
-    let (width, region) = (scatter.width() as u32, scatter.region());
+    let (width, region) = (scatter.extent(), scatter.region());
     register(result(Op::ScatterResult, scatter, ty, width, position, region, scatter.site()), scatter)
 }
 
@@ -281,7 +283,7 @@ fn value_after(scatter: &Var, ty: Type, position: usize) -> Var {
 pub(crate) fn array_after(
     control: &Var,
     ty: Type,
-    width: u32,
+    width: Extent,
     position: usize,
     site: &'static Location<'static>,
 ) -> Var {
@@ -314,10 +316,10 @@ pub(crate) fn take_elements(node: &Var, array: &Var) {
     let size = array.ty().size_bytes();
     let bytes = match (array.known_bits(), array.data()) {
         _ if node.is_evaluated() => return,
-        (Some(bits), _) => bits.to_ne_bytes()[..size].repeat(array.width()),
+        (Some(bits), _) => bits.to_ne_bytes()[..size].repeat(array.lanes()),
         // A copy: what two nodes share is not written in place.
         (None, Some(buffer)) => {
-            let mut bytes = vec![0; size * array.width()];
+            let mut bytes = vec![0; size * array.lanes()];
             match buffer.read(0, &mut bytes) {
                 Ok(()) => bytes,
                 Err(_) => return,
@@ -407,7 +409,7 @@ pub(crate) fn settle(var: &Var) -> Var {
         return var.clone();
     }
     let control = var.operand(0).expect("what was written in a region is not evaluated before its end");
-    array_after(&control, var.ty(), var.width() as u32, var.position(), var.site())
+    array_after(&control, var.ty(), var.extent(), var.position(), var.site())
 }
 
 /// Whether a scatter leaves the array as it is, whatever its index, and nobody asks what was there.
@@ -472,9 +474,10 @@ fn check_index(target: &Var, index: &Var, is_masked: bool, site: &'static Locati
     let Some(bits) = index.literal() else { return };
     let position = scalar::cast(index.ty(), Type::I64, bits) as i64;
     let is_negative = index.ty().is_signed_integer() && position < 0;
-    if (is_negative || position as u64 >= target.width() as u64) && !is_masked {
+    let is_beyond = || usize::try_from(position).is_ok_and(|position| target.width() <= position);
+    if (is_negative || position < 0 || is_beyond()) && !is_masked {
         let shown = if is_negative { position.to_string() } else { (position as u64).to_string() };
-        let what = format!("element {shown} is outside of an array of width {}", target.width());
+        let what = format!("element {shown} is outside of an array of width {}", target.lanes());
         Misuse::new(what, site).value("the array", target).value("the index", index).panic();
     }
 }

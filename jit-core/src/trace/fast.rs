@@ -19,7 +19,7 @@ thread_local! {
 
 /// Whether this thread records fast math.
 #[inline]
-fn is_on() -> bool {
+pub(crate) fn is_on() -> bool {
     IS_ON.get()
 }
 

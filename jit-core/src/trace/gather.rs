@@ -16,6 +16,7 @@ use super::node::{Node, Var, flag};
 use super::op::Op;
 use super::region::{self, RegionId};
 use super::{detach, local, record};
+use crate::array::Size;
 
 /// The largest expression that is computed at the index in place of being written to memory, in nodes.
 const MAX_NODES: usize = 200;
@@ -25,7 +26,7 @@ const MAX_LOOP_COST: u32 = 12;
 /// The elements of a source at an index where a mask holds, zero elsewhere.
 #[track_caller]
 pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
-    let width = record::common_width([Some(index), mask, None]) as usize;
+    let width: Size = record::common_width([Some(index), mask, None]).into();
     let mask = mask.filter(|mask| mask.literal() != Some(1));
     if width == 0 || mask.is_some_and(|mask| mask.literal() == Some(0)) {
         return record::literal(source.ty(), 0, width);
@@ -57,7 +58,7 @@ struct Position {
 impl Position {
     #[track_caller]
     fn new(source: &Var, index: &Var, mask: Option<&Var>) -> Self {
-        let in_range = index.literal().is_some_and(|index| (index as usize) < source.width());
+        let in_range = index.literal().is_some_and(|index| source.width() > index as usize);
         let around = if in_range { None } else { region::current_mask() };
         let mask = match (mask, around) {
             (Some(mask), Some(around)) => Some(record::and(&around, mask)),
@@ -190,7 +191,7 @@ fn uniform_value(source: &Var) -> Option<Var> {
     match source.op() {
         _ if source.width() == 1 => Some(source.clone()),
         Op::Literal => Some(record::literal(source.ty(), source.known_bits()?, 1)),
-        Op::Scalar => Some(record::scalar(source.ty(), source.known_bits()?, 1)),
+        Op::Scalar => Some(record::opaque_like(source, 1)),
         Op::Broadcast => source.operand(0),
         _ => None,
     }
@@ -209,7 +210,7 @@ fn is_lane_index(index: &Var) -> bool {
 
 /// The value where the mask holds, zero elsewhere.
 #[track_caller]
-fn masked(value: &Var, mask: Option<&Var>, width: usize) -> Var {
+fn masked(value: &Var, mask: Option<&Var>, width: Size) -> Var {
     let value = match mask {
         Some(mask) => record::select(mask, value, &record::literal(value.ty(), 0, 1)),
         None => value.clone(),
@@ -246,9 +247,9 @@ fn check_source(source: &Var) {
 fn check_index(source: &Var, index: &Var, mask: Option<&Var>) {
     let Some(bits) = index.literal() else { return };
     let position = scalar::cast(index.ty(), Type::I64, bits) as i64;
-    let is_outside = position < 0 || position as u64 >= source.width() as u64;
+    let is_outside = usize::try_from(position).map_or(true, |position| source.width() <= position);
     if is_outside && mask.is_none() && region::current_mask().is_none() {
-        let what = format!("element {position} is outside of an array of width {}", source.width());
+        let what = format!("element {position} is outside of an array of width {}", source.lanes());
         Misuse::new(what, Location::caller()).value("the array", source).value("the index", index).panic();
     }
 }

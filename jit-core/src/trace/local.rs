@@ -25,7 +25,7 @@ pub(crate) fn fresh(len: u32, value: &Var) -> Var {
     Var::new(Draft {
         op: Op::Local,
         ty: value.ty(),
-        width: value.width() as u32,
+        width: value.extent(),
         region,
         flags: flag::LOCAL | flag::PINNED,
         operands: [Some(value), None, None],

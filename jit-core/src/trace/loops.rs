@@ -14,6 +14,7 @@ use std::panic::Location;
 use jit_runtime::ir::Type;
 
 use super::effect::{self, Results};
+use super::extent::Extent;
 use super::misuse::Misuse;
 use super::node::{Draft, Extra, Var, flag};
 use super::op::Op;
@@ -190,9 +191,9 @@ fn loop_result(node: &Var, position: usize) -> Var {
     let state = &extra.states[position];
     let init = &state.init;
     if state.is_memory {
-        return effect::array_after(node, init.ty(), init.width() as u32, position, node.site());
+        return effect::array_after(node, init.ty(), init.extent(), position, node.site());
     }
-    let lanes = Lanes { width: node.width() as u32, is_uniform: extra.is_uniform };
+    let lanes = Lanes { width: node.extent(), is_uniform: extra.is_uniform };
     let width = lanes.width_of(state);
     let value = result(Op::LoopResult, node, init.ty(), width, position, node.region(), node.site());
     value.add_flag(init.flags() & flag::LOCAL);
@@ -242,7 +243,7 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
     Var::new(Draft {
         op: Op::Param,
         ty: init.ty(),
-        width: init.width() as u32,
+        width: init.extent(),
         region: id,
         flags: init.flags() & flag::LOCAL,
         operands: [None; 3],
@@ -255,7 +256,7 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
 /// The node of a loop, branch or scatter, which only its results refer to.
 pub(crate) fn control_node(
     op: Op,
-    width: u32,
+    width: Extent,
     extra: Extra,
     region: RegionId,
     site: &'static Location<'static>,
@@ -278,7 +279,7 @@ pub(crate) fn result(
     op: Op,
     control: &Var,
     ty: Type,
-    width: u32,
+    width: Extent,
     position: usize,
     region: RegionId,
     site: &'static Location<'static>,
@@ -300,7 +301,7 @@ pub(crate) fn check_type(init: &Var, next: &Var, site: &'static Location<'static
 /// How wide a loop is.
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes {
-    pub(crate) width: u32,
+    pub(crate) width: Extent,
     /// What has width 1 is the same in all lanes.
     pub(crate) is_uniform: bool,
 }
@@ -317,7 +318,7 @@ impl Lanes {
                 widest = var;
             } else if var.width() != 1 && var.width() != widest.width() {
                 let what =
-                    format!("a loop over {} lanes cannot carry an array of width {}", widest.width(), var.width());
+                    format!("a loop over {} lanes cannot carry an array of width {}", widest.lanes(), var.lanes());
                 Misuse::new(what, site)
                     .value("the loop's width comes from a value that", widest)
                     .value("the state variable", var)
@@ -327,20 +328,20 @@ impl Lanes {
         }
         let grows =
             |state: &State| state.init.width() == 1 && state.next.as_ref().is_some_and(|next| next.width() != 1);
-        Lanes { width: widest.width() as u32, is_uniform: condition.width() == 1 && !changed().any(grows) }
+        Lanes { width: widest.extent(), is_uniform: condition.width() == 1 && !changed().any(grows) }
     }
 
     /// The width of a state that is no array in memory, after the loop.
-    pub(crate) fn width_of(self, state: &State) -> u32 {
+    pub(crate) fn width_of(self, state: &State) -> Extent {
         let is_single = |var: &Var| var.width() == 1;
         let is_uniform = self.is_uniform && is_single(&state.init) && state.next.as_ref().is_none_or(is_single);
-        if is_uniform { 1 } else { self.width }
+        if is_uniform { Extent::ONE } else { self.width }
     }
 }
 
 /// A wide loop writes what has width 1 in one of its lanes, so the others would not learn what was there before.
 fn refuse_shared_atomics(lanes: Lanes, states: &[State]) {
-    if lanes.width == 1 || !lanes.is_uniform {
+    if lanes.width.lanes == 1 || !lanes.is_uniform {
         return;
     }
     let mut writers: Vec<Var> = states.iter().flat_map(written::writers).collect();
@@ -350,7 +351,8 @@ fn refuse_shared_atomics(lanes: Lanes, states: &[State]) {
             Some(Extra::Scatter(extra))
                 if writer.width() == 1 && extra.how.tells_what_was_there() && !extra.is_report =>
             {
-                let what = format!("one value is exchanged with memory inside of a loop over {} lanes", lanes.width);
+                let what =
+                    format!("one value is exchanged with memory inside of a loop over {} lanes", lanes.width.lanes);
                 Misuse::new(what, writer.site())
                     .value("the index", &extra.index)
                     .hint("make the index as wide as the loop, so that each lane learns what was there before")

@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::detach::{self, Edges};
+use super::extent::Extent;
 use super::loops::{control_node, result};
 use super::node::{Draft, Extra, Node, Var, flag};
 use super::op::Op;
@@ -184,7 +185,7 @@ impl<'e> Context<'e> {
             Kind::Lanes | Kind::Mask | Kind::Value => hash,
             Kind::Fixed => mix(hash, address(var)),
             Kind::Inner => {
-                let hash = mix(hash, var.op().code() ^ (var.width() as u64) << 32 ^ u64::from(var.is_pinned()) << 31);
+                let hash = mix(hash, var.op().code() ^ (var.lanes() as u64) << 32 ^ u64::from(var.is_pinned()) << 31);
                 let hash = if var.op() == Op::BranchResult { mix(hash, var.position() as u64) } else { hash };
                 let hash = match self.source(var) {
                     Some(source) if self.can_be_joined(source) => mix(hash, 1),
@@ -334,18 +335,19 @@ impl Merged {
 
     fn operation(&self, step: &Step, operands: &[&Var], lanes: &Lanes<'_>) -> Option<Var> {
         let var = &step.nodes[0];
-        let mut width = operands.iter().map(|operand| operand.width()).find(|&width| width != 1).unwrap_or(1);
+        let mut width =
+            operands.iter().map(|operand| operand.extent()).find(|width| width.lanes != 1).unwrap_or(Extent::ONE);
         let mut region = operands.iter().map(|operand| operand.region()).max().unwrap_or(RegionId::NONE);
         match var.op() {
             Op::Gather => return self.gather(step, operands, lanes),
             Op::Broadcast if operands[0].width() == var.width() => return Some(operands[0].clone()),
-            Op::Broadcast => width = var.width(),
+            Op::Broadcast => width = var.extent(),
             Op::BranchResult => {
                 return Some(result(
                     var.op(),
                     operands[0],
                     var.ty(),
-                    operands[0].width() as u32,
+                    operands[0].extent(),
                     var.position(),
                     region,
                     var.site(),
@@ -354,7 +356,13 @@ impl Merged {
             Op::Branch => {
                 let results = operands[1..].chunks_exact(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect();
                 let extra = Extra::Branch(BranchExtra { condition: operands[0].clone(), results });
-                return Some(control_node(Op::Branch, width.max(var.width()) as u32, extra, region, var.site()));
+                return Some(control_node(
+                    Op::Branch,
+                    if width.lanes > 1 { width } else { var.extent() },
+                    extra,
+                    region,
+                    var.site(),
+                ));
             }
             _ => {}
         }
@@ -365,7 +373,7 @@ impl Merged {
         let mut slots = [None; 3];
         operands.iter().zip(&mut slots).for_each(|(operand, slot)| *slot = Some(*operand));
         let (op, ty, site) = (var.op(), var.ty(), var.site());
-        Some(Draft { op, ty, width: width as u32, region, flags, operands: slots, position: 0, word: 0, site }.number())
+        Some(Draft { op, ty, width, region, flags, operands: slots, position: 0, word: 0, site }.number())
     }
 
     /// Reads from the array of each lane's target.
@@ -382,8 +390,8 @@ impl Merged {
         let mut begin_of = |source: &Var| {
             *ends.entry(source.address()).or_insert_with(|| {
                 sources.push(source.clone());
-                end += source.width() as u64;
-                end - source.width() as u64
+                end += source.lanes() as u64;
+                end - source.lanes() as u64
             })
         };
         let begins: Vec<u64> = step.sources.iter().map(&mut begin_of).collect();

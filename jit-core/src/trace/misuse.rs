@@ -28,7 +28,7 @@ impl Misuse {
             self.text,
             "\n  {role}{label} ({}, width {}) was made at {}:{}:{}",
             var.ty(),
-            var.width(),
+            var.lanes(),
             site.file(),
             site.line(),
             site.column()

@@ -14,6 +14,7 @@
 //! | `local` | memory of a lane's own |
 //! | `report` | what lanes print, and assertions |
 //! | `detach` | taking edges out of the graph while others walk it |
+//! | `extent` | widths of nodes |
 //! | `label`, `misuse` | names; messages for wrong programs |
 //!
 //! Recording computes nothing, takes no lock, and may go on in any number of threads; handles may be passed between them.
@@ -22,6 +23,7 @@ pub(crate) mod blocks;
 pub(crate) mod branch;
 pub(crate) mod detach;
 pub(crate) mod effect;
+pub(crate) mod extent;
 pub(crate) mod fast;
 pub(crate) mod fold;
 pub(crate) mod gather;

@@ -9,17 +9,19 @@ use jit_runtime::ir::Type;
 use jit_runtime::launch::native::Call;
 use smallvec::SmallVec;
 
+use super::extent::Extent;
 use super::misuse::Misuse;
 use super::node::{Draft, Extra, Var};
+use super::number;
 use super::op::Op;
 use super::region::{self, RegionId};
-use super::{number, record};
+use crate::array::Size;
 
 /// A call of native work.
 pub(crate) struct NativeExtra {
     pub(crate) call: Call,
     /// Types and widths of the results.
-    pub(crate) results: SmallVec<[(Type, usize); 2]>,
+    pub(crate) results: SmallVec<[(Type, Size); 2]>,
 }
 
 /// Records a call with one result.
@@ -28,8 +30,8 @@ pub(crate) struct NativeExtra {
 ///
 /// When an operand is known only inside of a traced loop.
 #[track_caller]
-pub(crate) fn call(call: Call, operands: &[&Var], ty: Type, width: usize) -> Var {
-    let mut results = call_for_all(call, operands, &[(ty, width)]);
+pub(crate) fn call(call: Call, operands: &[&Var], ty: Type, width: impl Into<Size>) -> Var {
+    let mut results = call_for_all(call, operands, &[(ty, width.into())]);
     results.remove(0)
 }
 
@@ -39,7 +41,7 @@ pub(crate) fn call(call: Call, operands: &[&Var], ty: Type, width: usize) -> Var
 ///
 /// When an operand is known only inside of a traced loop.
 #[track_caller]
-pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, usize)]) -> SmallVec<[Var; 2]> {
+pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, Size)]) -> SmallVec<[Var; 2]> {
     // No closure: the user's line is that of our caller.
     for operand in operands {
         refuse_inside_of_loops(operand, call.name());
@@ -48,7 +50,7 @@ pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, usiz
     let draft = |op, ty, width, operands, position, word| Draft {
         op,
         ty,
-        width: record::checked_width(width),
+        width,
         region: RegionId::NONE,
         flags: 0,
         operands,
@@ -57,11 +59,11 @@ pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, usiz
         site,
     };
     let slots = [0, 1, 2].map(|slot| operands.get(slot).copied());
-    let widest = operands.iter().map(|operand| operand.width()).max().unwrap_or(1);
+    let widest = operands.iter().map(|operand| operand.extent()).max_by_key(|width| width.lanes).unwrap_or(Extent::ONE);
     let extra = Extra::Native(NativeExtra { call, results: results.into() });
     let node = Var::new(draft(Op::Native, Type::Bool, widest, slots, 0, extra.into_word()));
-    let result = |(position, (ty, width)): (usize, &(Type, usize))| {
-        let result = Var::new(draft(Op::NativeResult, *ty, *width, [Some(&node), None, None], position, 0));
+    let result = |(position, (ty, width)): (usize, &(Type, Size))| {
+        let result = Var::new(draft(Op::NativeResult, *ty, Extent::of(*width), [Some(&node), None, None], position, 0));
         number::note_made(&result);
         result
     };

@@ -14,18 +14,22 @@ use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
+use jit_runtime::recording::SizeId;
 use smallvec::SmallVec;
 
 use super::effect::ScatterExtra;
+use super::extent::Extent;
 use super::native::NativeExtra;
 use super::op::Op;
 use super::region::{BranchExtra, LoopExtra, RegionId, SwitchExtra};
 
 use super::{label, pool};
+use crate::array::Size;
+use crate::freeze::symbols;
 
 /// Facts about a node that are one bit each.
 pub(crate) mod flag {
@@ -39,18 +43,21 @@ pub(crate) mod flag {
     pub(crate) const EFFECT: u8 = 8;
     /// The value is memory of the lane, in one of its versions.
     pub(crate) const LOCAL: u8 = 16;
+    /// The node was made while this thread recorded a frozen function, and the recording has not ended.
+    pub(crate) const RECORDED: u8 = 32;
     /// What a node has if an operand has it.
     pub(crate) const INHERITED: u8 = CONTROL | EFFECT;
 }
 
-/// What is fixed while a node lives.
-#[derive(Clone, Copy)]
+/// What is fixed while a node lives, but for the size, which ends with the recording that it belongs to.
 struct Head {
     op: Op,
     ty: Type,
-    width: u32,
+    lanes: u32,
     region: RegionId,
-    cost: u32,
+    cost: u16,
+    /// While a frozen function is recorded, the expression of its width.
+    size: AtomicU16,
     site: *const Location<'static>,
 }
 
@@ -84,7 +91,7 @@ pub(crate) enum Extra {
 pub(crate) struct Draft<'a> {
     pub(crate) op: Op,
     pub(crate) ty: Type,
-    pub(crate) width: u32,
+    pub(crate) width: Extent,
     pub(crate) region: RegionId,
     pub(crate) flags: u8,
     pub(crate) operands: [Option<&'a Var>; 3],
@@ -103,9 +110,10 @@ impl Node {
             head: UnsafeCell::new(Head {
                 op: Op::Placeholder,
                 ty: Type::Bool,
-                width: 0,
+                lanes: 0,
                 region: RegionId::NONE,
                 cost: 0,
+                size: AtomicU16::new(0),
                 site: ptr::null(),
             }),
             count: AtomicU32::new(0),
@@ -275,11 +283,17 @@ impl Pending {
 }
 
 impl Var {
+    /// A node without operands that no other one is equal to.
+    pub(crate) fn leaf(op: Op, ty: Type, width: Extent, word: u64, site: &'static Location<'static>) -> Var {
+        let (region, operands) = (RegionId::NONE, [None; 3]);
+        Var::new(Draft { op, ty, width, region, flags: 0, operands, position: 0, word, site })
+    }
+
     /// Makes a node from a draft.
     #[inline]
     pub(crate) fn new(draft: Draft<'_>) -> Var {
         let mut flags = draft.flags;
-        let mut cost = draft.op.weight();
+        let mut cost = draft.op.weight() as u16;
         let node = pool::take();
         // SAFETY: addresses of nodes stay valid for ever.
         let this = unsafe { node.as_ref() };
@@ -287,7 +301,7 @@ impl Var {
             let address = match operand {
                 Some(operand) => {
                     flags |= operand.flags() & flag::INHERITED;
-                    cost = cost.saturating_add(if operand.has_data() { 1 } else { operand.cost() });
+                    cost = cost.saturating_add(if operand.has_data() { 1 } else { operand.node().head().cost });
                     ManuallyDrop::new((*operand).clone()).0.as_ptr()
                 }
                 None => ptr::null_mut(),
@@ -299,12 +313,23 @@ impl Var {
         }
         this.word.store(draft.word, Ordering::Relaxed);
         this.life.store(this.life.load(Ordering::Relaxed) | u32::from(flags), Ordering::Relaxed);
-        let head =
-            Head { op: draft.op, ty: draft.ty, width: draft.width, region: draft.region, cost, site: draft.site };
+        let head = Head {
+            op: draft.op,
+            ty: draft.ty,
+            lanes: draft.width.lanes,
+            region: draft.region,
+            cost,
+            size: AtomicU16::new(draft.width.size.0),
+            site: draft.site,
+        };
         // SAFETY: the node came from the pool, so it is dead and ours.
         unsafe { *this.head.get() = head };
         this.count.store(1, Ordering::Release);
-        Var(node)
+        let var = Var(node);
+        if symbols::is_recording() {
+            symbols::note(&var);
+        }
+        var
     }
 
     #[inline]
@@ -333,11 +358,31 @@ impl Var {
         self.node().head().ty
     }
 
-    /// The number of lanes.
+    /// The number of lanes, as a size: what is decided by it, a recording relies on.
     #[inline]
     #[must_use]
-    pub fn width(&self) -> usize {
-        self.node().head().width as usize
+    pub fn width(&self) -> Size {
+        self.extent().into()
+    }
+
+    /// The number of lanes just now, for messages and for what is done once.
+    #[inline]
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.node().head().lanes as usize
+    }
+
+    /// The width as nodes keep it.
+    #[inline]
+    pub(crate) fn extent(&self) -> Extent {
+        let head = self.node().head();
+        Extent { lanes: head.lanes, size: SizeId(head.size.load(Ordering::Relaxed)) }
+    }
+
+    /// Ends what is special about a node that was recorded in a frozen function.
+    pub(crate) fn forget_recording(&self) {
+        self.node().head().size.store(0, Ordering::Relaxed);
+        self.node().life.fetch_and(!u32::from(flag::RECORDED), Ordering::Relaxed);
     }
 
     /// The user's line that made the node.
@@ -358,7 +403,7 @@ impl Var {
     /// Weights of the node and all that is behind it, shared parts counted once for each use.
     #[inline]
     pub(crate) fn cost(&self) -> u32 {
-        self.node().head().cost
+        u32::from(self.node().head().cost)
     }
 
     #[inline]
@@ -574,6 +619,6 @@ impl Extra {
 impl fmt::Debug for Var {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let site = self.site();
-        write!(f, "{:?}: {} × {}, made at {}:{}", self.op(), self.ty(), self.width(), site.file(), site.line())
+        write!(f, "{:?}: {} × {}, made at {}:{}", self.op(), self.ty(), self.lanes(), site.file(), site.line())
     }
 }

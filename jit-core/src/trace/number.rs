@@ -11,7 +11,8 @@ use std::ptr::{self, NonNull};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::node::{Draft, Node, Var};
+use super::node::{Draft, Node, Var, flag};
+use crate::freeze::symbols;
 
 struct Numbered {
     hash: u64,
@@ -67,11 +68,14 @@ impl Draft<'_> {
         if self.op.is_commutative() && a > b {
             std::mem::swap(&mut a, &mut b);
         }
-        let op = self.op.code() | u64::from(self.ty as u8) << 16 | u64::from(self.width) << 32;
+        let op = self.op.code() | u64::from(self.ty as u8) << 16 | u64::from(self.width.lanes) << 32;
         let low = fold(op ^ 0x9E37_79B9_7F4A_7C15, self.word ^ a ^ 0xD1B5_4A32_D192_ED03);
         fold(
             low ^ b.rotate_left(32),
-            self.third_slot().addr() as u64 ^ u64::from(self.region.get()) ^ 0x8CB9_2BA7_2F3D_8DD7,
+            self.third_slot().addr() as u64
+                ^ u64::from(self.region.get())
+                ^ u64::from(self.width.size.0) << 40
+                ^ 0x8CB9_2BA7_2F3D_8DD7,
         )
     }
 
@@ -79,9 +83,11 @@ impl Draft<'_> {
     fn describes(&self, var: &Var) -> bool {
         var.op() == self.op
             && var.ty() == self.ty
-            && var.width() == self.width as usize
+            && var.extent() == self.width
             && var.region() == self.region
             && self.has_operands_of(var)
+            // What a frozen function records is told apart from what was there before.
+            && (var.flags() & flag::RECORDED != 0) == symbols::is_recording()
             // A node that has got its elements is no expression any more: a program that is traced again is scheduled as before.
             && (if self.op.holds_bits() { var.word() == self.word } else { !var.has_data() })
     }

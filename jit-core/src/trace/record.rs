@@ -6,19 +6,22 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, UnaryOp};
+use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, UnaryOp, scalar};
 use jit_runtime::memory::Buffer;
 
+use super::extent::Extent;
 use super::misuse::Misuse;
 use super::node::{Draft, Var};
 use super::op::Op;
 use super::region::{self, RegionId};
 use super::{fast, fold};
+use crate::array::Size;
+use crate::freeze::{session, symbols};
 
 /// The common width of operands: all are equally wide, or have width 1.
 #[inline]
 #[track_caller]
-pub(crate) fn common_width(operands: [Option<&Var>; 3]) -> u32 {
+pub(crate) fn common_width(operands: [Option<&Var>; 3]) -> Extent {
     let mut widest: Option<&Var> = None;
     for operand in operands.into_iter().flatten() {
         match widest {
@@ -28,7 +31,7 @@ pub(crate) fn common_width(operands: [Option<&Var>; 3]) -> u32 {
             Some(other) => width_mismatch(other, operand),
         }
     }
-    widest.map_or(1, Var::width) as u32
+    widest.map_or(Extent::ONE, Var::extent)
 }
 
 #[cold]
@@ -39,7 +42,7 @@ pub(crate) fn width_mismatch(first: &Var, second: &Var) -> ! {
 
 #[cold]
 pub(crate) fn width_mismatch_at(first: &Var, second: &Var, site: &Location<'_>) -> ! {
-    let what = format!("arrays of width {} and {} cannot be combined", first.width(), second.width());
+    let what = format!("arrays of width {} and {} cannot be combined", first.lanes(), second.lanes());
     Misuse::new(what, site)
         .value("the one", first)
         .value("the other", second)
@@ -47,89 +50,113 @@ pub(crate) fn width_mismatch_at(first: &Var, second: &Var, site: &Location<'_>) 
         .panic()
 }
 
-/// A width as nodes store it.
-#[track_caller]
-pub(crate) fn checked_width(width: usize) -> u32 {
-    match u32::try_from(width) {
-        Ok(width) => width,
-        // No closure: the user's line is that of our caller.
-        Err(_) => Misuse::new(format!("an array of {width} elements is too wide"), Location::caller())
-            .hint("arrays have fewer than 2^32 elements: cut the work into parts")
-            .panic(),
-    }
-}
-
-fn leaf(op: Op, ty: Type, width: u32, word: u64, site: &'static Location<'static>) -> Draft<'static> {
+fn leaf(op: Op, ty: Type, width: Extent, word: u64, site: &'static Location<'static>) -> Draft<'static> {
     Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands: [None; 3], position: 0, word, site }
 }
 
 /// A constant that becomes part of the code.
 #[inline]
 #[track_caller]
-pub(crate) fn literal(ty: Type, bits: u64, width: usize) -> Var {
-    leaf(Op::Literal, ty, checked_width(width), bits & ty.bit_mask(), Location::caller()).number()
+pub(crate) fn literal(ty: Type, bits: u64, width: impl Into<Size>) -> Var {
+    leaf(Op::Literal, ty, Extent::of(width), bits & ty.bit_mask(), Location::caller()).number()
+}
+
+/// The number of elements as a value of width 1: a constant, or in a recording a value that each replay computes.
+#[track_caller]
+pub(crate) fn size(size: impl Into<Size>) -> Var {
+    size_as(Type::U32, size)
+}
+
+/// As [`size`], of any type of numbers.
+#[track_caller]
+pub(crate) fn size_as(ty: Type, size: impl Into<Size>) -> Var {
+    let size = size.into();
+    let bits = scalar::cast(Type::U64, ty, size.value() as u64);
+    if size.is_constant() {
+        return literal(ty, bits, 1);
+    }
+    let var = opaque(ty, bits, 1);
+    symbols::note_size(&var, size);
+    var
 }
 
 /// A value that the host knows and that never becomes part of the code.
 #[track_caller]
-pub(crate) fn scalar(ty: Type, bits: u64, width: usize) -> Var {
-    Var::new(leaf(Op::Scalar, ty, checked_width(width), bits & ty.bit_mask(), Location::caller()))
+pub(crate) fn opaque(ty: Type, bits: u64, width: impl Into<Size>) -> Var {
+    Var::new(leaf(Op::Scalar, ty, Extent::of(width), bits & ty.bit_mask(), Location::caller()))
+}
+
+/// The value of an opaque one, of another width.
+#[track_caller]
+pub(crate) fn opaque_like(value: &Var, width: impl Into<Size>) -> Var {
+    let var = opaque(value.ty(), value.known_bits().unwrap_or_default(), width);
+    if session::is_recording() {
+        session::note_same_scalar(&var, value);
+    }
+    var
 }
 
 /// Elements in memory.
 #[track_caller]
-pub(crate) fn data(ty: Type, width: usize, buffer: Arc<Buffer>) -> Var {
+pub(crate) fn data(ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
     data_at(Location::caller(), ty, width, buffer)
 }
 
 /// As [`data`], made by a line of the user's program that is no caller of ours.
 #[track_caller]
-pub(crate) fn data_at(site: &'static Location<'static>, ty: Type, width: usize, buffer: Arc<Buffer>) -> Var {
-    debug_assert!(buffer.size_bytes() >= width * ty.size_bytes());
-    let var = Var::new(leaf(Op::Data, ty, checked_width(width), 0, site));
+pub(crate) fn data_at(site: &'static Location<'static>, ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
+    let width = Extent::of(width);
+    debug_assert!(buffer.size_bytes() >= width.lanes as usize * ty.size_bytes());
+    if session::is_recording() {
+        // What launches have written is known already.
+        session::note_constant(&buffer, ty, width);
+    }
+    let var = Var::new(leaf(Op::Data, ty, width, 0, site));
     var.set_data(buffer);
     var
 }
 
 /// A type and a width without a value.
 #[track_caller]
-pub(crate) fn placeholder(ty: Type, width: usize) -> Var {
-    Var::new(leaf(Op::Placeholder, ty, checked_width(width), 0, Location::caller()))
+pub(crate) fn placeholder(ty: Type, width: impl Into<Size>) -> Var {
+    Var::new(leaf(Op::Placeholder, ty, Extent::of(width), 0, Location::caller()))
 }
 
 /// The index of each lane, `u32`.
 #[track_caller]
-pub(crate) fn lane_index(width: usize) -> Var {
+pub(crate) fn lane_index(width: impl Into<Size>) -> Var {
+    let width = width.into();
     if width == 1 {
         // What has width 1 is the same in every lane of a wider kernel, which the index is not.
         return literal(Type::U32, 0, 1);
     }
-    leaf(Op::LaneIndex, Type::U32, checked_width(width), 0, Location::caller()).number()
+    leaf(Op::LaneIndex, Type::U32, Extent::of(width), 0, Location::caller()).number()
 }
 
 /// Numbers a node with up to three operands.
 #[inline]
 #[track_caller]
-fn node(op: Op, ty: Type, width: u32, operands: [Option<&Var>; 3]) -> Var {
+fn node(op: Op, ty: Type, width: Extent, operands: [Option<&Var>; 3]) -> Var {
     node_at(Location::caller(), op, ty, width, operands)
 }
 
 #[inline]
-fn node_at(site: &'static Location<'static>, op: Op, ty: Type, width: u32, operands: [Option<&Var>; 3]) -> Var {
+fn node_at(site: &'static Location<'static>, op: Op, ty: Type, width: Extent, operands: [Option<&Var>; 3]) -> Var {
     let region = region::of_operands_at(operands, site);
     Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site }.number()
 }
 
 /// A value repeated to a width, which must be its own unless it has width 1.
 #[track_caller]
-pub(crate) fn broadcast(a: &Var, width: usize) -> Var {
+pub(crate) fn broadcast(a: &Var, width: impl Into<Size>) -> Var {
+    let width = width.into();
     if a.width() == width {
         return a.clone();
     }
-    debug_assert_eq!(a.width(), 1);
+    debug_assert_eq!(a.lanes(), 1);
     match a.literal() {
         Some(bits) => literal(a.ty(), bits, width),
-        None => node(Op::Broadcast, a.ty(), checked_width(width), [Some(a), None, None]),
+        None => node(Op::Broadcast, a.ty(), Extent::of(width), [Some(a), None, None]),
     }
 }
 
@@ -140,7 +167,7 @@ pub(crate) fn unary(op: UnaryOp, a: &Var) -> Var {
     let op = fast::unary(op, a.ty());
     match fold::unary(op, a) {
         Some(folded) => folded,
-        None => node(Op::Unary(op), a.ty(), a.width() as u32, [Some(a), None, None]),
+        None => node(Op::Unary(op), a.ty(), a.extent(), [Some(a), None, None]),
     }
 }
 
@@ -151,11 +178,11 @@ pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var) -> Var {
     debug_assert_eq!(a.ty(), b.ty());
     let op = fast::binary_op(op, a.ty());
     let width = common_width([Some(a), Some(b), None]);
-    if let Some(folded) = fold::binary(op, a, b, width as usize) {
+    if let Some(folded) = fold::binary(op, a, b, width.into()) {
         return folded;
     }
     if let Some(cheaper) = fast::binary(op, a, b) {
-        return broadcast(&cheaper, width as usize);
+        return broadcast(&cheaper, width);
     }
     let (a, b) = if Op::Binary(op).is_commutative() { ordered(a, b) } else { (a, b) };
     node(Op::Binary(op), a.ty(), width, [Some(a), Some(b), None])
@@ -173,7 +200,7 @@ fn ordered<'a>(a: &'a Var, b: &'a Var) -> (&'a Var, &'a Var) {
 pub(crate) fn fma(a: &Var, b: &Var, c: &Var) -> Var {
     let operands = [Some(a), Some(b), Some(c)];
     let width = common_width(operands);
-    if let Some(folded) = fold::fma(a, b, c, width as usize) {
+    if let Some(folded) = fold::fma(a, b, c, width.into()) {
         return folded;
     }
     let (a, b) = ordered(a, b);
@@ -186,7 +213,7 @@ pub(crate) fn fma(a: &Var, b: &Var, c: &Var) -> Var {
 pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var) -> Var {
     debug_assert_eq!(a.ty(), b.ty());
     let width = common_width([Some(a), Some(b), None]);
-    if let Some(folded) = fold::compare(op, a, b, width as usize) {
+    if let Some(folded) = fold::compare(op, a, b, width.into()) {
         return folded;
     }
     let (op, a, b) = match op {
@@ -215,7 +242,7 @@ pub(crate) fn select_at(site: &'static Location<'static>, mask: &Var, a: &Var, b
     debug_assert_eq!(a.ty(), b.ty());
     let operands = [Some(mask), Some(a), Some(b)];
     let width = common_width(operands);
-    match fold::select(mask, a, b, width as usize) {
+    match fold::select(mask, a, b, width.into()) {
         Some(folded) => folded,
         None => node_at(site, Op::Select, a.ty(), width, operands),
     }
@@ -227,7 +254,7 @@ pub(crate) fn select_at(site: &'static Location<'static>, mask: &Var, a: &Var, b
 pub(crate) fn cast(ty: Type, a: &Var) -> Var {
     match fold::cast(ty, a) {
         Some(folded) => folded,
-        None => node(Op::Cast, ty, a.width() as u32, [Some(a), None, None]),
+        None => node(Op::Cast, ty, a.extent(), [Some(a), None, None]),
     }
 }
 
@@ -237,7 +264,7 @@ pub(crate) fn cast(ty: Type, a: &Var) -> Var {
 pub(crate) fn bitcast(ty: Type, a: &Var) -> Var {
     match fold::bitcast(ty, a) {
         Some(folded) => folded,
-        None => node(Op::Bitcast, ty, a.width() as u32, [Some(a), None, None]),
+        None => node(Op::Bitcast, ty, a.extent(), [Some(a), None, None]),
     }
 }
 
@@ -276,14 +303,14 @@ pub(crate) fn gather_node(source: &Var, index: &Var, mask: Option<&Var>, flags: 
 /// All lanes combined into one value.
 #[track_caller]
 pub(crate) fn reduce_node(op: ReduceOp, a: &Var) -> Var {
-    node(Op::Reduce(op), a.ty(), 1, [Some(a), None, None])
+    node(Op::Reduce(op), a.ty(), Extent::ONE, [Some(a), None, None])
 }
 
 /// Each block of a number of lanes, which is less than all, combined into one value.
 #[track_caller]
 pub(crate) fn block_reduce_node(op: ReduceOp, a: &Var, block: usize) -> Var {
     let operands = [Some(a), None, None];
-    let width = a.width().div_ceil(block) as u32;
+    let width = Extent::of(a.width().div_ceil(block));
     let region = region::of_operands(operands);
     let site = Location::caller();
     Draft { op: Op::Reduce(op), ty: a.ty(), width, region, flags: 0, operands, position: block, word: 0, site }.number()

@@ -26,7 +26,7 @@ pub(crate) fn reduce(op: ReduceOp, a: &Var) -> Var {
         return record::cast(a.ty(), &reduce(op, &record::cast(Type::F32, a)));
     }
     match a.literal() {
-        Some(bits) => record::literal(a.ty(), repeated_float(op, a.ty(), bits, a.width()), 1),
+        Some(bits) => record::literal(a.ty(), repeated_float(op, a.ty(), bits, a.width().get()), 1),
         None => record::reduce_node(op, a),
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn sum_wide(a: &Var) -> Var {
 /// The reduction of one value in every lane, where it is exact.
 #[track_caller]
 fn repeated(op: ReduceOp, a: &Var) -> Option<Var> {
-    Some(record::literal(a.ty(), repeated_bits(op, a.ty(), a.literal()?, a.width() as u64)?, 1))
+    Some(record::literal(a.ty(), repeated_bits(op, a.ty(), a.literal()?, a.width().get() as u64)?, 1))
 }
 
 /// The bits of a value that is reduced a number of times, where that is exact.

@@ -18,11 +18,13 @@ use jit_runtime::{Error, config};
 use smallvec::{SmallVec, smallvec};
 
 use super::effect::{self, How, Part, Request};
+use super::extent::Extent;
 use super::misuse::panic_with;
 use super::node::{Draft, Var};
 use super::op::Op;
 use super::region::{self, RegionId, State};
 use super::{loops, record};
+use crate::array::Size;
 
 /// Room for the lines of a wide array.
 const MOST_LINES: usize = 1 << 16;
@@ -79,7 +81,7 @@ pub(crate) fn print(content: Content, limit: usize) {
     let is_single = is_single(lanes);
     let capacity = match region::innermost_loop() {
         _ if is_single => 1,
-        RegionId::NONE => lanes.min(MOST_LINES).max(limit),
+        RegionId::NONE => (lanes.lanes as usize).min(MOST_LINES).max(limit),
         _ => LOOP_LINES.max(limit),
     };
     let lines = Lines { template: content.template.clone(), is_single, limit, capacity };
@@ -149,8 +151,8 @@ pub(crate) fn assert(condition: &Var, content: &Content, assertion: Assertion) {
 }
 
 /// There is one lane, and no loop whose lanes nobody knows yet.
-fn is_single(lanes: usize) -> bool {
-    lanes == 1 && region::innermost_loop() == RegionId::NONE
+fn is_single(lanes: Extent) -> bool {
+    lanes.lanes == 1 && region::innermost_loop() == RegionId::NONE
 }
 
 fn number(value: usize) -> Var {
@@ -167,7 +169,7 @@ fn memory(buffer: Result<Arc<Buffer>, Error>) -> Arc<Buffer> {
 
 impl Content {
     /// How many lanes take part; none if no lane does.
-    fn lanes(&self, mask: Option<&Var>) -> Option<usize> {
+    fn lanes(&self, mask: Option<&Var>) -> Option<Extent> {
         let around = region::current_mask();
         let masks = mask.into_iter().chain(&around);
         if masks.clone().any(|mask| mask.literal() == Some(0)) {
@@ -182,11 +184,11 @@ impl Content {
                 _ => widest = Some(var),
             }
         }
-        Some(widest.map_or(1, Var::width)).filter(|&lanes| lanes != 0)
+        Some(widest.map_or(Extent::ONE, Var::extent)).filter(|width| width.lanes != 0)
     }
 
-    fn draft(&self, op: Op, ty: Type, width: usize) -> Draft<'static> {
-        let (width, operands) = (width as u32, [None; 3]);
+    fn draft(&self, op: Op, ty: Type, width: impl Into<Size>) -> Draft<'static> {
+        let (width, operands) = (Extent::of(width), [None; 3]);
         Draft { op, ty, width, region: RegionId::NONE, flags: 0, operands, position: 0, word: 0, site: self.site }
     }
 
@@ -208,7 +210,7 @@ impl Content {
         &self,
         array: &mut Var,
         op: ReduceOp,
-        (value, lanes): (&Var, usize),
+        (value, lanes): (&Var, Extent),
         mask: Option<&Var>,
         part: Option<&(Arc<Assertion>, Part)>,
     ) -> Var {

@@ -11,6 +11,7 @@ use jit_runtime::config;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
 use super::effect;
+use super::extent::Extent;
 use super::loops::{control_node, is_equal_literal, result};
 use super::merge::{self, Lanes, Member};
 use super::misuse::Misuse;
@@ -19,6 +20,7 @@ use super::op::Op;
 use super::region::{self, BranchExtra, CheckedCall, Mark, RegionId, SwitchExtra, Writes};
 use super::report::Report;
 use super::{local, number, record, tables};
+use crate::array::Size;
 
 /// Up to this much work in all targets together, computing all and selecting is cheaper than to jump.
 const SELECT_WORK: u32 = 24;
@@ -30,7 +32,7 @@ pub struct SwitchRecorder {
     /// What the index is for each target, ascending.
     targets: Vec<u32>,
     /// How many lanes the call has, as far as its operands say.
-    width: usize,
+    width: Size,
     arguments: Vec<Var>,
     checked: Option<CheckedCall>,
     /// Targets run as they are written, and each is computed by itself.
@@ -67,7 +69,7 @@ impl SwitchRecorder {
     pub fn begin(
         index: &Var,
         targets: Vec<u32>,
-        width: usize,
+        width: Size,
         arguments: &[Var],
         site: &'static Location<'static>,
     ) -> Self {
@@ -290,7 +292,7 @@ impl SwitchRecorder {
     }
 
     /// The width of the call: that of its operands and of all values.
-    fn common_width(&self, outputs: &[Output]) -> usize {
+    fn common_width(&self, outputs: &[Output]) -> Size {
         let mut width = self.width;
         for value in outputs.iter().flat_map(Output::values) {
             if width == 1 {
@@ -307,7 +309,7 @@ impl SwitchRecorder {
         width
     }
 
-    fn broadcast(&self, value: &Var, width: usize) -> Var {
+    fn broadcast(&self, value: &Var, width: Size) -> Var {
         if value.width() == width { value.clone() } else { record::broadcast(value, width) }
     }
 
@@ -429,7 +431,7 @@ impl SwitchRecorder {
     }
 
     /// Each lane computes its own target.
-    fn jump(&self, outputs: &[Output], width: u32) -> Vec<Var> {
+    fn jump(&self, outputs: &[Output], width: Extent) -> Vec<Var> {
         let results: Vec<Vec<Var>> = outputs.iter().filter_map(Output::chosen).cloned().collect();
         let types: Vec<Type> = results.iter().map(|values| values[0].ty()).collect();
         let defaults: Vec<Var> = results.iter().filter_map(|values| values.last().cloned()).collect();

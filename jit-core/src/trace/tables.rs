@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::node::{Var, Weak};
 use super::record;
+use crate::freeze::symbols;
 
 /// Joined arrays of more bytes than this are not made.
 const MOST_BYTES: usize = 1 << 26;
@@ -73,7 +74,7 @@ pub(super) fn table(ty: Type, values: &[(usize, Var)], span: usize) -> Option<Va
 
 /// Arrays in memory, one after another. None if they are too large or cannot be read.
 pub(super) fn joined(sources: &[Var]) -> Option<Var> {
-    let (ty, count) = (sources.first()?.ty(), sources.iter().map(Var::width).sum::<usize>());
+    let (ty, count) = (sources.first()?.ty(), sources.iter().map(Var::lanes).sum::<usize>());
     let size = ty.size_bytes();
     if count * size > MOST_BYTES {
         return None;
@@ -83,7 +84,7 @@ pub(super) fn joined(sources: &[Var]) -> Option<Var> {
         let mut bytes = vec![0; count * size];
         let mut rest = bytes.as_mut_slice();
         for var in sources {
-            let (part, after) = rest.split_at_mut(var.width() * size);
+            let (part, after) = rest.split_at_mut(var.lanes() * size);
             read(var, part)?;
             rest = after;
         }
@@ -102,6 +103,10 @@ fn hasher(vars: &[&Var], of: (Type, usize)) -> FxHasher {
 
 /// The table that was made from the same values, or a new one.
 fn kept(hash: u64, vars: &[&Var], make: impl FnOnce() -> Result<Var, Error>) -> Option<Var> {
+    // A table is made by the host, of elements that a recording gets anew each time.
+    if symbols::is_recording() {
+        return None;
+    }
     let found = TABLES.with_borrow(|tables| {
         let kept = tables.get(&hash)?;
         let is_same = kept.keys.len() == vars.len() && kept.keys.iter().zip(vars).all(|(key, var)| key.is(var));

@@ -103,7 +103,7 @@ fn integers_fold_modulo_their_width() {
     assert!(binary(BinaryOp::Div, &i, &integer(8)).is_same(&binary(BinaryOp::Shr, &i, &integer(3))));
     assert!(binary(BinaryOp::Rem, &i, &integer(8)).is_same(&binary(BinaryOp::And, &i, &integer(7))));
     let zero = binary(BinaryOp::Mul, &i, &integer(0));
-    assert_eq!((zero.literal(), zero.width()), (Some(0), 4));
+    assert_eq!((zero.literal(), zero.lanes()), (Some(0), 4));
     assert_eq!(binary(BinaryOp::Div, &integer(7), &integer(0)).literal(), Some(0xFFFF_FFFF));
 }
 

@@ -112,7 +112,7 @@ pub fn leaves(tree: &(impl Traverse + ?Sized)) -> Vec<(String, LeafInfo)> {
     let mut found = Vec::new();
     tree.traverse(&mut Visitor::with_paths(&mut |path, leaf| {
         if let Leaf::Array(var) | Leaf::Shared(var) = leaf {
-            let (ty, width, label) = (var.ty(), var.width(), var.label());
+            let (ty, width, label) = (var.ty(), var.lanes(), var.label());
             found.push((path.to_owned(), LeafInfo { ty, width, state: scheduler::state_name(var), label }));
         }
     }));

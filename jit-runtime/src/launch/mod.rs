@@ -35,7 +35,7 @@
 //! | how long it will take, how it is divided | `cost` |
 //! | running lanes, combining reductions | `run` |
 //! | targets of reducing scatters for each thread | `private` |
-//! | small launches, on the calling thread | `inline` |
+//! | small launches, on the calling thread | `inline`; several of them | `batch` |
 //! | queued launches | `task` |
 //! | what they do: kernels here, functions in [`native`] | `work` |
 //! | who runs which lanes of them | `blocks` |
@@ -57,6 +57,7 @@ use crate::memory::Buffer;
 use crate::stats::{self, Record, Time};
 use crate::{Error, config};
 
+pub(crate) mod batch;
 mod blocks;
 mod check;
 mod checks;
@@ -139,16 +140,16 @@ pub struct Notes<'a> {
     pub checks: Option<Checks>,
 }
 
-/// A launch whose code is known.
-struct Ready {
-    entry: Arc<Entry>,
-    width: usize,
-    reduce_block: Option<usize>,
-    arguments: Vec<Argument>,
-    label: &'static str,
-    site: Option<&'static Location<'static>>,
-    is_hit: bool,
-    checks: Option<Checks>,
+/// What [`start`] runs.
+pub(crate) struct Ready {
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) width: usize,
+    pub(crate) reduce_block: Option<usize>,
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) label: &'static str,
+    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) is_hit: bool,
+    pub(crate) checks: Option<Checks>,
 }
 
 impl Ready {
@@ -181,16 +182,44 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
 ///
 /// As [`launch`], and an index out of range of a kernel that checks them.
 pub fn launch_with_notes(launch: Launch, notes: Notes<'_>) -> Result<(), Error> {
+    prepare(launch, notes)?.start()
+}
+
+/// A launch whose code is known.
+pub struct Prepared(Ready);
+
+impl Prepared {
+    pub(crate) fn ready(&self) -> &Ready {
+        &self.0
+    }
+
+    /// Runs the kernel, as [`launch`].
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`].
+    pub fn start(self) -> Result<(), Error> {
+        start(self.0)
+    }
+}
+
+/// Finds or compiles the code of a kernel.
+///
+/// # Errors
+///
+/// As [`launch`].
+pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
     config::check()?;
     let Launch { device, kernel, width, reduce_block, mut arguments, label, site } = launch;
     let options = code_options(&kernel, width, &arguments);
     let Found { entry, is_hit, scalars } =
         cache::find_or_compile(device, kernel, options, Origin { label, site, literals: notes.literals })?;
     arguments.extend(scalars.into_iter().map(Argument::Scalar));
-    start(Ready { entry, width, reduce_block, arguments, label, site, is_hit, checks: notes.checks })
+    Ok(Prepared(Ready { entry, width, reduce_block, arguments, label, site, is_hit, checks: notes.checks }))
 }
 
-fn start(mut ready: Ready) -> Result<(), Error> {
+/// Runs a launch whose code is known.
+pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
     check::arguments(&ready)?;
     stats::count_launch(&ready.entry, ready.width, ready.is_hit);
     log::emit(Level::Trace, || {
@@ -241,7 +270,7 @@ fn enqueue(ready: Ready, bound: Bound, estimate: Estimate) {
 
 /// Targets of scatters are private where that pays. Results bypass the cache where the arrays of the launch would not
 /// stay in it. That pays for kernels that stream: with a loop inside, the arithmetic takes longer than the stores.
-fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]) -> CodeOptions {
+pub(crate) fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]) -> CodeOptions {
     let each = kernel.params.iter().zip(arguments).map(|(param, argument)| traffic(param, argument));
     let bytes = each.fold(0_usize, usize::saturating_add);
     let streaming_stores =

@@ -175,6 +175,11 @@ impl Accesses {
         self.state.load(Ordering::Acquire) & (WRITE_QUEUED | WRITING) == 0
     }
 
+    /// Whether nobody accesses the buffer or is registered to, and its contents are valid.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state.load(Ordering::Acquire) == 0
+    }
+
     /// Returns when the buffer is written.
     pub(crate) fn wait_written(&self) -> Result<(), Error> {
         while !self.is_written() {

@@ -20,7 +20,7 @@ use super::private::PrivateTargets;
 use super::{Argument, Checks};
 
 /// The argument table that code sees.
-pub(super) type RawArguments = SmallVec<[RawArgument; 8]>;
+pub(crate) type RawArguments = SmallVec<[RawArgument; 8]>;
 
 /// The argument table of a launch, with the memory for partial results.
 pub(super) struct Bound {
@@ -89,7 +89,11 @@ impl Chunks {
 
 /// Makes the argument table of a launch that was checked.
 pub(super) fn bind(entry: &Entry, width: usize, block: Option<usize>, arguments: &[Argument]) -> Result<Bound, Error> {
-    let raw: RawArguments = arguments.iter().map(Argument::raw).collect();
+    bind_raw(entry, width, block, arguments.iter().map(Argument::raw).collect())
+}
+
+/// As [`bind`], of arguments that are in the form that code sees.
+pub(super) fn bind_raw(entry: &Entry, width: usize, block: Option<usize>, raw: RawArguments) -> Result<Bound, Error> {
     let private = PrivateTargets::bind(entry, &raw)?;
     let mut bound = Bound { raw, chunks: Chunks::new(width, block), partials: SmallVec::new(), private, checks: None };
     if entry.facts.reduces {

@@ -84,6 +84,12 @@ impl Buffer {
         self.accesses.is_written()
     }
 
+    /// Whether no launch is still to access the buffer, and its contents are valid.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.accesses.is_idle()
+    }
+
     /// Waits as [`Buffer::wait`] and copies bytes from an offset on.
     ///
     /// # Errors

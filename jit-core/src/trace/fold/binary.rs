@@ -3,6 +3,7 @@
 use jit_runtime::ir::{BinaryOp, Type, UnaryOp, scalar};
 
 use super::{Constant, fit, literal, operand_of};
+use crate::array::Size;
 use crate::trace::node::Var;
 use crate::trace::op::Op;
 use crate::trace::record;
@@ -10,7 +11,7 @@ use crate::trace::record;
 /// The value of a binary operation, if it need not be recorded.
 #[inline]
 #[track_caller]
-pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var, width: usize) -> Option<Var> {
+pub(crate) fn binary(op: BinaryOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
     match (Constant::of(a), Constant::of(b)) {
         (Some(x), Some(y)) => literal(x.ty, scalar::binary(op, x.ty, x.bits, y.bits), width),
         (None, Some(y)) => with_constant(op, a, y, width),
@@ -28,7 +29,7 @@ fn is_negated(var: &Var) -> bool {
 
 /// A constant on the right.
 #[track_caller]
-fn with_constant(op: BinaryOp, a: &Var, b: Constant, width: usize) -> Option<Var> {
+fn with_constant(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     match op {
         BinaryOp::Add if b.is_neutral_to_add() => fit(a, width),
         BinaryOp::Add => reassociated(op, a, b, width),
@@ -60,7 +61,7 @@ fn with_constant(op: BinaryOp, a: &Var, b: Constant, width: usize) -> Option<Var
 
 /// `(x op c) op b` of integers, with both constants made one.
 #[track_caller]
-fn reassociated(op: BinaryOp, a: &Var, b: Constant, width: usize) -> Option<Var> {
+fn reassociated(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     if a.op() != Op::Binary(op) || b.ty.is_float() {
         return None;
     }
@@ -70,7 +71,7 @@ fn reassociated(op: BinaryOp, a: &Var, b: Constant, width: usize) -> Option<Var>
 }
 
 #[track_caller]
-fn times(a: &Var, b: Constant, width: usize) -> Option<Var> {
+fn times(a: &Var, b: Constant, width: Size) -> Option<Var> {
     if b.is_one() {
         fit(a, width)
     } else if b.is_minus_one() {
@@ -83,7 +84,7 @@ fn times(a: &Var, b: Constant, width: usize) -> Option<Var> {
 }
 
 #[track_caller]
-fn divided(a: &Var, b: Constant, width: usize) -> Option<Var> {
+fn divided(a: &Var, b: Constant, width: Size) -> Option<Var> {
     if b.is_one() {
         return fit(a, width);
     }
@@ -121,7 +122,7 @@ pub(crate) fn reciprocal(b: &Var) -> Option<u64> {
 
 /// Minimum and maximum with a bound that decides nothing, or everything.
 #[track_caller]
-fn bounded(op: BinaryOp, a: &Var, b: Constant, width: usize) -> Option<Var> {
+fn bounded(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     let [smallest, largest] = Constant::extremes(b.ty);
     let (neutral, absorbing) = if op == BinaryOp::Min { (largest, smallest) } else { (smallest, largest) };
     if b.bits == neutral {
@@ -134,7 +135,7 @@ fn bounded(op: BinaryOp, a: &Var, b: Constant, width: usize) -> Option<Var> {
 }
 
 #[track_caller]
-fn logic(op: BinaryOp, a: &Var, b: Constant, width: usize) -> Option<Var> {
+fn logic(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     match op {
         BinaryOp::And if b.is_all_ones() => fit(a, width),
         BinaryOp::Or | BinaryOp::Xor if b.is_integer_zero() => fit(a, width),
@@ -147,7 +148,7 @@ fn logic(op: BinaryOp, a: &Var, b: Constant, width: usize) -> Option<Var> {
 
 /// A constant on the left, of an operation whose operands keep their places.
 #[track_caller]
-fn constant_with(op: BinaryOp, a: Constant, b: &Var, width: usize) -> Option<Var> {
+fn constant_with(op: BinaryOp, a: Constant, b: &Var, width: Size) -> Option<Var> {
     match op {
         // `-0 - x` flips the sign of x, zeros included; `0 - x` does not.
         BinaryOp::Sub if a.is_neutral_to_add() => fit(&record::unary(UnaryOp::Neg, b), width),
@@ -157,7 +158,7 @@ fn constant_with(op: BinaryOp, a: Constant, b: &Var, width: usize) -> Option<Var
 }
 
 #[track_caller]
-fn with_itself(op: BinaryOp, a: &Var, width: usize) -> Option<Var> {
+fn with_itself(op: BinaryOp, a: &Var, width: Size) -> Option<Var> {
     match op {
         BinaryOp::Min | BinaryOp::Max | BinaryOp::FMin | BinaryOp::FMax | BinaryOp::And | BinaryOp::Or => fit(a, width),
         BinaryOp::CopySign => fit(a, width),
@@ -169,7 +170,7 @@ fn with_itself(op: BinaryOp, a: &Var, width: usize) -> Option<Var> {
 
 /// One operand is a negation.
 #[track_caller]
-fn with_negated(op: BinaryOp, a: &Var, b: &Var, width: usize) -> Option<Var> {
+fn with_negated(op: BinaryOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
     let (x, y) = (operand_of(UnaryOp::Neg, a), operand_of(UnaryOp::Neg, b));
     let simpler = match (op, x, y) {
         (BinaryOp::Add, _, Some(y)) => record::binary(BinaryOp::Sub, a, &y),
@@ -184,7 +185,7 @@ fn with_negated(op: BinaryOp, a: &Var, b: &Var, width: usize) -> Option<Var> {
 
 /// `x & !x` and `x | !x`.
 #[track_caller]
-fn with_complement(op: BinaryOp, a: &Var, b: &Var, width: usize) -> Option<Var> {
+fn with_complement(op: BinaryOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
     let is_complement = |x: &Var, y: &Var| operand_of(UnaryOp::Not, x).is_some_and(|inner| inner.is_same(y));
     if !is_complement(a, b) && !is_complement(b, a) {
         return None;
@@ -195,7 +196,7 @@ fn with_complement(op: BinaryOp, a: &Var, b: &Var, width: usize) -> Option<Var> 
 /// The value of `a * b + c`, if it need not be recorded.
 #[inline]
 #[track_caller]
-pub(crate) fn fma(a: &Var, b: &Var, c: &Var, width: usize) -> Option<Var> {
+pub(crate) fn fma(a: &Var, b: &Var, c: &Var, width: Size) -> Option<Var> {
     let constants = (Constant::of(a), Constant::of(b), Constant::of(c));
     match constants {
         (None, None, None) => None,
@@ -209,7 +210,7 @@ pub(crate) fn fma(a: &Var, b: &Var, c: &Var, width: usize) -> Option<Var> {
 
 /// `constant * a + c`.
 #[track_caller]
-fn with_factor(constant: Constant, a: &Var, c: &Var, width: usize) -> Option<Var> {
+fn with_factor(constant: Constant, a: &Var, c: &Var, width: Size) -> Option<Var> {
     if constant.is_one() {
         fit(&record::binary(BinaryOp::Add, a, c), width)
     } else if constant.is_minus_one() {

@@ -3,13 +3,14 @@
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp, scalar};
 
 use super::{Constant, fit, literal, operand_of};
+use crate::array::Size;
 use crate::trace::node::Var;
 use crate::trace::record;
 
 /// The value of a comparison, if it need not be recorded.
 #[inline]
 #[track_caller]
-pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var, width: usize) -> Option<Var> {
+pub(crate) fn compare(op: CompareOp, a: &Var, b: &Var, width: Size) -> Option<Var> {
     match (Constant::of(a), Constant::of(b)) {
         (Some(x), Some(y)) => literal(Type::Bool, u64::from(scalar::compare(op, x.ty, x.bits, y.bits)), width),
         (None, Some(y)) => with_constant(op, a, y, width),
@@ -31,7 +32,7 @@ const fn mirrored(op: CompareOp) -> CompareOp {
 }
 
 #[track_caller]
-fn with_itself(op: CompareOp, a: &Var, width: usize) -> Option<Var> {
+fn with_itself(op: CompareOp, a: &Var, width: Size) -> Option<Var> {
     match op {
         CompareOp::Lt | CompareOp::Gt => literal(Type::Bool, 0, width),
         // A NaN is different from itself.
@@ -43,7 +44,7 @@ fn with_itself(op: CompareOp, a: &Var, width: usize) -> Option<Var> {
 
 /// A comparison with a constant on the right.
 #[track_caller]
-fn with_constant(op: CompareOp, a: &Var, b: Constant, width: usize) -> Option<Var> {
+fn with_constant(op: CompareOp, a: &Var, b: Constant, width: Size) -> Option<Var> {
     if a.ty() == Type::Bool {
         return match (op, b.bits == 1) {
             (CompareOp::Eq, true) | (CompareOp::Ne, false) => fit(a, width),
@@ -64,7 +65,7 @@ fn with_constant(op: CompareOp, a: &Var, b: Constant, width: usize) -> Option<Va
 /// The value of a selection, if it need not be recorded.
 #[inline]
 #[track_caller]
-pub(crate) fn select(mask: &Var, a: &Var, b: &Var, width: usize) -> Option<Var> {
+pub(crate) fn select(mask: &Var, a: &Var, b: &Var, width: Size) -> Option<Var> {
     if let Some(bits) = mask.literal() {
         return fit(if bits == 1 { a } else { b }, width);
     }
@@ -83,7 +84,7 @@ pub(crate) fn select(mask: &Var, a: &Var, b: &Var, width: usize) -> Option<Var> 
 
 /// Selections of masks are logic.
 #[track_caller]
-fn of_masks(mask: &Var, a: &Var, b: &Var, width: usize) -> Option<Var> {
+fn of_masks(mask: &Var, a: &Var, b: &Var, width: Size) -> Option<Var> {
     let logic = match (a.literal(), b.literal()) {
         (Some(1), Some(0)) => mask.clone(),
         (Some(0), Some(1)) => record::not(mask),

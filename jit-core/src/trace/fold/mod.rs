@@ -21,15 +21,16 @@ use jit_runtime::ir::{Type, UnaryOp, scalar};
 use super::node::Var;
 use super::op::Op;
 use super::record;
+use crate::array::Size;
 
 /// A value as the result of an operation of some width.
 #[track_caller]
-fn fit(var: &Var, width: usize) -> Option<Var> {
+fn fit(var: &Var, width: Size) -> Option<Var> {
     Some(record::broadcast(var, width))
 }
 
 #[track_caller]
-fn literal(ty: Type, bits: u64, width: usize) -> Option<Var> {
+fn literal(ty: Type, bits: u64, width: Size) -> Option<Var> {
     Some(record::literal(ty, bits, width))
 }
 

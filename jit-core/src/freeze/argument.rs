@@ -1,0 +1,213 @@
+//! The arguments and results of frozen functions.
+//!
+//! A body that is recorded runs on *twins* of the arguments: copies whose arrays are the inputs of the recording. What becomes of the twins
+//! of `&mut` arguments, and the result, are kept as templates, into which each replay puts its arrays. So the caller's values change all at once, at the
+//! end, and not at all if anything fails.
+
+use std::borrow::{Borrow, BorrowMut};
+
+use crate::traverse::{Traverse, Visitor, VisitorMut};
+
+/// A value that a frozen function may change or give back.
+///
+/// It is for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the result or the state of a `#[freeze]` function",
+    label = "later calls could not make a `{Self}`",
+    note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) and `Clone`, be \
+            `Send` and `Sync`, and borrow nothing"
+)]
+pub trait Kept: Traverse + Clone + Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Traverse + Clone + Send + Sync + 'static> Kept for T {}
+
+/// A value that a frozen function may be given by reference.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a `#[freeze]` function",
+    label = "the function is recorded on a copy of it, with other arrays",
+    note = "it must be `Traverse` (derive it) and `Clone`; lists and text may be given as `&[T]` and `&str`"
+)]
+pub trait Given: Traverse + ToOwned<Owned: Traverse + Send + Sync + 'static> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Traverse + ToOwned<Owned: Traverse + Send + Sync + 'static> + ?Sized> Given for T {}
+
+/// An argument as it is given to a frozen function.
+pub trait Argument {
+    /// What the body is recorded on.
+    type Twin: Traverse + Send + Sync + 'static;
+
+    /// Whether the body may change it.
+    const IS_EXCLUSIVE: bool;
+
+    /// Shows its arrays.
+    fn show(&self, visitor: &mut Visitor<'_>);
+
+    /// A copy.
+    fn twin(&self) -> Self::Twin;
+
+    /// Makes it what the template is, with arrays that the visitor puts. With `is_alike` it differs from the template in arrays alone.
+    fn put(self, template: &Self::Twin, is_alike: bool, visitor: &mut VisitorMut<'_>);
+}
+
+/// An argument of type `T`.
+pub struct ByValue<'a, T>(pub &'a T);
+
+/// An argument of type `&T`.
+pub struct Shared<'a, T: ?Sized>(pub &'a T);
+
+/// An argument of type `&mut T`.
+pub struct Exclusive<'a, T: ?Sized>(pub &'a mut T);
+
+impl<T: Kept> Argument for ByValue<'_, T> {
+    type Twin = T;
+    const IS_EXCLUSIVE: bool = false;
+
+    fn show(&self, visitor: &mut Visitor<'_>) {
+        self.0.traverse(visitor);
+    }
+
+    fn twin(&self) -> T {
+        self.0.clone()
+    }
+
+    fn put(self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
+}
+
+impl<T: Given + ?Sized> Argument for Shared<'_, T> {
+    type Twin = T::Owned;
+    const IS_EXCLUSIVE: bool = false;
+
+    fn show(&self, visitor: &mut Visitor<'_>) {
+        self.0.traverse(visitor);
+    }
+
+    fn twin(&self) -> T::Owned {
+        self.0.to_owned()
+    }
+
+    fn put(self, _: &T::Owned, _: bool, _: &mut VisitorMut<'_>) {}
+}
+
+impl<T: Kept> Argument for Exclusive<'_, T> {
+    type Twin = T;
+    const IS_EXCLUSIVE: bool = true;
+
+    fn show(&self, visitor: &mut Visitor<'_>) {
+        self.0.traverse(visitor);
+    }
+
+    fn twin(&self) -> T {
+        self.0.clone()
+    }
+
+    fn put(self, template: &T, is_alike: bool, visitor: &mut VisitorMut<'_>) {
+        if !is_alike {
+            self.0.clone_from(template);
+        }
+        self.0.traverse_mut(visitor);
+    }
+}
+
+impl<T: Kept> Argument for Exclusive<'_, [T]> {
+    type Twin = Vec<T>;
+    const IS_EXCLUSIVE: bool = true;
+
+    fn show(&self, visitor: &mut Visitor<'_>) {
+        self.0.traverse(visitor);
+    }
+
+    fn twin(&self) -> Vec<T> {
+        self.0.to_vec()
+    }
+
+    fn put(self, template: &Vec<T>, is_alike: bool, visitor: &mut VisitorMut<'_>) {
+        if !is_alike {
+            self.0.clone_from_slice(template);
+        }
+        self.0.traverse_mut(visitor);
+    }
+}
+
+/// Lends a twin to the body of a frozen function in the form that its parameter has.
+#[doc(hidden)]
+pub fn lend<T: ?Sized, O: Borrow<T>>(twin: &O) -> &T {
+    twin.borrow()
+}
+
+/// As [`lend`], to be changed.
+#[doc(hidden)]
+pub fn lend_mut<T: ?Sized, O: BorrowMut<T>>(twin: &mut O) -> &mut T {
+    twin.borrow_mut()
+}
+
+/// All arguments of a frozen function.
+pub trait Arguments {
+    /// What the body is recorded on.
+    type Twins: Send + Sync + 'static;
+
+    /// Shows the arrays of all arguments; for each, whether the body may change it.
+    fn show(&self, names: &[&'static str], visitor: &mut dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>)));
+
+    /// Copies of all.
+    fn twins(&self) -> Self::Twins;
+
+    /// Shows the arrays of the copies; for each, whether the body may have changed it.
+    fn show_twins(twins: &Self::Twins, visit: &mut dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>)));
+
+    /// Lends the arrays of the copies.
+    fn lend_twins(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>);
+
+    /// Makes those that the body may change what the templates are.
+    fn put(self, templates: &Self::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>);
+}
+
+macro_rules! tuples {
+    ($($($name:ident $index:tt),*;)*) => {$(
+        impl<$($name: Argument),*> Arguments for ($($name,)*) {
+            type Twins = ($($name::Twin,)*);
+
+            #[allow(unused_variables)]
+            fn show(&self, names: &[&'static str], visit: &mut dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>))) {
+                $(visit($name::IS_EXCLUSIVE, &mut |visitor| visitor.named(names[$index], |visitor| self.$index.show(visitor)));)*
+            }
+
+            #[allow(clippy::unused_unit)]
+            fn twins(&self) -> Self::Twins {
+                ($(self.$index.twin(),)*)
+            }
+
+            #[allow(unused_variables)]
+            fn show_twins(twins: &Self::Twins, visit: &mut dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>))) {
+                $(visit($name::IS_EXCLUSIVE, &mut |visitor| twins.$index.traverse(visitor));)*
+            }
+
+            #[allow(unused_variables)]
+            fn lend_twins(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>) {
+                $(twins.$index.traverse_mut(visitor);)*
+            }
+
+            #[allow(unused_variables)]
+            fn put(self, templates: &Self::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>) {
+                $(self.$index.put(&templates.$index, is_alike, visitor);)*
+            }
+        }
+    )*};
+}
+
+tuples! {
+    ;
+    A 0;
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+    A 0, B 1, C 2, D 3, E 4;
+    A 0, B 1, C 2, D 3, E 4, F 5;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11;
+}

@@ -1,0 +1,421 @@
+//! A call of a frozen function: replayed if a recording fits, else recorded.
+
+use std::any::TypeId;
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::Arc;
+
+use jit_runtime::Error;
+use jit_runtime::ir::{Type, scalar};
+use jit_runtime::memory::Buffer;
+use jit_runtime::recording::{Given, Guard, Replayed, Scalar, SizeId, SlotId};
+use smallvec::SmallVec;
+
+use super::argument::{Arguments, Kept};
+use super::explain;
+use super::function::{Entry, Fate, Function, Plan, Value};
+use super::layout::{self, Form, Layout};
+use super::session;
+use super::symbols;
+use crate::schedule;
+use crate::trace::misuse;
+use crate::trace::node::Var;
+use crate::trace::{record, region};
+use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+
+/// What replays make results from.
+struct Templates<T, R> {
+    twins: T,
+    result: R,
+}
+
+/// What a call uses and the next one uses again.
+#[derive(Default)]
+struct Scratch {
+    layout: Layout,
+    found: Vec<Arc<Entry>>,
+    outputs: SmallVec<[Arc<Buffer>; 4]>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// Replays or records a call; nothing if it is neither, and the caller is to run the body itself: where freezing is off, while another frozen
+/// function is recorded or a region is open, while another thread records this one, or where the body cannot be replayed.
+#[doc(hidden)]
+#[track_caller]
+pub fn call<A: Arguments, R: Kept>(
+    function: &'static Function,
+    arguments: A,
+    body: impl FnOnce(&mut A::Twins) -> R,
+) -> Option<R> {
+    if !function.is_on() || session::is_recording() || region::is_recording() {
+        function.count_direct();
+        return None;
+    }
+    let mut scratch = SCRATCH.take();
+    let site = Location::caller();
+    let outcome = Call::<A, R> { function, site, of: TypeId::of::<(A::Twins, R)>(), result: Default::default() }.run(
+        &mut scratch,
+        arguments,
+        body,
+    );
+    scratch.layout.clear();
+    scratch.found.clear();
+    scratch.outputs.clear();
+    SCRATCH.set(scratch);
+    if matches!(outcome, Ok(None)) {
+        function.count_direct();
+    }
+    outcome.unwrap_or_else(|error| misuse::panic_with(error))
+}
+
+struct Call<A, R> {
+    function: &'static Function,
+    site: &'static Location<'static>,
+    of: TypeId,
+    result: std::marker::PhantomData<fn(A) -> R>,
+}
+
+/// A call that no recording fits.
+enum Missed {
+    /// The guards that failed, of recordings that fit but for sizes.
+    Guards(Vec<Option<Guard>>),
+    /// The body cannot be replayed.
+    Run,
+}
+
+impl<A: Arguments, R: Kept> Call<A, R> {
+    fn run(
+        &self,
+        scratch: &mut Scratch,
+        arguments: A,
+        body: impl FnOnce(&mut A::Twins) -> R,
+    ) -> Result<Option<R>, Error> {
+        scratch.layout.fill(&arguments, self.function.parameters);
+        self.evaluate(&scratch.layout)?;
+        let (arguments, missed) = match self.replay(scratch, arguments)? {
+            Ok(result) => return Ok(Some(result)),
+            Err(missed) => missed,
+        };
+        let Missed::Guards(_) = missed else { return Ok(None) };
+        let Some(_right) = self.function.try_record() else { return Ok(None) };
+        // Another thread may have made the recording meanwhile.
+        let (mut arguments, mut guards) = match self.replay(scratch, arguments)? {
+            Ok(result) => return Ok(Some(result)),
+            Err((_, Missed::Run)) => return Ok(None),
+            Err((given, Missed::Guards(failed))) => (given, failed),
+        };
+        let (lifted, has_grown) = self.function.lift(self.of, &scratch.layout);
+        if has_grown {
+            // One that takes these constants as values may be there.
+            match self.replay(scratch, arguments)? {
+                Ok(result) => return Ok(Some(result)),
+                Err((_, Missed::Run)) => return Ok(None),
+                Err((given, Missed::Guards(failed))) => (arguments, guards) = (given, failed),
+            }
+        }
+        self.record(scratch, arguments, body, lifted, &guards).map(Some)
+    }
+
+    /// Computes the arrays that are expressions still.
+    fn evaluate(&self, layout: &Layout) -> Result<(), Error> {
+        let missing = layout.inputs.iter().map(|input| &input.var).filter(|var| !var.is_evaluated());
+        let missing: SmallVec<[&Var; 8]> = missing.collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        schedule::evaluate(&missing, "it is an argument of a `#[freeze]` function", self.site)
+    }
+
+    /// Replays the first recording that fits.
+    #[expect(clippy::type_complexity, reason = "the arguments come back where they are not used")]
+    fn replay(&self, scratch: &mut Scratch, arguments: A) -> Result<Result<R, (A, Missed)>, Error> {
+        self.function.find(self.of, &scratch.layout, &mut scratch.found);
+        let mut failed = Vec::new();
+        for position in 0..scratch.found.len() {
+            let entry = Arc::clone(&scratch.found[position]);
+            self.function.touch(&entry);
+            let Fate::Replay(plan) = &entry.fate else { return Ok(Err((arguments, Missed::Run))) };
+            let Scratch { layout, outputs, .. } = scratch;
+            for list in [&mut layout.buffers] {
+                list.clear();
+            }
+            (layout.scalars.clear(), layout.yielded.clear());
+            plan.give(layout, &entry.lifted);
+            let given = Given {
+                buffers: &layout.buffers,
+                scalars: &layout.scalars,
+                sizes: &layout.sizes,
+                yielded: &layout.yielded,
+            };
+            outputs.clear();
+            match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
+                Replayed::Unfit(guard) => failed.push(guard),
+                Replayed::Done => {
+                    self.function.count_replay();
+                    return Ok(Ok(self.give_back(&entry, plan, scratch, arguments)));
+                }
+            }
+        }
+        Ok(Err((arguments, Missed::Guards(failed))))
+    }
+
+    /// Makes the results of a replay.
+    fn give_back(&self, entry: &Entry, plan: &Plan, scratch: &mut Scratch, arguments: A) -> R {
+        let templates = entry.templates.downcast_ref::<Templates<A::Twins, R>>();
+        let templates = templates.expect("recordings are found by the types of arguments and result");
+        let Scratch { layout, outputs, .. } = scratch;
+        let Layout { values, inputs, replayed_sizes: sizes, scalars, .. } = layout;
+        values.clear();
+        let made: SmallVec<[Option<Var>; 8]> = SmallVec::from_elem(None, outputs.len());
+        let mut made = made;
+        values.extend(plan.values.iter().map(|value| match *value {
+            Value::Input(number) => inputs[number as usize].var.clone(),
+            Value::Output(number, ty, len) => {
+                let number = number as usize;
+                let make = || record::data_at(self.site, ty, sizes[len.index()], Arc::clone(&outputs[number]));
+                made[number].get_or_insert_with(make).clone()
+            }
+            Value::Known(known, ty, len, is_literal) => {
+                known_value(known, ty, sizes[len.index()], is_literal, sizes, scalars)
+            }
+            Value::Kept(number) => plan.kept[number as usize].clone(),
+        }));
+        // Arguments hold their arrays alone from now on.
+        inputs.clear();
+        put(arguments, templates, plan, values)
+    }
+
+    /// Runs the body and remembers what it launches.
+    fn record(
+        &self,
+        scratch: &mut Scratch,
+        arguments: A,
+        body: impl FnOnce(&mut A::Twins) -> R,
+        lifted: Vec<bool>,
+        guards: &[Option<Guard>],
+    ) -> Result<R, Error> {
+        let function = self.function;
+        let said = layout::describe(&arguments, function.parameters);
+        let why = explain::why(function, &said, &scratch.layout, guards, self.site);
+        function.begin_recording(said, why).map_err(|text| explain::over_budget(text, self.site))?;
+        let layout = &scratch.layout;
+        let session = session::begin();
+        let mut twins = arguments.twins();
+        let nodes = inputs(layout, &lifted);
+        lend_inputs::<A>(&mut twins, layout, &nodes);
+        let before = host_values::<A>(&twins);
+        let mut result = body(&mut twins);
+        let is_alike = before == host_values::<A>(&twins);
+        let (leaves, of_arguments) = self.leaves(&twins, &result)?;
+        let wanted: Vec<&Var> = leaves.iter().filter(|var| !var.is_evaluated()).collect();
+        schedule::evaluate(&wanted, "it is a result of a `#[freeze]` function", self.site)?;
+        let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
+        let values = leaves.iter().map(|leaf| outputs.value(leaf)).collect::<Result<Vec<Value>, Error>>()?;
+        let Outputs { slots, kept, .. } = outputs;
+        let may_yield = (0..layout.inputs.len()).map(|input| {
+            !values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input))
+        });
+        let may_yield: Vec<bool> = may_yield.collect();
+        let is_given = layout.inputs.iter().map(|input| input.form == Form::Memory).collect();
+        session::check()?;
+        let finished = session.finish(slots);
+        // Each leaf is what the caller gets: an array of the arguments where it is one.
+        let current = leaves.iter().zip(&values).map(|(leaf, value)| match value {
+            Value::Input(number) => layout.inputs[*number as usize].var.clone(),
+            _ => leaf.clone(),
+        });
+        let mut current: Vec<Var> = current.collect();
+        drop((leaves, nodes));
+        let given_back = result.clone();
+        strip::<A>(&mut twins);
+        strip_tree(&mut result);
+        let templates = Templates { twins, result };
+        let fate = match finished {
+            Ok(recording) => {
+                Fate::Replay(Plan { recording, values, of_arguments, is_alike, may_yield, is_given, kept })
+            }
+            Err(reason) => Fate::Run(reason),
+        };
+        // What the body left in the arguments is put there for replays, too: from a plan that nobody replays, if need be.
+        let put_back = Put { is_alike, of_arguments };
+        let result = put_back.run(arguments, &templates, &mut current, given_back);
+        function.insert(self.of, layout, lifted, fate, Box::new(templates));
+        Ok(result)
+    }
+
+    /// The arrays of the arguments that the body may have changed, and those of the result; how many are of the former.
+    fn leaves(&self, twins: &A::Twins, result: &R) -> Result<(Vec<Var>, usize), Error> {
+        let mut leaves = Vec::new();
+        A::show_twins(twins, &mut |is_exclusive, show| {
+            show(&mut Visitor::new(&mut |_, leaf| {
+                if let (true, Leaf::Array(var)) = (is_exclusive, leaf) {
+                    leaves.push(var.clone());
+                }
+            }));
+        });
+        let of_arguments = leaves.len();
+        let mut shared = None;
+        result.traverse(&mut Visitor::with_paths(&mut |path, leaf| match leaf {
+            Leaf::Array(var) => leaves.push(var.clone()),
+            Leaf::Shared(_) => shared = Some(path.to_owned()),
+            Leaf::Host(_) => {}
+        }));
+        match shared {
+            Some(path) => Err(explain::shared_result(&path, self.site)),
+            None => Ok((leaves, of_arguments)),
+        }
+    }
+}
+
+/// Makes the inputs of the recording; gives the nodes that stand for them.
+fn inputs(layout: &Layout, lifted: &[bool]) -> Vec<Var> {
+    let mut literal = 0;
+    let mut nodes = Vec::with_capacity(layout.inputs.len());
+    for input in &layout.inputs {
+        let var = &input.var;
+        nodes.push(match (input.form, var.known_bits(), var.data()) {
+            (Form::Literal, Some(bits), _) => {
+                let is_lifted = lifted[literal];
+                literal += 1;
+                match is_lifted && !input.is_shared {
+                    true => session::scalar_input(var, bits),
+                    false => session::constant_input(var, bits),
+                }
+            }
+            (_, Some(bits), _) => session::scalar_input(var, bits),
+            (_, None, Some(buffer)) => session::input(var, &buffer),
+            (_, None, None) => unreachable!("arguments were evaluated"),
+        });
+        if input.is_shared {
+            session::share(var);
+        }
+    }
+    nodes
+}
+
+/// Puts the inputs of the recording into the twins.
+fn lend_inputs<A: Arguments>(twins: &mut A::Twins, layout: &Layout, nodes: &[Var]) {
+    A::lend_twins(
+        twins,
+        &mut VisitorMut::new(&mut |_, var| {
+            if let Some(position) = layout.inputs.iter().position(|input| input.var.is_same(var)) {
+                *var = nodes[position].clone();
+            }
+        }),
+    );
+}
+
+/// What the host knows of the arguments that the body may change.
+fn host_values<A: Arguments>(twins: &A::Twins) -> Vec<HostValue> {
+    let mut values = Vec::new();
+    A::show_twins(twins, &mut |is_exclusive, show| {
+        show(&mut Visitor::new(&mut |_, leaf| {
+            if let (true, Leaf::Host(value)) = (is_exclusive, leaf) {
+                values.push(value);
+            }
+        }));
+    });
+    values
+}
+
+/// What is found out about the arrays that are given back.
+struct Outputs<'a> {
+    nodes: &'a [Var],
+    layout: &'a Layout,
+    slots: Vec<SlotId>,
+    kept: Vec<Var>,
+    site: &'static Location<'static>,
+}
+
+impl Outputs<'_> {
+    /// What an array is in each replay.
+    fn value(&mut self, leaf: &Var) -> Result<Value, Error> {
+        let originals = self.layout.inputs.iter().map(|input| &input.var);
+        let is_it = |(node, original): (&Var, &Var)| node.is_same(leaf) || original.is_same(leaf);
+        if let Some(input) = self.nodes.iter().zip(originals).position(is_it) {
+            return Ok(Value::Input(input as u32));
+        }
+        session::check_result(leaf, self.site)?;
+        let (ty, len) = (leaf.ty(), symbols::id_of_extent(leaf.extent()));
+        if let Some(bits) = leaf.known_bits() {
+            let known = session::scalar_of(leaf).unwrap_or(Scalar::Constant(bits));
+            return Ok(Value::Known(known, ty, len, leaf.literal().is_some()));
+        }
+        let slot = leaf.data().and_then(|buffer| session::slot(&buffer));
+        let Some(slot) = slot else { return Err(session::hidden_result(leaf, self.site)) };
+        if session::is_constant(slot) {
+            self.kept.push(leaf.clone());
+            return Ok(Value::Kept(self.kept.len() as u32 - 1));
+        }
+        let known = self.slots.iter().position(|&known| known == slot);
+        let number = known.unwrap_or_else(|| {
+            self.slots.push(slot);
+            self.slots.len() - 1
+        });
+        Ok(Value::Output(number as u32, ty, len))
+    }
+}
+
+/// A value that the host knows when a replay is done.
+fn known_value(known: Scalar, ty: Type, width: usize, is_literal: bool, sizes: &[usize], scalars: &[u64]) -> Var {
+    let bits = match known {
+        Scalar::Constant(bits) => bits,
+        Scalar::Input(number) => scalars[number as usize],
+        Scalar::Size(size, of) => scalar::cast(Type::U64, of, sizes[SizeId::index(size)] as u64),
+    };
+    if is_literal { record::literal(ty, bits, width) } else { record::opaque(ty, bits, width) }
+}
+
+/// Puts arrays into arguments and a copy of the result.
+fn put<A: Arguments, R: Kept>(
+    arguments: A,
+    templates: &Templates<A::Twins, R>,
+    plan: &Plan,
+    values: &mut Vec<Var>,
+) -> R {
+    let put = Put { is_alike: plan.is_alike, of_arguments: plan.of_arguments };
+    put.run(arguments, templates, values, templates.result.clone())
+}
+
+/// How arrays are put where they belong.
+struct Put {
+    is_alike: bool,
+    of_arguments: usize,
+}
+
+impl Put {
+    fn run<A: Arguments, R: Kept>(
+        &self,
+        arguments: A,
+        templates: &Templates<A::Twins, R>,
+        values: &mut Vec<Var>,
+        mut result: R,
+    ) -> R {
+        let mut all = values.drain(..);
+        let mut next = |_: &str, var: &mut Var| {
+            if let Some(value) = all.next() {
+                *var = value;
+            }
+        };
+        arguments.put(&templates.twins, self.is_alike, &mut VisitorMut::new(&mut next));
+        result.traverse_mut(&mut VisitorMut::new(&mut next));
+        debug_assert!(all.next().is_none(), "of {} arrays of arguments and those of the result", self.of_arguments);
+        result
+    }
+}
+
+/// Takes the arrays out of the templates, so that they hold no memory.
+fn strip<A: Arguments>(twins: &mut A::Twins) {
+    A::lend_twins(twins, &mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
+}
+
+fn strip_tree(tree: &mut impl Traverse) {
+    tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
+}
+
+fn nothing(var: &Var) -> Var {
+    record::literal(var.ty(), 0, 1)
+}

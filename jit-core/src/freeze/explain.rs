@@ -1,0 +1,151 @@
+//! Why a frozen function was recorded again, in words.
+
+use std::fmt;
+use std::panic::Location;
+
+use jit_runtime::recording::{Guard, Relation};
+use jit_runtime::{Error, ErrorKind};
+
+use super::function::Function;
+use super::layout::{Layout, Said};
+
+/// Why a frozen function was recorded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Retrace {
+    /// What differed from the recording before.
+    pub cause: Cause,
+    /// The line that called.
+    pub site: &'static Location<'static>,
+    /// What to do about it, where something can be done.
+    pub hint: Option<&'static str>,
+}
+
+/// What differed from the recording before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Cause {
+    /// There was none.
+    First,
+    /// Something of the arguments.
+    Argument {
+        /// Which argument, and where in it: `scene.lights[3].color`.
+        path: String,
+        /// What it was when the function was recorded before.
+        before: String,
+        /// What it is now.
+        now: String,
+    },
+    /// A size of which the function had made its decisions.
+    Size {
+        /// The line that decided.
+        decided: &'static Location<'static>,
+        /// What held when it was recorded.
+        condition: &'static str,
+    },
+    /// The recording was dropped, to keep to the `limit`.
+    Evicted,
+}
+
+impl fmt::Display for Retrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Cause::First => f.write_str("the first call is recorded")?,
+            Cause::Argument { path, before, now } => write!(f, "`{path}` was {before} and is {now}")?,
+            Cause::Size { decided, condition } => write!(
+                f,
+                "a size that {}:{} looks at {condition}, and that has changed",
+                decided.file(),
+                decided.line()
+            )?,
+            Cause::Evicted => f.write_str("its recording was dropped to keep to the `limit`")?,
+        }
+        write!(f, " ({}:{})", self.site.file(), self.site.line())?;
+        match self.hint {
+            Some(hint) => write!(f, "\n  help: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Finds what a recording is made for.
+pub(super) fn why(
+    function: &Function,
+    said: &[Said],
+    layout: &Layout,
+    guards: &[Option<Guard>],
+    site: &'static Location<'static>,
+) -> Retrace {
+    let table = function.table.lock();
+    if table.retraces.is_empty() {
+        return Retrace { cause: Cause::First, site, hint: None };
+    }
+    if let Some(Some(guard)) = guards.first() {
+        let condition = match guard.relation {
+            Relation::Eq => "was what it was compared with",
+            Relation::Ne => "was not what it was compared with",
+            Relation::Lt => "was smaller than what it was compared with",
+            Relation::Ge => "was not smaller than what it was compared with",
+        };
+        let hint = "`x.width()` is a size that may change, with arithmetic of its own; `x.len()` and comparisons make a decision";
+        return Retrace { cause: Cause::Size { decided: guard.site, condition }, site, hint: Some(hint) };
+    }
+    let differs = |(before, now): &(&Said, &Said)| before.path != now.path || kind(&before.what) != kind(&now.what);
+    let first = table.last.iter().zip(said).find(differs);
+    let ends = || {
+        let (before, now) = (table.last.get(said.len()), said.get(table.last.len()));
+        before.or(now).map(|leaf| (leaf, before.is_some()))
+    };
+    let cause = match (first, ends()) {
+        (Some((before, now)), _) if before.path == now.path => {
+            Cause::Argument { path: now.path.clone(), before: before.what.clone(), now: now.what.clone() }
+        }
+        (Some((_, now)), _) => {
+            Cause::Argument { path: now.path.clone(), before: "not there".into(), now: now.what.clone() }
+        }
+        (None, Some((leaf, true))) => {
+            Cause::Argument { path: leaf.path.clone(), before: leaf.what.clone(), now: "not there".into() }
+        }
+        (None, Some((leaf, false))) => {
+            Cause::Argument { path: leaf.path.clone(), before: "not there".into(), now: leaf.what.clone() }
+        }
+        (None, None) => Cause::Evicted,
+    };
+    let hint = match (&cause, layout.inputs.is_empty()) {
+        (Cause::Argument { before, .. }, _)
+            if before.starts_with(|first: char| first.is_ascii_digit() || first == '-') =>
+        {
+            Some("a number of the host is part of a recording: give one that changes as an array, `Float::opaque(x)`")
+        }
+        (Cause::Evicted, _) => Some("raise the `limit`"),
+        _ => None,
+    };
+    Retrace { cause, site, hint }
+}
+
+/// What a recording depends on of what is said of a leaf: not the width of an array.
+fn kind(what: &str) -> &str {
+    what.rsplit_once(" × ").map_or(what, |(kind, _)| kind)
+}
+
+/// What to say to somebody whose function is recorded again and again.
+pub(super) fn warning(function: &Function, why: &Retrace) -> String {
+    let place = function.site;
+    format!("{why}\n  the function is at {}:{}", place.file(), place.line())
+}
+
+#[cold]
+pub(super) fn over_budget(text: String, site: &'static Location<'static>) -> Error {
+    Error::new(ErrorKind::NotRecordable, text)
+        .at(site)
+        .with_hint("raise the `budget`, or keep what changes out of the arguments")
+}
+
+#[cold]
+pub(super) fn shared_result(path: &str, site: &'static Location<'static>) -> Error {
+    let place = if path.is_empty() { String::new() } else { format!(", at `{path}`") };
+    let message = format!("the result of a `#[freeze]` function holds an array behind `&`, `Rc` or `Arc`{place}");
+    Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
+        "give back the array itself: a later call gives back another one, and what is shared cannot be replaced",
+    )
+}

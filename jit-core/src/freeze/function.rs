@@ -1,0 +1,340 @@
+//! A frozen function: its recordings, what they are found by, and what is counted.
+
+use std::any::{Any, TypeId};
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use jit_runtime::log::{self, Level};
+use jit_runtime::recording::{Recording, Scalar};
+use jit_runtime::{config, ir::Type};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::layout::{Form, Layout, Said};
+use super::{Retrace, Stats, explain};
+use crate::trace::node::Var;
+use jit_runtime::recording::SizeId;
+
+/// What `#[freeze(…)]` says.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many recordings are kept, if not all; those that were not used for the longest time go first.
+    pub limit: Option<usize>,
+    /// After how many recordings a warning is given.
+    pub warn_after: usize,
+    /// Constants among the arguments that change become values that are given to each replay.
+    pub auto_opaque: bool,
+    /// Whether calls are recorded and replayed at all.
+    pub enabled: bool,
+    /// How many recordings are allowed: one more is an error.
+    pub budget: Option<usize>,
+}
+
+impl Options {
+    /// What holds where nothing is said.
+    pub const DEFAULT: Options =
+        Options { limit: None, warn_after: 10, auto_opaque: true, enabled: true, budget: None };
+}
+
+/// The recordings of a function, of all its instantiations.
+pub struct Function {
+    pub(super) name: &'static str,
+    pub(super) parameters: &'static [&'static str],
+    pub(super) site: &'static Location<'static>,
+    pub(super) options: Options,
+    is_enabled: AtomicBool,
+    pub(super) table: LazyLock<Mutex<Table>>,
+    /// Held by the thread that records.
+    pub(super) recording: Mutex<()>,
+    replays: AtomicU64,
+    direct: AtomicU64,
+    clock: AtomicU64,
+}
+
+/// Calls whose arguments are alike, but for sizes and constants.
+pub(super) struct Group {
+    of: TypeId,
+    words: Box<[u64]>,
+    /// For each constant among the arguments, whether it has changed and is given to each replay.
+    pub(super) lifted: Vec<bool>,
+    /// The constants of the last recording.
+    last: Vec<u64>,
+    entries: Vec<Arc<Entry>>,
+}
+
+/// A recording, and how results are made of what it gives.
+pub(super) struct Entry {
+    /// The constants that are part of it, as far as they are.
+    literals: Vec<u64>,
+    pub(super) lifted: Vec<bool>,
+    pub(super) fate: Fate,
+    /// Templates of the arguments and the result.
+    pub(super) templates: Box<dyn Any + Send + Sync>,
+    used: AtomicU64,
+}
+
+/// What calls do that a recording fits.
+pub(super) enum Fate {
+    Replay(Plan),
+    /// They run the body, since it does what cannot be replayed: why.
+    Run(#[expect(dead_code, reason = "shown by `Debug` alone")] String),
+}
+
+/// How to replay.
+pub(super) struct Plan {
+    pub(super) recording: Recording,
+    /// The arrays of the arguments that the body may have changed, as they are then, and those of the result.
+    pub(super) values: Vec<Value>,
+    /// How many of these belong to arguments.
+    pub(super) of_arguments: usize,
+    /// Arguments differ from before in arrays alone.
+    pub(super) is_alike: bool,
+    /// For each input that lies in memory, whether its memory may be overwritten if nobody else holds it.
+    pub(super) may_yield: Vec<bool>,
+    /// For each input, whether it is memory that the recording is given.
+    pub(super) is_given: Vec<bool>,
+    /// Arrays that are the same in each replay.
+    pub(super) kept: Vec<Var>,
+}
+
+/// An array that a replay gives back.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value {
+    /// One of the inputs, as it was.
+    Input(u32),
+    /// An output of the recording; its position, type and width.
+    Output(u32, Type, SizeId),
+    /// The same in all lanes.
+    Known(Scalar, Type, SizeId, /* is_literal */ bool),
+    /// What the host had filled while the body was recorded: the position among those.
+    Kept(u32),
+}
+
+#[derive(Default)]
+pub(super) struct Table {
+    groups: Vec<Group>,
+    /// The arguments of the last recording.
+    pub(super) last: Vec<Said>,
+    pub(super) retraces: Vec<Retrace>,
+    recordings: u64,
+    evictions: u64,
+    has_warned: bool,
+}
+
+/// How many retraces are remembered.
+const MAX_RETRACES: usize = 256;
+
+impl Function {
+    /// A function without recordings.
+    #[must_use]
+    #[track_caller]
+    pub const fn new(name: &'static str, parameters: &'static [&'static str], options: Options) -> Function {
+        Function {
+            name,
+            parameters,
+            site: Location::caller(),
+            is_enabled: AtomicBool::new(options.enabled),
+            options,
+            table: LazyLock::new(Mutex::default),
+            recording: Mutex::new(()),
+            replays: AtomicU64::new(0),
+            direct: AtomicU64::new(0),
+            clock: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether calls are recorded and replayed.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_enabled.load(Ordering::Relaxed)
+            && self.options.limit != Some(0)
+            && config::is_freeze_on()
+            && !config::is_debug_on()
+    }
+
+    /// Switches recording and replaying on or off; recordings that there are stay.
+    pub fn set_enabled(&self, is_on: bool) {
+        self.is_enabled.store(is_on, Ordering::Relaxed);
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let table = self.table.lock();
+        Stats {
+            recordings: table.recordings,
+            retraces: table.recordings.saturating_sub(1),
+            cached: table.groups.iter().map(|group| group.entries.len() as u64).sum(),
+            evictions: table.evictions,
+            replays: self.replays.load(Ordering::Relaxed),
+            direct: self.direct.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Why the function was recorded, each time, oldest first.
+    #[must_use]
+    pub fn explain(&self) -> Vec<Retrace> {
+        self.table.lock().retraces.clone()
+    }
+
+    /// Forgets all recordings and counts.
+    pub fn clear(&self) {
+        let dropped = std::mem::take(&mut *self.table.lock());
+        drop(dropped);
+        self.replays.store(0, Ordering::Relaxed);
+        self.direct.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_replay(&self) {
+        self.replays.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_direct(&self) {
+        self.direct.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The recordings that may fit a call, the latest first.
+    pub(super) fn find(&self, of: TypeId, layout: &Layout, found: &mut Vec<Arc<Entry>>) {
+        let table = self.table.lock();
+        found.clear();
+        if let Some(group) = table.groups.iter().find(|group| group.is_for(of, layout)) {
+            found.extend(group.entries.iter().rev().filter(|entry| entry.fits(&layout.literals)).cloned());
+        }
+    }
+
+    /// Notes that a recording was used.
+    pub(super) fn touch(&self, entry: &Entry) {
+        entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Waits for nobody: the right to record, unless another thread has it.
+    pub(super) fn try_record(&self) -> Option<MutexGuard<'_, ()>> {
+        self.recording.try_lock()
+    }
+
+    /// The constants that a new recording takes as values that change: those that have changed since the last one. True beside it if
+    /// that makes more of them than before.
+    pub(super) fn lift(&self, of: TypeId, layout: &Layout) -> (Vec<bool>, bool) {
+        let mut table = self.table.lock();
+        let none = vec![false; layout.literals.len()];
+        if !self.options.auto_opaque {
+            return (vec![true; layout.literals.len()], false);
+        }
+        let Some(group) = table.groups.iter_mut().find(|group| group.is_for(of, layout)) else { return (none, false) };
+        let mut has_grown = false;
+        for (position, bits) in layout.literals.iter().enumerate() {
+            let changes = !group.lifted[position] && group.last.get(position) != Some(bits);
+            group.lifted[position] |= changes;
+            has_grown |= changes;
+        }
+        (group.lifted.clone(), has_grown)
+    }
+
+    /// Counts a recording that begins, and remembers why.
+    pub(super) fn begin_recording(&self, said: Vec<Said>, why: Retrace) -> Result<(), String> {
+        let mut table = self.table.lock();
+        table.recordings += 1;
+        if table.retraces.len() == MAX_RETRACES {
+            table.retraces.remove(0);
+        }
+        let text = explain::warning(self, &why);
+        table.retraces.push(why);
+        table.last = said;
+        if let Some(budget) = self.options.budget.filter(|&budget| table.recordings > budget as u64) {
+            return Err(format!("`{}` was recorded more than {budget} times, which is its budget: {text}", self.name));
+        }
+        if table.recordings > self.options.warn_after as u64 && !table.has_warned {
+            table.has_warned = true;
+            let count = table.recordings;
+            log::emit(Level::Warn, || format!("`{}` was recorded {count} times: {text}", self.name));
+        }
+        Ok(())
+    }
+
+    /// Keeps a recording.
+    pub(super) fn insert(
+        &self,
+        of: TypeId,
+        layout: &Layout,
+        lifted: Vec<bool>,
+        fate: Fate,
+        templates: Box<dyn Any + Send + Sync>,
+    ) -> Arc<Entry> {
+        let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed) + 1);
+        let entry =
+            Arc::new(Entry { literals: layout.literals.clone(), lifted: lifted.clone(), fate, templates, used });
+        let mut table = self.table.lock();
+        let evicted = table.make_room(self.options.limit);
+        let position = table.groups.iter().position(|group| group.is_for(of, layout));
+        let group = match position {
+            Some(position) => &mut table.groups[position],
+            None => {
+                let words = layout.words.clone().into();
+                table.groups.push(Group { of, words, lifted, last: Vec::new(), entries: Vec::new() });
+                table.groups.last_mut().expect("just added")
+            }
+        };
+        group.last.clone_from(&layout.literals);
+        group.entries.push(Arc::clone(&entry));
+        drop(table);
+        drop(evicted);
+        entry
+    }
+}
+
+impl Table {
+    /// Takes the recordings out that were not used for the longest time, until there is room for one more.
+    fn make_room(&mut self, limit: Option<usize>) -> Vec<Arc<Entry>> {
+        let mut evicted = Vec::new();
+        let Some(limit) = limit else { return evicted };
+        while self.groups.iter().map(|group| group.entries.len()).sum::<usize>() >= limit.max(1) {
+            let all = self.groups.iter().enumerate().flat_map(|(at, group)| {
+                group.entries.iter().enumerate().map(move |(entry, it)| (it.used.load(Ordering::Relaxed), at, entry))
+            });
+            let Some((_, group, entry)) = all.min() else { break };
+            evicted.push(self.groups[group].entries.remove(entry));
+            self.evictions += 1;
+        }
+        evicted
+    }
+}
+
+impl Group {
+    fn is_for(&self, of: TypeId, layout: &Layout) -> bool {
+        self.of == of && *self.words == *layout.words
+    }
+}
+
+impl Entry {
+    /// Whether the constants that are part of the recording are those of a call.
+    fn fits(&self, literals: &[u64]) -> bool {
+        let each = self.literals.iter().zip(&self.lifted).zip(literals);
+        each.into_iter().all(|((own, is_lifted), given)| *is_lifted || own == given)
+    }
+}
+
+impl Plan {
+    /// Fills in what the recording is given.
+    pub(super) fn give(&self, layout: &mut Layout, lifted: &[bool]) {
+        let Layout { inputs, buffers, scalars, yielded, .. } = layout;
+        let mut literal = 0;
+        for (position, input) in inputs.iter().enumerate() {
+            let bits = input.var.known_bits();
+            match input.form {
+                Form::Memory if self.is_given[position] => {
+                    buffers.extend(input.var.data());
+                    // Held by the argument and by us.
+                    let is_sole = input.is_exclusive && input.var.count() == 2;
+                    yielded.push(is_sole && self.may_yield[position]);
+                }
+                Form::Memory => {}
+                Form::Opaque => scalars.extend(bits),
+                Form::Literal => {
+                    if lifted[literal] {
+                        scalars.extend(bits);
+                    }
+                    literal += 1;
+                }
+            }
+        }
+    }
+}

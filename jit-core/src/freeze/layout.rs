@@ -1,0 +1,199 @@
+//! What a call is recognised by: the shape of its arguments, what the host knows of them, and which arrays are the same.
+//!
+//! Sizes are not part of it: recordings say for which sizes they hold. Nor are the bits of constants, which a recording may have made its
+//! own or take as values that change.
+
+use jit_runtime::ir::Type;
+use jit_runtime::memory::Buffer;
+use std::sync::Arc;
+
+use super::argument::Arguments;
+use crate::trace::node::Var;
+use crate::trace::{Op, fast};
+use crate::traverse::{HostValue, Leaf, Visitor};
+
+/// In what form an array is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    /// Elements in memory, now or when it is evaluated.
+    Memory,
+    /// A constant.
+    Literal,
+    /// A value that the host knows and that never becomes part of code.
+    Opaque,
+}
+
+/// An array among the arguments; each once, however often it is given.
+pub(super) struct Input {
+    pub(super) var: Var,
+    pub(super) form: Form,
+    /// It is behind a shared reference inside of an argument, and cannot be replaced by another one.
+    pub(super) is_shared: bool,
+    /// It belongs to an argument that the body may change.
+    pub(super) is_exclusive: bool,
+}
+
+/// What is known of the arguments of a call. Kept from one call to the next, so that it takes no memory.
+#[derive(Default)]
+pub(super) struct Layout {
+    /// Shape, host values and which arrays are the same.
+    pub(super) words: Vec<u64>,
+    pub(super) inputs: Vec<Input>,
+    /// The number of elements of each input.
+    pub(super) sizes: Vec<usize>,
+    /// The bits of each input that is a constant, in order.
+    pub(super) literals: Vec<u64>,
+    pub(super) buffers: Vec<Arc<Buffer>>,
+    pub(super) scalars: Vec<u64>,
+    pub(super) yielded: Vec<bool>,
+    pub(super) values: Vec<Var>,
+    pub(super) replayed_sizes: Vec<usize>,
+}
+
+impl Layout {
+    pub(super) fn clear(&mut self) {
+        self.words.clear();
+        self.inputs.clear();
+        self.sizes.clear();
+        self.literals.clear();
+        self.buffers.clear();
+        self.scalars.clear();
+        self.yielded.clear();
+        self.values.clear();
+    }
+
+    /// Looks at the arguments.
+    pub(super) fn fill(&mut self, arguments: &impl Arguments, names: &[&'static str]) {
+        self.clear();
+        self.words.push(ambient());
+        arguments.show(names, &mut |is_exclusive, show| {
+            show(&mut Visitor::new(&mut |_, leaf| match leaf {
+                Leaf::Array(var) => self.array(var, false, is_exclusive),
+                Leaf::Shared(var) => self.array(var, true, false),
+                Leaf::Host(value) => host(&mut self.words, &value),
+            }));
+        });
+        self.sizes.extend(self.inputs.iter().map(|input| input.var.lanes()));
+    }
+
+    fn array(&mut self, var: &Var, is_shared: bool, is_exclusive: bool) {
+        if let Some(known) = self.inputs.iter().position(|input| input.var.is_same(var)) {
+            let input = &mut self.inputs[known];
+            input.is_shared |= is_shared;
+            input.is_exclusive &= is_exclusive;
+            self.words.push(tag(Tag::Again) | (known as u64) << 8 | u64::from(is_shared) << 40);
+            return;
+        }
+        let form = match var.op() {
+            Op::Literal => Form::Literal,
+            Op::Scalar => Form::Opaque,
+            _ => Form::Memory,
+        };
+        if let (Form::Literal, Some(bits)) = (form, var.known_bits()) {
+            self.literals.push(bits);
+        }
+        let of_form = (form as u64) << 8 | (var.ty() as u64) << 16 | u64::from(is_shared) << 40;
+        self.words.push(tag(Tag::Array) | of_form);
+        self.inputs.push(Input { var: var.clone(), form, is_shared, is_exclusive });
+    }
+}
+
+/// What a word of a layout says.
+#[derive(Clone, Copy)]
+enum Tag {
+    Array,
+    Again,
+    Number,
+    Shape,
+    Variant,
+    Text,
+    Shared,
+}
+
+fn tag(tag: Tag) -> u64 {
+    tag as u64
+}
+
+/// What else decides what a function records, beside its arguments.
+fn ambient() -> u64 {
+    use jit_runtime::device::{Device, current_device};
+    let device = match current_device() {
+        Device::Cpu => 0,
+        Device::Interpreter => 1,
+        other => {
+            2 + other.to_string().bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)))
+        }
+    };
+    device << 1 | u64::from(fast::is_on())
+}
+
+fn host(words: &mut Vec<u64>, value: &HostValue) {
+    match value {
+        HostValue::Number(ty, bits) => words.extend([tag(Tag::Number) | (*ty as u64) << 8, *bits]),
+        HostValue::Shape(length) => words.extend([tag(Tag::Shape), *length as u64]),
+        HostValue::Variant(name) => text(words, Tag::Variant, name),
+        HostValue::Text(said) => text(words, Tag::Text, said),
+        HostValue::Shared(var) => words.extend([tag(Tag::Shared), var.address().addr().get() as u64]),
+    }
+}
+
+fn text(words: &mut Vec<u64>, kind: Tag, text: &str) {
+    words.push(tag(kind) | (text.len() as u64) << 8);
+    for bytes in text.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        words.push(u64::from_le_bytes(word));
+    }
+}
+
+/// A leaf of the arguments in words, for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Said {
+    pub(super) path: String,
+    pub(super) what: String,
+}
+
+/// The arguments in words: each host value and each array with its path.
+pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Vec<Said> {
+    let mut said: Vec<Said> = Vec::new();
+    let mut known: Vec<(Var, String)> = Vec::new();
+    arguments.show(names, &mut |_, show| {
+        show(&mut Visitor::with_paths(&mut |path, leaf| {
+            let what = match leaf {
+                Leaf::Array(var) | Leaf::Shared(var) => match known.iter().find(|(other, _)| other.is_same(var)) {
+                    Some((_, other)) => format!("the same array as `{other}`"),
+                    None => {
+                        known.push((var.clone(), path.to_owned()));
+                        array_in_words(var)
+                    }
+                },
+                Leaf::Host(value) => host_in_words(&value),
+            };
+            said.push(Said { path: path.to_owned(), what });
+        }));
+    });
+    said
+}
+
+fn array_in_words(var: &Var) -> String {
+    let (ty, width) = (var.ty(), var.lanes());
+    match (var.op(), var.known_bits()) {
+        (Op::Literal, Some(bits)) => format!("the constant {} × {width}", number(ty, bits)),
+        (_, Some(_)) => format!("an opaque {ty} × {width}"),
+        _ => format!("{ty} × {width}"),
+    }
+}
+
+fn host_in_words(value: &HostValue) -> String {
+    match value {
+        HostValue::Number(ty, bits) => number(*ty, *bits),
+        HostValue::Shape(length) => format!("{length} elements"),
+        HostValue::Variant(name) => (*name).to_owned(),
+        HostValue::Text(text) => text.clone(),
+        HostValue::Shared(_) => "an array behind a shared reference".to_owned(),
+    }
+}
+
+fn number(ty: Type, bits: u64) -> String {
+    format!("{} ({ty})", jit_runtime::ir::print::Literal(ty, bits))
+}

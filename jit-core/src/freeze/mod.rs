@@ -1,0 +1,53 @@
+//! Freezing: functions whose launches are recorded once and replayed from then on, without tracing.
+//!
+//! A call looks at its arguments: their shape, what the host knows of them, which arrays are the same. If a recording was made for arguments
+//! like these, and its guards hold for the sizes of the arrays, it is replayed. Otherwise the body runs, on copies of the arguments whose
+//! arrays are the inputs of a new recording.
+//!
+//! Sizes are not fixed by that. While the body runs, the width of an array is an expression of the sizes of the inputs ([`Size`](crate::Size)),
+//! and so are the widths and numbers that are computed from it. What the body decides by looking at a size, as with
+//! [`Array::len`](crate::Array::len) or a comparison, becomes a guard.
+//!
+//! | part | file |
+//! |---|---|
+//! | what a call is recognised by | `layout` |
+//! | arguments and results of any type | `argument` |
+//! | a function and its recordings | `function` |
+//! | a call | `call` |
+//! | sizes while the body runs | `symbols` |
+//! | launches while the body runs | `session` |
+//! | why it was recorded again | `explain` |
+
+mod argument;
+mod call;
+mod explain;
+mod function;
+mod layout;
+pub(crate) mod session;
+pub(crate) mod symbols;
+
+pub use argument::{Argument, Arguments, Given, Kept};
+#[doc(hidden)]
+pub use argument::{ByValue, Exclusive, Shared, lend, lend_mut};
+#[doc(hidden)]
+pub use call::call;
+pub use explain::{Cause, Retrace};
+pub use function::{Function, Options};
+
+/// What was counted of a frozen function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// How often the body was recorded, also if that failed.
+    pub recordings: u64,
+    /// How often it was recorded again: all but the first recording.
+    pub retraces: u64,
+    /// Recordings that are kept.
+    pub cached: u64,
+    /// Recordings that were dropped to keep to the `limit`.
+    pub evictions: u64,
+    /// Calls that were replayed.
+    pub replays: u64,
+    /// Calls that ran the body as if it were not frozen.
+    pub direct: u64,
+}

@@ -1,0 +1,306 @@
+//! The recording that a thread makes: the launches of a frozen function, noted while they happen.
+
+use std::cell::RefCell;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use jit_runtime::device::current_device;
+use jit_runtime::ir::Type;
+use jit_runtime::launch::Prepared;
+use jit_runtime::launch::native::{Call, Operand};
+use jit_runtime::memory::Buffer;
+use jit_runtime::recording::{Recorder, Recording, Scalar, SlotId};
+use jit_runtime::{Error, ErrorKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::symbols;
+use crate::array::Size;
+use crate::trace::extent::Extent;
+use crate::trace::node::{Node, Var, flag};
+use crate::trace::{Op, misuse};
+
+/// What is recorded so far.
+struct Session {
+    recorder: Recorder,
+    /// Opaque values that each replay computes or is given.
+    scalars: FxHashMap<NonNull<Node>, Scalar>,
+    /// The nodes of the inputs, which also keeps their memory from being overwritten.
+    inputs: Vec<Var>,
+    known: FxHashSet<NonNull<Node>>,
+    /// Why the recording cannot be replayed.
+    unfit: Option<String>,
+    /// What the function did that is refused, although it went on.
+    refused: Option<String>,
+}
+
+thread_local! {
+    static SESSION: RefCell<Option<Session>> = const { RefCell::new(None) };
+}
+
+/// Whether this thread records a frozen function.
+#[inline]
+pub(crate) fn is_recording() -> bool {
+    symbols::is_recording()
+}
+
+fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
+    SESSION.with_borrow_mut(|session| session.as_mut().map(run))
+}
+
+/// A recording that is given up when this is dropped.
+pub(super) struct Guard(());
+
+/// Begins to record.
+pub(super) fn begin() -> Guard {
+    symbols::begin();
+    let recorder = Recorder::new(current_device());
+    let (scalars, known) = (FxHashMap::default(), FxHashSet::default());
+    SESSION.set(Some(Session { recorder, scalars, inputs: Vec::new(), known, unfit: None, refused: None }));
+    Guard(())
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let session = SESSION.take();
+        symbols::end();
+        drop(session);
+    }
+}
+
+impl Guard {
+    /// Ends the recording, which gives back the memory of some arrays.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be replayed.
+    pub(super) fn finish(self, outputs: Vec<SlotId>) -> Result<Recording, String> {
+        let session = SESSION.take();
+        let sizes = symbols::end();
+        std::mem::forget(self);
+        match session {
+            Some(Session { unfit: None, recorder, .. }) => Ok(recorder.finish(sizes, outputs)),
+            Some(Session { unfit: Some(reason), .. }) => Err(reason),
+            None => Err("it was given up".to_owned()),
+        }
+    }
+}
+
+/// Makes an array in memory an input; gives the node that stands for it.
+pub(super) fn input(original: &Var, buffer: &Arc<Buffer>) -> Var {
+    let (_, size) = symbols::input(original.lanes());
+    let extent = Extent::of(size);
+    let var = Var::leaf(Op::Data, original.ty(), extent, 0, original.site());
+    var.set_data(Arc::clone(buffer));
+    let id = symbols::id_of(size);
+    with(|session| {
+        session.recorder.input(buffer, original.ty(), id);
+        session.inputs.push(var.clone());
+        session.known.insert(var.address());
+    });
+    var
+}
+
+/// Lets the body use an input that stays where it is, behind a shared reference. Its width is one that the recording is made for.
+pub(super) fn share(original: &Var) {
+    symbols::pin_last_input();
+    with(|session| {
+        session.inputs.push(original.clone());
+        session.known.insert(original.address());
+    });
+}
+
+/// Makes a constant that is the same in all replays an input; gives the node that stands for it.
+pub(super) fn constant_input(original: &Var, bits: u64) -> Var {
+    let (_, size) = symbols::input(original.lanes());
+    let var = Var::leaf(Op::Literal, original.ty(), Extent::of(size), bits, original.site());
+    with(|session| {
+        session.inputs.push(var.clone());
+        session.known.insert(var.address());
+    });
+    var
+}
+
+/// Makes a value that each replay is given an input; gives the node that stands for it.
+pub(super) fn scalar_input(original: &Var, bits: u64) -> Var {
+    let (_, size) = symbols::input(original.lanes());
+    let var = Var::leaf(Op::Scalar, original.ty(), Extent::of(size), bits, original.site());
+    with(|session| {
+        let number = session.recorder.scalar();
+        session.scalars.insert(var.address(), Scalar::Input(number));
+        session.inputs.push(var.clone());
+        session.known.insert(var.address());
+    });
+    var
+}
+
+/// What an opaque value is in each replay; none for one that is always the same.
+pub(crate) fn scalar_of(var: &Var) -> Option<Scalar> {
+    let size = || symbols::size_of_value(var).map(|size| Scalar::Size(size, var.ty()));
+    with(|session| session.scalars.get(&var.address()).copied()).flatten().or_else(size)
+}
+
+/// Notes that an opaque value is the same as another one, of another width.
+pub(crate) fn note_same_scalar(var: &Var, as_before: &Var) {
+    if let Some(scalar) = scalar_of(as_before) {
+        with(|session| session.scalars.insert(var.address(), scalar));
+    }
+}
+
+/// Notes memory that launches will write.
+pub(crate) fn note_made(buffer: &Arc<Buffer>, ty: Type, width: Extent) {
+    let id = symbols::id_of_extent(width);
+    with(|session| {
+        if session.recorder.slot(buffer).is_none() {
+            session.recorder.made(buffer, ty, id);
+        }
+    });
+}
+
+/// Notes memory that the host has filled, which is the same in each replay.
+pub(crate) fn note_constant(buffer: &Arc<Buffer>, ty: Type, width: Extent) {
+    let id = symbols::id_of_extent(width);
+    with(|session| session.recorder.constant(buffer, ty, id));
+}
+
+/// Notes a kernel that is about to run. `inputs` are the arrays that its arguments are, as far as they are read.
+pub(crate) fn note_kernel(
+    prepared: &Prepared,
+    lanes: Extent,
+    scalars: &[(usize, Scalar)],
+    inputs: &[(usize, Var)],
+    site: &'static Location<'static>,
+) -> Result<(), Error> {
+    let lanes = symbols::id_of_extent(lanes);
+    let noted = with(|session| {
+        // What is told to the host by the way belongs to no slot.
+        if session.unfit.is_some() { Ok(()) } else { session.recorder.kernel(prepared, lanes, scalars) }
+    });
+    let Some(Err(unknown)) = noted else { return Ok(()) };
+    let var = inputs.iter().find(|(position, _)| *position == unknown.0).map(|(_, var)| var);
+    Err(hidden(var, site))
+}
+
+/// Notes native work that is about to be done.
+pub(crate) fn note_native(
+    call: Call,
+    fill: Option<Scalar>,
+    operands: (&[Operand], &[Operand]),
+    site: &'static Location<'static>,
+) -> Result<(), Error> {
+    match with(|session| session.recorder.native(call, fill, operands, Some(site))) {
+        Some(Err(_)) => Err(hidden(None, site)),
+        _ => Ok(()),
+    }
+}
+
+/// Notes that the true lanes of a mask were listed; gives the number of them.
+pub(crate) fn note_count(
+    mask: &Arc<Buffer>,
+    positions: &Arc<Buffer>,
+    count: usize,
+    site: &'static Location<'static>,
+) -> Result<Size, Error> {
+    let size = symbols::count(count);
+    let id = symbols::id_of(size);
+    match with(|session| session.recorder.count(mask, positions, id, Some(site))) {
+        Some(Err(_)) => Err(hidden(None, site)),
+        _ => Ok(size),
+    }
+}
+
+/// The slot of memory that is given back.
+pub(super) fn slot(buffer: &Arc<Buffer>) -> Option<SlotId> {
+    with(|session| session.recorder.slot(buffer)).flatten()
+}
+
+/// Whether a slot is the same in all replays.
+pub(super) fn is_constant(slot: SlotId) -> bool {
+    with(|session| session.recorder.is_constant(slot)).unwrap_or_default()
+}
+
+/// What the function did that is refused, although it went on.
+pub(super) fn check() -> Result<(), Error> {
+    match with(|session| session.refused.take()).flatten() {
+        Some(text) => Err(Error::new(ErrorKind::NotRecordable, text)),
+        None => Ok(()),
+    }
+}
+
+fn refuse(error: Error) -> Error {
+    with(|session| {
+        session.refused.get_or_insert_with(|| error.to_string());
+    });
+    error
+}
+
+pub(super) fn hidden_result(var: &Var, site: &'static Location<'static>) -> Error {
+    hidden(Some(var), site)
+}
+
+/// Notes that what is recorded cannot be replayed.
+pub(crate) fn give_up(reason: impl FnOnce() -> String) {
+    with(|session| {
+        session.unfit.get_or_insert_with(reason);
+    });
+}
+
+/// Refuses to read the contents of an array while a frozen function is recorded: what is computed from them would stay the same.
+pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
+    if !is_recording() {
+        return Ok(());
+    }
+    let is_input = with(|session| session.known.contains(&var.address())).unwrap_or_default();
+    if var.op() == Op::Literal && !is_input {
+        return Ok(());
+    }
+    let made = var.site();
+    let message = format!(
+        "a `#[freeze]` function reads the contents of an array of {} (made at {}:{}), which are other ones in the next call",
+        var.ty(),
+        made.file(),
+        made.line()
+    );
+    Err(refuse(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
+        "decide by lanes, with a traced `if` or `while`; return the array and read it outside; or read it in \
+         `jit::freeze::host`, which runs again in each call",
+    )))
+}
+
+#[cold]
+fn hidden(var: Option<&Var>, site: &'static Location<'static>) -> Error {
+    let what = match var {
+        Some(var) => {
+            let (made, label) = (var.site(), var.label().map(|label| format!(" `{label}`")).unwrap_or_default());
+            format!(
+                "a `#[freeze]` function uses an array{label} that is no argument of it: {} × {}, made at {}:{}",
+                var.ty(),
+                var.lanes(),
+                made.file(),
+                made.line()
+            )
+        }
+        None => "a `#[freeze]` function uses an array that is no argument of it".to_owned(),
+    };
+    refuse(Error::new(ErrorKind::NotRecordable, what)
+        .at(site)
+        .with_hint("pass it as an argument, or name it in `#[freeze(state = |…| …)]`: a later call would not see that it has changed"))
+}
+
+/// Whether an array was made by the frozen function that is recorded, or is an input of it.
+pub(super) fn is_own(var: &Var) -> bool {
+    let is_known = || with(|session| session.known.contains(&var.address())).unwrap_or(true);
+    var.flags() & flag::RECORDED != 0 || is_known()
+}
+
+/// Refuses an operand that a frozen function has from elsewhere.
+pub(crate) fn check_operand(operand: &Var, user: &Var) {
+    if !is_own(operand) {
+        misuse::panic_with(hidden(Some(operand), user.site()));
+    }
+}
+
+/// Refuses a result that a frozen function has from elsewhere.
+pub(super) fn check_result(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
+    if is_own(var) { Ok(()) } else { Err(hidden(Some(var), site)) }
+}

@@ -1,0 +1,254 @@
+//! Sizes while a frozen function is recorded: which expression of the sizes of the arguments each is, and what the function decides by
+//! looking at them.
+//!
+//! Values are computed as ever; beside each the expression is kept that gives it. A width that is 0 or 1 means something else than
+//! others do (nothing to do; the same for all lanes), so a recording is made for just that width. Any other width is at least 2 in all
+//! replays, and so different from 0 and 1.
+
+use std::cell::{Cell, RefCell};
+use std::panic::Location;
+use std::ptr::NonNull;
+
+use jit_runtime::recording::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::session;
+use crate::array::Size;
+use crate::trace::extent::Extent;
+use crate::trace::node::{Node, Var, Weak, flag};
+
+/// The sizes of the recording that this thread makes.
+pub(crate) struct Symbols {
+    /// Tells recordings apart: a size of another one is a constant here.
+    serial: u32,
+    sizes: Sizes,
+    numbers: FxHashMap<SizeExpr, SizeId>,
+    values: Vec<usize>,
+    /// What was recorded, which stops being special when the recording ends.
+    made: Vec<Weak>,
+    inputs: u16,
+    counts: u16,
+    /// The expressions that are widths of nodes, and so at least 2.
+    wide: FxHashSet<SizeId>,
+    /// Values that are sizes.
+    size_values: FxHashMap<NonNull<Node>, SizeId>,
+}
+
+thread_local! {
+    static SERIAL: Cell<u32> = const { Cell::new(0) };
+    static SYMBOLS: RefCell<Option<Symbols>> = const { RefCell::new(None) };
+}
+
+/// Whether this thread records a frozen function.
+#[inline]
+pub(crate) fn is_recording() -> bool {
+    SERIAL.get() != 0
+}
+
+/// Begins a recording.
+pub(crate) fn begin() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let serial = NEXT.fetch_add(1, Ordering::Relaxed).max(1);
+    SERIAL.set(serial);
+    let symbols = Symbols {
+        serial,
+        sizes: Sizes::new(),
+        numbers: FxHashMap::default(),
+        values: vec![0],
+        made: Vec::new(),
+        inputs: 0,
+        counts: 0,
+        wide: FxHashSet::default(),
+        size_values: FxHashMap::default(),
+    };
+    SYMBOLS.set(Some(symbols));
+}
+
+/// Ends the recording; gives its sizes. What was recorded is like anything else from now on.
+pub(crate) fn end() -> Sizes {
+    SERIAL.set(0);
+    let Some(symbols) = SYMBOLS.take() else { return Sizes::new() };
+    for var in symbols.made.iter().filter_map(Weak::upgrade) {
+        var.forget_recording();
+    }
+    symbols.sizes
+}
+
+/// Remembers a node that was recorded.
+#[cold]
+pub(crate) fn note(var: &Var) {
+    (0..var.op().slots())
+        .filter_map(|slot| var.operand(slot))
+        .for_each(|operand| session::check_operand(&operand, var));
+    if let Some(extra) = var.extra() {
+        extra.for_each_var(|operand| session::check_operand(operand, var));
+    }
+    with(|symbols| symbols.made.push(var.downgrade()));
+    var.add_flag(flag::RECORDED);
+}
+
+fn with<R>(run: impl FnOnce(&mut Symbols) -> R) -> Option<R> {
+    SYMBOLS.with_borrow_mut(|symbols| symbols.as_mut().map(run))
+}
+
+/// The number of elements of a new input.
+#[track_caller]
+pub(crate) fn input(value: usize) -> (u16, Size) {
+    let made = with(|symbols| {
+        let number = symbols.inputs;
+        symbols.inputs += 1;
+        (number, symbols.intern(SizeExpr::Input(number), value))
+    });
+    let (number, id) = made.unwrap_or((0, None));
+    (number, sized(value, id))
+}
+
+/// Makes the recording one for the number of elements that the last input has.
+#[track_caller]
+pub(crate) fn pin_last_input() {
+    let last = with(|symbols| {
+        let expr = SizeExpr::Input(symbols.inputs.checked_sub(1)?);
+        let id = *symbols.numbers.get(&expr)?;
+        Some(Size::symbolic(symbols.values[id.index()], id, symbols.serial))
+    });
+    last.flatten().into_iter().for_each(pin);
+}
+
+/// The number of elements that a step has found.
+pub(crate) fn count(value: usize) -> Size {
+    let made = with(|symbols| {
+        let number = symbols.counts;
+        symbols.counts += 1;
+        symbols.intern(SizeExpr::Count(number), value)
+    });
+    sized(value, made.flatten())
+}
+
+/// A size with its expression. Without room for more expressions, it is what the recording is made for.
+#[track_caller]
+fn sized(value: usize, id: Option<SizeId>) -> Size {
+    id.map_or(Size::from(value), |id| Size::symbolic(value, id, SERIAL.get()))
+}
+
+/// The result of an operation on sizes of which one is no constant.
+#[cold]
+#[track_caller]
+pub(crate) fn binary(op: SizeOp, value: usize, left: Size, right: Size) -> Size {
+    let made = with(|symbols| {
+        let [a, b] = [left, right].map(|size| symbols.id_of(size));
+        let expr = SizeExpr::Binary(op, a?, b?);
+        symbols.intern(expr, value)
+    });
+    match made.flatten() {
+        Some(id) => sized(value, Some(id)),
+        None => {
+            [left, right].into_iter().for_each(pin);
+            Size::from(value)
+        }
+    }
+}
+
+/// Notes that the recording relies on how two sizes compare.
+#[cold]
+#[track_caller]
+pub(crate) fn require(relation: Relation, left: Size, right: Size) {
+    let site = Location::caller();
+    with(|symbols| {
+        let is_implied = symbols.is_wide(left) && is_narrow(right) || symbols.is_wide(right) && is_narrow(left);
+        let [left, right] = [left, right].map(|size| symbols.id_of(size));
+        if let (Some(left), Some(right)) = (left, right)
+            && left != right
+            && !is_implied
+        {
+            symbols.sizes.require(Guard { relation, left, right, site });
+        }
+    });
+}
+
+/// Notes that the recording is made for this very size.
+#[cold]
+#[track_caller]
+pub(crate) fn pin(size: Size) {
+    require(Relation::Eq, size, Size::from(size.value()));
+}
+
+/// The width of a node, of a size that is no constant.
+#[cold]
+#[track_caller]
+pub(crate) fn extent(size: Size) -> Extent {
+    let lanes = size.value() as u32;
+    if size.serial() != SERIAL.get() {
+        return Extent { lanes, size: SizeId(0) };
+    }
+    if size.value() < 2 {
+        pin(size);
+        return Extent { lanes, size: SizeId(0) };
+    }
+    require(Relation::Ge, size, Size::from(2));
+    with(|symbols| symbols.wide.insert(size.id()));
+    Extent { lanes, size: size.id() }
+}
+
+/// The width of a node as a size.
+#[cold]
+pub(crate) fn size_of(extent: Extent) -> Size {
+    match SERIAL.get() {
+        0 => Size::from(extent.lanes as usize),
+        serial => Size::symbolic(extent.lanes as usize, extent.size, serial),
+    }
+}
+
+/// Remembers which size a value is.
+#[cold]
+pub(crate) fn note_size(var: &Var, size: Size) {
+    with(|symbols| {
+        let id = symbols.id_of(size)?;
+        symbols.size_values.insert(var.address(), id);
+        Some(())
+    });
+}
+
+/// Which size a value is, if it is one.
+pub(crate) fn size_of_value(var: &Var) -> Option<SizeId> {
+    with(|symbols| symbols.size_values.get(&var.address()).copied()).flatten()
+}
+
+/// The place of a size in the table.
+pub(crate) fn id_of(size: Size) -> SizeId {
+    with(|symbols| symbols.id_of(size)).flatten().unwrap_or_default()
+}
+
+/// The expression of a width, in the table.
+pub(crate) fn id_of_extent(extent: Extent) -> SizeId {
+    if extent.size == SizeId(0) { id_of(Size::from(extent.lanes as usize)) } else { extent.size }
+}
+
+/// A size that widths of nodes are told apart from: 0 or 1.
+fn is_narrow(size: Size) -> bool {
+    size.is_constant() && size.value() < 2
+}
+
+impl Symbols {
+    /// Whether a size is at least 2 in all replays.
+    fn is_wide(&self, size: Size) -> bool {
+        !size.is_constant() && size.serial() == self.serial && self.wide.contains(&size.id())
+    }
+
+    fn intern(&mut self, expr: SizeExpr, value: usize) -> Option<SizeId> {
+        if let Some(&id) = self.numbers.get(&expr) {
+            return Some(id);
+        }
+        let id = self.sizes.push(expr)?;
+        self.values.push(value);
+        self.numbers.insert(expr, id);
+        Some(id)
+    }
+
+    fn id_of(&mut self, size: Size) -> Option<SizeId> {
+        match size.is_constant() || size.serial() != self.serial {
+            true => self.intern(SizeExpr::Constant(size.value()), size.value()),
+            false => Some(size.id()),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The width of a node: how many lanes there are, and why.
+//!
+//! While a frozen function is recorded, widths are expressions of the sizes of its arguments (see [`crate::freeze`]), and the node keeps
+//! which. What is decided by looking at a width then becomes a condition of the recording. Elsewhere a width is just a number.
+
+use std::panic::Location;
+
+use super::misuse::Misuse;
+use crate::array::Size;
+use crate::freeze::symbols;
+use jit_runtime::recording::SizeId;
+
+/// The width of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Extent {
+    pub(crate) lanes: u32,
+    /// The expression in the recording that is made, or 0.
+    pub(crate) size: SizeId,
+}
+
+impl Extent {
+    /// The width of what is the same in all lanes.
+    pub(crate) const ONE: Extent = Extent { lanes: 1, size: SizeId(0) };
+
+    /// A width as nodes keep it. In a recording, a width below 2 is one that the recording relies on.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn of(size: impl Into<Size>) -> Extent {
+        let size = size.into();
+        let Ok(lanes) = u32::try_from(size.value()) else { too_wide(size) };
+        if size.is_constant() {
+            return Extent { lanes, size: SizeId(0) };
+        }
+        symbols::extent(size)
+    }
+}
+
+/// The width that a node has is its size.
+impl From<Extent> for Size {
+    #[inline]
+    fn from(extent: Extent) -> Size {
+        if extent.size == SizeId(0) { Size::from(extent.lanes as usize) } else { symbols::size_of(extent) }
+    }
+}
+
+#[cold]
+#[track_caller]
+fn too_wide(size: Size) -> ! {
+    Misuse::new(format!("an array of {size} elements is too wide"), Location::caller())
+        .hint("arrays have fewer than 2^32 elements: cut the work into parts")
+        .panic()
+}

@@ -1,0 +1,149 @@
+//! All that follows from the sizes of the inputs: kept, since most replays have the sizes of the one before.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use smallvec::SmallVec;
+
+use crate::Error;
+use crate::backend::RawArgument;
+use crate::cache::{self, Entry, Found, Origin};
+use crate::launch::{self, Argument};
+use crate::memory::Buffer;
+
+use super::plan::Blocks;
+use super::{Bind, Guard, KernelStep, Recording, Scalar, Slot, Step};
+
+/// Replays after which the time of the kernels is known well enough to decide how they are run.
+const LEARNING: u32 = 3;
+/// Sizes of inputs that are remembered.
+const KEPT: usize = 8;
+
+/// What is known once the sizes of the inputs are.
+pub(crate) struct Bound {
+    /// The sizes of the inputs.
+    pub(crate) inputs: Vec<usize>,
+    /// The value of each size.
+    pub(crate) values: Vec<usize>,
+    pub(crate) blocks: Blocks,
+    /// For each step that is a kernel, its code.
+    pub(crate) codes: Vec<Option<Code>>,
+    /// How often it was replayed launch by launch.
+    launched: AtomicU32,
+}
+
+/// The code of a kernel for launches of some sizes.
+#[derive(Clone)]
+pub(crate) struct Code {
+    pub(crate) entry: Arc<Entry>,
+    /// Literals of the kernel that this code takes as parameters, beyond those that the recorded code takes.
+    pub(crate) scalars: SmallVec<[u64; 8]>,
+    /// The arguments as code sees them, without addresses.
+    pub(crate) raw: SmallVec<[RawArgument; 8]>,
+}
+
+impl Bound {
+    /// Whether all steps are kernels that take so little time that they are best run on the calling thread.
+    pub(crate) fn is_small(&self, recording: &Recording) -> bool {
+        if self.launched.load(Ordering::Relaxed) < LEARNING {
+            self.launched.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        recording.steps.iter().zip(&self.codes).all(|(step, code)| match (step, code) {
+            (Step::Kernel(kernel), Some(code)) => {
+                code.entry.cost.estimate(self.values[kernel.lanes.index()]).is_small()
+            }
+            _ => false,
+        })
+    }
+}
+
+impl Recording {
+    /// What follows from the sizes of inputs; none if the recording does not fit them: the guard that fails, if it is one.
+    pub(crate) fn bind(&self, inputs: &[usize]) -> Result<Result<Arc<Bound>, Option<Guard>>, Error> {
+        if let Some(bound) = self.find_bound(inputs) {
+            return Ok(Ok(bound));
+        }
+        let mut values = Vec::new();
+        if let Err(guard) = self.sizes.evaluate(inputs, &[], &mut values) {
+            return Ok(Err(guard));
+        }
+        let codes = if self.counts() { vec![None; self.steps.len()] } else { self.codes(&values)? };
+        let blocks = match self.counts() {
+            true => Blocks { of_slot: vec![None; self.slots.len()], bytes: Vec::new() },
+            false => self.blocks(|slot| self.bytes_of(slot, &values)),
+        };
+        let inputs = inputs.to_vec();
+        let bound = Arc::new(Bound { inputs, values, blocks, codes, launched: AtomicU32::new(0) });
+        let mut kept = self.bound.lock();
+        kept.insert(0, Arc::clone(&bound));
+        kept.truncate(KEPT);
+        Ok(Ok(bound))
+    }
+
+    fn find_bound(&self, inputs: &[usize]) -> Option<Arc<Bound>> {
+        let mut kept = self.bound.lock();
+        let position = kept.iter().position(|bound| bound.inputs == inputs)?;
+        kept[..=position].rotate_right(1);
+        Some(Arc::clone(&kept[0]))
+    }
+
+    /// Bytes of a slot.
+    pub(crate) fn bytes_of(&self, slot: usize, values: &[usize]) -> usize {
+        let Slot { ty, len, .. } = &self.slots[slot];
+        values[len.index()].saturating_mul(ty.size_bytes())
+    }
+
+    fn codes(&self, values: &[usize]) -> Result<Vec<Option<Code>>, Error> {
+        let code = |step: &Step| match step {
+            Step::Kernel(kernel) => self.code(kernel, values).map(Some),
+            Step::Native(_) | Step::Count(_) => Ok(None),
+        };
+        self.steps.iter().map(code).collect()
+    }
+
+    /// The code of a kernel for launches of these sizes: how results are stored and how scatters combine depends on them.
+    pub(crate) fn code(&self, kernel: &KernelStep, values: &[usize]) -> Result<Code, Error> {
+        let raw: SmallVec<[RawArgument; 8]> =
+            kernel.arguments.iter().map(|argument| self.raw_of(*argument, values)).collect();
+        let lengths: Vec<Argument> = self.lengths(kernel, values)?;
+        let (width, entry) = (values[kernel.lanes.index()], &kernel.entry);
+        let options = launch::code_options(&entry.kernel, width, &lengths);
+        if options == entry.options {
+            return Ok(Code { entry: Arc::clone(entry), scalars: SmallVec::new(), raw });
+        }
+        let origin = Origin { label: kernel.label, site: kernel.site, literals: &[] };
+        let Found { entry, scalars, .. } = cache::find_or_compile(self.device, entry.kernel.clone(), options, origin)?;
+        let mut raw = raw;
+        raw.extend(scalars.iter().map(|&word| RawArgument { word, length: 0 }));
+        Ok(Code { entry, scalars: scalars.into_iter().collect(), raw })
+    }
+
+    /// The arguments with their numbers of elements, which is all that is asked here.
+    fn lengths(&self, kernel: &KernelStep, values: &[usize]) -> Result<Vec<Argument>, Error> {
+        let nothing = Buffer::alloc(0)?;
+        let length = |argument: &Bind| match argument {
+            Bind::Slot(slot) => Argument::Buffer(Arc::clone(&nothing), values[self.slots[slot.index()].len.index()]),
+            Bind::Scalar(_) => Argument::Scalar(0),
+        };
+        Ok(kernel.arguments.iter().map(length).collect())
+    }
+
+    /// An argument without an address, or the bits of a scalar as far as they follow from sizes.
+    fn raw_of(&self, argument: Bind, values: &[usize]) -> RawArgument {
+        match argument {
+            Bind::Slot(slot) => RawArgument { word: 0, length: values[self.slots[slot.index()].len.index()] as u64 },
+            Bind::Scalar(scalar) => RawArgument { word: bits(scalar, values, &[]), length: 0 },
+        }
+    }
+}
+
+/// The bits of a scalar; 0 for one that is given by the caller where none are given.
+pub(crate) fn bits(scalar: Scalar, values: &[usize], given: &[u64]) -> u64 {
+    use crate::ir::{Type, scalar as arithmetic};
+    match scalar {
+        Scalar::Constant(bits) => bits,
+        Scalar::Input(number) => given.get(number as usize).copied().unwrap_or_default(),
+        Scalar::Size(size, ty) => arithmetic::cast(Type::U64, ty, values[size.index()] as u64),
+    }
+}

@@ -1,0 +1,258 @@
+//! Recordings: launches over slots and sizes that are known when they are replayed.
+//!
+//! A [`Recorder`] stands beside the launches of a program and notes each: which buffers it reads and writes, as numbers of
+//! *slots*, how many lanes it has, as an expression of the sizes of the inputs, and its code. The finished [`Recording`] is
+//! immutable and shared between threads. A replay is given the buffers of the inputs, computes all sizes, checks what the recording relies on,
+//! and launches the same code.
+//!
+//! What always holds: a replay writes no buffer that it was given, unless the caller lets it; it allocates all that it needs before the
+//! first launch; and it launches nothing when a guard fails that concerns the inputs.
+//!
+//! | part | file |
+//! |---|---|
+//! | sizes and guards | `size` |
+//! | noting launches | `recorder` |
+//! | what memory each slot gets | `plan` |
+//! | all that follows from the sizes of the inputs, kept from one replay to the next | `bound` |
+//! | launching | `replay` |
+
+mod bound;
+mod plan;
+mod recorder;
+mod replay;
+mod size;
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::cache::Entry;
+use crate::device::Device;
+use crate::ir::Type;
+use crate::launch::native::Call;
+use crate::memory::Buffer;
+
+use bound::Bound;
+pub use recorder::{Recorder, Unknown};
+use replay::State;
+pub use replay::{Given, Replayed};
+pub use size::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
+
+/// The position of a slot in its recording.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SlotId(pub u32);
+
+impl SlotId {
+    /// As an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Memory in a recording.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// The type of the elements.
+    pub ty: Type,
+    /// How many there are.
+    pub len: SizeId,
+    /// Where they come from.
+    pub origin: Origin,
+}
+
+/// Where the elements of a slot come from.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// The caller of the replay gives them; the number of the input.
+    Input(u32),
+    /// They are the same in each replay.
+    Constant(Arc<Buffer>),
+    /// A step writes them.
+    Step,
+}
+
+/// A value of width 1 that a step is launched with.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Scalar {
+    /// The same in each replay.
+    Constant(u64),
+    /// The caller of the replay gives its bits; the number among the scalars that are given.
+    Input(u32),
+    /// A size, as a number of a type.
+    Size(SizeId, Type),
+}
+
+/// What a step is launched with.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Bind {
+    Slot(SlotId),
+    Scalar(Scalar),
+}
+
+/// A launch in a recording.
+#[derive(Clone)]
+pub(crate) enum Step {
+    Kernel(KernelStep),
+    Native(NativeStep),
+    Count(CountStep),
+}
+
+/// A kernel to be launched.
+#[derive(Clone)]
+pub(crate) struct KernelStep {
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) lanes: SizeId,
+    pub(crate) reduce_block: Option<usize>,
+    pub(crate) arguments: SmallVec<[Bind; 8]>,
+    pub(crate) label: &'static str,
+    pub(crate) site: Option<&'static Location<'static>>,
+    /// The kernel copies one slot to another and does nothing else: from, to.
+    pub(crate) copy: Option<(SlotId, SlotId)>,
+}
+
+/// Native work to be done.
+#[derive(Clone)]
+pub(crate) struct NativeStep {
+    pub(crate) call: Call,
+    /// The value that a fill writes, where that is not always the same.
+    pub(crate) fill: Option<Scalar>,
+    pub(crate) inputs: SmallVec<[SlotId; 2]>,
+    pub(crate) outputs: SmallVec<[SlotId; 2]>,
+    pub(crate) site: Option<&'static Location<'static>>,
+}
+
+/// The true elements of a mask to be listed and counted.
+#[derive(Clone)]
+pub(crate) struct CountStep {
+    pub(crate) mask: SlotId,
+    pub(crate) positions: SlotId,
+    pub(crate) site: Option<&'static Location<'static>>,
+}
+
+/// Launches to be replayed.
+pub struct Recording {
+    device: Device,
+    sizes: Sizes,
+    slots: Vec<Slot>,
+    steps: Vec<Step>,
+    /// What a replay gives back.
+    outputs: Vec<SlotId>,
+    /// For each step, the slots that nobody uses after it.
+    plan: plan::Lifetimes,
+    inputs: u32,
+    scalars: u32,
+    /// What follows from the sizes of the inputs of some replays before, the latest first.
+    bound: Mutex<Vec<Arc<Bound>>>,
+    /// Memory of replays that are done.
+    states: Mutex<Vec<State>>,
+    replays: AtomicU64,
+}
+
+impl Recording {
+    /// How many launches there are.
+    #[must_use]
+    pub fn launches(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The sizes and what the recording relies on.
+    #[must_use]
+    pub fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    /// The slots.
+    #[must_use]
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// How often it was replayed.
+    #[must_use]
+    pub fn replays(&self) -> u64 {
+        self.replays.load(Ordering::Relaxed)
+    }
+
+    /// Whether any step reads an input's elements.
+    #[must_use]
+    pub fn is_read(&self, input: u32) -> bool {
+        let is_it = |slot: &SlotId| matches!(self.slots[slot.index()].origin, Origin::Input(number) if number == input);
+        self.steps.iter().any(|step| step.slots().any(|slot| is_it(&slot)))
+    }
+
+    /// Whether steps count elements, so that sizes are known only in the middle of a replay.
+    fn counts(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Count(_)))
+    }
+
+    /// The launches as text, with sizes as formulas; names are those of the inputs.
+    #[must_use]
+    pub fn dump(&self, names: &dyn Fn(u16) -> String) -> String {
+        use std::fmt::Write as _;
+        let mut text = String::new();
+        for guard in self.sizes.guards() {
+            let relation = match guard.relation {
+                Relation::Eq => "==",
+                Relation::Ne => "!=",
+                Relation::Lt => "<",
+                Relation::Ge => ">=",
+            };
+            let [left, right] = [guard.left, guard.right].map(|size| self.sizes.display(size, names).to_string());
+            let _ = writeln!(
+                text,
+                "requires {left} {relation} {right}, because of {}:{}",
+                guard.site.file(),
+                guard.site.line()
+            );
+        }
+        for step in &self.steps {
+            let slots: Vec<String> = step.slots().map(|slot| self.describe(slot, names)).collect();
+            let (name, site) = step.name();
+            let lanes = match step {
+                Step::Kernel(kernel) => format!(" over {} lanes", self.sizes.display(kernel.lanes, names)),
+                Step::Native(_) | Step::Count(_) => String::new(),
+            };
+            let line = site.map(|site| format!(", {}:{}", site.file(), site.line())).unwrap_or_default();
+            let _ = writeln!(text, "{name}({}){lanes}{line}", slots.join(", "));
+        }
+        text
+    }
+
+    fn describe(&self, slot: SlotId, names: &dyn Fn(u16) -> String) -> String {
+        let Slot { ty, len, origin } = &self.slots[slot.index()];
+        let kind = match origin {
+            Origin::Input(number) => format!("input {number}"),
+            Origin::Constant(_) => "constant".to_owned(),
+            Origin::Step => format!("#{}", slot.0),
+        };
+        format!("{kind}: {ty}[{}]", self.sizes.display(*len, names))
+    }
+}
+
+impl Step {
+    /// The slots that the step uses.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = SlotId> + '_ {
+        let (binds, inputs, outputs): (&[Bind], &[SlotId], &[SlotId]) = match self {
+            Step::Kernel(kernel) => (&kernel.arguments, &[], &[]),
+            Step::Native(native) => (&[], &native.inputs, &native.outputs),
+            Step::Count(count) => (&[], std::slice::from_ref(&count.mask), std::slice::from_ref(&count.positions)),
+        };
+        let bound = binds.iter().filter_map(|bind| match bind {
+            Bind::Slot(slot) => Some(*slot),
+            Bind::Scalar(_) => None,
+        });
+        bound.chain(inputs.iter().copied()).chain(outputs.iter().copied())
+    }
+
+    fn name(&self) -> (&'static str, Option<&'static Location<'static>>) {
+        match self {
+            Step::Kernel(kernel) => (kernel.label, kernel.site),
+            Step::Native(native) => (native.call.name(), native.site),
+            Step::Count(count) => ("compress", count.site),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What memory each slot gets: slots that are not used at the same time share a block.
+
+use super::{Origin, Recording, Slot, SlotId, Step};
+
+/// The steps between which a slot is used, both included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lifetime {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+}
+
+/// When each slot is used; none for those that no step uses.
+pub(crate) type Lifetimes = Vec<Option<Lifetime>>;
+
+pub(crate) fn lifetimes(slots: &[Slot], steps: &[Step]) -> Lifetimes {
+    let mut lifetimes: Lifetimes = vec![None; slots.len()];
+    for (number, step) in (0_u32..).zip(steps) {
+        for slot in step.slots() {
+            let lifetime = lifetimes[slot.index()].get_or_insert(Lifetime { first: number, last: number });
+            lifetime.last = number;
+        }
+    }
+    lifetimes
+}
+
+/// Blocks of memory for the slots that a replay needs for itself.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Blocks {
+    /// For each slot, its block.
+    pub(crate) of_slot: Vec<Option<u32>>,
+    /// The size of each block.
+    pub(crate) bytes: Vec<usize>,
+}
+
+impl Recording {
+    /// Whether a slot is memory that a replay needs for itself.
+    fn is_temporary(&self, slot: usize) -> bool {
+        matches!(self.slots[slot].origin, Origin::Step) && !self.outputs.contains(&SlotId(slot as u32))
+    }
+
+    /// Gives each slot that a replay needs for itself a block, given the sizes: the one that fits best among those that are free, or
+    /// that would have to grow least.
+    pub(crate) fn blocks(&self, bytes_of: impl Fn(usize) -> usize) -> Blocks {
+        let mut blocks = Blocks { of_slot: vec![None; self.slots.len()], bytes: Vec::new() };
+        let mut begins: Vec<(u32, usize)> = Vec::new();
+        for (slot, lifetime) in self.plan.iter().enumerate() {
+            if let Some(lifetime) = lifetime.filter(|_| self.is_temporary(slot)) {
+                begins.push((lifetime.first, slot));
+            }
+        }
+        begins.sort_unstable();
+        // For each block, the last step that uses it.
+        let mut busy_until: Vec<u32> = Vec::new();
+        for (first, slot) in begins {
+            let wanted = bytes_of(slot);
+            let free = (0..busy_until.len()).filter(|&block| busy_until[block] < first);
+            let cost = |block: &usize| match blocks.bytes[*block] {
+                size if size >= wanted => (0, size - wanted),
+                size => (1, wanted - size),
+            };
+            let block = free.min_by_key(cost).unwrap_or_else(|| {
+                busy_until.push(0);
+                blocks.bytes.push(0);
+                busy_until.len() - 1
+            });
+            blocks.bytes[block] = blocks.bytes[block].max(wanted);
+            busy_until[block] = self.plan[slot].map_or(0, |lifetime| lifetime.last);
+            blocks.of_slot[slot] = Some(block as u32);
+        }
+        blocks
+    }
+}

@@ -1,0 +1,206 @@
+//! Noting launches while they happen.
+//!
+//! Buffers are known by their address. The recorder holds those of inputs and constants; of what steps write it holds the header alone, so
+//! that the memory of an array that nobody needs any more is free, and its address still names no other buffer.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::device::Device;
+use crate::ir::{Kernel, Op, Type};
+use crate::launch::native::{Call, Operand};
+use crate::launch::{Argument, Prepared};
+use crate::memory::Buffer;
+
+use super::{
+    Bind, CountStep, KernelStep, NativeStep, Origin, Recording, Scalar, SizeId, Sizes, Slot, SlotId, Step, plan,
+};
+
+/// A launch uses a buffer that the recording knows nothing of: the position of the argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unknown(pub usize);
+
+/// Notes launches.
+pub struct Recorder {
+    device: Device,
+    slots: Vec<Slot>,
+    /// The slot of each buffer, by address.
+    by_address: FxHashMap<usize, SlotId>,
+    kept: Vec<Kept>,
+    steps: Vec<Step>,
+    inputs: u32,
+    scalars: u32,
+}
+
+/// What keeps an address from naming another buffer.
+#[expect(dead_code, reason = "held for what they keep alive")]
+enum Kept {
+    Buffer(Arc<Buffer>),
+    Header(Weak<Buffer>),
+}
+
+impl Recorder {
+    /// A recorder of launches on a device.
+    #[must_use]
+    pub fn new(device: Device) -> Recorder {
+        Recorder {
+            device,
+            slots: Vec::new(),
+            by_address: FxHashMap::default(),
+            kept: Vec::new(),
+            steps: Vec::new(),
+            inputs: 0,
+            scalars: 0,
+        }
+    }
+
+    fn add(&mut self, buffer: &Arc<Buffer>, slot: Slot, kept: Kept) -> SlotId {
+        let id = SlotId(self.slots.len() as u32);
+        self.slots.push(slot);
+        self.by_address.insert(Arc::as_ptr(buffer).addr(), id);
+        self.kept.push(kept);
+        id
+    }
+
+    /// The slot of a buffer, if the recording knows it.
+    #[must_use]
+    pub fn slot(&self, buffer: &Arc<Buffer>) -> Option<SlotId> {
+        self.by_address.get(&Arc::as_ptr(buffer).addr()).copied()
+    }
+
+    /// Whether a slot is the same in each replay.
+    #[must_use]
+    pub fn is_constant(&self, slot: SlotId) -> bool {
+        matches!(self.slots[slot.index()].origin, Origin::Constant(_))
+    }
+
+    /// Makes a buffer the next input.
+    pub fn input(&mut self, buffer: &Arc<Buffer>, ty: Type, len: SizeId) -> SlotId {
+        let origin = Origin::Input(self.inputs);
+        self.inputs += 1;
+        self.add(buffer, Slot { ty, len, origin }, Kept::Buffer(Arc::clone(buffer)))
+    }
+
+    /// Makes room for the next scalar that is given; gives its number.
+    pub fn scalar(&mut self) -> u32 {
+        self.scalars += 1;
+        self.scalars - 1
+    }
+
+    /// Makes a buffer a constant, unless it is known already.
+    pub fn constant(&mut self, buffer: &Arc<Buffer>, ty: Type, len: SizeId) {
+        if self.slot(buffer).is_none() {
+            let origin = Origin::Constant(Arc::clone(buffer));
+            self.add(buffer, Slot { ty, len, origin }, Kept::Buffer(Arc::clone(buffer)));
+        }
+    }
+
+    /// Notes memory that steps will write.
+    pub fn made(&mut self, buffer: &Arc<Buffer>, ty: Type, len: SizeId) -> SlotId {
+        let header = Kept::Header(Arc::downgrade(buffer));
+        self.add(buffer, Slot { ty, len, origin: Origin::Step }, header)
+    }
+
+    /// Notes a kernel. Scalars are constants but for those whose positions are given.
+    ///
+    /// # Errors
+    ///
+    /// When it uses a buffer that the recording knows nothing of.
+    pub fn kernel(&mut self, prepared: &Prepared, lanes: SizeId, scalars: &[(usize, Scalar)]) -> Result<(), Unknown> {
+        let ready = prepared.ready();
+        let mut arguments = SmallVec::new();
+        for (position, argument) in ready.arguments.iter().enumerate() {
+            arguments.push(match argument {
+                Argument::Buffer(buffer, _) => Bind::Slot(self.slot(buffer).ok_or(Unknown(position))?),
+                Argument::Scalar(bits) => {
+                    let given = scalars.iter().find(|(at, _)| *at == position).map(|(_, scalar)| *scalar);
+                    Bind::Scalar(given.unwrap_or(Scalar::Constant(*bits)))
+                }
+            });
+        }
+        let copy = copied(&ready.entry.kernel, &arguments);
+        self.steps.push(Step::Kernel(KernelStep {
+            entry: Arc::clone(&ready.entry),
+            lanes,
+            reduce_block: ready.reduce_block,
+            arguments,
+            label: ready.label,
+            site: ready.site,
+            copy,
+        }));
+        Ok(())
+    }
+
+    /// Notes native work. The value of a fill is constant unless another one is given.
+    ///
+    /// # Errors
+    ///
+    /// When it uses a buffer that the recording knows nothing of.
+    pub fn native(
+        &mut self,
+        call: Call,
+        fill: Option<Scalar>,
+        (inputs, outputs): (&[Operand], &[Operand]),
+        site: Option<&'static std::panic::Location<'static>>,
+    ) -> Result<(), Unknown> {
+        let slots = |operands: &[Operand], first: usize| -> Result<SmallVec<[SlotId; 2]>, Unknown> {
+            let each = operands.iter().enumerate();
+            each.map(|(position, operand)| self.slot(&operand.buffer).ok_or(Unknown(first + position))).collect()
+        };
+        let (inputs, outputs) = (slots(inputs, 0)?, slots(outputs, inputs.len())?);
+        self.steps.push(Step::Native(NativeStep { call, fill, inputs, outputs, site }));
+        Ok(())
+    }
+
+    /// Notes that the true elements of a mask were listed; the number of them is the next count.
+    ///
+    /// # Errors
+    ///
+    /// When the recording knows nothing of the mask.
+    pub fn count(
+        &mut self,
+        mask: &Arc<Buffer>,
+        positions: &Arc<Buffer>,
+        len: SizeId,
+        site: Option<&'static std::panic::Location<'static>>,
+    ) -> Result<(), Unknown> {
+        let mask = self.slot(mask).ok_or(Unknown(0))?;
+        let positions = self.made(positions, Type::U32, len);
+        self.steps.push(Step::Count(CountStep { mask, positions, site }));
+        Ok(())
+    }
+
+    /// Ends the recording, which gives back some slots. A slot may be given back more than once.
+    #[must_use]
+    pub fn finish(self, sizes: Sizes, outputs: Vec<SlotId>) -> Recording {
+        let plan = plan::lifetimes(&self.slots, &self.steps);
+        Recording {
+            device: self.device,
+            sizes,
+            slots: self.slots,
+            steps: self.steps,
+            outputs,
+            plan,
+            inputs: self.inputs,
+            scalars: self.scalars,
+            bound: Mutex::default(),
+            states: Mutex::default(),
+            replays: AtomicU64::new(0),
+        }
+    }
+}
+
+/// The slots between which a kernel copies, if it does nothing else.
+fn copied(kernel: &Kernel, arguments: &[Bind]) -> Option<(SlotId, SlotId)> {
+    let insts = &kernel.region(crate::ir::TOP).insts;
+    let [load, store] = &insts[..] else { return None };
+    let (Op::Load(from), Op::Store { buffer: to, .. }) = (&load.op, &store.op) else { return None };
+    match [arguments[from.index()], arguments[to.index()]] {
+        [Bind::Slot(from), Bind::Slot(to)] => Some((from, to)),
+        _ => None,
+    }
+}

@@ -1,0 +1,265 @@
+//! Sizes that are known when a recording is replayed: expressions of the sizes of its inputs.
+//!
+//! A recording holds one table of them, in which operands stand before what uses them. What a program decided by looking at
+//! sizes is a [`Guard`]; a recording fits a call if all its guards hold.
+
+use std::fmt;
+use std::panic::Location;
+
+/// The position of an expression in the table of its recording. The first one is the constant 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct SizeId(pub u16);
+
+impl SizeId {
+    /// As an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An operation on two sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SizeOp {
+    /// The sum.
+    Add,
+    /// The difference, of a size and one that is not larger.
+    Sub,
+    /// The product.
+    Mul,
+    /// The quotient, rounded down.
+    Div,
+    /// The quotient, rounded up.
+    DivCeil,
+    /// The remainder.
+    Rem,
+    /// The smaller one.
+    Min,
+    /// The larger one.
+    Max,
+}
+
+impl SizeOp {
+    /// The result; none where it is no size.
+    #[must_use]
+    pub const fn apply(self, left: usize, right: usize) -> Option<usize> {
+        match self {
+            SizeOp::Add => left.checked_add(right),
+            SizeOp::Sub => left.checked_sub(right),
+            SizeOp::Mul => left.checked_mul(right),
+            SizeOp::Div => left.checked_div(right),
+            SizeOp::DivCeil if right == 0 => None,
+            SizeOp::DivCeil => Some(left.div_ceil(right)),
+            SizeOp::Rem => left.checked_rem(right),
+            SizeOp::Min => Some(if left < right { left } else { right }),
+            SizeOp::Max => Some(if left > right { left } else { right }),
+        }
+    }
+
+    /// How the operation is written.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            SizeOp::Add => "+",
+            SizeOp::Sub => "-",
+            SizeOp::Mul => "*",
+            SizeOp::Div => "/",
+            SizeOp::DivCeil => "/^",
+            SizeOp::Rem => "%",
+            SizeOp::Min => "min",
+            SizeOp::Max => "max",
+        }
+    }
+}
+
+/// A size in a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SizeExpr {
+    /// The same in each replay.
+    Constant(usize),
+    /// The number of elements of an input, by the number of its symbol.
+    Input(u16),
+    /// How many elements a step of the replay has found, by the number of that step among those that count.
+    Count(u16),
+    /// Computed from others.
+    Binary(SizeOp, SizeId, SizeId),
+}
+
+/// Two sizes compared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Relation {
+    /// They are equal.
+    Eq,
+    /// They differ.
+    Ne,
+    /// The first one is smaller.
+    Lt,
+    /// The first one is not smaller.
+    Ge,
+}
+
+impl Relation {
+    /// Whether it holds.
+    #[must_use]
+    pub const fn holds(self, left: usize, right: usize) -> bool {
+        match self {
+            Relation::Eq => left == right,
+            Relation::Ne => left != right,
+            Relation::Lt => left < right,
+            Relation::Ge => left >= right,
+        }
+    }
+}
+
+/// What a recording relies on.
+#[derive(Clone, Copy, Debug)]
+pub struct Guard {
+    /// What must hold.
+    pub relation: Relation,
+    /// The one size.
+    pub left: SizeId,
+    /// The other one.
+    pub right: SizeId,
+    /// The line of the program that decided by it.
+    pub site: &'static Location<'static>,
+}
+
+/// The sizes of a recording, operands before what uses them.
+#[derive(Clone, Debug, Default)]
+pub struct Sizes {
+    exprs: Vec<SizeExpr>,
+    /// For each expression, how many counting steps must have run before it is known.
+    after: Vec<u16>,
+    guards: Vec<Guard>,
+}
+
+impl Sizes {
+    /// A table of the constant 0 alone.
+    #[must_use]
+    pub fn new() -> Sizes {
+        Sizes { exprs: vec![SizeExpr::Constant(0)], after: vec![0], guards: Vec::new() }
+    }
+
+    /// Appends an expression; none if the table is full.
+    pub fn push(&mut self, expr: SizeExpr) -> Option<SizeId> {
+        let id = SizeId(u16::try_from(self.exprs.len()).ok()?);
+        let after = match expr {
+            SizeExpr::Constant(_) | SizeExpr::Input(_) => 0,
+            SizeExpr::Count(count) => count + 1,
+            SizeExpr::Binary(_, left, right) => self.after[left.index()].max(self.after[right.index()]),
+        };
+        self.exprs.push(expr);
+        self.after.push(after);
+        Some(id)
+    }
+
+    /// Adds something that must hold.
+    pub fn require(&mut self, guard: Guard) {
+        let is_known =
+            |known: &Guard| (known.relation, known.left, known.right) == (guard.relation, guard.left, guard.right);
+        if !self.guards.iter().any(is_known) {
+            self.guards.push(guard);
+        }
+    }
+
+    /// The expressions.
+    #[must_use]
+    pub fn exprs(&self) -> &[SizeExpr] {
+        &self.exprs
+    }
+
+    /// What must hold.
+    #[must_use]
+    pub fn guards(&self) -> &[Guard] {
+        &self.guards
+    }
+
+    /// Whether a size is known before any step has run.
+    #[must_use]
+    pub fn is_known_at_first(&self, size: SizeId) -> bool {
+        self.after[size.index()] == 0
+    }
+
+    /// Computes the sizes that are known once a number of counting steps have run, given those that were known before; gives the first
+    /// guard on them that fails, if one does.
+    ///
+    /// # Errors
+    ///
+    /// The guard that fails; none if what fails is an operation, whose result would be no size.
+    pub fn evaluate(&self, inputs: &[usize], counts: &[usize], values: &mut Vec<usize>) -> Result<(), Option<Guard>> {
+        let step = counts.len() as u16;
+        values.resize(self.exprs.len(), 0);
+        for (position, expr) in self.exprs.iter().enumerate() {
+            if self.after[position] == step {
+                values[position] = match *expr {
+                    SizeExpr::Constant(value) => value,
+                    SizeExpr::Input(number) => inputs[number as usize],
+                    SizeExpr::Count(number) => counts[number as usize],
+                    SizeExpr::Binary(op, left, right) => {
+                        op.apply(values[left.index()], values[right.index()]).ok_or(None)?
+                    }
+                };
+            }
+        }
+        let is_new = |guard: &&Guard| self.after[guard.left.index()].max(self.after[guard.right.index()]) == step;
+        let fails = |guard: &&Guard| !guard.relation.holds(values[guard.left.index()], values[guard.right.index()]);
+        self.guards.iter().filter(is_new).find(fails).map_or(Ok(()), |guard| Err(Some(*guard)))
+    }
+
+    /// An expression as text, with names for the inputs.
+    pub fn display<'a>(&'a self, size: SizeId, names: &'a dyn Fn(u16) -> String) -> impl fmt::Display + 'a {
+        Shown { sizes: self, size, names }
+    }
+}
+
+struct Shown<'a> {
+    sizes: &'a Sizes,
+    size: SizeId,
+    names: &'a dyn Fn(u16) -> String,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = |size| Shown { size, ..*self };
+        match self.sizes.exprs[self.size.index()] {
+            SizeExpr::Constant(value) => write!(f, "{value}"),
+            SizeExpr::Input(number) => f.write_str(&(self.names)(number)),
+            SizeExpr::Count(number) => write!(f, "count {number}"),
+            SizeExpr::Binary(op @ (SizeOp::Min | SizeOp::Max), left, right) => {
+                write!(f, "{}({}, {})", op.symbol(), inner(left), inner(right))
+            }
+            SizeExpr::Binary(op, left, right) => write!(f, "({} {} {})", inner(left), op.symbol(), inner(right)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_computed_in_order_and_guarded() {
+        let mut sizes = Sizes::new();
+        let width = sizes.push(SizeExpr::Input(0)).expect("room");
+        let one = sizes.push(SizeExpr::Constant(1)).expect("room");
+        let last = sizes.push(SizeExpr::Binary(SizeOp::Sub, width, one)).expect("room");
+        let found = sizes.push(SizeExpr::Count(0)).expect("room");
+        let both = sizes.push(SizeExpr::Binary(SizeOp::Add, last, found)).expect("room");
+        let site = Location::caller();
+        sizes.require(Guard { relation: Relation::Ge, left: width, right: one, site });
+        sizes.require(Guard { relation: Relation::Ne, left: found, right: one, site });
+        let mut values = Vec::new();
+        assert!(sizes.evaluate(&[8], &[], &mut values).is_ok());
+        assert_eq!(values[last.index()], 7);
+        assert!(sizes.is_known_at_first(last) && !sizes.is_known_at_first(both));
+        assert!(sizes.evaluate(&[8], &[3], &mut values).is_ok());
+        assert_eq!(values[both.index()], 10);
+        assert_eq!(
+            sizes.evaluate(&[8], &[1], &mut values).map_err(|guard| guard.map(|g| g.relation)),
+            Err(Some(Relation::Ne))
+        );
+        assert!(matches!(sizes.evaluate(&[0], &[], &mut values), Err(None)), "one less than nothing is no size");
+        let name = |_| "x.len()".to_owned();
+        assert_eq!(sizes.display(both, &name).to_string(), "((x.len() - 1) + count 0)");
+    }
+}

@@ -92,13 +92,15 @@ struct LanguagePage;
 pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };
+#[doc(inline)]
+pub use jit_core::freeze;
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
     Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan,
     Signed, Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math,
     graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
 };
-pub use jit_macros::{Traverse, jit, print};
+pub use jit_macros::{Traverse, freeze, jit, print};
 pub use jit_runtime::cache;
 pub use jit_runtime::device::{Device, DeviceInfo, devices, set_device, with_device};
 pub use jit_runtime::ir::ReduceOp;
@@ -126,7 +128,7 @@ pub mod prelude {
     pub use crate::tensor::Tensor;
     pub use crate::{
         Array, BFloat, Device, Float, Float64, Half, Instances, Int, Int8, Int16, Int64, Local, Mask, Ptr, ReduceOp,
-        Scan, Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, jit,
+        Scan, Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, freeze, jit,
     };
 }
 
@@ -135,5 +137,6 @@ pub mod prelude {
 pub mod __private {
     pub use jit_core::calls::dispatch;
     pub use jit_core::control::*;
+    pub use jit_core::freeze;
     pub use jit_core::traverse::Constant;
 }

@@ -5,6 +5,7 @@
 //! user's own tokens.
 
 mod format;
+mod freeze;
 mod jit;
 mod options;
 mod print;
@@ -85,6 +86,39 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {
     jit::expand(options.into(), item.into()).into()
+}
+
+/// Records what a function launches, and replays it in later calls without running it: no tracing, no scheduling.
+///
+/// The function is traced as by `#[jit]`. A call whose arguments are like those of an earlier one, up to the contents and the widths of arrays,
+/// replays what that one launched. Sizes are expressions: `x.width() / 2`, concatenations, reversals, the number of elements that
+/// a mask selects are right at every later width. What the body decides by a number, as `if x.len() > 100`, is a condition of the
+/// recording, and one more is made where it does not hold.
+///
+/// Arguments are anything that is [`Traverse`](derive@Traverse) and `Clone`, by value, `&` or `&mut`; results too. After a replay, `&mut` arguments are what the body
+/// would have left: lengths, fields that are no arrays, arrays that were scattered to.
+///
+/// The body runs only when it is recorded: what it prints, counts or reads elsewhere happens then alone. An array that is no
+/// argument, and reading the contents of one, are errors that name the line.
+///
+/// Beside a function `f` there is a type `f`, whose functions tell of its recordings: `f::stats()`, `f::explain()`, which says why it was recorded again, and
+/// `f::clear()`. For a method `m` of `T` they are `T::m_stats()` and so on.
+///
+/// # Options
+///
+/// | option | effect |
+/// |---|---|
+/// | `limit = n` | at most `n` recordings are kept, those used last; 0 never records |
+/// | `warn_after = n` | more than `n` recordings (10 without it) are a warning, once |
+/// | `budget = n` | more than `n` recordings are an error |
+/// | `auto_opaque = false` | constants among the arguments are given to each replay from the first on, not only once they have changed |
+/// | `state = \|s, x\| (&s.hidden,)` | arrays that the body uses beside its arguments |
+/// | `key(n)` | each recording is made for one value of the parameter `n` |
+/// | `enabled = false` | calls run the body, until `f::set_enabled(true)` |
+/// | `label = "name"`, `crate = path` | as for `#[jit]` |
+#[proc_macro_attribute]
+pub fn freeze(options: TokenStream, item: TokenStream) -> TokenStream {
+    freeze::expand(options.into(), item.into()).into()
 }
 
 /// Lets `jit` find the arrays in a type of yours: evaluate them together, carry them through traced loops and branches, gather, scatter

@@ -16,7 +16,7 @@ pub(crate) struct JitOptions {
     pub(crate) fast_math: Option<bool>,
     /// Whether methods of the trait can be called on pointers that differ by lane.
     #[darling(default)]
-    dispatch: Option<bool>,
+    pub(crate) dispatch: Option<bool>,
     /// Where the `jit` crate is; `::jit` without it.
     #[darling(default, rename = "crate")]
     pub(crate) krate: Option<syn::Path>,

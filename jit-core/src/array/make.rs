@@ -20,6 +20,15 @@ impl<T: Element> From<T> for Array<T> {
     }
 }
 
+impl<T: Number> From<Size> for Array<T> {
+    /// A number of elements as a value of width 1, rounded or wrapped as by Rust's `as`. Inside of a `#[freeze]` function it is computed anew in
+    /// each call.
+    #[track_caller]
+    fn from(size: Size) -> Self {
+        Array::from_var(record::size_as(T::TYPE, size))
+    }
+}
+
 impl<T: Element> From<&[T]> for Array<T> {
     /// A copy of the values.
     ///

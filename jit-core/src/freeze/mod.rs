@@ -28,7 +28,7 @@ pub(crate) mod symbols;
 
 pub use argument::{Argument, Arguments, Given, Kept};
 #[doc(hidden)]
-pub use argument::{ByValue, Exclusive, Shared, lend, lend_mut};
+pub use argument::{ByValue, Exclusive, Shared, State, lend, lend_mut, state};
 #[doc(hidden)]
 pub use call::call;
 pub use explain::{Cause, Retrace};

@@ -62,6 +62,11 @@ fn expand_function(options: &JitOptions, mut function: ItemFn, sink: &Sink) -> T
     function.into_token_stream()
 }
 
+/// Rewrites a function in place, for another attribute.
+pub(crate) fn rewrite(options: &JitOptions, function: &mut ItemFn, sink: &Sink) {
+    rewrite_function(options, &mut function.sig, &mut function.block, &mut function.attrs, sink);
+}
+
 fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenStream {
     check::attributes(&mut block.attrs, sink);
     for item in &mut block.items {

@@ -38,6 +38,11 @@ impl Recording {
         matches!(self.slots[slot].origin, Origin::Step) && !self.outputs.contains(&SlotId(slot as u32))
     }
 
+    /// Whether a step uses a slot, or it is given back.
+    pub(crate) fn is_wanted(&self, slot: usize) -> bool {
+        self.plan[slot].is_some() || self.outputs.contains(&SlotId(slot as u32))
+    }
+
     /// Gives each slot that a replay needs for itself a block, given the sizes: the one that fits best among those that are free, or
     /// that would have to grow least.
     pub(crate) fn blocks(&self, bytes_of: impl Fn(usize) -> usize) -> Blocks {

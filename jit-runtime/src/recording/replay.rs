@@ -142,7 +142,7 @@ impl Recording {
             state.slots[slot] = match &described.origin {
                 Origin::Input(number) => Some(self.input(slot, *number, given, &bound.values)?),
                 Origin::Constant(buffer) => Some(Arc::clone(buffer)),
-                Origin::Step if !is_known || self.plan[slot].is_none() => None,
+                Origin::Step if !is_known || !self.is_wanted(slot) => None,
                 Origin::Step => match bound.blocks.of_slot[slot] {
                     Some(block) => Some(block_of(state, block as usize, bound.blocks.bytes[block as usize])?),
                     None => Some(self.result(slot, self.bytes_of(slot, &bound.values), state)?),

@@ -1,0 +1,110 @@
+//! The options of `#[freeze(…)]`.
+
+use crate::options::{Words, read};
+use crate::sink::Sink;
+use darling::FromMeta;
+use darling::util::PathList;
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Expr, ExprClosure, FnArg, Pat, Signature};
+
+/// What `#[freeze(…)]` takes.
+#[derive(Default, FromMeta)]
+pub(crate) struct FreezeOptions {
+    /// How many recordings are kept.
+    #[darling(default)]
+    limit: Option<i64>,
+    /// After how many recordings a warning is given.
+    #[darling(default)]
+    warn_after: Option<usize>,
+    /// Whether constants that change become values that are given to each replay.
+    #[darling(default)]
+    auto_opaque: Option<bool>,
+    /// Whether calls are recorded and replayed.
+    #[darling(default)]
+    enabled: Option<bool>,
+    /// How many recordings are allowed.
+    #[darling(default)]
+    budget: Option<usize>,
+    /// Parameters that each recording is made for.
+    #[darling(default)]
+    key: Option<PathList>,
+    /// What the body uses beside its arguments.
+    #[darling(default)]
+    pub(super) state: Option<Expr>,
+    /// The name of the function's kernels.
+    #[darling(default)]
+    label: Option<String>,
+    /// Where the `jit` crate is.
+    #[darling(default, rename = "crate")]
+    pub(super) krate: Option<syn::Path>,
+}
+
+const FREEZE: Words = Words {
+    attribute: "freeze",
+    known: "`limit`, `warn_after`, `auto_opaque`, `state`, `enabled`, `key`, `budget`, `label` or `crate`",
+    takes: |option| match option {
+        "limit" | "warn_after" | "budget" => "a number",
+        "auto_opaque" | "enabled" => "`true` or `false`",
+        "state" => "a closure of the arguments, `|s, x| (&s.hidden,)`",
+        "key" => "names of parameters",
+        "label" => "a string",
+        _ => "a path",
+    },
+};
+
+impl FreezeOptions {
+    /// Reads the options; what is wrong with them goes to the sink.
+    pub(super) fn parse(tokens: TokenStream, sink: &Sink) -> Self {
+        read(tokens, &FREEZE, sink)
+    }
+
+    pub(super) fn label(&self) -> Option<String> {
+        self.label.clone()
+    }
+
+    /// What names the state: a closure of the first arguments.
+    pub(super) fn state(&self, parameters: usize, sink: &Sink) -> Option<ExprClosure> {
+        let state = self.state.as_ref()?;
+        match state {
+            Expr::Closure(closure) if closure.inputs.len() <= parameters => return Some(closure.clone()),
+            Expr::Closure(closure) => {
+                sink.error(
+                    syn::spanned::Spanned::span(&closure.inputs),
+                    "`state` is a closure of the arguments, and there are fewer",
+                );
+            }
+            other => sink.error(
+                syn::spanned::Spanned::span(other),
+                "`state` is a closure of the arguments that gives what else the body uses: `|s, x| (&s.hidden,)`",
+            ),
+        }
+        None
+    }
+
+    /// Refuses a `key` that names no parameter.
+    pub(super) fn check_names(&self, signature: &Signature, sink: &Sink) {
+        let is_parameter = |path: &syn::Path| {
+            signature.inputs.iter().any(|argument| match argument {
+                FnArg::Receiver(_) => path.is_ident("self"),
+                FnArg::Typed(typed) => matches!(&*typed.pat, Pat::Ident(pattern) if path.is_ident(&pattern.ident)),
+            })
+        };
+        for path in self.key.iter().flat_map(|list| list.iter()).filter(|path| !is_parameter(path)) {
+            sink.error(syn::spanned::Spanned::span(path), "`key` names parameters of the function, and this is none");
+        }
+    }
+
+    /// The options as the run-time support takes them.
+    pub(super) fn tokens(&self, private: &TokenStream) -> TokenStream {
+        let limit = self.limit.filter(|&limit| limit >= 0).map(|limit| {
+            let limit = limit as usize;
+            quote!(limit: ::core::option::Option::Some(#limit),)
+        });
+        let warn_after = self.warn_after.map(|count| quote!(warn_after: #count,));
+        let auto_opaque = self.auto_opaque.map(|is_on| quote!(auto_opaque: #is_on,));
+        let enabled = self.enabled.map(|is_on| quote!(enabled: #is_on,));
+        let budget = self.budget.map(|count| quote!(budget: ::core::option::Option::Some(#count),));
+        quote!(#private::freeze::Options { #limit #warn_after #auto_opaque #enabled #budget ..#private::freeze::Options::DEFAULT })
+    }
+}

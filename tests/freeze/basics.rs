@@ -1,0 +1,142 @@
+//! What arguments and results may be, and what is recorded when.
+
+use jit::prelude::*;
+
+#[freeze]
+fn scaled(x: &Float, y: Float, k: f32) -> Float {
+    x * k + y
+}
+
+#[test]
+fn a_function_is_recorded_once_for_each_number_of_the_host() {
+    let x = Float::arange(8).make_opaque();
+    for (call, k) in [2.0, 2.0, 3.0, 2.0, 3.0].into_iter().enumerate() {
+        let y = Float::opaque(call as f32);
+        let z = scaled(&x, y, k).to_vec().unwrap();
+        assert_eq!(z, (0..8).map(|i| i as f32 * k + call as f32).collect::<Vec<_>>());
+    }
+    let stats = scaled::stats();
+    assert_eq!((stats.recordings, stats.replays), (2, 3));
+    let why = scaled::explain();
+    assert!(why[1].to_string().starts_with("`k` was 2.0 (f32) and is 3.0 (f32)"), "{}", why[1]);
+}
+
+#[derive(Clone, Traverse)]
+struct Particles {
+    position: Float,
+    velocity: Float,
+    steps: u32,
+}
+
+impl Particles {
+    #[freeze]
+    fn advance(&mut self, dt: &Float) -> Float {
+        self.velocity -= 9.81 * dt;
+        let next = &self.position + &self.velocity * dt;
+        if next < 0.0 {
+            self.velocity = -self.velocity.clone();
+        }
+        self.position = next.abs();
+        self.position.sum()
+    }
+
+    #[freeze]
+    fn count(&mut self) {
+        self.steps += 1;
+        self.position += 1.0;
+    }
+}
+
+#[test]
+fn methods_change_their_state() {
+    let start = || Particles { position: Float::linspace(1.0, 2.0, 10), velocity: Float::zeros(10), steps: 0 };
+    let (mut frozen, mut direct) = (start(), start());
+    let dt = Float::opaque(0.05);
+    for _ in 0..30 {
+        let sum = frozen.advance(&dt).item().unwrap();
+        Particles::advance_set_enabled(false);
+        let wanted = direct.advance(&dt).item().unwrap();
+        Particles::advance_set_enabled(true);
+        assert_eq!(sum, wanted);
+        assert_eq!(frozen.velocity.to_vec().unwrap(), direct.velocity.to_vec().unwrap());
+    }
+    let stats = Particles::advance_stats();
+    // The velocity was a constant in the first call.
+    assert_eq!((stats.recordings, stats.replays, stats.direct), (2, 28, 30), "{:?}", Particles::advance_explain());
+}
+
+#[test]
+fn fields_of_the_host_change_as_they_do_without() {
+    let mut state = Particles { position: Float::arange(3).make_opaque(), velocity: Float::zeros(3), steps: 0 };
+    for call in 1..4 {
+        state.count();
+        assert_eq!((state.steps, state.position.get(0).unwrap()), (call, call as f32));
+    }
+    state.steps = 0;
+    state.count();
+    assert_eq!((state.steps, state.position.get(0).unwrap()), (1, 4.0));
+    assert_eq!(Particles::count_stats().replays, 1);
+}
+
+#[freeze(limit = 2)]
+fn power(x: &Float, n: i32) -> Float {
+    x.powi(n)
+}
+
+#[test]
+fn the_recordings_that_were_not_used_go_first() {
+    let x = Float::from([2.0, 3.0]);
+    for (n, recordings) in [(0, 1), (1, 2), (2, 3), (1, 3), (0, 4)] {
+        assert_eq!(power(&x, n).to_vec().unwrap(), [2_f32.powi(n), 3_f32.powi(n)]);
+        assert_eq!(power::stats().recordings, recordings, "{n}");
+    }
+    assert_eq!((power::stats().cached, power::stats().evictions), (2, 2));
+}
+
+#[freeze]
+fn combined(a: &Float, b: &Float, c: &Float) -> Float {
+    a * 100.0 + b * 10.0 + c
+}
+
+#[test]
+fn which_arrays_are_the_same_is_told_apart() {
+    let (a, b) = (Float::from([1.0]), Float::from([5.0, 6.0]));
+    assert_eq!(combined(&a, &b, &a).to_vec().unwrap(), [151.0, 161.0]);
+    assert_eq!(combined(&a, &b, &b).to_vec().unwrap(), [155.0, 166.0]);
+    assert_eq!(combined(&a, &b, &a).to_vec().unwrap(), [151.0, 161.0]);
+    assert_eq!(combined::stats().recordings, 2);
+}
+
+#[freeze]
+fn shifted(i: &UInt, x: &Float) -> Float {
+    x.gather(&(i % UInt::from(x.width())))
+}
+
+#[test]
+fn constants_that_change_are_given_from_then_on() {
+    let x = Float::from([1.0, 2.0, 4.0]);
+    for (call, recordings) in [(0_u32, 1), (1, 2), (2, 2), (1, 2), (0, 2)] {
+        assert_eq!(shifted(&UInt::from(call), &x).item().unwrap(), [1.0, 2.0, 4.0][call as usize]);
+        // The one that was made for 0 fits again.
+        assert_eq!(shifted::stats().recordings, recordings);
+    }
+}
+
+mod inner {
+    use jit::prelude::*;
+
+    #[freeze]
+    pub(crate) fn generic<T: jit::Number>(x: &Array<T>) -> Array<T> {
+        x + x
+    }
+}
+
+#[test]
+fn generic_functions_have_recordings_of_their_own() {
+    for _ in 0..2 {
+        assert_eq!(inner::generic(&Float::from([1.5, 2.0])).to_vec().unwrap(), [3.0, 4.0]);
+        assert_eq!(inner::generic(&Int::from([1, 2])).to_vec().unwrap(), [2, 4]);
+    }
+    let stats = inner::generic::stats();
+    assert_eq!((stats.recordings, stats.replays), (2, 2));
+}

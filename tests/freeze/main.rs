@@ -1,0 +1,3 @@
+//! Functions that are recorded once and replayed.
+
+mod basics;

@@ -12,7 +12,8 @@ use jit_runtime::Error;
 use jit_runtime::ir::Type;
 
 use super::switch::{Callable, SwitchIndex, Target, call, checked};
-use crate::array::{Array, UInt};
+use crate::array::{Array, Size, UInt};
+use crate::freeze::session;
 use crate::schedule::{self, Selection};
 use crate::trace::effect::{self, How, Request};
 use crate::trace::misuse::{self, Misuse};
@@ -102,7 +103,8 @@ pub(super) fn sort(
         }
         None => (said.clone(), index.clone()),
     };
-    if index.width() == 1 {
+    // Which lanes belong to which target is not known when a recording is made; the results are the same.
+    if index.width() == 1 || session::is_recording() {
         return (index, None);
     }
     let groups = groups(&said, &index, count);
@@ -110,7 +112,7 @@ pub(super) fn sort(
 }
 
 /// Computes arguments that all targets read.
-pub(super) fn store(arguments: &[Var], width: usize, site: &'static Location<'static>) {
+pub(super) fn store(arguments: &[Var], width: Size, site: &'static Location<'static>) {
     let is_of_lanes = |var: &&Var| var.width() == width && !var.is_evaluated() && !crate::trace::local::is_local(var);
     let wanted: Vec<&Var> = arguments.iter().filter(is_of_lanes).collect();
     if let Err(error) = schedule::evaluate(&wanted, WHY, site) {
@@ -124,7 +126,7 @@ const WHY: &str = "a sorted call runs each target by itself";
 pub(super) fn compute(
     groups: &Groups,
     parts: Vec<Computed>,
-    width: usize,
+    width: Size,
     defaults: Vec<Var>,
     site: &'static Location<'static>,
 ) -> Vec<Var> {
@@ -147,7 +149,7 @@ pub(super) fn compute(
     merged
 }
 
-fn widened(value: Var, width: usize) -> Var {
+fn widened(value: Var, width: Size) -> Var {
     match value.literal() {
         _ if value.width() == width => value,
         Some(bits) => record::literal(value.ty(), bits, width),
@@ -156,7 +158,7 @@ fn widened(value: Var, width: usize) -> Var {
 }
 
 /// What a target gives on its lanes; the arrays that it writes are written.
-fn of_lanes(part: Computed, lanes: &UInt, width: usize, site: &'static Location<'static>) -> Result<Vec<Var>, Error> {
+fn of_lanes(part: Computed, lanes: &UInt, width: Size, site: &'static Location<'static>) -> Result<Vec<Var>, Error> {
     let Computed { values, arrays, writes } = part;
     let is_missing = |var: &&Var| !var.is_evaluated() && var.width() == width;
     let is_written = |array: &&Var| {
@@ -168,7 +170,8 @@ fn of_lanes(part: Computed, lanes: &UInt, width: usize, site: &'static Location<
             wanted.push(var);
         }
     }
-    let selection = Selection { width, lanes: lanes.var().clone(), narrow: Vec::new(), writes: writes.clone() };
+    let selection =
+        Selection { width: width.value(), lanes: lanes.var().clone(), narrow: Vec::new(), writes: writes.clone() };
     let selected = schedule::evaluate_selected(&selection, &wanted, WHY, site)?;
     if selected.is_none() {
         schedule::evaluate(&wanted, WHY, site)?;

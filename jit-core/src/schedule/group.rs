@@ -47,7 +47,7 @@ pub(super) fn groups(graph: &mut Graph<'_>) -> Vec<Group> {
 impl Group {
     /// Whether the kernel runs on some of its lanes.
     pub(super) fn is_selected(&self, selection: &Selection) -> bool {
-        self.lanes == selection.width && !self.is_copying
+        self.lanes.lanes as usize == selection.width && !self.is_copying
     }
 
     /// The blocks of lanes that the kernel reduces.

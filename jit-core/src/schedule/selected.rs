@@ -16,11 +16,11 @@ use smallvec::SmallVec;
 use super::group::Group;
 use super::order::{Entry, Graph, NONE};
 use super::{Plan, Planned, Step, effect, emit, explain, group, label, run, written};
+use crate::freeze::session;
 use crate::trace::effect::{How, Request, scatter};
 use crate::trace::node::flag;
 use crate::trace::region::{self, Writes};
 use crate::trace::{Op, Var, detach, record};
-use crate::freeze::session;
 
 /// Lanes on which values are computed.
 pub(crate) struct Selection {
@@ -172,7 +172,7 @@ fn is_array(graph: &Graph<'_>, group: &Group, var: &Var) -> bool {
 /// Whether no lane is asked for what another one has or does: all that is as wide as the lanes, and is written to memory, is wanted
 /// itself, an array that is written, the copy of one, or what writing lanes are told.
 fn stays_on_lanes(graph: &Graph<'_>, selection: &Selection, wanted: &[&Var]) -> bool {
-    let is_of_lanes = |entry: &Entry<'_>| entry.lanes(&graph.entries) == selection.width;
+    let is_of_lanes = |entry: &Entry<'_>| entry.lanes(&graph.entries).lanes as usize == selection.width;
     let is_whole = |entry: &Entry<'_>| match entry.is_evaluated {
         true => entry.var.is_evaluated(),
         false => entry.memory != NONE || !is_of_lanes(entry),

@@ -155,7 +155,7 @@ impl SwitchRecorder {
             match count {
                 0 => Vec::new(),
                 _ if is_small => call.select(outputs),
-                _ => call.jump(outputs, width as u32),
+                _ => call.jump(outputs, Extent::of(width)),
             }
         })
     }
@@ -165,7 +165,7 @@ impl SwitchRecorder {
     pub(crate) fn finish_evaluated(
         self,
         defaults: Vec<Var>,
-        merge: impl FnOnce(usize, Vec<Computed>, Vec<Var>) -> Vec<Var>,
+        merge: impl FnOnce(Size, Vec<Computed>, Vec<Var>) -> Vec<Var>,
     ) -> Vec<Var> {
         self.finish_by(defaults, |call, outputs, width| {
             let (defaults, parts) = call.take_parts(outputs);
@@ -176,7 +176,7 @@ impl SwitchRecorder {
     fn finish_by(
         mut self,
         defaults: Vec<Var>,
-        choose: impl FnOnce(&mut Self, &mut [Output], usize) -> Vec<Var>,
+        choose: impl FnOnce(&mut Self, &mut [Output], Size) -> Vec<Var>,
     ) -> Vec<Var> {
         self.reports.extend(self.mark.take().into_iter().flat_map(region::complete));
         let mut outputs: Vec<Output> =

@@ -110,6 +110,7 @@ pub use jit_runtime::memory::{MemoryStats, memory, trim_memory};
 pub use jit_runtime::stats::{KernelRecord, Stats, kernel_history, reset_stats, set_kernel_history, stats};
 pub use jit_runtime::{Error, ErrorKind};
 
+pub mod bounds;
 pub mod color;
 pub mod interop;
 pub mod linalg;

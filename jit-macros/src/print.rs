@@ -46,14 +46,18 @@ fn print(tokens: TokenStream, sink: &Sink) -> Option<TokenStream> {
         Some(limit) => quote_spanned!(limit.span()=> ::core::option::Option::Some(#limit)),
         None => quote!(::core::option::Option::None),
     };
-    let guard = Ident::new("__jit_print", Span::mixed_site());
-    let captured = captured.iter().map(|name| quote_spanned!(name.span()=> #guard.value(&#name);));
+    // At the user's tokens names mean what they mean in the user's text, and messages do not speak of this macro.
+    let home = format.span();
+    let guard = Ident::new("__jit_print", home);
+    let captured =
+        captured.iter().map(|name| quote_spanned!(name.span()=> #private::Printable::print_to(&#name, &mut #guard);));
     let values = values.iter().map(|value| {
-        let span = value.span().resolved_at(Span::mixed_site());
-        quote_spanned!(span=> #guard.value(&(#value));)
+        let span = value.span().resolved_at(home);
+        let private = quote_spanned!(span=> ::jit::__private);
+        quote_spanned!(span=> #private::Printable::print_to(&(#value), &mut #guard);)
     });
-    Some(quote_spanned! {Span::mixed_site()=> {
-        let mut #guard = ::jit::__private::print();
+    Some(quote_spanned! {home=> {
+        let mut #guard = #private::print();
         #(#values)*
         #(#captured)*
         #guard.record(#pieces, #limit);

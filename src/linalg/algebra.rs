@@ -129,6 +129,7 @@ macro_rules! left_numbers {
 /// The comparison operators of `#[jit]` functions.
 macro_rules! equal {
     ($Type:ident: $($Left:ty, $Right:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: FloatElement> jit_core::control::Equal<$Right> for $Left {
             type Output = $crate::Mask;
 

@@ -54,6 +54,7 @@ impl Tensor<bool> {
 /// The comparison operators of `#[jit]` functions.
 macro_rules! compared {
     ($([$($generics:tt)*] $left:ty, $right:ty, $element:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> Equal<$right> for $left {
             type Output = Tensor<bool>;
 
@@ -68,6 +69,7 @@ macro_rules! compared {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> Order<$right> for $left {
             type Output = Tensor<bool>;
 
@@ -123,6 +125,7 @@ number_on_the_left!(bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
 /// region must have the shape of the mask.
 macro_rules! conditions {
     ($($ty:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl IfCondition for $ty {
             type World = Traced;
 
@@ -131,6 +134,7 @@ macro_rules! conditions {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl WhileCondition for $ty {
             type World = Traced;
 
@@ -139,6 +143,7 @@ macro_rules! conditions {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl Logical for $ty {
             type World = Traced;
 

@@ -48,7 +48,7 @@ fn each_case_gets_the_message_that_it_wants() {
 #[test]
 fn messages_point_at_the_users_tokens() {
     for (path, source, stderr) in failing() {
-        assert!(!stderr.contains("originates in the attribute macro"), "{}:\n{stderr}", path.display());
+        assert!(!stderr.contains("originates in"), "{}:\n{stderr}", path.display());
         let shows_helper = stderr.contains("__jit_") && !source.contains("__jit_");
         assert!(!shows_helper, "{} shows a helper:\n{stderr}", path.display());
         let lines: Vec<&str> = stderr.lines().collect();

@@ -25,22 +25,6 @@ macro_rules! unary_functions {
     };
 }
 
-macro_rules! binary_functions {
-    ($bound:ident: $($(#[$doc:meta])* $name:ident $op:ident;)*) => {
-        impl<T: $bound> Array<T> {
-            $(
-                $(#[$doc])*
-                #[inline]
-                #[must_use]
-                #[track_caller]
-                pub fn $name(&self, other: impl Operand<T>) -> Self {
-                    self.binary(BinaryOp::$op, &other.into_array())
-                }
-            )*
-        }
-    };
-}
-
 unary_functions! { FloatElement:
     /// The largest whole number that is not above the value.
     floor Floor;
@@ -116,29 +100,76 @@ unary_functions! { Number:
     abs Abs;
 }
 
-binary_functions! { Number:
+// Functions of two arguments are written out, as the compiler quotes them where the second one does not fit.
+impl<T: Number> Array<T> {
     /// The smaller one; NaN if one is NaN; -0 is smaller than +0.
-    min Min;
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn min(&self, other: impl Operand<T>) -> Self {
+        self.binary(BinaryOp::Min, &other.into_array())
+    }
+
     /// The larger one; NaN if one is NaN; -0 is smaller than +0.
-    max Max;
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn max(&self, other: impl Operand<T>) -> Self {
+        self.binary(BinaryOp::Max, &other.into_array())
+    }
 }
 
-binary_functions! { FloatElement:
+impl<T: FloatElement> Array<T> {
     /// The smaller one; if one is NaN, the other.
-    fmin FMin;
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn fmin(&self, other: impl Operand<T>) -> Self {
+        self.binary(BinaryOp::FMin, &other.into_array())
+    }
+
     /// The larger one; if one is NaN, the other.
-    fmax FMax;
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn fmax(&self, other: impl Operand<T>) -> Self {
+        self.binary(BinaryOp::FMax, &other.into_array())
+    }
+
     /// The magnitude of this with the sign of the other, zeros and NaN included.
-    copysign CopySign;
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn copysign(&self, other: impl Operand<T>) -> Self {
+        self.binary(BinaryOp::CopySign, &other.into_array())
+    }
+
     /// The length of the hypotenuse, `sqrt(x² + y²)`, without overflow on the way; infinite if one of them is. At most
     /// 0.51 ulp (`f64`: 0.75).
-    hypot Hypot;
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn hypot(&self, other: impl Operand<T>) -> Self {
+        self.binary(BinaryOp::Hypot, &other.into_array())
+    }
+
     /// The angle, in [-π, π], of the point whose second coordinate (y) this is, and whose first (x) the other. Zeros
     /// count by their sign. At most 0.51 ulp (`f64`: 1.6).
-    atan2 Atan2;
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn atan2(&self, other: impl Operand<T>) -> Self {
+        self.binary(BinaryOp::Atan2, &other.into_array())
+    }
+
     /// The value to the power of the other. 1 to any power and anything to the power of 0 is 1, even NaN; a negative
     /// value to a power that is no whole number is NaN. At most 0.52 ulp (`f64`: 0.85).
-    powf Pow;
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn powf(&self, other: impl Operand<T>) -> Self {
+        self.binary(BinaryOp::Pow, &other.into_array())
+    }
 }
 
 impl<T: Number> Array<T> {

@@ -147,6 +147,7 @@ impl<T: ?Sized> fmt::Debug for Ptr<T> {
 /// Comparisons of pointers, by value or by reference.
 macro_rules! comparisons {
     ($($a:ty, $b:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: ?Sized> Equal<$b> for $a {
             type Output = Mask;
             #[track_caller]

@@ -1,7 +1,7 @@
 //! `if`: the guard between its arms.
 
 use super::state::{Leaves, Named, check_arms, check_branch, refuse};
-use super::world::{Carries, Host, IfCondition, Traced, World};
+use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
 use crate::trace::{BranchRecorder, Var, effect, local, record};
 use crate::traverse::Traverse;
@@ -9,13 +9,6 @@ use std::panic::Location;
 
 /// The guard of an `if`.
 pub struct Branch<W: World>(pub(super) W::Branch);
-
-/// Opens an `if`.
-#[track_caller]
-#[inline]
-pub fn branch<C: IfCondition + ?Sized>(condition: &C) -> Branch<C::World> {
-    Branch(C::World::branch(condition.condition(), Location::caller()))
-}
 
 impl<W: World> Branch<W> {
     /// Computes both arms, and blends their values.
@@ -163,13 +156,14 @@ impl<T> Slot<T> {
 #[diagnostic::on_unimplemented(
     message = "`if` with a traced condition yields `{T}`",
     label = "both arms of this `if` must yield a traced value",
-    note = "arrays and what consists of arrays can be merged lane by lane; for a number write `Float::from(1.0)`"
+    note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and for a number write `Float::from(1.0)`"
 )]
 pub trait Merges<T>: World {
     /// Closes the branch; gives its value, if an arm gave one.
     fn merge_with(branch: &mut Self::Branch, slot: Slot<T>) -> Option<T>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Merges<T> for Host {
     #[inline(always)]
     fn merge_with(_: &mut bool, slot: Slot<T>) -> Option<T> {

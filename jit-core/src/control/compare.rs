@@ -18,8 +18,10 @@ pub trait Equal<B: ?Sized> {
     /// `bool` or a mask.
     type Output;
     /// `self == other`
+    #[track_caller]
     fn eq(&self, other: &B) -> Self::Output;
     /// `self != other`
+    #[track_caller]
     fn ne(&self, other: &B) -> Self::Output;
 }
 
@@ -34,12 +36,16 @@ pub trait Order<B: ?Sized> {
     /// `bool` or a mask.
     type Output;
     /// `self < other`
+    #[track_caller]
     fn lt(&self, other: &B) -> Self::Output;
     /// `self <= other`
+    #[track_caller]
     fn le(&self, other: &B) -> Self::Output;
     /// `self > other`
+    #[track_caller]
     fn gt(&self, other: &B) -> Self::Output;
     /// `self >= other`
+    #[track_caller]
     fn ge(&self, other: &B) -> Self::Output;
 }
 
@@ -158,6 +164,7 @@ host_pairs! {
 /// Comparisons of an array with an array or a number, by value or by reference.
 macro_rules! array_pairs {
     ($([$($generics:tt)*] $a:ty, $b:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> Equal<$b> for $a {
             type Output = Mask;
             #[track_caller]
@@ -170,6 +177,7 @@ macro_rules! array_pairs {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> Order<$b> for $a {
             type Output = Mask;
             #[track_caller]
@@ -212,6 +220,7 @@ array_pairs! {
 /// Comparisons of a number with an array: the opposite of those above.
 macro_rules! number_pairs {
     ($([$($generics:tt)*] $a:ty, $b:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> Equal<$b> for $a {
             type Output = Mask;
             #[track_caller]
@@ -224,6 +233,7 @@ macro_rules! number_pairs {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> Order<$b> for $a {
             type Output = Mask;
             #[track_caller]

@@ -165,6 +165,7 @@ pub trait Shares<T>: World {
     fn share(value: &T) -> T;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Shares<T> for Host {
     fn share(_: &T) -> T {
         unreachable!("the host moves")
@@ -283,13 +284,14 @@ pub fn goes_on<W: GoesOn, T>(_: &Exit<W, T>) {}
 )]
 pub trait GoesOn: World {}
 
+#[diagnostic::do_not_recommend]
 impl GoesOn for Host {}
 
 /// Types that lanes can leave with in a world.
 #[diagnostic::on_unimplemented(
     message = "`return` or `break` under a traced condition gives `{T}`",
     label = "the values that lanes leave with are merged, so they must be traced values",
-    note = "arrays and what consists of arrays can be merged lane by lane; for a number write `Float::from(1.0)`"
+    note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and for a number write `Float::from(1.0)`"
 )]
 pub trait Gives<T>: World {
     /// All lanes leave.
@@ -314,6 +316,7 @@ pub trait Gives<T>: World {
     fn enter(exit: &mut Self::Exit<T>);
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Gives<T> for Host {
     #[inline(always)]
     fn give((): &mut (), _: T) {}

@@ -1,6 +1,6 @@
 //! What happens for all lanes at once while tracing, as `?` does, so that every region around it must be the host's.
 //!
-//! Generated code calls one of these functions for each such region, at the user's token. For a guard of the traced
+//! Generated code calls a method of one of these traits for each such region, at the user's token. For a guard of the traced
 //! world the trait is missing, and its message is the error. (Written out rather than by a macro of our own, which the
 //! compiler would quote in each message.)
 
@@ -14,14 +14,16 @@ use super::world::Host;
     label = "the rest of this expression would also be computed for the lanes that have left",
     note = "write an `if` of its own for what stands there"
 )]
-pub trait JumpsFromOperand {}
+pub trait JumpsFromOperand {
+    /// Checks that a jump on the right side of `&&` or `||` may leave the guard.
+    #[inline(always)]
+    fn jump(&self) {}
+}
 
+#[diagnostic::do_not_recommend]
 impl JumpsFromOperand for Branch<Host> {}
+#[diagnostic::do_not_recommend]
 impl JumpsFromOperand for Repeat<Host> {}
-
-/// Checks that a jump on the right side of `&&` or `||` may leave a guard.
-#[inline(always)]
-pub fn jump_from_operand<G: JumpsFromOperand>(_: &G) {}
 
 /// Guards of an `if` that `?` may leave.
 #[diagnostic::on_unimplemented(
@@ -29,15 +31,16 @@ pub fn jump_from_operand<G: JumpsFromOperand>(_: &G) {}
     label = "`?` decides once, while tracing, but what it would skip differs by lane",
     note = "compute the value before, where the condition is not traced yet"
 )]
-pub trait TryInIf {}
-
-impl TryInIf for Branch<Host> {}
-
-/// Passes the operand of `?` through; checks that it may leave an `if`.
-#[inline(always)]
-pub fn try_in_if<G: TryInIf, T>(_: &G, operand: T) -> T {
-    operand
+pub trait TryInIf {
+    /// Passes the operand of `?` through; checks that it may leave an `if`.
+    #[inline(always)]
+    fn pass<T>(&self, operand: T) -> T {
+        operand
+    }
 }
+
+#[diagnostic::do_not_recommend]
+impl TryInIf for Branch<Host> {}
 
 /// Guards of a `while` that `?` may leave.
 #[diagnostic::on_unimplemented(
@@ -45,15 +48,16 @@ pub fn try_in_if<G: TryInIf, T>(_: &G, operand: T) -> T {
     label = "`?` decides once, while tracing, but what it would skip differs by lane",
     note = "compute the value before, where the condition is not traced yet"
 )]
-pub trait TryInWhile {}
-
-impl TryInWhile for Repeat<Host> {}
-
-/// Passes the operand of `?` through; checks that it may leave a `while`.
-#[inline(always)]
-pub fn try_in_while<G: TryInWhile, T>(_: &G, operand: T) -> T {
-    operand
+pub trait TryInWhile {
+    /// Passes the operand of `?` through; checks that it may leave a `while`.
+    #[inline(always)]
+    fn pass<T>(&self, operand: T) -> T {
+        operand
+    }
 }
+
+#[diagnostic::do_not_recommend]
+impl TryInWhile for Repeat<Host> {}
 
 /// Guards of an `if` in which what others share may be changed.
 #[diagnostic::on_unimplemented(
@@ -61,15 +65,16 @@ pub fn try_in_while<G: TryInWhile, T>(_: &G, operand: T) -> T {
     label = "what lies behind a cell or a lock cannot be merged lane by lane",
     note = "take the value out before the `if`, and put the result back after it"
 )]
-pub trait SharedInIf {}
-
-impl SharedInIf for Branch<Host> {}
-
-/// Passes the receiver of `borrow_mut` or `lock` through; checks that it may be changed inside an `if`.
-#[inline(always)]
-pub fn shared_in_if<'a, G: SharedInIf, T: ?Sized>(_: &G, receiver: &'a T) -> &'a T {
-    receiver
+pub trait SharedInIf {
+    /// Passes the receiver of `borrow_mut` or `lock` through; checks that it may be changed inside an `if`.
+    #[inline(always)]
+    fn pass<'a, T: ?Sized>(&self, receiver: &'a T) -> &'a T {
+        receiver
+    }
 }
+
+#[diagnostic::do_not_recommend]
+impl SharedInIf for Branch<Host> {}
 
 /// Guards of a `while` in which what others share may be changed.
 #[diagnostic::on_unimplemented(
@@ -77,12 +82,13 @@ pub fn shared_in_if<'a, G: SharedInIf, T: ?Sized>(_: &G, receiver: &'a T) -> &'a
     label = "what lies behind a cell or a lock cannot be merged lane by lane",
     note = "take the value out before the `while`, and put the result back after it"
 )]
-pub trait SharedInWhile {}
-
-impl SharedInWhile for Repeat<Host> {}
-
-/// Passes the receiver of `borrow_mut` or `lock` through; checks that it may be changed inside a `while`.
-#[inline(always)]
-pub fn shared_in_while<'a, G: SharedInWhile, T: ?Sized>(_: &G, receiver: &'a T) -> &'a T {
-    receiver
+pub trait SharedInWhile {
+    /// Passes the receiver of `borrow_mut` or `lock` through; checks that it may be changed inside a `while`.
+    #[inline(always)]
+    fn pass<'a, T: ?Sized>(&self, receiver: &'a T) -> &'a T {
+        receiver
+    }
 }
+
+#[diagnostic::do_not_recommend]
+impl SharedInWhile for Repeat<Host> {}

@@ -16,8 +16,57 @@ pub trait Logical {
     type World: World;
     /// The value.
     fn logical(&self) -> <Self::World as World>::Condition;
+
+    /// The left side of `&&`.
+    #[inline(always)]
+    fn left_of_and(&self) -> Side<Self::World>
+    where
+        Self::World: Decides,
+    {
+        let left = self.logical();
+        let decided = Self::World::known(&left).filter(|value| !value);
+        Side { left, decided, is_and: true }
+    }
+
+    /// The left side of `||`.
+    #[inline(always)]
+    fn left_of_or(&self) -> Side<Self::World>
+    where
+        Self::World: Decides,
+    {
+        let left = self.logical();
+        let decided = Self::World::known(&left).filter(|value| *value);
+        Side { left, decided, is_and: false }
+    }
+
+    /// The result of `&&` or `||`, with this as the right side.
+    #[inline(always)]
+    fn join<W: Joins<Self::World>>(&self, side: &Side<W>) -> W::Output {
+        if side.is_and { W::and(&side.left, self.logical()) } else { W::or(&side.left, self.logical()) }
+    }
+
+    /// Opens the branch in which the right side of `&&` is evaluated.
+    #[track_caller]
+    #[inline]
+    fn branch_and(&self) -> Branch<Self::World> {
+        Branch(Self::World::branch(self.logical(), Location::caller()))
+    }
+
+    /// Opens the branch in which the right side of `||` is evaluated.
+    #[track_caller]
+    #[inline]
+    fn branch_or(&self) -> Branch<Self::World> {
+        Branch(Self::World::branch(Self::World::not(self.logical()), Location::caller()))
+    }
+
+    /// The right side in such a branch, as a value of the result's type.
+    #[inline(always)]
+    fn lift<W: Joins<Self::World>>(&self, _: &Branch<W>) -> W::Output {
+        W::lift(self.logical())
+    }
 }
 
+#[diagnostic::do_not_recommend]
 impl Logical for bool {
     type World = Host;
     #[inline(always)]
@@ -26,6 +75,7 @@ impl Logical for bool {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Logical for Array<bool> {
     type World = Traced;
     fn logical(&self) -> Array<bool> {
@@ -116,28 +166,6 @@ pub struct Side<W: World> {
     is_and: bool,
 }
 
-/// The left side of `&&`.
-#[inline(always)]
-pub fn left_of_and<L: Logical + ?Sized>(left: &L) -> Side<L::World>
-where
-    L::World: Decides,
-{
-    let left = left.logical();
-    let decided = L::World::known(&left).filter(|value| !value);
-    Side { left, decided, is_and: true }
-}
-
-/// The left side of `||`.
-#[inline(always)]
-pub fn left_of_or<L: Logical + ?Sized>(left: &L) -> Side<L::World>
-where
-    L::World: Decides,
-{
-    let left = left.logical();
-    let decided = L::World::known(&left).filter(|value| *value);
-    Side { left, decided, is_and: false }
-}
-
 /// What is known of a condition while tracing.
 pub trait Decides: World {
     /// The value, where it is the host's.
@@ -165,15 +193,6 @@ impl<W: World> Side<W> {
         self.decided.is_none()
     }
 
-    /// The result, with the right side.
-    #[inline(always)]
-    pub fn join<R: Logical + ?Sized>(&self, right: &R) -> <W as Joins<R::World>>::Output
-    where
-        W: Joins<R::World>,
-    {
-        if self.is_and { W::and(&self.left, right.logical()) } else { W::or(&self.left, right.logical()) }
-    }
-
     /// The result, where the left side decides it.
     #[inline(always)]
     pub fn decided<T: From<bool>>(&self) -> T {
@@ -185,29 +204,4 @@ impl<W: World> Side<W> {
 #[inline(always)]
 pub fn logical<T: From<bool>>(value: bool) -> T {
     T::from(value)
-}
-
-/// Opens the branch in which the right side of `&&` is evaluated.
-#[track_caller]
-#[inline]
-pub fn branch_and<L: Logical + ?Sized>(left: &L) -> Branch<L::World> {
-    Branch(L::World::branch(left.logical(), Location::caller()))
-}
-
-/// Opens the branch in which the right side of `||` is evaluated.
-#[track_caller]
-#[inline]
-pub fn branch_or<L: Logical + ?Sized>(left: &L) -> Branch<L::World> {
-    Branch(L::World::branch(L::World::not(left.logical()), Location::caller()))
-}
-
-impl<W: World> Branch<W> {
-    /// The right side, as a value of the result's type.
-    #[inline(always)]
-    pub fn lift<R: Logical + ?Sized>(&self, right: &R) -> <W as Joins<R::World>>::Output
-    where
-        W: Joins<R::World>,
-    {
-        W::lift(right.logical())
-    }
 }

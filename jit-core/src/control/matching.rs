@@ -96,17 +96,12 @@ pub trait Decided {
     fn decided(self) -> bool;
 }
 
+#[diagnostic::do_not_recommend]
 impl Decided for bool {
     #[inline(always)]
     fn decided(self) -> bool {
         self
     }
-}
-
-/// A condition beside a pattern.
-#[inline(always)]
-pub fn decided<C: Decided>(condition: C) -> bool {
-    condition.decided()
 }
 
 /// A host value that is matched.

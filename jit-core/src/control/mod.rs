@@ -6,6 +6,10 @@
 //! changes must be [`Traverse`](crate::Traverse). Wrong programs are found by traits where types tell, with messages
 //! in terms of the user's program, and by panics that name the variable and the line where only values do.
 //!
+//! The compiler quotes a function whose bound a type misses, so what generated code calls is, where it can be, a method of the very
+//! trait: then the message is ours and the user's line. Traits are re-exported by `jit::bounds`, under which messages name them, and
+//! implementations that would be listed beside are marked `do_not_recommend`.
+//!
 //! All of it is reached through `jit::__private` by generated code alone, and is no public interface.
 
 mod branch;
@@ -30,7 +34,7 @@ mod warning;
 mod world;
 
 pub use crate::trace::FastMath;
-pub use branch::{Branch, Merges, Slot, both_arms_leave, branch};
+pub use branch::{Branch, Merges, Slot, both_arms_leave};
 pub use cast::{CastsHost, CastsTo, CastsTraced, HostCast, TracedCast, converted};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
 pub use exit::{
@@ -43,19 +47,13 @@ pub use index::{
     IndexesHost, IndexesTraced, Lend, MulAt, ReadAt, RemAt, ShlAt, ShrAt, SubAt, element, probe,
 };
 pub use jit_runtime::report::{Align, Piece, Radix, Sign, Spec};
-pub use leave::{
-    JumpsFromOperand, SharedInIf, SharedInWhile, TryInIf, TryInWhile, jump_from_operand, shared_in_if, shared_in_while,
-    try_in_if, try_in_while,
-};
-pub use logic::{Joins, Logical, Side, branch_and, branch_or, left_of_and, left_of_or, logical};
-pub use matching::{Decided, Exhausted, KnownValue, MatchesHost, MatchesTraced, decided};
-pub use operand::{Constexpr, Operand, constexpr, operand};
-pub use range::{
-    Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter, range, range_inclusive, symbolic_range,
-    symbolic_range_inclusive,
-};
+pub use leave::{JumpsFromOperand, SharedInIf, SharedInWhile, TryInIf, TryInWhile};
+pub use logic::{Decides, Joins, Logical, Side, logical};
+pub use matching::{Decided, Exhausted, KnownValue, MatchesHost, MatchesTraced};
+pub use operand::{Constexpr, Operand};
+pub use range::{Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter};
 pub use repeat::{Repeat, Setting, WhileCondition, repeat};
-pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ShowsSide, Tells, assertion, fail, print};
+pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ShowsSide, Tells, fail, print};
 pub use unroll::{Unrolled, unrolled};
 pub use warning::{Harmless, Suspicious};
 pub use world::{Carries, Host, IfCondition, Traced, World};

@@ -20,23 +20,17 @@ impl<T: Clone> Operand for T {
     }
 }
 
-/// The operand of an operator.
-#[inline(always)]
-pub fn operand<T: Operand>(value: &T) -> T {
-    value.again()
-}
-
 /// A value that a trace can be made for: of the host, and comparable.
 #[diagnostic::on_unimplemented(
     message = "a `#[constexpr]` parameter must be known while tracing; `{Self}` is not",
     label = "`{Self}` cannot be the key of a trace",
     note = "it takes host values that are `Eq + Hash`; pass a float as its bits, and an array without `#[constexpr]`"
 )]
-pub trait Constexpr {}
+pub trait Constexpr {
+    /// Checks the type of a `#[constexpr]` parameter.
+    #[inline(always)]
+    fn constexpr(&self) {}
+}
 
 #[diagnostic::do_not_recommend]
 impl<T: Eq + std::hash::Hash + ?Sized> Constexpr for T {}
-
-/// Checks the type of a `#[constexpr]` parameter.
-#[inline(always)]
-pub fn constexpr<T: Constexpr + ?Sized>(_: &T) {}

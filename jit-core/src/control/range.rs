@@ -28,27 +28,16 @@ pub trait Bounds<B>: Sized {
     /// A range with its end.
     type RangeInclusive;
     /// `self..end`
+    #[track_caller]
     fn range(self, end: B) -> Self::Range;
     /// `self..=end`
+    #[track_caller]
     fn range_inclusive(self, end: B) -> Self::RangeInclusive;
-}
-
-/// `start..end`
-#[track_caller]
-#[inline(always)]
-pub fn range<A: Bounds<B>, B>(start: A, end: B) -> A::Range {
-    start.range(end)
-}
-
-/// `start..=end`
-#[track_caller]
-#[inline(always)]
-pub fn range_inclusive<A: Bounds<B>, B>(start: A, end: B) -> A::RangeInclusive {
-    start.range_inclusive(end)
 }
 
 macro_rules! host_bounds {
     ($($ty:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Bounds<$ty> for $ty {
             type Range = ops::Range<$ty>;
             type RangeInclusive = ops::RangeInclusive<$ty>;
@@ -69,6 +58,7 @@ host_bounds!(std::net::Ipv4Addr, std::net::Ipv6Addr);
 
 macro_rules! traced_bounds {
     ($element:ty: $($a:ty, $b:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Bounds<$b> for $a {
             type Range = TracedRange<$element>;
             type RangeInclusive = TracedRange<$element>;
@@ -130,24 +120,23 @@ pub trait SymbolicBounds<B>: Sized {
     type Element: Integer;
     /// The bounds.
     fn bounds(self, end: B) -> [Array<Self::Element>; 2];
-}
-
-/// `start..end`, traced.
-#[track_caller]
-pub fn symbolic_range<A: SymbolicBounds<B>, B>(start: A, end: B) -> TracedRange<A::Element> {
-    let [start, end] = start.bounds(end);
-    TracedRange::new(start.var(), end.var(), false)
-}
-
-/// `start..=end`, traced.
-#[track_caller]
-pub fn symbolic_range_inclusive<A: SymbolicBounds<B>, B>(start: A, end: B) -> TracedRange<A::Element> {
-    let [start, end] = start.bounds(end);
-    TracedRange::new(start.var(), end.var(), true)
+    /// `self..end`, traced.
+    #[track_caller]
+    fn range(self, end: B) -> TracedRange<Self::Element> {
+        let [start, end] = self.bounds(end);
+        TracedRange::new(start.var(), end.var(), false)
+    }
+    /// `self..=end`, traced.
+    #[track_caller]
+    fn range_inclusive(self, end: B) -> TracedRange<Self::Element> {
+        let [start, end] = self.bounds(end);
+        TracedRange::new(start.var(), end.var(), true)
+    }
 }
 
 macro_rules! symbolic_bounds {
     ($ty:ty: $($a:ty, $b:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl SymbolicBounds<$b> for $a {
             type Element = $ty;
             fn bounds(self, end: $b) -> [Array<$ty>; 2] {

@@ -19,8 +19,15 @@ pub trait WhileCondition {
     type World: World;
     /// The condition's value.
     fn condition(&self) -> <Self::World as World>::Condition;
+
+    /// Whether to run the body.
+    #[inline(always)]
+    fn test(&self, guard: &mut Repeat<Self::World>) -> bool {
+        Self::World::test(&mut guard.0, self.condition())
+    }
 }
 
+#[diagnostic::do_not_recommend]
 impl WhileCondition for bool {
     type World = Host;
     #[inline(always)]
@@ -29,6 +36,7 @@ impl WhileCondition for bool {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl WhileCondition for Array<bool> {
     type World = Traced;
     #[inline]
@@ -37,6 +45,7 @@ impl WhileCondition for Array<bool> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl WhileCondition for &Array<bool> {
     type World = Traced;
     #[inline]
@@ -45,7 +54,7 @@ impl WhileCondition for &Array<bool> {
     }
 }
 
-/// The guard of a `while`. Its world is that of the condition, which [`Repeat::test`] sees.
+/// The guard of a `while`. Its world is that of the condition, which [`WhileCondition::test`] sees.
 pub struct Repeat<W: World>(pub(super) W::Repeat);
 
 /// Opens a `while`.
@@ -153,12 +162,6 @@ impl<W: World> Repeat<W> {
             repeat.is_endless = true;
         }
         W::test(&mut self.0, W::live(masks));
-    }
-
-    /// Whether to run the body.
-    #[inline(always)]
-    pub fn test<C: WhileCondition<World = W> + ?Sized>(&mut self, condition: &C) -> bool {
-        W::test(&mut self.0, condition.condition())
     }
 }
 

@@ -25,6 +25,11 @@ const LIMIT: usize = 20;
 pub trait Printable {
     #[doc(hidden)]
     fn leaves(&self, leaf: &mut dyn FnMut(Leaf<'_>));
+
+    /// Adds the value to the arguments of a line.
+    fn print_to(&self, printing: &mut Printing) {
+        printing.values.add(self);
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -142,11 +147,6 @@ pub fn print() -> Printing {
 }
 
 impl Printing {
-    /// Adds an argument.
-    pub fn value(&mut self, value: &(impl Printable + ?Sized)) {
-        self.values.add(value);
-    }
-
     /// Records the lines.
     pub fn record(self, pieces: &[Piece], limit: Option<usize>) {
         let template = Template(self.values.template(pieces));
@@ -166,8 +166,17 @@ pub trait Assertable {
     type World: Asserts;
     /// The condition's value.
     fn condition(&self) -> <Self::World as World>::Condition;
+
+    /// Begins an assertion.
+    #[track_caller]
+    #[inline(always)]
+    fn assertion(&self) -> Assertion<Self::World> {
+        let (values, sides) = (Values::default(), Vec::new());
+        Assertion { condition: self.condition(), values, sides, site: Location::caller() }
+    }
 }
 
+#[diagnostic::do_not_recommend]
 impl Assertable for bool {
     type World = Host;
     #[inline(always)]
@@ -176,6 +185,7 @@ impl Assertable for bool {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Assertable for Array<bool> {
     type World = Traced;
     #[inline]
@@ -241,6 +251,7 @@ pub trait Tells<X: ?Sized>: World {
         Self: Asserts;
 }
 
+#[diagnostic::do_not_recommend]
 impl<X: ?Sized> Tells<X> for Host {
     #[inline(always)]
     fn tell(_: &mut Assertion<Host>, _: &X) {}
@@ -266,6 +277,7 @@ pub trait ShowsSide<X: ?Sized>: World {
         Self: Asserts;
 }
 
+#[diagnostic::do_not_recommend]
 impl<X: Debug + ?Sized> ShowsSide<X> for Host {
     fn side(assertion: &mut Assertion<Host>, value: &X) {
         assertion.sides.push(format!("{value:?}"));
@@ -288,15 +300,6 @@ pub struct Assertion<W: Asserts> {
     /// Of a comparison, the sides as far as the host knows them.
     sides: Vec<String>,
     site: &'static Location<'static>,
-}
-
-/// Begins an assertion.
-#[must_use]
-#[track_caller]
-#[inline(always)]
-pub fn assertion<C: Assertable + ?Sized>(condition: &C) -> Assertion<C::World> {
-    let (values, sides) = (Values::default(), Vec::new());
-    Assertion { condition: condition.condition(), values, sides, site: Location::caller() }
 }
 
 impl<W: Asserts> Assertion<W> {

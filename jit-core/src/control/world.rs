@@ -1,6 +1,6 @@
 //! The two worlds that a condition can belong to.
 
-use super::branch::TracedBranch;
+use super::branch::{Branch, TracedBranch};
 use super::exit::TracedExit;
 use super::repeat::{Setting, TracedRepeat};
 use super::state::Leaves;
@@ -168,6 +168,7 @@ impl World for Host {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<X: ?Sized> Carries<X> for Host {
     #[inline(always)]
     fn save(_: &mut bool, _: &'static str, _: &X) {}
@@ -287,8 +288,16 @@ pub trait IfCondition {
     type World: World;
     /// The condition's value.
     fn condition(&self) -> <Self::World as World>::Condition;
+
+    /// Opens an `if`.
+    #[track_caller]
+    #[inline]
+    fn branch(&self) -> Branch<Self::World> {
+        Branch(Self::World::branch(self.condition(), Location::caller()))
+    }
 }
 
+#[diagnostic::do_not_recommend]
 impl IfCondition for bool {
     type World = Host;
     #[inline(always)]
@@ -297,6 +306,7 @@ impl IfCondition for bool {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IfCondition for Array<bool> {
     type World = Traced;
     #[inline]
@@ -305,6 +315,7 @@ impl IfCondition for Array<bool> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IfCondition for &Array<bool> {
     type World = Traced;
     #[inline]

@@ -134,7 +134,10 @@ fn of_condition(rewriter: &mut Rewriter<'_>, name: &Ident, condition: Expr, mess
     let text = condition.to_token_stream();
     let stated = quote_spanned!(span=> ::core::stringify!(#text));
     let mut condition = condition;
+    let condition_span = rewriter.at(condition.span());
     let condition = operators::borrowed(rewriter, &mut condition);
+    let private_here = rewriter.private(condition_span);
+    let assertion = quote_spanned!(condition_span=> #private_here::Assertable::assertion);
     let (values, pieces) = message.traced(&guard, &private, span);
     let panic = match message.host(span) {
         Some(arguments) => quote_spanned!(span=> #private::fail(::core::format_args!(#arguments))),
@@ -148,7 +151,7 @@ fn of_condition(rewriter: &mut Rewriter<'_>, name: &Ident, condition: Expr, mess
     let inside = message.bound(rewriter, span, &inside);
     quote_spanned! {span=> {
         #[allow(unused_mut)]
-        let mut #guard = #private::assertion(#condition);
+        let mut #guard = #assertion(#condition);
         if #guard.is_open() { #inside }
     }}
 }
@@ -182,7 +185,7 @@ fn of_comparison(
         match (#left, #right) {
             (__jit_left, __jit_right) => {
                 #[allow(unused_mut)]
-                let mut #guard = #private::assertion(&#private::#function(__jit_left, __jit_right));
+                let mut #guard = #private::Assertable::assertion(&#private::#function(__jit_left, __jit_right));
                 if #guard.is_open() {
                     #guard.side(__jit_left);
                     #guard.side(__jit_right);

@@ -271,7 +271,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         let span = self.rewriter.at(condition.span());
         let condition = borrowed(self.rewriter, condition);
         let (private, guard) = (self.rewriter.private(span), &self.guard);
-        quote_spanned!(span=> let mut #guard = #private::branch(#condition);)
+        quote_spanned!(span=> let mut #guard = #private::IfCondition::branch(#condition);)
     }
 
     /// Opens the guard for lanes that have not left. A loop of Rust's ends when all have.

@@ -36,11 +36,23 @@ pub(super) fn expand(options: &JitOptions, mut item: ItemTrait, sink: &Sink) -> 
     match refused.take() {
         Some(errors) => {
             sink.push(errors);
+            keep_dyn(&mut item);
             item.into_token_stream()
         }
         None => {
             let implementation = implementation(&krate, &item, &methods);
             quote!(#item #implementation)
+        }
+    }
+}
+
+/// Takes methods that were refused out of the trait's `dyn` type, which thus causes no further errors.
+fn keep_dyn(item: &mut ItemTrait) {
+    for member in &mut item.items {
+        let TraitItem::Fn(TraitItemFn { sig, .. }) = member else { continue };
+        let is_generic = sig.generics.params.iter().any(|parameter| !matches!(parameter, GenericParam::Lifetime(_)));
+        if is_generic || sig.asyncness.is_some() || sig.receiver().is_none() {
+            sig.generics.make_where_clause().predicates.push(syn::parse_quote!(Self: ::core::marker::Sized));
         }
     }
 }

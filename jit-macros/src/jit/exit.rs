@@ -512,7 +512,7 @@ impl Rewriter<'_> {
         let span = self.at(keyword);
         let private = self.private(span);
         let guards = guards.iter().map(|guard| Ident::new(&guard.to_string(), span));
-        *expr = Expr::Verbatim(quote_spanned!(span=> { #(#private::jump_from_operand(&#guards);)* #expr }));
+        *expr = Expr::Verbatim(quote_spanned!(span=> { #(#private::JumpsFromOperand::jump(&#guards);)* #expr }));
     }
 }
 

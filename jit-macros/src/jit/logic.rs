@@ -47,13 +47,12 @@ fn contains_pattern(expr: &Expr) -> bool {
 
 fn eager(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span: Span) -> Expr {
     let guard = rewriter.helper("side", span);
-    let (private, function) =
-        (rewriter.private(span), Ident::new(if is_and { "left_of_and" } else { "left_of_or" }, span));
+    let (left_span, right_span) = (rewriter.at(node.left.span()), rewriter.at(node.right.span()));
     let left = borrowed(rewriter, &mut node.left);
     let right = borrowed(rewriter, &mut node.right);
-    let (left_span, right_span) = (rewriter.at(node.left.span()), rewriter.at(node.right.span()));
-    let open = quote_spanned!(left_span=> #private::#function(#left));
-    let join = quote_spanned!(right_span=> #guard.join(#right));
+    let open = logical(rewriter, if is_and { "left_of_and" } else { "left_of_or" }, &left, left_span);
+    let right = quote_spanned!(right_span=> #right, &#guard);
+    let join = logical(rewriter, "join", &right, right_span);
     Expr::Verbatim(
         quote_spanned!(span=> { let #guard = #open; if #guard.is_open() { #join } else { #guard.decided() } }),
     )
@@ -62,19 +61,23 @@ fn eager(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span:
 fn masked(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span: Span) -> Expr {
     let guard = rewriter.helper("side", span);
     let state = state_of(&[&node.right], &[], &rewriter.scopes);
-    let (private, function) =
-        (rewriter.private(span), Ident::new(if is_and { "branch_and" } else { "branch_or" }, span));
+    let (left_span, right_span) = (rewriter.at(node.left.span()), rewriter.at(node.right.span()));
     let left = borrowed(rewriter, &mut node.left);
     let region = rewriter.new_region(&guard, Why::Operand);
     rewriter.controls.push(Control::Region(region));
     let right = borrowed(rewriter, &mut node.right);
     rewriter.controls.pop();
-    let left_span = rewriter.at(node.left.span());
-    let right_span = rewriter.at(node.right.span());
-    let lifted = quote_spanned!(right_span=> #guard.lift(#right));
-    let open = quote_spanned!(left_span=> #private::#function(#left));
+    let right = quote_spanned!(right_span=> #right, &#guard);
+    let lifted = logical(rewriter, "lift", &right, right_span);
+    let open = logical(rewriter, if is_and { "branch_and" } else { "branch_or" }, &left, left_span);
     let (state, constant) = (state_tokens(rewriter, &state), !is_and);
     Expr::Verbatim(under_guard(rewriter, &guard, state, &open, &lifted, constant, span))
+}
+
+/// A call that stands where the operand does that is blamed if it is no logical value.
+fn logical(rewriter: &Rewriter<'_>, method: &str, arguments: &TokenStream, span: Span) -> TokenStream {
+    let (private, method) = (rewriter.private(span), Ident::new(method, span));
+    quote_spanned!(span=> #private::Logical::#method(#arguments))
 }
 
 /// The value of a condition that is evaluated under a guard, and a constant where the guard does not hold.

@@ -250,7 +250,7 @@ fn body(rewriter: &Rewriter<'_>, arm: &Arm, matched: &TokenStream) -> Block {
     if let Some(name) = binding(pattern(arm)) {
         let span = rewriter.at(name.ident.span());
         let private = rewriter.private(span);
-        let value = Expr::Verbatim(quote_spanned!(span=> #private::operand(&#matched)));
+        let value = Expr::Verbatim(quote_spanned!(span=> #private::Operand::again(&#matched)));
         let pattern = Pat::Ident(syn::PatIdent { subpat: None, ..name.clone() });
         if let Ok(Stmt::Local(mut local)) = syn::parse2(quote_spanned!(span=> let #pattern = ();)) {
             if guard(arm).is_some() {

@@ -63,7 +63,7 @@ pub(crate) fn operand(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
         let private = rewriter.private(span);
         let place = unparenthesised(expr).to_token_stream();
         let place = if borrowed { quote_spanned!(span=> *#place) } else { place };
-        *expr = Expr::Verbatim(quote_spanned!(span=> #private::operand(&#place)));
+        *expr = Expr::Verbatim(quote_spanned!(span=> #private::Operand::again(&#place)));
     }
 }
 

@@ -157,14 +157,9 @@ fn range_expression(rewriter: &mut Rewriter<'_>, expr: &mut Expr, is_symbolic: b
             operators::operand(rewriter, start);
             operators::operand(rewriter, end);
             let private = rewriter.private(span);
-            let name = match (is_symbolic, is_inclusive) {
-                (false, false) => "range",
-                (false, true) => "range_inclusive",
-                (true, false) => "symbolic_range",
-                (true, true) => "symbolic_range_inclusive",
-            };
-            let name = Ident::new(name, span);
-            quote_spanned!(span=> #private::#name(#start, #end))
+            let family = Ident::new(if is_symbolic { "SymbolicBounds" } else { "Bounds" }, span);
+            let name = Ident::new(if is_inclusive { "range_inclusive" } else { "range" }, span);
+            quote_spanned!(span=> #private::#family::#name(#start, #end))
         }
         other => other.to_token_stream(),
     }

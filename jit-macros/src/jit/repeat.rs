@@ -254,15 +254,15 @@ impl<'r, 'a> Repeated<'r, 'a> {
         };
         let exits = self.rewriter.exit_list(&self.exits, span);
         let test = if self.exits.is_empty() {
-            quote_spanned!(span=> #guard.test(#seen))
+            quote_spanned!(span=> #private::WhileCondition::test(#seen, &mut #guard))
         } else if is_plain {
             quote_spanned!(span=> #guard.test_live(#exits, #seen))
         } else {
             let side = self.rewriter.helper("side", span);
             let open = quote_spanned!(span=> #private::branch_live(#exits));
-            let lifted = quote_spanned!(span=> #side.lift(#seen));
+            let lifted = quote_spanned!(span=> #private::Logical::lift(#seen, &#side));
             let value = under_guard(self.rewriter, &side, state, &open, &lifted, false, span);
-            quote_spanned!(span=> #guard.test(&#value))
+            quote_spanned!(span=> #private::WhileCondition::test(&#value, &mut #guard))
         };
         quote_spanned!(span=> if !#test { break; })
     }

@@ -109,7 +109,7 @@ impl<'a> Rewriter<'a> {
                 let (name, ty) = (&pattern.ident, &typed.ty);
                 let span = syn::spanned::Spanned::span(ty);
                 let private = self.private(span);
-                Some(quote_spanned!(span=> #private::constexpr::<#ty>(&#name);))
+                Some(quote_spanned!(span=> <#ty as #private::Constexpr>::constexpr(&#name);))
             });
         let end = self.at(body.brace_token.span.close());
         let labelled = self.labelled(&LitStr::new(&name, span), span, end);

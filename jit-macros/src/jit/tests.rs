@@ -23,7 +23,7 @@ fn tokens(item: TokenStream) -> String {
 #[test]
 fn operands_that_are_places_are_cloned_and_others_are_not() {
     let got = body(quote! { fn f(x: Float) -> Float { x * x.sin() + self.a.0 - 2.0 } });
-    let operand = |place: TokenStream| quote!(::jit::__private::operand(&#place));
+    let operand = |place: TokenStream| quote!(::jit::__private::Operand::again(&#place));
     let (x, a) = (operand(quote!(x)), operand(quote!(self.a.0)));
     assert_eq!(got, tokens(quote! { #x * x.sin() + #a - 2.0 }));
 }
@@ -58,7 +58,7 @@ fn operands_that_surely_are_host_values_are_left() {
 #[test]
 fn comparisons_borrow_whole_operands() {
     let got = body(quote! { fn f(x: Float, y: Float) -> Mask { x * y < y } });
-    let operand = |place: TokenStream| quote!(::jit::__private::operand(&#place));
+    let operand = |place: TokenStream| quote!(::jit::__private::Operand::again(&#place));
     let (x, y) = (operand(quote!(x)), operand(quote!(y)));
     assert_eq!(got, tokens(quote! { ::jit::__private::lt(&(#x * #y), &y) }));
 }
@@ -66,13 +66,13 @@ fn comparisons_borrow_whole_operands() {
 #[test]
 fn assignments_keep_their_places() {
     let got = body(quote! { fn f(mut x: Float, y: Float) { x += y; x = y; } });
-    assert_eq!(got, tokens(quote! { x += ::jit::__private::operand(&y); x = y; }));
+    assert_eq!(got, tokens(quote! { x += ::jit::__private::Operand::again(&y); x = y; }));
 }
 
 #[test]
 fn parallel_assignments_clone_what_is_used_again() {
     let got = body(quote! { fn f(mut a: Float, mut b: Float, c: Float) { (a, b) = (b, a); (a, b) = (c, c); } });
-    let c = quote!(::jit::__private::operand(&c));
+    let c = quote!(::jit::__private::Operand::again(&c));
     assert_eq!(got, tokens(quote! { (a, b) = (b, a); (a, b) = (#c, #c); }));
 }
 
@@ -88,7 +88,7 @@ fn a_loop_carries_what_it_changes_and_nothing_else() {
     });
     assert!(got.contains("collect (\"y\" , & y)"), "{got}");
     assert_eq!(got.matches("collect (").count(), 1, "{got}");
-    assert!(got.contains("__jit_while1 . test (& :: jit :: __private :: lt (& y , & limit))"), "{got}");
+    assert!(got.contains(":: jit :: __private :: WhileCondition :: test (& :: jit :: __private :: lt (& y , & limit) , & mut __jit_while1)"), "{got}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn an_early_return_takes_the_rest_as_its_other_arm() {
 #[test]
 fn a_host_condition_keeps_rusts_if() {
     let item = quote! { fn f(x: Float, n: usize) -> Float { if n > 3 { return x; } x + 1.0 } };
-    let x = quote!(::jit::__private::operand(&x));
+    let x = quote!(::jit::__private::Operand::again(&x));
     assert_eq!(body(item), tokens(quote! { if n > 3 { return x; } #x + 1.0 }));
 }
 
@@ -172,7 +172,7 @@ fn the_right_side_of_a_short_circuit_is_masked_only_where_it_could_do_harm() {
 #[test]
 fn question_marks_are_checked_at_each_region_that_they_leave() {
     let got = body(quote! { fn f(a: C, b: C, x: R) -> R { let y = if a { if b { x? } else { 1 } } else { 2 }; y } });
-    assert_eq!(got.matches("try_in_if").count(), 2, "{got}");
+    assert_eq!(got.matches("TryInIf :: pass").count(), 2, "{got}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn errors_are_reported_together_and_the_name_still_resolves() {
 fn the_path_of_the_crate_and_the_label_can_be_given() {
     let got = expand(quote!(label = "name", crate = my::jit), quote! { fn f(x: Float) { x + x; } }).to_string();
     assert!(got.contains("my :: jit :: __private :: Labelled :: new (\"name\""), "{got}");
-    assert!(got.contains("my :: jit :: __private :: operand (& x)"), "{got}");
+    assert!(got.contains("my :: jit :: __private :: Operand :: again (& x)"), "{got}");
 }
 
 #[test]

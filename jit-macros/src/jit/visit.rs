@@ -95,7 +95,7 @@ impl Rewriter<'_> {
                 let span = self.at(syn::spanned::Spanned::span(other));
                 self.visit_expr_mut(other);
                 let private = self.private(span);
-                *other = Expr::Verbatim(quote_spanned!(span=> #private::decided(#other)));
+                *other = Expr::Verbatim(quote_spanned!(span=> #private::Decided::decided(#other)));
             }
         }
     }
@@ -143,18 +143,19 @@ impl Rewriter<'_> {
         self.visit_expr_mut(&mut node.expr);
         let span = self.at(node.question_token.span);
         let regions = self.regions(false);
-        self.pass_through(&mut node.expr, "try", &regions, span);
+        self.pass_through(&mut node.expr, "Try", &regions, span);
     }
 
     /// Wraps an expression in calls that give it back, and that compile only if all of the regions are the host's.
     fn pass_through(&self, expr: &mut Expr, what: &str, regions: &[(&'static str, Ident)], span: Span) {
         let span = self.at(span);
         for (kind, guard) in regions.iter().rev() {
-            let function = Ident::new(&format!("{what}_in_{kind}"), span);
+            let family = if *kind == "if" { format!("{what}InIf") } else { format!("{what}InWhile") };
+            let family = Ident::new(&family, span);
             let guard = Ident::new(&guard.to_string(), span);
             let private = self.private(span);
-            let reference = (what == "shared").then(|| quote_spanned!(span=> &));
-            *expr = Expr::Verbatim(quote_spanned!(span=> #private::#function(&#guard, #reference #expr)));
+            let reference = (what == "Shared").then(|| quote_spanned!(span=> &));
+            *expr = Expr::Verbatim(quote_spanned!(span=> #private::#family::pass(&#guard, #reference #expr)));
         }
     }
 
@@ -262,7 +263,7 @@ impl VisitMut for Rewriter<'_> {
                 node.args.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
                 if shared {
                     let regions = self.regions(true);
-                    self.pass_through(&mut node.receiver, "shared", &regions, span);
+                    self.pass_through(&mut node.receiver, "Shared", &regions, span);
                 }
             }
             Expr::Call(node) => {

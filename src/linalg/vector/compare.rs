@@ -28,6 +28,7 @@ macro_rules! methods {
 /// The comparison operators of `#[jit]` functions.
 macro_rules! operators {
     ($Vec:ident: $($Left:ty, $Right:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: Element> Equal<$Right> for $Left {
             type Output = $Vec<bool>;
             #[track_caller]
@@ -40,6 +41,7 @@ macro_rules! operators {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<T: Element> Order<$Right> for $Left {
             type Output = $Vec<bool>;
             #[track_caller]

@@ -1,4 +1,4 @@
-// wanted: arrays of `u64` and `i64` have no common element type
+// wanted: cannot compare `Array<u64>` with `Array<i64>`
 use jit::prelude::*;
 
 #[jit]

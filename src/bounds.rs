@@ -1,0 +1,14 @@
+//! What `#[jit]` and `jit::print!` ask of the types in a program, as the compiler names it in its messages.
+//!
+//! Each trait says in its documentation, and in the message where it is missing, what the program may do there. They are
+//! implemented for all types that fit; programs neither implement nor call them. A [`Host`] condition is a `bool`, which is decided
+//! while tracing; a [`Traced`] one is a mask, which lanes decide when the kernel runs.
+
+pub use jit_core::calls::dispatch::{Again, Given};
+pub use jit_core::control::{
+    AddAt, ArrayIndex, Assertable, Asserts, AssignAt, BitAndAt, BitOrAt, BitXorAt, Bounds, Branch, Carries, CastsTo,
+    Constexpr, CopiedOut, Decided, DivAt, Equal, Gives, GoesOn, HasAddress, Host, IfCondition, Joins, JumpsFromOperand,
+    Logical, Merges, MulAt, Operand, Order, Printable, ReadAt, RemAt, Repeat, SharedInIf, SharedInWhile, Shares, ShlAt,
+    ShowsSide, ShrAt, SubAt, SymbolicBounds, Tells, Traced, TryInIf, TryInWhile, WhileCondition, World,
+};
+pub use jit_core::traverse::Constant;

@@ -1,0 +1,9 @@
+// wanted: `T` is no element type of arrays
+use jit::prelude::*;
+
+#[jit]
+fn smaller<T>(x: Array<T>, y: Array<T>) -> Array<T> {
+    if x < y { x } else { y }
+}
+
+fn main() {}

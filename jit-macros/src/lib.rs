@@ -42,7 +42,8 @@ use proc_macro::TokenStream;
 /// | functions inside of the function, types, constants, other macros | left alone |
 ///
 /// What a recorded `if` or `while` changes must be [`Traverse`](derive@Traverse): arrays, and tuples, lists and structures of them. It is found
-/// by what is assigned, borrowed by `&mut`, or the receiver of a method and declared `mut`. A number of the host that changes
+/// by what is assigned, borrowed by `&mut`, or the receiver of a method and declared `mut`. A closure that is `mut` and called there is state too,
+/// and therefore an error: what it has captured would change unseen. A number of the host that changes
 /// there is an error that names it. A `&mut` reference that a call returned is seen if the
 /// call was given a `&mut` argument, if the name of a method in it ends in `_mut`, or if it is bound by `let mut`. Otherwise, bound by a
 /// plain `let` and changed by nothing but its methods, it is *not* seen, and its change then holds for all lanes: write `let mut`.

@@ -414,6 +414,18 @@ pub(crate) fn values_in_arguments(numbers: &[Option<i32>]) -> i32 {
     -sum
 }}
 
+corpus! { closures_that_change:
+pub(crate) fn closures_that_change(start: i32, log: &mut dyn FnMut(i32)) -> i32 {
+    let mut count = 0;
+    let mut double = |value: i32| { count += 1; value * 2 };
+    let mut value = start;
+    while value < 100 {
+        value = double(value);
+        if value > 50 { value = double(value) + 1; log(value); }
+    }
+    value + count
+}}
+
 corpus! { closures_that_return:
 pub(crate) fn closures_that_return(values: &[i32]) -> Vec<i32> {
     let step = |start: i32| -> i32 {
@@ -483,6 +495,12 @@ fn host_programs_with_jumps_are_unchanged() {
         same!(first_values_in_loops(words, n));
         same!(values_that_arms_drop(words, n));
     }
+    let (mut plain, mut annotated) = (Vec::new(), Vec::new());
+    assert_eq!(
+        closures_that_change::plain::closures_that_change(3, &mut |value| plain.push(value)),
+        closures_that_change::annotated::closures_that_change(3, &mut |value| annotated.push(value))
+    );
+    assert_eq!(plain, annotated);
     same!(closures_that_return(&[-3, 2, 5, -6, 12, 0, 9]));
     for n in 0..9 {
         same!(ranges(n, 1 + n as usize % 3));

@@ -412,8 +412,8 @@ mod tests {
         let ends: [i8; 9] = [-128, -127, -3, 0, 1, 2, 9, 126, 127];
         for a in ends {
             for b in ends {
-                let traced = || range(Array::from(a), b);
-                let inclusive = || range_inclusive(a, Array::from(b));
+                let traced = || Bounds::range(Array::from(a), b);
+                let inclusive = || Bounds::range_inclusive(a, Array::from(b));
                 assert_eq!(counted(traced()), (a..b).collect::<Vec<_>>(), "{a}..{b}");
                 assert_eq!(counted(inclusive()), (a..=b).collect::<Vec<_>>(), "{a}..={b}");
                 assert_eq!(counted(traced().rev()), (a..b).rev().collect::<Vec<_>>(), "({a}..{b}).rev()");
@@ -430,7 +430,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(counted(range(Array::from(250u8), 255)), [250, 251, 252, 253, 254]);
-        assert_eq!(counted(range_inclusive(250, Array::from(255u8))), [250, 251, 252, 253, 254, 255]);
+        assert_eq!(counted(Bounds::range(Array::from(250u8), 255)), [250, 251, 252, 253, 254]);
+        assert_eq!(counted(Bounds::range_inclusive(250, Array::from(255u8))), [250, 251, 252, 253, 254, 255]);
     }
 }

@@ -4,6 +4,7 @@
 //! it. Rust's `mut` tells which receivers those can be. What a region only reads is no state: it is an implicit input.
 
 use super::place::Place;
+use super::rewrite::unparenthesised;
 use super::scope::{Binding, Scopes, identifiers, pattern_names};
 use proc_macro2::Ident;
 use syn::visit::{self, Visit};
@@ -174,6 +175,15 @@ impl Visit<'_> for Finder<'_> {
             self.may_change(&call.receiver);
             self.read(&call.receiver);
         }
+        call.args.iter().for_each(|argument| self.visit_expr(argument));
+    }
+
+    fn visit_expr_call(&mut self, call: &syn::ExprCall) {
+        // A closure that is `mut` changes what it has captured.
+        if let Expr::Path(_) = unparenthesised(&call.func) {
+            self.may_change(&call.func);
+        }
+        self.read(&call.func);
         call.args.iter().for_each(|argument| self.visit_expr(argument));
     }
 

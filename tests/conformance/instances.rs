@@ -134,6 +134,23 @@ fn instances_scatter_to_an_argument() {
 }
 
 #[test]
+fn an_instance_that_all_lanes_call_scatters_to_an_argument() {
+    on_each_device(|| {
+        for ids in [UInt::full(2, 4), UInt::from(2)] {
+            let mut counts = resident([100_u32, 0, 0]);
+            scene().at(&ids).hit(&mut counts, UInt::from([0, 1, 2, 1]));
+            assert_eq!(counts.to_vec().unwrap(), [110, 20, 10]);
+        }
+        let count = |mut hits: UInt, at: UInt| {
+            hits.scatter_add(1, &at);
+            (hits, at)
+        };
+        let hits = jit::switch(UInt::full(1, 4), &[count, count], (UInt::zeros(3), UInt::from([0, 1, 2, 1]))).0;
+        assert_eq!(hits.to_vec().unwrap(), [1, 2, 1]);
+    });
+}
+
+#[test]
 fn state_that_instances_change_is_merged() {
     on_each_device(|| {
         let shapes = scene().at(&resident([1_u32, 2, 0, 2]));
@@ -144,6 +161,37 @@ fn state_that_instances_change_is_merged() {
         let mut uniform = UInt::from(1);
         assert_eq!(shapes.draw(&mut uniform).to_vec().unwrap(), [4, 1, 0, 1]);
         assert_eq!(uniform.to_vec().unwrap(), [4, 6, 1, 6]);
+    });
+}
+
+/// Moves one place to another.
+#[jit(dispatch)]
+trait Moves {
+    fn copy(&self, from: &Float, to: &mut Float);
+}
+
+#[derive(jit::Traverse)]
+struct Mover;
+
+#[jit]
+impl Moves for Mover {
+    fn copy(&self, from: &Float, to: &mut Float) {
+        *to = from.clone();
+    }
+}
+
+#[test]
+fn a_pointer_to_nothing_changes_no_state_of_any_width() {
+    on_each_device(|| {
+        let movers: Instances<dyn Moves> = Instances::from_iter([Box::new(Mover) as Box<dyn Moves>]);
+        let from = Float::from([1.0, 2.0, 3.0]);
+        for (id, expected) in [(1, [1.0, 2.0, 3.0]), (0, [-1.0; 3]), (7, [-1.0; 3])] {
+            for ids in [UInt::from(id), UInt::opaque(id), UInt::full(id, 3)] {
+                let mut to = Float::from(-1.0);
+                movers.at(&ids).copy(&from, &mut to);
+                assert_eq!((&to + Float::zeros(3)).to_vec().unwrap(), expected);
+            }
+        }
     });
 }
 

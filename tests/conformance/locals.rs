@@ -629,3 +629,32 @@ fn targets_read_memory_of_the_caller() {
         assert_eq!(table.read(&UInt::from(0)).to_vec().unwrap(), [0.0, 10.0, 20.0, 30.0]);
     });
 }
+
+/// Two loops that write an array and count; the second reads memory of the lane's own that the first has filled.
+#[jit]
+fn fill_and_look(hits: &mut Int, lane: &Int) -> Mask {
+    let (mut memory, mut found, mut turn) = (Local::<i32>::new(5), Mask::from(false), Int::from(0));
+    while lane >= 2 && turn < 3 {
+        turn += 1;
+        hits.scatter_add(1, &memory.read(lane));
+        memory.write(&(lane / 8 + 3), 7);
+    }
+    turn = Int::from(0);
+    while lane >= 2 && turn < 3 {
+        turn += 1;
+        hits.scatter_add(10, lane);
+        found = memory.read(lane) == 7;
+    }
+    found
+}
+
+#[test]
+fn what_a_loop_writes_beside_memory_of_the_lane_is_written_once() {
+    on_each_device(|| {
+        let mut hits = Int::zeros(9);
+        let found = fill_and_look(&mut hits, &Int::from([0, 1, 2, 3, 4]));
+        jit::eval(&(&hits, &found)).unwrap();
+        assert_eq!(hits.to_vec().unwrap(), [7, 0, 30, 30, 30, 0, 0, 2, 0]);
+        assert_eq!(found.to_vec().unwrap(), [false, false, false, true, false]);
+    });
+}

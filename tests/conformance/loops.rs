@@ -614,3 +614,25 @@ fn lanes_that_leave_an_evaluated_loop_take_nothing_with_them() {
     assert!(all.iter().all(|one| *one == all[0]));
     assert!(all[0].0.iter().all(|&left| left == 0) && all[0].2.iter().any(|&count| count > 0));
 }
+
+#[jit]
+fn climb(hits: &mut Int, start: &Int) -> Int {
+    let mut x = start.clone();
+    while x < 10 {
+        x += 3;
+        hits.scatter_add(1, start);
+    }
+    x
+}
+
+#[test]
+fn results_that_are_reduced_in_two_ways_run_the_effects_of_their_loop_once() {
+    on_each_device(|| {
+        let mut hits = Int::zeros(6);
+        let x = climb(&mut hits, &Int::from([0, 1, 2, 3, 4, 5]));
+        let (sum, pairs) = (x.sum(), x.block_sum(2));
+        jit::eval(&(&hits, &sum, &pairs)).unwrap();
+        assert_eq!(hits.to_vec().unwrap(), [4, 3, 3, 3, 2, 2]);
+        assert_eq!((sum.item().unwrap(), pairs.to_vec().unwrap()), (66, vec![22, 23, 21]));
+    });
+}

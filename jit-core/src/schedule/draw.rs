@@ -53,7 +53,8 @@ pub(crate) fn draw(wanted: &[&Var]) -> String {
     let held = Held::search(&edges, wanted);
     match Graph::of(&edges, wanted, &held, None) {
         Ok(mut graph) => {
-            groups(&mut graph);
+            // A graph that cannot be evaluated is drawn as well.
+            let _ = groups(&mut graph);
             (0..graph.entries.len() as u32).for_each(|number| draw_entry(&graph, number, &mut text));
         }
         Err(error) => {

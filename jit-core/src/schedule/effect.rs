@@ -40,6 +40,11 @@ impl Effect<'_> {
     pub(super) fn used(&self) -> impl Iterator<Item = u32> {
         [self.previous, self.index, self.value, self.expected, self.mask].into_iter().filter(|&entry| entry != NONE)
     }
+
+    /// The scatter's array before, if it is written by the same kernel.
+    pub(super) fn before(&self) -> Option<u32> {
+        Some(self.previous).filter(|&entry| entry != NONE)
+    }
 }
 
 /// Memory that kernels write in place: where it comes from.

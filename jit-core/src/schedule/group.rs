@@ -3,7 +3,14 @@
 //! What is written to memory is grouped by stage, by the number of lanes and by the blocks of lanes that are reduced; each group is one kernel, which computes what it
 //! needs from memory, so what several kernels need is computed by each of them. What would cost much to compute again
 //! is written by the first kernel that has it and read by the later ones.
+//!
+//! What writes in place runs in one kernel alone: others that compute a loop again, for the memory of a lane's own in its state, do it
+//! without the states that it writes.
 
+use jit_runtime::{Error, ErrorKind};
+use rustc_hash::FxHashSet;
+
+use super::effect::Shared;
 use super::order::{Entry, Graph, NONE, uses};
 use super::selected::Selection;
 use crate::trace::extent::Extent;
@@ -26,14 +33,23 @@ pub(super) struct Group {
     pub(super) roots: Vec<u32>,
     /// The entries that it computes or reads, operands first.
     pub(super) order: Vec<u32>,
+    /// The loops and scatters whose writes in place are its own, if not all that it contains are.
+    writers: Option<FxHashSet<u32>>,
 }
 
 /// The kernels of a graph, in the order in which they run.
-pub(super) fn groups(graph: &mut Graph<'_>) -> Vec<Group> {
+///
+/// # Errors
+///
+/// When a later kernel would have to compute the memory of a lane's own again, and with it what scatters gave.
+pub(super) fn groups(graph: &mut Graph<'_>) -> Result<Vec<Group>, Error> {
     let mut groups = by_stage_and_lanes(graph);
     if let ([only], true) = (&mut groups[..], graph.natives.is_empty()) {
         only.order = (0..graph.entries.len() as u32).collect();
-        return groups;
+        return Ok(groups);
+    }
+    if !graph.effects.is_empty() {
+        groups.iter_mut().for_each(|group| group.writers = Some(writers(graph, &group.roots)));
     }
     groups.sort_by_key(|group| group.stage);
     let added = Cut::new(graph).run(&mut groups);
@@ -41,7 +57,47 @@ pub(super) fn groups(graph: &mut Graph<'_>) -> Vec<Group> {
         let entry = &mut graph.entries[number as usize];
         (entry.is_root, entry.stage) = (true, stage);
     }
-    groups
+    check_scatters(graph, &groups)?;
+    Ok(groups)
+}
+
+/// The loops and scatters that write the arrays among some roots.
+fn writers(graph: &Graph<'_>, roots: &[u32]) -> FxHashSet<u32> {
+    let mut writers = FxHashSet::default();
+    let mut arrays: Vec<u32> = roots.to_vec();
+    while let Some(array) = arrays.pop() {
+        let Entry { op, memory, operands: [writer, ..], .. } = graph.entries[array as usize];
+        if memory == NONE || !matches!(op, Op::LoopResult | Op::ScatterResult) || !writers.insert(writer) {
+            continue;
+        }
+        let control = graph.entries[writer as usize].control as usize;
+        if op == Op::ScatterResult {
+            arrays.extend(graph.effects[control].before());
+        } else {
+            let shared = graph.controls[control].shared.iter();
+            arrays.extend(shared.flat_map(|shared| [shared.previous, shared.next]).filter(|&array| array != NONE));
+        }
+    }
+    writers
+}
+
+/// Refuses scatters that several kernels would run.
+fn check_scatters(graph: &Graph<'_>, groups: &[Group]) -> Result<(), Error> {
+    if graph.effects.is_empty() {
+        return Ok(());
+    }
+    let mut run = FxHashSet::default();
+    for group in groups {
+        let scatters = group.order.iter().filter(|&&number| graph.entries[number as usize].op == Op::Scatter);
+        if let Some(&twice) = scatters.copied().find(|scatter| !run.insert(*scatter)).as_ref() {
+            let site = graph.entries[twice as usize].var.site();
+            let text = "memory of a lane's own depends on what a scatter gave, and several kernels need it";
+            return Err(Error::new(ErrorKind::NotEvaluated, text)
+                .at(site)
+                .with_hint("a scatter runs once: read the elements of the `Local` before the first of these kernels, or evaluate less at once"));
+        }
+    }
+    Ok(())
 }
 
 impl Group {
@@ -53,6 +109,17 @@ impl Group {
     /// The blocks of lanes that the kernel reduces.
     pub(super) fn reduce_block(&self) -> Option<usize> {
         self.reduced.filter(|&block| block != 0)
+    }
+
+    /// Whether the writes in place of a loop or scatter are the kernel's.
+    fn writes(&self, number: u32) -> bool {
+        self.writers.as_ref().is_none_or(|writers| writers.contains(&number))
+    }
+
+    /// The states in memory of a loop, as far as the kernel writes them.
+    pub(super) fn shared<'g>(&self, graph: &'g Graph<'_>, number: u32) -> &'g [Shared] {
+        let control = graph.entries[number as usize].control as usize;
+        if self.writes(number) { &graph.controls[control].shared } else { &[] }
     }
 
     /// Whether a root may be written by the same launch as the others.
@@ -81,7 +148,8 @@ fn by_stage_and_lanes(graph: &Graph<'_>) -> Vec<Group> {
                 group.reduced = group.reduced.or(reduced);
             }
             None => {
-                groups.push(Group { stage, lanes, is_copying, reduced, roots: vec![number as u32], order: Vec::new() });
+                let roots = vec![number as u32];
+                groups.push(Group { stage, lanes, is_copying, reduced, roots, order: Vec::new(), writers: None });
             }
         }
     }
@@ -142,7 +210,14 @@ impl<'a, 'e> Cut<'a, 'e> {
             self.added.push((number, writer.stage));
             return;
         }
-        stack.extend(lane_operands(self.graph, number).rev().map(|operand| (operand, false)));
+        let operands = lane_operands(self.graph, number);
+        if self.graph.entries[number as usize].op == Op::Loop && !groups[current].writes(number) {
+            let shared = &self.graph.controls[self.graph.entries[number as usize].control as usize].shared;
+            let is_array = |operand: &u32| shared.iter().any(|shared| [shared.previous, shared.next].contains(operand));
+            stack.extend(operands.rev().filter(|operand| !is_array(operand)).map(|operand| (operand, false)));
+        } else {
+            stack.extend(operands.rev().map(|operand| (operand, false)));
+        }
     }
 
     fn is_read_back(&self, stage: u32, number: u32) -> bool {

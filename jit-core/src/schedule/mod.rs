@@ -155,7 +155,7 @@ fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) ->
     let edges = detach::read();
     let held = effect::Held::search(&edges, wanted);
     let mut graph = order::Graph::of(&edges, wanted, &held, None)?;
-    let groups = group::groups(&mut graph);
+    let groups = group::groups(&mut graph)?;
     if dump::is_wanted(Form::Trace) {
         dump::write(Form::Trace, "evaluation", &draw::list(&graph, &groups));
     }

@@ -106,8 +106,9 @@ impl Placing<'_, '_> {
                 self.placement.inner.insert(number, SmallVec::from([condition, body]));
                 control.parts.iter().chain(&control.locals).for_each(|part| self.use_in(body, part.second));
                 control.locals.iter().for_each(|part| self.use_in(block, part.first));
-                control.shared.iter().for_each(|shared| self.use_in(body, shared.next));
-                let written = control.shared.iter().map(|shared| shared.previous).filter(|&previous| previous != NONE);
+                let shared = self.group.shared(self.graph, number);
+                shared.iter().for_each(|shared| self.use_in(body, shared.next));
+                let written = shared.iter().map(|shared| shared.previous).filter(|&previous| previous != NONE);
                 written.for_each(|previous| self.use_in(block, previous));
                 (condition, block)
             }

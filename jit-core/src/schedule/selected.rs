@@ -126,7 +126,7 @@ fn plan(
     if !graph.natives.is_empty() || !stays_on_lanes(&graph, selection, wanted) {
         return Ok(None);
     }
-    let groups = group::groups(&mut graph);
+    let groups = group::groups(&mut graph)?;
     log::emit(Level::Debug, || explain::evaluation(&graph, &groups, wanted, why, site));
     let mut outputs = emit::Outputs::default();
     let mut steps = SmallVec::new();

@@ -237,30 +237,31 @@ impl SwitchRecorder {
     }
 
     /// The array after all targets, if they have written it by scatters, one after another.
-    fn written(&self, values: &[Var]) -> Option<Var> {
+    fn written(&self, values: &[Var], default: &Var) -> Option<Var> {
         let last = values.last()?;
         let goes_on = |(side, pair): (&Side, &[Var])| {
             pair[1].is_same(&pair[0]) || effect::continues_within(&side.writes, &pair[1], &pair[0])
         };
         let is_chain = self.sides.iter().skip(1).zip(values.windows(2)).all(goes_on);
-        (is_chain && self.is_written(last)).then(|| effect::settle(last))
+        (is_chain && self.is_written(last, default)).then(|| effect::settle(last))
     }
 
-    /// Whether targets have written an array.
-    fn is_written(&self, array: &Var) -> bool {
+    /// Whether targets have written an array, which was an argument or is a place that they may change.
+    fn is_written(&self, array: &Var, default: &Var) -> bool {
         if array.region() == RegionId::WRITING {
             return true;
         }
         let Some((_, writer)) = effect::before(array) else { return false };
         let is_of = |side: &Side| side.writes.contains(&writer.address());
         // A target that all lanes call is no region of its own.
-        self.sides.iter().any(is_of) || self.arguments.iter().any(|given| effect::continues(array, given))
+        let mut given = self.arguments.iter().chain([default]);
+        self.sides.iter().any(is_of) || given.any(|given| effect::continues(array, given))
     }
 
     /// What becomes of one of the values of the targets.
     fn output(&self, position: usize, default: &Var) -> Output {
         let mut values: Vec<Var> = self.sides.iter().map(|side| side.values[position].clone()).collect();
-        if let Some(array) = self.written(&values) {
+        if let Some(array) = self.written(&values, default) {
             return Output::Memory(array);
         }
         if values.iter().any(local::is_local) {
@@ -273,7 +274,9 @@ impl SwitchRecorder {
         values.iter().for_each(|value| region::check(value, self.site));
         if values.windows(2).all(|pair| is_same(&pair[0], &pair[1])) {
             if self.is_shared(&values[0]) {
-                return Output::Memory(values[0].clone());
+                // All lanes have a target, or none has.
+                let is_uniform = self.width == 1;
+                return Output::Memory(if is_uniform { self.masked(&values[0], default) } else { values[0].clone() });
             }
             return Output::Same(values[0].clone(), default.clone());
         }

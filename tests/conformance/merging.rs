@@ -185,6 +185,11 @@ fn step(bits: u32) -> Step {
     }
 }
 
+/// The bits of a step of another kind.
+fn with_kind(bits: u32, kind: u32) -> u32 {
+    (bits >> 8 << 8) + (0..6).find(|low| ((bits >> 8 << 8) + low) % 6 == kind).unwrap_or(0)
+}
+
 fn on_host(steps: &[Step], mut x: u32, counts: &mut [u32]) -> u32 {
     for step in steps {
         match *step {
@@ -254,6 +259,112 @@ fn random_targets_agree_with_plain_rust() {
             let (got, got_counts) = jit::switch(&index, &callables, (UInt::from(&x), UInt::zeros(4)));
             assert_eq!(got.to_vec().unwrap(), expected, "seed {seed}");
             assert_eq!(got_counts.to_vec().unwrap(), counts, "seed {seed}");
+        }
+    });
+}
+
+/// A rule with a loop in a loop, a branch that leaves it, and a call.
+#[jit(dispatch)]
+trait Walk {
+    /// Where a walk from a place ends, and after how many steps.
+    fn end(&self, from: &UInt, limit: &UInt) -> (UInt, UInt);
+}
+
+#[derive(jit::Traverse)]
+struct Walker {
+    factor: UInt,
+    table: UInt,
+    materials: Ptr<dyn Material>,
+}
+
+#[jit]
+impl Walk for Walker {
+    fn end(&self, from: &UInt, limit: &UInt) -> (UInt, UInt) {
+        let (mut at, mut steps) = (from.clone(), UInt::from(0));
+        while steps < limit {
+            at = at * self.factor + 1;
+            let mut inner = UInt::from(0);
+            while inner < at % 4 {
+                at += self.table[at % 3] ^ inner;
+                inner += 1;
+            }
+            if at % 16 == 7 {
+                break;
+            }
+            steps += 1;
+        }
+        let level = self.materials.with_ids(at % 4).colour(&((at % 64).cast::<f32>() / 64.0));
+        (at + (level * 100.0).cast::<u32>(), steps)
+    }
+}
+
+#[test]
+fn instances_with_loops_and_calls_are_one_target() {
+    on_each_device(|| {
+        let materials = materials(3);
+        let one = |i: u32| -> Box<dyn Walk> {
+            let factor = if i % 2 == 0 { UInt::from(i + 3) } else { UInt::opaque(i + 3) };
+            let table = resident([i, i * 7 + 1, i * i]);
+            Box::new(Walker { factor, table, materials: materials.at(&UInt::from(0)) })
+        };
+        let walks: Instances<dyn Walk> = (0..7).map(one).collect();
+        let ids: Vec<u32> = noise(200, 3).iter().map(|bits| bits % 9).collect();
+        let (from, limit) = (UInt::from(noise(200, 4)), UInt::from(noise(200, 5)) % 9);
+        jit::eval(&(&from, &limit)).unwrap();
+        let (at, steps) = walks.at(&resident_ids(&ids)).end(&from, &limit);
+        let drawn = jit::graphviz(&steps);
+        let loops =
+            drawn.lines().filter(|line| line.contains("label=") && line.contains("Loop") && !line.contains("Result"));
+        assert_eq!(loops.count(), 2, "{drawn}");
+        let (at, steps) = (at.to_vec().unwrap(), steps.to_vec().unwrap());
+        for lane in 0..200_u32 {
+            let place = UInt::from(lane);
+            let expected = walks.get(ids[lane as usize]).map_or((0, 0), |one| {
+                let (at, steps) = one.end(&from.gather(&place), &limit.gather(&place));
+                (at.item().unwrap(), steps.item().unwrap())
+            });
+            assert_eq!((at[lane as usize], steps[lane as usize]), expected, "lane {lane}");
+        }
+    });
+}
+
+#[test]
+fn random_targets_of_few_shapes_agree_with_plain_rust() {
+    on_each_device(|| {
+        let table = resident(TABLE);
+        for seed in 1..=30_u32 {
+            let bits = noise(700, seed.wrapping_mul(0x85EB_CA6B));
+            let (targets, shapes) = (2 + bits[0] as usize % 8, 1 + bits[1] as usize % 3);
+            // The kinds of steps belong to the shape, their values to the target.
+            let of_target = |target: usize| -> Vec<Step> {
+                let shape = target % shapes;
+                let count = 1 + bits[2 + shape] as usize % 5;
+                (0..count).map(|i| step(with_kind(bits[100 + 8 * target + i], bits[10 + 8 * shape + i] % 6))).collect()
+            };
+            let programs: Vec<Vec<Step>> = (0..targets).map(of_target).collect();
+            let index: Vec<u32> = bits[300..500].iter().map(|bits| bits % (targets as u32 + 1)).collect();
+            let x: Vec<u32> = bits[500..].to_vec();
+            let mut counts = [0; 4];
+            let expected: Vec<u32> = index
+                .iter()
+                .zip(&x)
+                .map(|(&index, &x)| programs.get(index as usize).map_or(0, |steps| on_host(steps, x, &mut counts)))
+                .collect();
+            let callables: Vec<_> = programs
+                .iter()
+                .map(|steps| |x: UInt, counts: UInt| traced(steps, &table, x, counts))
+                .map(|callable| Box::new(callable) as Box<dyn Fn(UInt, UInt) -> (UInt, UInt)>)
+                .collect();
+            let (index, x) = (resident_ids(&index), UInt::from(&x));
+            for sorted in [false, true] {
+                let arguments = (x.clone(), UInt::zeros(4));
+                let (got, got_counts) = match sorted {
+                    false => jit::switch(&index, &callables, arguments),
+                    true => jit::switch_sorted(&index, &callables, arguments),
+                };
+                assert_eq!(got.to_vec().unwrap(), expected, "seed {seed}, sorted: {sorted}");
+                assert_eq!(got_counts.to_vec().unwrap(), counts, "seed {seed}, sorted: {sorted}");
+            }
         }
     });
 }

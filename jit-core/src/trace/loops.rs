@@ -186,7 +186,7 @@ fn is_being_written(var: &Var) -> bool {
 }
 
 /// The result of a loop for a state.
-fn loop_result(node: &Var, position: usize) -> Var {
+pub(crate) fn loop_result(node: &Var, position: usize) -> Var {
     let Some(Extra::Loop(extra)) = node.extra() else { unreachable!("the node of a loop has its parts") };
     let state = &extra.states[position];
     let init = &state.init;

@@ -6,7 +6,8 @@
 //!
 //! Targets with equal graphs are found by a hash that leaves such values out. Then the graphs of all members are walked at once, from
 //! the results down: a step is a list of nodes, one of each member, so that values that happen to be equal in some members
-//! do not matter. None of it recurses.
+//! do not matter. None of it recurses. A loop of the targets is recorded anew, as are its parameters, which are told apart by the order
+//! in which the walk meets loops; loops that write to arrays, and memory of the lane, are not compared.
 
 use std::ptr::NonNull;
 
@@ -16,12 +17,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::detach::{self, Edges};
+use super::effect::Results;
 use super::extent::Extent;
-use super::loops::{control_node, result};
+use super::loops::{self, control_node, result};
 use super::node::{Draft, Extra, Node, Var, flag};
 use super::op::Op;
-use super::region::{self, BranchExtra, RegionId};
-use super::{record, tables};
+use super::region::{self, BranchExtra, LoopExtra, Mark, RegionId, State, SwitchExtra};
+use super::{local, record, tables};
 
 /// Targets with larger graphs are not compared, in nodes.
 const MAX_NODES: usize = 4096;
@@ -42,6 +44,8 @@ pub(super) struct Merged {
     steps: Vec<Step>,
     roots: Vec<usize>,
     slots: Vec<usize>,
+    /// How many loops there are.
+    loops: usize,
 }
 
 /// One node of each member.
@@ -52,6 +56,9 @@ struct Step {
     operands: Vec<usize>,
     /// The arrays that the members gather from.
     sources: Vec<Var>,
+    /// Of a loop and its parameters, the number of the loop, outer loops before inner ones; of pinned nodes that of the loop that they
+    /// stand in, if it is one of the target's.
+    of: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,6 +69,8 @@ enum Kind {
     Mask,
     /// Of width 1, and known or in memory.
     Value,
+    /// The parameter of a loop that the target runs.
+    Param,
     /// The same for all targets, or they are different.
     Fixed,
     /// An operation.
@@ -109,8 +118,9 @@ fn mix(hash: u64, word: u64) -> u64 {
 }
 
 impl<'e> Context<'e> {
-    fn kind(&self, var: &Var, member: &Member<'_>) -> Kind {
+    fn kind(&self, var: &Var, member: &Member<'_>, loops: &Loops<'_>) -> Kind {
         use Op::{Binary, Bitcast, Branch, BranchResult, Broadcast, Cast, Compare, Fma, Gather, Select, Unary};
+        use Op::{Loop, LoopResult, Param, Switch, SwitchResult};
         if var.is_same(member.mask) {
             return Kind::Mask;
         }
@@ -121,15 +131,33 @@ impl<'e> Context<'e> {
             _ if self.shared.contains(&var.address()) => Kind::Fixed,
             _ if var.is_evaluated() && var.width() == 1 => Kind::Value,
             _ if var.is_evaluated() => Kind::Fixed,
+            _ if local::is_local(var) => Kind::Fixed,
             Broadcast | Cast | Bitcast | Unary(_) | Binary(_) | Fma | Compare(_) | Select => Kind::Inner,
-            Gather | BranchResult | Branch => Kind::Inner,
+            Gather | BranchResult | Branch | LoopResult | SwitchResult => Kind::Inner,
+            Loop | Switch if is_pure(var) => Kind::Inner,
+            Param if loops.contains_key(&var.region()) => Kind::Param,
             _ => Kind::Fixed,
         }
     }
 
+    /// What the state of a loop's parameter is before the loop.
+    fn init(var: &Var, loops: &Loops<'e>) -> Option<&'e Var> {
+        let (_, node) = loops.get(&var.region())?;
+        let Some(Extra::Loop(extra)) = node.extra() else { return None };
+        extra.states.get(var.position()).map(|state| &state.init)
+    }
+
     /// The operands of an operation that are values of the lane.
-    fn operands(&self, var: &'e Var) -> SmallVec<[&'e Var; 4]> {
+    fn operands(&self, var: &'e Var, loops: &Loops<'e>) -> SmallVec<[&'e Var; 4]> {
         match var.extra() {
+            _ if var.op() == Op::Param => Self::init(var, loops).into_iter().collect(),
+            Some(Extra::Loop(extra)) => {
+                let states = extra.states.iter().flat_map(|state| [&state.init].into_iter().chain(&state.next));
+                [&extra.condition].into_iter().chain(states).collect()
+            }
+            Some(Extra::Switch(extra)) => {
+                [&extra.index].into_iter().chain(&extra.masks).chain(extra.results.iter().flatten()).collect()
+            }
             Some(Extra::Branch(extra)) => {
                 [&extra.condition].into_iter().chain(extra.results.iter().flatten()).collect()
             }
@@ -153,19 +181,21 @@ impl<'e> Context<'e> {
     /// A hash of what a target computes, whatever the values are that it computes it with.
     fn hash(&self, member: &'e Member<'_>) -> Option<u64> {
         let mut done: FxHashMap<NonNull<Node>, u64> = FxHashMap::default();
+        let mut loops = Loops::default();
         let mut pending: Vec<&'e Var> = member.values.iter().collect();
         while let Some(&var) = pending.last() {
             if done.contains_key(&var.address()) {
                 pending.pop();
                 continue;
             }
-            let kind = self.kind(var, member);
-            let operands = if kind == Kind::Inner { self.operands(var) } else { SmallVec::new() };
+            let kind = self.kind(var, member, &loops);
+            note_loop(&mut loops, var, kind);
+            let operands = if kind.has_operands() { self.operands(var, &loops) } else { SmallVec::new() };
             let missing: SmallVec<[&Var; 4]> =
                 operands.iter().copied().filter(|operand| !done.contains_key(&operand.address())).collect();
             if missing.is_empty() {
                 let operands = operands.iter().map(|operand| done[&operand.address()]);
-                let hash = self.hash_node(var, kind, operands);
+                let hash = self.hash_node(var, kind, operands, &loops);
                 done.insert(var.address(), hash);
                 pending.pop();
             } else {
@@ -178,15 +208,19 @@ impl<'e> Context<'e> {
         Some(member.values.iter().fold(0, |hash, var| mix(hash, done[&var.address()])))
     }
 
-    fn hash_node(&self, var: &'e Var, kind: Kind, operands: impl Iterator<Item = u64>) -> u64 {
+    fn hash_node(&self, var: &'e Var, kind: Kind, operands: impl Iterator<Item = u64>, loops: &Loops<'e>) -> u64 {
         let address = |var: &Var| var.address().addr().get() as u64;
         let hash = mix(kind as u64, var.ty() as u64);
         match kind {
             Kind::Lanes | Kind::Mask | Kind::Value => hash,
             Kind::Fixed => mix(hash, address(var)),
+            Kind::Param => {
+                let hash = mix(hash, loops.get(&var.region()).map_or(0, |(number, _)| *number as u64));
+                operands.fold(mix(hash, var.position() as u64), mix)
+            }
             Kind::Inner => {
                 let hash = mix(hash, var.op().code() ^ (var.lanes() as u64) << 32 ^ u64::from(var.is_pinned()) << 31);
-                let hash = if var.op() == Op::BranchResult { mix(hash, var.position() as u64) } else { hash };
+                let hash = if is_result(var.op()) { mix(hash, var.position() as u64) } else { hash };
                 let hash = match self.source(var) {
                     Some(source) if self.can_be_joined(source) => mix(hash, 1),
                     Some(source) => mix(hash, address(source)),
@@ -199,11 +233,13 @@ impl<'e> Context<'e> {
 
     /// Walks the graphs of targets together; none if they differ in more than values.
     fn merge(&self, members: &[&'e Member<'_>]) -> Option<Merged> {
-        let mut walk = Walk { context: self, members, steps: Vec::new(), numbers: FxHashMap::default() };
+        let loops = vec![Loops::default(); members.len()];
+        let mut walk = Walk { context: self, members, steps: Vec::new(), numbers: FxHashMap::default(), loops };
         let count = members[0].values.len();
         let roots = (0..count).map(|root| walk.run(members.iter().map(|member| &member.values[root]).collect()));
         let roots = roots.collect::<Option<Vec<usize>>>()?;
-        Some(Merged { steps: walk.steps, roots, slots: members.iter().map(|member| member.slot).collect() })
+        let (loops, slots) = (walk.loops[0].len(), members.iter().map(|member| member.slot).collect());
+        Some(Merged { steps: walk.steps, roots, slots, loops })
     }
 }
 
@@ -215,6 +251,53 @@ struct Walk<'a, 'e> {
     members: &'a [&'e Member<'a>],
     steps: Vec<Step>,
     numbers: FxHashMap<Vec<NonNull<Node>>, usize>,
+    /// The loops of each member.
+    loops: Vec<Loops<'e>>,
+}
+
+/// The loops of a target that were met, by region, each with a number: outer loops before inner ones.
+type Loops<'e> = FxHashMap<RegionId, (usize, &'e Var)>;
+
+fn note_loop<'e>(loops: &mut Loops<'e>, var: &'e Var, kind: Kind) {
+    if let (Kind::Inner, Some(Extra::Loop(extra))) = (kind, var.extra()) {
+        let number = loops.len();
+        loops.entry(extra.id).or_insert((number, var));
+    }
+}
+
+/// Whether a loop or switch computes values of its lanes and nothing else.
+fn is_pure(var: &Var) -> bool {
+    match var.extra() {
+        Some(Extra::Loop(extra)) => {
+            !extra.is_in_condition && !extra.states.iter().any(|state| state.is_memory || local::is_local(&state.init))
+        }
+        Some(Extra::Switch(extra)) => extra.checked.is_none(),
+        _ => false,
+    }
+}
+
+fn is_result(op: Op) -> bool {
+    matches!(op, Op::BranchResult | Op::LoopResult | Op::SwitchResult)
+}
+
+/// Whether loops or switches have the same parts.
+fn is_alike(a: &Var, b: &Var) -> bool {
+    match (a.extra(), b.extra()) {
+        (Some(Extra::Loop(a)), Some(Extra::Loop(b))) => {
+            let changed = |extra: &LoopExtra| extra.states.iter().map(|state| state.next.is_some()).collect::<Vec<_>>();
+            changed(a) == changed(b)
+        }
+        (Some(Extra::Switch(a)), Some(Extra::Switch(b))) => {
+            (a.masks.len(), a.results.len()) == (b.masks.len(), b.results.len())
+        }
+        _ => true,
+    }
+}
+
+impl Kind {
+    fn has_operands(self) -> bool {
+        matches!(self, Kind::Inner | Kind::Param)
+    }
 }
 
 fn key(nodes: &[&Var]) -> Vec<NonNull<Node>> {
@@ -231,7 +314,8 @@ impl<'e> Walk<'_, 'e> {
             }
             let nodes = nodes.clone();
             let kind = self.kind(&nodes)?;
-            let operands = if kind == Kind::Inner { self.operands(&nodes)? } else { Vec::new() };
+            self.loops.iter_mut().zip(&nodes).for_each(|(loops, var)| note_loop(loops, var, kind));
+            let operands = if kind.has_operands() { self.operands(&nodes)? } else { Vec::new() };
             let missing: Vec<Nodes<'e>> =
                 operands.iter().filter(|operand| !self.numbers.contains_key(&key(operand))).cloned().collect();
             if missing.is_empty() {
@@ -250,28 +334,37 @@ impl<'e> Walk<'_, 'e> {
     /// What the nodes of all members are.
     fn kind(&self, nodes: &[&'e Var]) -> Option<Kind> {
         let first = nodes[0];
-        let kind = self.context.kind(first, self.members[0]);
+        let kind = self.context.kind(first, self.members[0], &self.loops[0]);
         if nodes.iter().all(|var| var.is_same(first)) && !matches!(kind, Kind::Lanes | Kind::Mask) {
             return Some(Kind::Fixed);
         }
-        let is_alike = |var: &&Var| match kind {
+        let number = |(var, loops): (&&Var, &Loops<'_>)| loops.get(&var.region()).map(|(number, _)| *number);
+        let mut numbers = nodes.iter().zip(&self.loops).map(number);
+        let is_one_loop = numbers.next().is_none_or(|first| numbers.all(|number| number == first));
+        let is_like_first = |var: &&Var| match kind {
             Kind::Lanes | Kind::Mask => true,
             Kind::Value => var.ty() == first.ty(),
             Kind::Fixed => false,
+            Kind::Param => is_one_loop && var.position() == first.position() && var.ty() == first.ty(),
             Kind::Inner => {
                 let (op, ty, width, is_pinned) = (var.op(), var.ty(), var.width(), var.is_pinned());
-                let is_same_position = op != Op::BranchResult || var.position() == first.position();
+                let is_same_position = !is_result(op) || var.position() == first.position();
+                let is_one_loop = is_one_loop || !is_pinned;
                 (op, ty, width, is_pinned) == (first.op(), first.ty(), first.width(), first.is_pinned())
                     && is_same_position
+                    && is_one_loop
+                    && is_alike(first, var)
             }
         };
-        let mut all = nodes.iter().zip(self.members);
-        all.all(|(var, member)| self.context.kind(var, member) == kind && is_alike(var)).then_some(kind)
+        let mut all = nodes.iter().zip(self.members).zip(&self.loops);
+        all.all(|((var, member), loops)| self.context.kind(var, member, loops) == kind && is_like_first(var))
+            .then_some(kind)
     }
 
     /// For each operand, those of all members.
     fn operands(&self, nodes: &[&'e Var]) -> Option<Vec<Nodes<'e>>> {
-        let operands: Vec<_> = nodes.iter().map(|var| self.context.operands(var)).collect();
+        let operands: Vec<_> =
+            nodes.iter().zip(&self.loops).map(|(var, loops)| self.context.operands(var, loops)).collect();
         let count = operands[0].len();
         if operands.iter().any(|operands| operands.len() != count) {
             return None;
@@ -291,7 +384,12 @@ impl<'e> Walk<'_, 'e> {
         let operands = operands.iter().map(|operand| self.numbers[&key(operand)]).collect();
         self.numbers.insert(key(nodes), self.steps.len());
         let nodes = if kind == Kind::Fixed { vec![nodes[0].clone()] } else { nodes.iter().copied().cloned().collect() };
-        self.steps.push(Step { nodes, kind, operands, sources });
+        let of = match nodes[0].extra() {
+            Some(Extra::Loop(extra)) => self.loops[0].get(&extra.id),
+            _ => self.loops[0].get(&nodes[0].region()),
+        };
+        let of = of.map(|(number, _)| *number);
+        self.steps.push(Step { nodes, kind, operands, sources, of });
         Some(())
     }
 }
@@ -309,6 +407,14 @@ pub(super) struct Lanes<'a> {
 impl Merged {
     /// Records the merged target; none if its values cannot be put into tables.
     pub(super) fn record(&self, lanes: &Lanes<'_>) -> Option<Vec<Var>> {
+        // What belongs to a loop can be used while the loop is open.
+        let loops: Vec<Mark> = (0..self.loops).map(|_| region::open_loop(0, lanes.lanes.site())).collect();
+        let values = self.record_steps(lanes, &loops);
+        loops.first().into_iter().for_each(|outermost| region::give_up(*outermost));
+        values
+    }
+
+    fn record_steps(&self, lanes: &Lanes<'_>, loops: &[Mark]) -> Option<Vec<Var>> {
         let mut done: Vec<Var> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let value = match step.kind {
@@ -316,9 +422,17 @@ impl Merged {
                 Kind::Mask => lanes.mask.clone(),
                 Kind::Fixed => step.nodes[0].clone(),
                 Kind::Value => self.read_table(&step.nodes, lanes)?,
+                Kind::Param => {
+                    loops::param(loops[step.of?].id, step.nodes[0].position(), &done[*step.operands.first()?])
+                }
                 Kind::Inner => {
                     let operands: SmallVec<[&Var; 4]> = step.operands.iter().map(|&operand| &done[operand]).collect();
-                    self.operation(step, &operands, lanes)?
+                    // The loop of the target, or else one around the call, that it stands in.
+                    let pinned = step.of.map_or_else(|| self.around(loops), |number| loops[number].id);
+                    match step.nodes[0].op() {
+                        Op::Loop => self.record_loop(step, &done, loops)?,
+                        _ => self.operation(step, &operands, lanes, pinned)?,
+                    }
                 }
             };
             done.push(value);
@@ -333,16 +447,67 @@ impl Merged {
         Some(record::gather_node(&table, lanes.slot, Some(lanes.mask), 0, RegionId::NONE))
     }
 
-    fn operation(&self, step: &Step, operands: &[&Var], lanes: &Lanes<'_>) -> Option<Var> {
+    /// The loop that the call stands in.
+    fn around(&self, loops: &[Mark]) -> RegionId {
+        match loops.first() {
+            Some(outermost) => region::innermost_body_around(*outermost),
+            None => region::innermost_body(),
+        }
+    }
+
+    /// A loop over the values of all members.
+    fn record_loop(&self, step: &Step, done: &[Var], loops: &[Mark]) -> Option<Var> {
+        let Some(Extra::Loop(extra)) = step.nodes[0].extra() else { return None };
+        let mut operands = step.operands.iter().map(|&operand| done[operand].clone());
+        let (condition, id) = (operands.next()?, loops[step.of?].id);
+        let state = |(position, state): (usize, &State)| {
+            let init = operands.next()?;
+            let next = if state.next.is_some() { Some(operands.next()?) } else { None };
+            Some((position, init, next))
+        };
+        let parts = extra.states.iter().enumerate().map(state).collect::<Option<Vec<_>>>()?;
+        // Its parameters, as far as anything depends on them.
+        let param = |position: usize, init: &Var| {
+            let is_it = |(other, _): &(&Step, &Var)| {
+                other.kind == Kind::Param && other.of == step.of && other.nodes[0].position() == position
+            };
+            let found = self.steps.iter().zip(done).find(is_it).map(|(_, var)| var.clone());
+            found.unwrap_or_else(|| loops::param(id, position, init))
+        };
+        let states = parts.into_iter().map(|(position, init, next)| State {
+            param: param(position, &init),
+            init,
+            next,
+            is_memory: false,
+        });
+        let states: Vec<State> = states.collect();
+        let site = step.nodes[0].site();
+        let lanes = loops::Lanes::of(&condition, &states, site);
+        let (is_uniform, results) = (lanes.is_uniform, Results::default());
+        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition: false };
+        let region = self.region_of(step.nodes[0].region(), loops);
+        Some(control_node(Op::Loop, lanes.width, Extra::Loop(extra), region, site))
+    }
+
+    /// The region that stands for one of the first member's.
+    fn region_of(&self, region: RegionId, loops: &[Mark]) -> RegionId {
+        let is_it = |step: &&Step| {
+            matches!(step.nodes[0].extra(), Some(Extra::Loop(extra)) if extra.id == region) && step.kind == Kind::Inner
+        };
+        self.steps.iter().find(is_it).and_then(|step| step.of).map_or(region, |number| loops[number].id)
+    }
+
+    fn operation(&self, step: &Step, operands: &[&Var], lanes: &Lanes<'_>, pinned: RegionId) -> Option<Var> {
         let var = &step.nodes[0];
         let mut width =
             operands.iter().map(|operand| operand.extent()).find(|width| width.lanes != 1).unwrap_or(Extent::ONE);
         let mut region = operands.iter().map(|operand| operand.region()).max().unwrap_or(RegionId::NONE);
         match var.op() {
-            Op::Gather => return self.gather(step, operands, lanes),
+            Op::Gather => return self.gather(step, operands, lanes, pinned),
+            Op::LoopResult => return Some(loops::loop_result(operands[0], var.position())),
             Op::Broadcast if operands[0].width() == var.width() => return Some(operands[0].clone()),
             Op::Broadcast => width = var.extent(),
-            Op::BranchResult => {
+            Op::BranchResult | Op::SwitchResult => {
                 return Some(result(
                     var.op(),
                     operands[0],
@@ -364,11 +529,22 @@ impl Merged {
                     var.site(),
                 ));
             }
+            Op::Switch => {
+                let Some(Extra::Switch(extra)) = var.extra() else { return None };
+                let mut operands = operands.iter().copied().cloned();
+                let index = operands.next()?;
+                let masks = operands.by_ref().take(extra.masks.len()).collect();
+                let results =
+                    extra.results.iter().map(|values| operands.by_ref().take(values.len()).collect()).collect();
+                let extra = Extra::Switch(SwitchExtra { index, masks, results, checked: None });
+                let width = if width.lanes > 1 { width } else { var.extent() };
+                return Some(control_node(Op::Switch, width, extra, region, var.site()));
+            }
             _ => {}
         }
         let flags = if var.is_pinned() { flag::PINNED } else { 0 };
         if var.is_pinned() {
-            region = region.max(region::innermost_body());
+            region = region.max(pinned);
         }
         let mut slots = [None; 3];
         operands.iter().zip(&mut slots).for_each(|(operand, slot)| *slot = Some(*operand));
@@ -377,10 +553,9 @@ impl Merged {
     }
 
     /// Reads from the array of each lane's target.
-    fn gather(&self, step: &Step, operands: &[&Var], lanes: &Lanes<'_>) -> Option<Var> {
+    fn gather(&self, step: &Step, operands: &[&Var], lanes: &Lanes<'_>, pinned: RegionId) -> Option<Var> {
         let (var, mask) = (&step.nodes[0], operands.get(1).copied());
-        let (flags, pinned) =
-            if var.is_pinned() { (flag::PINNED, region::innermost_body()) } else { (0, RegionId::NONE) };
+        let (flags, pinned) = if var.is_pinned() { (flag::PINNED, pinned) } else { (0, RegionId::NONE) };
         if step.sources.iter().all(|source| source.is_same(&step.sources[0])) {
             return Some(record::gather_node(&step.sources[0], operands[0], mask, flags, pinned));
         }

@@ -342,6 +342,15 @@ pub(crate) fn innermost_body() -> RegionId {
     find(|frame| matches!(frame.open, Open::Body))
 }
 
+/// The innermost loop around a region whose body is being recorded.
+pub(crate) fn innermost_body_around(mark: Mark) -> RegionId {
+    STACK.with(|stack| {
+        let frames = stack.frames.borrow();
+        let bodies = frames.iter().take(mark.depth).rev().find(|frame| matches!(frame.open, Open::Body));
+        bodies.map_or(RegionId::NONE, |frame| frame.id)
+    })
+}
+
 fn find(predicate: impl Fn(&Frame) -> bool) -> RegionId {
     STACK.with(|stack| {
         let frames = stack.frames.borrow();

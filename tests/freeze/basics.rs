@@ -140,3 +140,58 @@ fn generic_functions_have_recordings_of_their_own() {
     let stats = inner::generic::stats();
     assert_eq!((stats.recordings, stats.replays), (2, 2));
 }
+
+#[freeze]
+fn stepped(x: &mut Float, it: u32, dt: f32) -> UInt {
+    let time = it as f32 * dt;
+    *x += time;
+    let wave = (&*x * 0.5).sin() * (2.0 * dt);
+    *x = if *x > it { &*x - wave } else { x.clone() };
+    UInt::arange(x.width()) + it
+}
+
+#[test]
+fn a_loop_counter_is_a_value_after_the_second_call() {
+    let mut x = Float::from([0.0, 1.0, 2.0]);
+    let mut wanted = [0_f32, 1.0, 2.0];
+    for it in 0..20_u32 {
+        let dt = 0.25;
+        let lanes = stepped(&mut x, it, dt);
+        for value in &mut wanted {
+            *value += it as f32 * dt;
+            let wave = jit::Float::from(*value * 0.5).sin().item().unwrap() * (2.0 * dt);
+            *value = if *value > it as f32 { *value - wave } else { *value };
+        }
+        assert_eq!(x.to_vec().unwrap(), wanted);
+        assert_eq!(lanes.to_vec().unwrap(), [it, it + 1, it + 2]);
+    }
+    assert_eq!(stepped::stats().recordings, 2, "{:?}", stepped::explain());
+}
+
+#[freeze]
+fn every_tenth(x: &Float, it: u32) -> Float {
+    if it.is_multiple_of(10) { x * 2.0 } else { x + it as f32 }
+}
+
+#[test]
+fn decisions_by_a_number_are_for_that_number() {
+    let x = Float::from([1.0, 2.0]);
+    for it in [0, 1, 10, 20, 3, 1] {
+        let wanted = if it % 10 == 0 { [2.0, 4.0] } else { [1.0 + it as f32, 2.0 + it as f32] };
+        assert_eq!(every_tenth(&x, it).to_vec().unwrap(), wanted);
+    }
+}
+
+#[freeze(key(n))]
+fn keyed(x: &Float, n: u32) -> Float {
+    x * n as f32
+}
+
+#[test]
+fn a_key_is_part_of_each_recording() {
+    let x = Float::from([1.0, 2.0]);
+    for n in [1, 2, 3, 1] {
+        assert_eq!(keyed(&x, n).to_vec().unwrap(), [n as f32, 2.0 * n as f32]);
+    }
+    assert_eq!(keyed::stats().recordings, 3);
+}

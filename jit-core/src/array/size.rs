@@ -116,15 +116,15 @@ impl Size {
     #[track_caller]
     fn decide(self, other: Size) -> Ordering {
         let ordering = self.value.cmp(&other.value);
-        if !(self.is_constant() && other.is_constant()) && !self.is_same(other) {
-            let relation = match ordering {
-                Ordering::Less => Relation::Lt,
-                Ordering::Equal => Relation::Eq,
-                Ordering::Greater => return self.note(Relation::Lt, other, self, ordering),
-            };
-            return self.note(relation, self, other, ordering);
+        if self.is_same(other) || (self.is_constant() && other.is_constant()) {
+            return ordering;
         }
-        ordering
+        let relation = match ordering {
+            Ordering::Less => Relation::Lt,
+            Ordering::Equal => Relation::Eq,
+            Ordering::Greater => return self.note(Relation::Lt, other, self, ordering),
+        };
+        self.note(relation, self, other, ordering)
     }
 
     #[cold]

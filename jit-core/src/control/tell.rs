@@ -125,7 +125,7 @@ impl Values {
 fn host_text(value: &HostValue, spec: &Spec) -> String {
     let mut text = String::new();
     match value {
-        HostValue::Number(ty, bits) => spec.write(*ty, *bits, &mut text),
+        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => spec.write(*ty, *bits, &mut text),
         HostValue::Text(value) => spec.write_text(value, &mut text),
         HostValue::Variant(name) => text.push_str(name),
         HostValue::Shape(_) | HostValue::Shared(_) => {}

@@ -142,19 +142,22 @@ pub fn lend_mut<T: ?Sized, O: BorrowMut<T>>(twin: &mut O) -> &mut T {
     twin.borrow_mut()
 }
 
+/// Is given a way to show the arrays of each argument, and whether the body may change them.
+pub type Visit<'a> = dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>)) + 'a;
+
 /// All arguments of a frozen function.
 pub trait Arguments {
     /// What the body is recorded on.
     type Twins: Send + Sync + 'static;
 
     /// Shows the arrays of all arguments; for each, whether the body may change it.
-    fn show(&self, names: &[&'static str], visitor: &mut dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>)));
+    fn show(&self, names: &[&'static str], visit: &mut Visit<'_>);
 
     /// Copies of all.
     fn twins(&self) -> Self::Twins;
 
     /// Shows the arrays of the copies; for each, whether the body may have changed it.
-    fn show_twins(twins: &Self::Twins, visit: &mut dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>)));
+    fn show_twins(twins: &Self::Twins, visit: &mut Visit<'_>);
 
     /// Lends the arrays of the copies.
     fn lend_twins(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>);
@@ -169,7 +172,7 @@ macro_rules! tuples {
             type Twins = ($($name::Twin,)*);
 
             #[allow(unused_variables)]
-            fn show(&self, names: &[&'static str], visit: &mut dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>))) {
+            fn show(&self, names: &[&'static str], visit: &mut Visit<'_>) {
                 $(visit($name::IS_EXCLUSIVE, &mut |visitor| visitor.named(names[$index], |visitor| self.$index.show(visitor)));)*
             }
 
@@ -179,7 +182,7 @@ macro_rules! tuples {
             }
 
             #[allow(unused_variables)]
-            fn show_twins(twins: &Self::Twins, visit: &mut dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>))) {
+            fn show_twins(twins: &Self::Twins, visit: &mut Visit<'_>) {
                 $(visit($name::IS_EXCLUSIVE, &mut |visitor| twins.$index.traverse(visitor));)*
             }
 

@@ -130,7 +130,6 @@ impl<A: Arguments, R: Kept> Call<A, R> {
     }
 
     /// Replays the first recording that fits.
-    #[expect(clippy::type_complexity, reason = "the arguments come back where they are not used")]
     fn replay(&self, scratch: &mut Scratch, arguments: A) -> Result<Result<R, (A, Missed)>, Error> {
         self.function.find(self.of, &scratch.layout, &mut scratch.found);
         let mut failed = Vec::new();
@@ -139,10 +138,6 @@ impl<A: Arguments, R: Kept> Call<A, R> {
             self.function.touch(&entry);
             let Fate::Replay(plan) = &entry.fate else { return Ok(Err((arguments, Missed::Run))) };
             let Scratch { layout, outputs, .. } = scratch;
-            for list in [&mut layout.buffers] {
-                list.clear();
-            }
-            (layout.scalars.clear(), layout.yielded.clear());
             plan.give(layout, &entry.lifted);
             let given = Given {
                 buffers: &layout.buffers,
@@ -221,6 +216,7 @@ impl<A: Arguments, R: Kept> Call<A, R> {
         let may_yield: Vec<bool> = may_yield.collect();
         let is_given = layout.inputs.iter().map(|input| input.form == Form::Memory).collect();
         session::check()?;
+        let decided = session::decided();
         let finished = session.finish(slots);
         // Each leaf is what the caller gets: an array of the arguments where it is one.
         let current = leaves.iter().zip(&values).map(|(leaf, value)| match value {
@@ -235,14 +231,14 @@ impl<A: Arguments, R: Kept> Call<A, R> {
         let templates = Templates { twins, result };
         let fate = match finished {
             Ok(recording) => {
-                Fate::Replay(Plan { recording, values, of_arguments, is_alike, may_yield, is_given, kept })
+                Fate::Replay(Box::new(Plan { recording, values, of_arguments, is_alike, may_yield, is_given, kept }))
             }
             Err(reason) => Fate::Run(reason),
         };
         // What the body left in the arguments is put there for replays, too: from a plan that nobody replays, if need be.
         let put_back = Put { is_alike, of_arguments };
         let result = put_back.run(arguments, &templates, &mut current, given_back);
-        function.insert(self.of, layout, lifted, fate, Box::new(templates));
+        function.insert(self.of, layout, lifted, &decided, fate, Box::new(templates));
         Ok(result)
     }
 
@@ -298,11 +294,12 @@ fn inputs(layout: &Layout, lifted: &[bool]) -> Vec<Var> {
 
 /// Puts the inputs of the recording into the twins.
 fn lend_inputs<A: Arguments>(twins: &mut A::Twins, layout: &Layout, nodes: &[Var]) {
+    let mut order = layout.order.iter();
     A::lend_twins(
         twins,
         &mut VisitorMut::new(&mut |_, var| {
-            if let Some(position) = layout.inputs.iter().position(|input| input.var.is_same(var)) {
-                *var = nodes[position].clone();
+            if let Some(position) = order.next() {
+                *var = nodes[*position as usize].clone();
             }
         }),
     );

@@ -66,6 +66,8 @@ pub(super) struct Group {
 pub(super) struct Entry {
     /// The constants that are part of it, as far as they are.
     literals: Vec<u64>,
+    /// The plain numbers that decisions were made by.
+    numbers: Vec<Option<u64>>,
     pub(super) lifted: Vec<bool>,
     pub(super) fate: Fate,
     /// Templates of the arguments and the result.
@@ -75,7 +77,7 @@ pub(super) struct Entry {
 
 /// What calls do that a recording fits.
 pub(super) enum Fate {
-    Replay(Plan),
+    Replay(Box<Plan>),
     /// They run the body, since it does what cannot be replayed: why.
     Run(#[expect(dead_code, reason = "shown by `Debug` alone")] String),
 }
@@ -197,7 +199,7 @@ impl Function {
         let table = self.table.lock();
         found.clear();
         if let Some(group) = table.groups.iter().find(|group| group.is_for(of, layout)) {
-            found.extend(group.entries.iter().rev().filter(|entry| entry.fits(&layout.literals)).cloned());
+            found.extend(group.entries.iter().rev().filter(|entry| entry.fits(layout)).cloned());
         }
     }
 
@@ -256,12 +258,21 @@ impl Function {
         of: TypeId,
         layout: &Layout,
         lifted: Vec<bool>,
+        decided: &[bool],
         fate: Fate,
         templates: Box<dyn Any + Send + Sync>,
     ) -> Arc<Entry> {
         let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed) + 1);
-        let entry =
-            Arc::new(Entry { literals: layout.literals.clone(), lifted: lifted.clone(), fate, templates, used });
+        let number = |(at, bits): (usize, &u64)| decided.get(at).filter(|is_decided| **is_decided).map(|_| *bits);
+        let numbers = layout.numbers.iter().enumerate().map(number).collect();
+        let entry = Arc::new(Entry {
+            literals: layout.literals.clone(),
+            numbers,
+            lifted: lifted.clone(),
+            fate,
+            templates,
+            used,
+        });
         let mut table = self.table.lock();
         let evicted = table.make_room(self.options.limit);
         let position = table.groups.iter().position(|group| group.is_for(of, layout));
@@ -305,10 +316,12 @@ impl Group {
 }
 
 impl Entry {
-    /// Whether the constants that are part of the recording are those of a call.
-    fn fits(&self, literals: &[u64]) -> bool {
-        let each = self.literals.iter().zip(&self.lifted).zip(literals);
-        each.into_iter().all(|((own, is_lifted), given)| *is_lifted || own == given)
+    /// Whether the constants that are part of the recording, and the numbers that it decided by, are those of a call.
+    fn fits(&self, layout: &Layout) -> bool {
+        let mut literals = self.literals.iter().zip(&self.lifted).zip(&layout.literals);
+        let mut numbers = self.numbers.iter().zip(&layout.numbers);
+        literals.all(|((own, is_lifted), given)| *is_lifted || own == given)
+            && numbers.all(|(own, given)| own.is_none_or(|own| own == *given))
     }
 }
 
@@ -316,6 +329,9 @@ impl Plan {
     /// Fills in what the recording is given.
     pub(super) fn give(&self, layout: &mut Layout, lifted: &[bool]) {
         let Layout { inputs, buffers, scalars, yielded, .. } = layout;
+        buffers.clear();
+        scalars.clear();
+        yielded.clear();
         let mut literal = 0;
         for (position, input) in inputs.iter().enumerate() {
             let bits = input.var.known_bits();

@@ -39,10 +39,14 @@ pub(super) struct Layout {
     /// Shape, host values and which arrays are the same.
     pub(super) words: Vec<u64>,
     pub(super) inputs: Vec<Input>,
+    /// For each array that can be replaced, its input.
+    pub(super) order: Vec<u32>,
     /// The number of elements of each input.
     pub(super) sizes: Vec<usize>,
     /// The bits of each input that is a constant, in order.
     pub(super) literals: Vec<u64>,
+    /// The bits of each plain number that matters only where a decision is made by it.
+    pub(super) numbers: Vec<u64>,
     pub(super) buffers: Vec<Arc<Buffer>>,
     pub(super) scalars: Vec<u64>,
     pub(super) yielded: Vec<bool>,
@@ -54,8 +58,10 @@ impl Layout {
     pub(super) fn clear(&mut self) {
         self.words.clear();
         self.inputs.clear();
+        self.order.clear();
         self.sizes.clear();
         self.literals.clear();
+        self.numbers.clear();
         self.buffers.clear();
         self.scalars.clear();
         self.yielded.clear();
@@ -70,6 +76,10 @@ impl Layout {
             show(&mut Visitor::new(&mut |_, leaf| match leaf {
                 Leaf::Array(var) => self.array(var, false, is_exclusive),
                 Leaf::Shared(var) => self.array(var, true, false),
+                Leaf::Host(HostValue::Given(ty, bits)) => {
+                    self.words.push(tag(Tag::Number) | (ty as u64) << 8 | 1 << 40);
+                    self.numbers.push(bits);
+                }
                 Leaf::Host(value) => host(&mut self.words, &value),
             }));
         });
@@ -77,7 +87,13 @@ impl Layout {
     }
 
     fn array(&mut self, var: &Var, is_shared: bool, is_exclusive: bool) {
-        if let Some(known) = self.inputs.iter().position(|input| input.var.is_same(var)) {
+        // Equal constants are one node, and differ in the next call.
+        let is_constant = var.op() == Op::Literal;
+        let known = self.inputs.iter().position(|input| !is_constant && input.var.is_same(var));
+        if !is_shared {
+            self.order.push(known.unwrap_or(self.inputs.len()) as u32);
+        }
+        if let Some(known) = known {
             let input = &mut self.inputs[known];
             input.is_shared |= is_shared;
             input.is_exclusive &= is_exclusive;
@@ -129,7 +145,9 @@ fn ambient() -> u64 {
 
 fn host(words: &mut Vec<u64>, value: &HostValue) {
     match value {
-        HostValue::Number(ty, bits) => words.extend([tag(Tag::Number) | (*ty as u64) << 8, *bits]),
+        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => {
+            words.extend([tag(Tag::Number) | (*ty as u64) << 8, *bits])
+        }
         HostValue::Shape(length) => words.extend([tag(Tag::Shape), *length as u64]),
         HostValue::Variant(name) => text(words, Tag::Variant, name),
         HostValue::Text(said) => text(words, Tag::Text, said),
@@ -186,7 +204,7 @@ fn array_in_words(var: &Var) -> String {
 
 fn host_in_words(value: &HostValue) -> String {
     match value {
-        HostValue::Number(ty, bits) => number(*ty, *bits),
+        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => number(*ty, *bits),
         HostValue::Shape(length) => format!("{length} elements"),
         HostValue::Variant(name) => (*name).to_owned(),
         HostValue::Text(text) => text.clone(),

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | what a call is recognised by | `layout` |
 //! | arguments and results of any type | `argument` |
+//! | plain numbers that change from call to call | `number` |
 //! | a function and its recordings | `function` |
 //! | a call | `call` |
 //! | sizes while the body runs | `symbols` |
@@ -23,16 +24,21 @@ mod call;
 mod explain;
 mod function;
 mod layout;
+mod number;
 pub(crate) mod session;
 pub(crate) mod symbols;
 
-pub use argument::{Argument, Arguments, Given, Kept};
+#[doc(hidden)]
+pub use crate::array::Array;
+pub use argument::{Argument, Arguments, Given, Kept, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, State, lend, lend_mut, state};
 #[doc(hidden)]
 pub use call::call;
 pub use explain::{Cause, Retrace};
 pub use function::{Function, Options};
+#[doc(hidden)]
+pub use number::{Beside, HostNumber, Lifted, Number, decide, decided, mixed};
 
 /// What was counted of a frozen function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

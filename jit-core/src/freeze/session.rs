@@ -32,6 +32,8 @@ struct Session {
     unfit: Option<String>,
     /// What the function did that is refused, although it went on.
     refused: Option<String>,
+    /// The plain numbers among the arguments that decisions were made by.
+    decided: Vec<bool>,
 }
 
 thread_local! {
@@ -56,7 +58,15 @@ pub(super) fn begin() -> Guard {
     symbols::begin();
     let recorder = Recorder::new(current_device());
     let (scalars, known) = (FxHashMap::default(), FxHashSet::default());
-    SESSION.set(Some(Session { recorder, scalars, inputs: Vec::new(), known, unfit: None, refused: None }));
+    SESSION.set(Some(Session {
+        recorder,
+        scalars,
+        inputs: Vec::new(),
+        known,
+        unfit: None,
+        refused: None,
+        decided: Vec::new(),
+    }));
     Guard(())
 }
 
@@ -217,6 +227,23 @@ pub(super) fn slot(buffer: &Arc<Buffer>) -> Option<SlotId> {
 /// Whether a slot is the same in all replays.
 pub(super) fn is_constant(slot: SlotId) -> bool {
     with(|session| session.recorder.is_constant(slot)).unwrap_or_default()
+}
+
+/// Notes that a decision was made by some of the plain numbers among the arguments.
+pub(crate) fn decide(numbers: &[usize]) {
+    with(|session| {
+        for &number in numbers {
+            if session.decided.len() <= number {
+                session.decided.resize(number + 1, false);
+            }
+            session.decided[number] = true;
+        }
+    });
+}
+
+/// The plain numbers among the arguments that decisions were made by.
+pub(super) fn decided() -> Vec<bool> {
+    with(|session| session.decided.clone()).unwrap_or_default()
 }
 
 /// What the function did that is refused, although it went on.

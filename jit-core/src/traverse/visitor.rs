@@ -48,6 +48,8 @@ pub enum HostValue {
     Shape(usize),
     /// Which variant of an `enum` is there.
     Variant(&'static str),
+    /// A number that matters only where a decision is made by it: its type and bits.
+    Given(Type, u64),
     /// Text, or anything else that compares by its text.
     Text(String),
     /// An array behind a shared reference: it stays, and is the same if it is the same array.
@@ -57,7 +59,8 @@ pub enum HostValue {
 impl PartialEq for HostValue {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (HostValue::Number(ty, bits), HostValue::Number(other_ty, other)) => (ty, bits) == (other_ty, other),
+            (HostValue::Number(ty, bits), HostValue::Number(other_ty, other))
+            | (HostValue::Given(ty, bits), HostValue::Given(other_ty, other)) => (ty, bits) == (other_ty, other),
             (HostValue::Shape(length), HostValue::Shape(other)) => length == other,
             (HostValue::Variant(name), HostValue::Variant(other)) => name == other,
             (HostValue::Text(text), HostValue::Text(other)) => text == other,

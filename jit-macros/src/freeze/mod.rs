@@ -17,12 +17,14 @@
 //! ```
 
 mod check;
+mod number;
 mod options;
 mod parameter;
 
 use crate::jit;
 use crate::options::JitOptions;
 use crate::sink::Sink;
+use number::{Lifted, Number};
 use options::FreezeOptions;
 use parameter::{Kind, Parameter};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -52,6 +54,9 @@ struct Frozen {
     body: ItemFn,
     has_receiver: bool,
     state: Option<ExprClosure>,
+    /// The parameters that are plain numbers, and what becomes of them beside arrays.
+    numbers: Vec<Number>,
+    lifted: Vec<Lifted>,
     /// Without errors.
     is_right: bool,
 }
@@ -66,6 +71,12 @@ impl Frozen {
         let state = options.state(parameters.len(), &own);
         let has_receiver = function.sig.receiver().is_some();
         let mut body = function.clone();
+        let krate = options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);
+        let numbers = number::numbers(&function.sig, &function.block, &|name| options.is_key(name));
+        let lifted = number::lift(&numbers, &mut body.block, &quote!(#krate::__private));
+        for Lifted { name, ty, .. } in &lifted {
+            body.sig.inputs.push(syn::parse_quote!(#name: &#krate::Array<#ty>));
+        }
         if let Some(attribute) = is_traced {
             body.attrs = vec![attribute];
         } else {
@@ -86,7 +97,7 @@ impl Frozen {
             }
             None => true,
         };
-        Frozen { options, function, parameters, body, has_receiver, state, is_right }
+        Frozen { options, function, parameters, body, has_receiver, state, numbers, lifted, is_right }
     }
 
     fn expand(&self) -> TokenStream {
@@ -124,6 +135,10 @@ impl Frozen {
         }
     }
 
+    fn is_number(&self, name: &Ident) -> bool {
+        self.numbers.iter().any(|number| number.name == *name)
+    }
+
     fn private(&self) -> TokenStream {
         let krate = self.options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);
         quote!(#krate::__private)
@@ -131,32 +146,55 @@ impl Frozen {
 
     /// The arguments as the run-time support takes them.
     fn given(&self, private: &TokenStream) -> TokenStream {
-        let each = self.parameters.iter().map(|parameter| parameter.given(private));
+        let each = self.parameters.iter().map(|parameter| match self.is_number(&parameter.name) {
+            true => {
+                let name = &parameter.name;
+                quote_spanned!(parameter.span=> #private::freeze::Number(&#name))
+            }
+            false => parameter.given(private),
+        });
+        let lifted = self.lifted.iter().map(|Lifted { ty, value, .. }| {
+            quote!(#private::freeze::Lifted(<#private::freeze::Array<#ty> as ::core::convert::From<#ty>>::from(#value)),)
+        });
         let state = self.state.as_ref().map(|closure| {
             let arguments = self.parameters.iter().take(closure.inputs.len()).map(Parameter::shared);
             let (names, body) = (closure.inputs.iter(), &closure.body);
             quote!(#private::freeze::State(#private::freeze::state((#(#arguments,)*), |(#(#names,)*)| #body)),)
         });
-        quote!((#(#each,)* #state))
+        quote!((#(#each,)* #(#lifted)* #state))
     }
 
     /// The arguments of the body, lent from the copies.
     fn lent(&self, private: &TokenStream) -> TokenStream {
         let each = self.parameters.iter().enumerate().map(|(position, parameter)| parameter.lent(position, private));
-        quote!(#(#each),*)
+        let lifted = (self.parameters.len()..).take(self.lifted.len()).map(|position| {
+            let index = syn::Index::from(position);
+            quote!(&__jit_twins.#index)
+        });
+        let all = each.chain(lifted);
+        quote!(#(#all),*)
     }
 
     /// The arguments of the body, where it runs on the caller's.
     fn again(&self) -> TokenStream {
-        let each = self.parameters.iter().map(|parameter| &parameter.name);
-        quote!(#(#each),*)
+        let private = self.private();
+        let each = self.parameters.iter().map(|parameter| parameter.name.to_token_stream());
+        let lifted = self.lifted.iter().map(|Lifted { ty, value, .. }| {
+            quote!(&<#private::freeze::Array<#ty> as ::core::convert::From<#ty>>::from(#value))
+        });
+        let all = each.chain(lifted);
+        quote!(#(#all),*)
     }
 
     fn names(&self) -> TokenStream {
         let names =
             self.parameters.iter().map(|parameter| LitStr::new(&parameter.name.to_string(), parameter.name.span()));
+        let lifted = self.lifted.iter().map(|lifted| {
+            let said = lifted.value.to_token_stream().to_string();
+            quote!(#said,)
+        });
         let state = self.state.as_ref().map(|_| quote!("state"));
-        quote!(&[#(#names,)* #state])
+        quote!(&[#(#names,)* #(#lifted)* #state])
     }
 
     /// The function that gives the recordings.

@@ -82,6 +82,11 @@ impl FreezeOptions {
         None
     }
 
+    /// Whether each recording is made for one value of a parameter.
+    pub(super) fn is_key(&self, name: &syn::Ident) -> bool {
+        self.key.iter().flat_map(|list| list.iter()).any(|path| path.is_ident(name))
+    }
+
     /// Refuses a `key` that names no parameter.
     pub(super) fn check_names(&self, signature: &Signature, sink: &Sink) {
         let is_parameter = |path: &syn::Path| {

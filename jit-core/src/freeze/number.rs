@@ -1,0 +1,103 @@
+//! Plain numbers among the arguments that change from call to call.
+//!
+//! Beside an array such a number is an array of width 1, an input of the recording like any other. Anywhere else it is a number, of which the host
+//! makes what it likes; the recording is then made for this value.
+
+use super::argument::Argument;
+use super::session;
+use crate::array::{Array, Element};
+use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+
+/// A number that matters to a recording only where it decides by it.
+pub struct Number<'a, T>(pub &'a T);
+
+impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
+    type Twin = T;
+    const IS_EXCLUSIVE: bool = false;
+
+    fn show(&self, visitor: &mut Visitor<'_>) {
+        let mut number = None;
+        self.0.traverse(&mut Visitor::new(&mut |_, leaf| {
+            if let Leaf::Host(HostValue::Number(ty, bits)) = leaf {
+                number = Some(HostValue::Given(ty, bits));
+            }
+        }));
+        number.into_iter().for_each(|number| visitor.host(number));
+    }
+
+    fn twin(&self) -> T {
+        self.0.clone()
+    }
+
+    fn put(self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
+}
+
+/// A number as it is beside arrays.
+pub struct Lifted<T: Element>(pub Array<T>);
+
+impl<T: Element> Argument for Lifted<T> {
+    type Twin = Array<T>;
+    const IS_EXCLUSIVE: bool = false;
+
+    fn show(&self, visitor: &mut Visitor<'_>) {
+        visitor.array(self.0.var());
+    }
+
+    fn twin(&self) -> Array<T> {
+        self.0.clone()
+    }
+
+    fn put(self, _: &Array<T>, _: bool, _: &mut VisitorMut<'_>) {}
+}
+
+/// What a number stands beside.
+pub struct Beside<'a, O>(pub &'a O);
+
+impl<U: Element> Beside<'_, Array<U>> {
+    /// The number beside an array.
+    pub fn number<T: Element>(&self, lifted: &Array<T>, _: impl FnOnce() -> T) -> Array<T> {
+        lifted.clone()
+    }
+}
+
+impl<U: Element> Beside<'_, &Array<U>> {
+    /// The number beside an array.
+    pub fn number<T: Element>(&self, lifted: &Array<T>, _: impl FnOnce() -> T) -> Array<T> {
+        lifted.clone()
+    }
+}
+
+impl<U: Element> Beside<'_, &mut Array<U>> {
+    /// The number beside an array.
+    pub fn number<T: Element>(&self, lifted: &Array<T>, _: impl FnOnce() -> T) -> Array<T> {
+        lifted.clone()
+    }
+}
+
+/// A number beside what is no array.
+pub trait HostNumber {
+    /// The number itself.
+    fn number<T: Element>(&self, _: &Array<T>, number: impl FnOnce() -> T) -> T {
+        number()
+    }
+}
+
+impl<O> HostNumber for Beside<'_, O> {}
+
+/// Computes something once and hands it on.
+pub fn mixed<O, R>(other: O, combine: impl FnOnce(O) -> R) -> R {
+    combine(other)
+}
+
+/// Notes that a decision is made by numbers.
+pub fn decide(numbers: &[usize]) {
+    if session::is_recording() {
+        session::decide(numbers);
+    }
+}
+
+/// A number by which a decision is made.
+pub fn decided<'a, T>(number: &'a T, numbers: &[usize]) -> &'a T {
+    decide(numbers);
+    number
+}

@@ -1,0 +1,394 @@
+//! Plain numbers that change from call to call.
+//!
+//! Where a number meets an array, as `it` in `x * (it as f32 * 0.1)`, the array's side decides: beside an array the number is an array of width
+//! 1, which a recording may be given anew in each call; beside anything else it is the number, and then the recording is made for this value.
+//! So the body still compiles whatever its numbers are used for.
+//!
+//! A *number expression* is made of parameters, casts, negations and arithmetic with literals. Each is computed before the call, and is an
+//! argument of its own; immutable variables that are nothing but a number expression count as such.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use std::collections::HashMap;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::visit_mut::{self, VisitMut};
+use syn::{BinOp, Block, Expr, ExprBinary, Local, Pat, Stmt, Type, UnOp};
+
+/// The element types that a plain number may have.
+const ELEMENTS: [&str; 10] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"];
+/// The types of numbers that casts lead away from.
+const OTHERS: [&str; 2] = ["usize", "isize"];
+/// The types whose `from` takes a number.
+const ARRAYS: [&str; 13] = [
+    "Array", "Float", "Float64", "Half", "BFloat", "Int", "UInt", "Int64", "UInt64", "Int8", "UInt8", "Int16", "UInt16",
+];
+
+/// A parameter that is a plain number.
+pub(super) struct Number {
+    pub(super) name: Ident,
+    ty: String,
+    /// Its position among the numbers.
+    pub(super) position: usize,
+}
+
+/// A number expression that meets arrays.
+pub(super) struct Lifted {
+    /// The parameter of the body that it becomes.
+    pub(super) name: Ident,
+    pub(super) ty: Ident,
+    /// How it is computed from the parameters.
+    pub(super) value: Expr,
+}
+
+/// The parameters of a function that may be given to each replay; those in `keys` are not.
+pub(super) fn numbers(signature: &syn::Signature, body: &Block, keys: &dyn Fn(&Ident) -> bool) -> Vec<Number> {
+    let mut found = Vec::new();
+    for argument in &signature.inputs {
+        let syn::FnArg::Typed(typed) = argument else { continue };
+        let (Pat::Ident(pattern), Some(ty)) = (&*typed.pat, primitive(&typed.ty)) else { continue };
+        let name = &pattern.ident;
+        if pattern.mutability.is_none() && !keys(name) && !is_bound_again(name, body) {
+            found.push(Number { name: name.clone(), ty, position: found.len() });
+        }
+    }
+    found
+}
+
+/// The name of a type of plain numbers.
+fn primitive(ty: &Type) -> Option<String> {
+    let Type::Path(path) = ty else { return None };
+    let name = path.path.get_ident()?.to_string();
+    [&ELEMENTS[..], &OTHERS].concat().contains(&name.as_str()).then_some(name)
+}
+
+/// Whether a name may mean something else in places of the body: another variable, or what a macro makes of it.
+fn is_bound_again(name: &Ident, body: &Block) -> bool {
+    struct Search<'a>(&'a Ident, bool);
+    impl<'ast> Visit<'ast> for Search<'_> {
+        fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+            self.1 |= pattern.ident == *self.0;
+            visit::visit_pat_ident(self, pattern);
+        }
+
+        fn visit_macro(&mut self, call: &'ast syn::Macro) {
+            self.1 |= mentions(call.tokens.clone(), &self.0.to_string());
+        }
+
+        fn visit_expr_struct(&mut self, node: &'ast syn::ExprStruct) {
+            // `S { it }` is a use that is no expression of its own.
+            self.1 |= node
+                .fields
+                .iter()
+                .any(|field| field.colon_token.is_none() && field.member == syn::Member::Named(self.0.clone()));
+            visit::visit_expr_struct(self, node);
+        }
+    }
+    let mut search = Search(name, false);
+    search.visit_block(body);
+    search.1
+}
+
+fn mentions(tokens: TokenStream, name: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == name,
+        TokenTree::Group(group) => mentions(group.stream(), name),
+        TokenTree::Literal(literal) => literal.to_string().contains(&format!("{{{name}")),
+        TokenTree::Punct(_) => false,
+    })
+}
+
+/// Rewrites the uses of numbers in a body; gives the number expressions that become parameters of it.
+pub(super) fn lift(numbers: &[Number], body: &mut Block, private: &TokenStream) -> Vec<Lifted> {
+    let mut known = HashMap::new();
+    for number in numbers {
+        let name = &number.name;
+        known.insert(
+            name.to_string(),
+            Known { ty: number.ty.clone(), value: syn::parse_quote!(#name), of: vec![number.position] },
+        );
+    }
+    let mut lifting = Lifting { known, lifted: Vec::new(), private };
+    lifting.visit_block_mut(body);
+    lifting.lifted
+}
+
+/// What a variable that is a number is.
+#[derive(Clone)]
+struct Known {
+    ty: String,
+    value: Expr,
+    /// The parameters that it is made of.
+    of: Vec<usize>,
+}
+
+struct Lifting<'a> {
+    known: HashMap<String, Known>,
+    lifted: Vec<Lifted>,
+    private: &'a TokenStream,
+}
+
+impl Lifting<'_> {
+    /// A number expression: its type, its value in terms of parameters, and which.
+    fn number(&self, expr: &Expr) -> Option<Known> {
+        match expr {
+            Expr::Path(path) => self.known.get(&path.path.get_ident()?.to_string()).cloned(),
+            Expr::Paren(inner) => self.number(&inner.expr),
+            Expr::Group(inner) => self.number(&inner.expr),
+            Expr::Cast(cast) => {
+                let (inner, ty) = (self.number(&cast.expr)?, primitive(&cast.ty)?);
+                let (value, to) = (&inner.value, &cast.ty);
+                Some(Known { ty, value: syn::parse_quote!((#value as #to)), of: inner.of })
+            }
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
+                let inner = self.number(&unary.expr).filter(|inner| is_float(&inner.ty))?;
+                let value = &inner.value;
+                Some(Known { value: syn::parse_quote!((-#value)), ..inner })
+            }
+            Expr::Binary(binary) => self.arithmetic(binary),
+            _ => None,
+        }
+    }
+
+    /// Arithmetic of floats; of integers it might have no result, which is then a matter of the body.
+    fn arithmetic(&self, binary: &ExprBinary) -> Option<Known> {
+        if !matches!(binary.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_)) {
+            return None;
+        }
+        let op = &binary.op;
+        let (left, right) = (self.number(&binary.left), self.number(&binary.right));
+        let known = match (left, right) {
+            (Some(left), Some(right)) if left.ty == right.ty => {
+                let (a, b) = (&left.value, &right.value);
+                let value = syn::parse_quote!((#a #op #b));
+                Known { ty: left.ty, value, of: [left.of, right.of].concat() }
+            }
+            (Some(left), None) if is_literal(&binary.right) => {
+                let (a, b) = (&left.value, &binary.right);
+                Known { value: syn::parse_quote!((#a #op #b)), ..left }
+            }
+            (None, Some(right)) if is_literal(&binary.left) => {
+                let (a, b) = (&binary.left, &right.value);
+                Known { value: syn::parse_quote!((#a #op #b)), ..right }
+            }
+            _ => return None,
+        };
+        Some(known).filter(|known| is_float(&known.ty))
+    }
+
+    /// The parameter of the body for a number expression, if arrays have elements of its type.
+    fn parameter(&mut self, number: &Known) -> Option<Ident> {
+        if !ELEMENTS.contains(&number.ty.as_str()) {
+            return None;
+        }
+        let text = number.value.to_token_stream().to_string();
+        let is_same = |lifted: &&Lifted| lifted.value.to_token_stream().to_string() == text;
+        if let Some(known) = self.lifted.iter().find(is_same) {
+            return Some(known.name.clone());
+        }
+        let name = format_ident!("__frozen_number_{}", self.lifted.len());
+        let ty = Ident::new(&number.ty, Span::call_site());
+        self.lifted.push(Lifted { name: name.clone(), ty, value: number.value.clone() });
+        Some(name)
+    }
+
+    /// A number beside a place: an array or the number, as the place is.
+    fn beside(&self, place: &TokenStream, parameter: &Ident, number: &Known, written: &Expr) -> Expr {
+        let (private, of, span, written) = (self.private, &number.of, written.span(), bare(written));
+        syn::parse2(quote_spanned! {span=>
+            #private::freeze::Beside(&#place).number(#parameter, || { #private::freeze::decide(&[#(#of),*]); #written })
+        })
+        .unwrap_or_else(|_| written.clone())
+    }
+
+    /// A number and something else, which is computed once.
+    fn mixed(&mut self, node: &mut ExprBinary, is_left: bool) -> Option<Expr> {
+        let (written, other) = if is_left { (&node.left, &node.right) } else { (&node.right, &node.left) };
+        if is_literal(other) {
+            return None;
+        }
+        let number = self.number(written)?;
+        let parameter = self.parameter(&number)?;
+        let (written, mut other) = ((**written).clone(), (**other).clone());
+        let (private, op, span) = (self.private, node.op, node.span());
+        if is_place(&other) {
+            let inner = self.beside(&other.to_token_stream(), &parameter, &number, &written);
+            self.visit_expr_mut(&mut other);
+            return Some(if is_left {
+                syn::parse_quote_spanned!(span=> #inner #op #other)
+            } else {
+                syn::parse_quote_spanned!(span=> #other #op #inner)
+            });
+        }
+        let inner = self.beside(&quote!(__frozen_other), &parameter, &number, &written);
+        self.visit_expr_mut(&mut other);
+        let combined = if is_left { quote!(#inner #op __frozen_other) } else { quote!(__frozen_other #op #inner) };
+        syn::parse2(quote_spanned!(span=> #private::freeze::mixed(#other, |__frozen_other| #combined))).ok()
+    }
+
+    /// `Float::from(number)`.
+    fn converted(&mut self, call: &syn::ExprCall) -> Option<Expr> {
+        let Expr::Path(function) = &*call.func else { return None };
+        let mut names = function.path.segments.iter().rev();
+        let (last, ty) = (names.next()?, names.next()?);
+        let is_it =
+            ["from", "opaque"].iter().any(|name| last.ident == name) && ARRAYS.iter().any(|name| ty.ident == name);
+        let [argument] = &call.args.iter().collect::<Vec<_>>()[..] else { return None };
+        let number = self.number(argument).filter(|_| is_it)?;
+        let (parameter, function) = (self.parameter(&number)?, &call.func);
+        let from: Expr = match last.ident == "from" {
+            true => syn::parse_quote!(#function),
+            false => syn::parse_quote!(::core::convert::identity),
+        };
+        Some(syn::parse_quote_spanned!(call.span()=> #from(::core::clone::Clone::clone(#parameter))))
+    }
+}
+
+/// Whether an expression may be written twice.
+fn is_place(expr: &Expr) -> bool {
+    match expr {
+        Expr::Path(_) => true,
+        Expr::Field(field) => is_place(&field.base),
+        Expr::Paren(inner) => is_place(&inner.expr),
+        Expr::Group(inner) => is_place(&inner.expr),
+        Expr::Reference(reference) => reference.mutability.is_none() && is_place(&reference.expr),
+        Expr::Unary(unary) => matches!(unary.op, UnOp::Deref(_)) && is_place(&unary.expr),
+        _ => false,
+    }
+}
+
+/// An expression without parentheses around it.
+fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(inner) => bare(&inner.expr),
+        other => other,
+    }
+}
+
+fn is_float(ty: &str) -> bool {
+    ty.starts_with('f')
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Lit(_) => true,
+        Expr::Unary(unary) => matches!(unary.op, UnOp::Neg(_)) && is_literal(&unary.expr),
+        Expr::Paren(inner) => is_literal(&inner.expr),
+        _ => false,
+    }
+}
+
+fn is_arithmetic_or_comparison(op: &BinOp) -> bool {
+    !matches!(
+        op,
+        BinOp::And(_) | BinOp::Or(_) | BinOp::Shl(_) | BinOp::Shr(_) | BinOp::ShlAssign(_) | BinOp::ShrAssign(_)
+    )
+}
+
+fn is_assignment(op: &BinOp) -> bool {
+    use BinOp::{AddAssign, BitAndAssign, BitOrAssign, BitXorAssign, DivAssign, MulAssign, RemAssign, SubAssign};
+    matches!(
+        op,
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | BitXorAssign(_)
+    )
+}
+
+impl VisitMut for Lifting<'_> {
+    fn visit_block_mut(&mut self, block: &mut Block) {
+        let before = self.known.clone();
+        visit_mut::visit_block_mut(self, block);
+        self.known = before;
+    }
+
+    fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
+        let Stmt::Local(Local { pat: Pat::Ident(pattern), init: Some(init), attrs, .. }) = stmt else {
+            return visit_mut::visit_stmt_mut(self, stmt);
+        };
+        let number = self.number(&init.expr).filter(|_| pattern.mutability.is_none() && pattern.by_ref.is_none());
+        let Some(number) = number else { return visit_mut::visit_stmt_mut(self, stmt) };
+        attrs.push(syn::parse_quote!(#[allow(unused_variables)]));
+        self.known.insert(pattern.ident.to_string(), number);
+    }
+
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let replaced = match expr {
+            Expr::Binary(node) if is_assignment(&node.op) => {
+                let number = self.number(&node.right);
+                let parameter = number.as_ref().and_then(|number| self.parameter(number));
+                let (Some(number), Some(parameter)) = (number, parameter) else {
+                    return visit_mut::visit_expr_mut(self, expr);
+                };
+                let (left, written) = (node.left.to_token_stream(), (*node.right).clone());
+                *node.right = self.beside(&left, &parameter, &number, &written);
+                return self.visit_expr_mut(&mut node.left);
+            }
+            Expr::Binary(node) if is_arithmetic_or_comparison(&node.op) => {
+                match (self.number(&node.left).is_some(), self.number(&node.right).is_some()) {
+                    (true, false) => self.mixed(node, true),
+                    (false, true) => self.mixed(node, false),
+                    _ => None,
+                }
+            }
+            Expr::Call(call) => self.converted(call),
+            Expr::Path(path) => path.path.get_ident().and_then(|name| self.known.get(&name.to_string())).map(|known| {
+                let (private, of, span) = (self.private, &known.of, path.span());
+                syn::parse_quote_spanned!(span=> *#private::freeze::decided(&#path, &[#(#of),*]))
+            }),
+            _ => None,
+        };
+        match replaced {
+            Some(replaced) => *expr = replaced,
+            None => visit_mut::visit_expr_mut(self, expr),
+        }
+    }
+
+    /// Functions inside of the function have parameters of their own.
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lifted(parameters: &str, body: &str) -> (Vec<String>, String) {
+        let signature: syn::Signature = syn::parse_str(&format!("fn f({parameters})")).expect("a signature");
+        let mut body: Block = syn::parse_str(body).expect("a block");
+        let numbers = numbers(&signature, &body, &|_| false);
+        let lifted = lift(&numbers, &mut body, &quote!(P));
+        let values = lifted.iter().map(|lifted| format!("{}: {}", lifted.ty, lifted.value.to_token_stream()));
+        (values.collect(), body.to_token_stream().to_string())
+    }
+
+    #[test]
+    fn numbers_that_meet_other_things_are_parameters() {
+        let (values, body) = lifted("x: &Float, it: u32", "{ let t = it as f32 * 0.1; x * t + UInt::from(it) }");
+        assert_eq!(
+            values,
+            ["u32: it", "f32: ((it as f32) * 0.1)"].map(String::from).into_iter().rev().collect::<Vec<_>>()
+        );
+        assert!(body.contains("Beside (& x) . number (__frozen_number_0"), "{body}");
+        assert!(body.contains("UInt :: from (:: core :: clone :: Clone :: clone (__frozen_number_1))"), "{body}");
+    }
+
+    #[test]
+    fn other_uses_are_decisions() {
+        let (values, body) = lifted("x: &Float, n: u32", "{ if n > 3 { x.powi(n as i32) } else { x.clone() } }");
+        assert!(values.is_empty());
+        assert_eq!(body.matches("decided").count(), 2, "{body}");
+    }
+
+    #[test]
+    fn names_that_are_bound_again_or_stand_in_macros_are_left_alone() {
+        for body in ["{ let n = 2; x * n }", "{ println!(\"{n}\"); x * n }", "{ x.map(|n| n * 2) }", "{ S { n } }"] {
+            let (values, text) = lifted("x: &Float, n: f32", body);
+            assert!(values.is_empty() && !text.contains("decided"), "{text}");
+        }
+    }
+}

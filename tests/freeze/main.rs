@@ -1,3 +1,4 @@
 //! Functions that are recorded once and replayed.
 
 mod basics;
+mod loops;

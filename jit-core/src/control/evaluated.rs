@@ -14,6 +14,7 @@ use jit_runtime::memory::Buffer;
 
 use super::compaction::{self, Compaction, Part};
 use crate::array::{Array, Mask};
+use crate::freeze::session;
 use crate::schedule;
 use crate::trace::loops::{self, Lanes};
 use crate::trace::misuse::{Misuse, panic_at};
@@ -211,7 +212,7 @@ impl Evaluated {
 
     /// Computes the state and a mask; gives the mask, and whether it holds on any lane.
     fn compute(&mut self, active: Var) -> Result<(Var, bool), Error> {
-        if !self.is_compressed || active.width() == 1 || active.literal().is_some() {
+        if !self.is_compressed || session::is_recording() || active.width() == 1 || active.literal().is_some() {
             let goes_on = self.compute_all(&active)?;
             return Ok((active, goes_on));
         }
@@ -240,7 +241,22 @@ impl Evaluated {
     fn compute_all(&self, active: &Var) -> Result<bool, Error> {
         let any = reduce::reduce(ReduceOp::Or, active);
         self.compute_with(active, &any)?;
-        Array::<bool>::from_var(any).item()
+        self.read(&any)
+    }
+
+    /// Whether any lane goes on. A recording is made for the answer: a replay in which the loop runs longer or shorter is recorded anew.
+    fn read(&self, any: &Var) -> Result<bool, Error> {
+        if any.literal().is_some() || !session::is_recording() {
+            return Array::<bool>::from_var(any.clone()).item();
+        }
+        let Some(buffer) = any.data() else {
+            session::refuse_reading(any, self.site)?;
+            return Ok(any.known_bits() == Some(1));
+        };
+        let mut byte = [0];
+        buffer.read(0, &mut byte)?;
+        session::note_test(&buffer, u64::from(byte[0]), self.site)?;
+        Ok(byte[0] != 0)
     }
 
     fn compute_with(&self, active: &Var, reduced: &Var) -> Result<(), Error> {

@@ -219,6 +219,14 @@ pub(crate) fn note_count(
     }
 }
 
+/// Notes that the host decided by a value that was read.
+pub(crate) fn note_test(value: &Arc<Buffer>, bits: u64, site: &'static Location<'static>) -> Result<(), Error> {
+    match with(|session| session.recorder.test(value, bits, Some(site))) {
+        Some(Err(_)) => Err(hidden(None, site)),
+        _ => Ok(()),
+    }
+}
+
 /// The slot of memory that is given back.
 pub(super) fn slot(buffer: &Arc<Buffer>) -> Option<SlotId> {
     with(|session| session.recorder.slot(buffer)).flatten()

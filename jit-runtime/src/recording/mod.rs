@@ -99,6 +99,7 @@ pub(crate) enum Step {
     Kernel(KernelStep),
     Native(NativeStep),
     Count(CountStep),
+    Test(TestStep),
 }
 
 /// A kernel to be launched.
@@ -130,6 +131,14 @@ pub(crate) struct NativeStep {
 pub(crate) struct CountStep {
     pub(crate) mask: SlotId,
     pub(crate) positions: SlotId,
+    pub(crate) site: Option<&'static Location<'static>>,
+}
+
+/// A value that the program decided by, as an `#[evaluated]` loop does by whether any lane goes on.
+#[derive(Clone)]
+pub(crate) struct TestStep {
+    pub(crate) slot: SlotId,
+    pub(crate) expected: u64,
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
@@ -184,9 +193,9 @@ impl Recording {
         self.steps.iter().any(|step| step.slots().any(|slot| is_it(&slot)))
     }
 
-    /// Whether steps count elements, so that sizes are known only in the middle of a replay.
+    /// Whether steps count elements, or look at values, so that the replay may turn out not to fit in the middle.
     fn counts(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Count(_)))
+        self.steps.iter().any(|step| matches!(step, Step::Count(_) | Step::Test(_)))
     }
 
     /// The launches as text, with sizes as formulas; names are those of the inputs.
@@ -214,7 +223,7 @@ impl Recording {
             let (name, site) = step.name();
             let lanes = match step {
                 Step::Kernel(kernel) => format!(" over {} lanes", self.sizes.display(kernel.lanes, names)),
-                Step::Native(_) | Step::Count(_) => String::new(),
+                Step::Native(_) | Step::Count(_) | Step::Test(_) => String::new(),
             };
             let line = site.map(|site| format!(", {}:{}", site.file(), site.line())).unwrap_or_default();
             let _ = writeln!(text, "{name}({}){lanes}{line}", slots.join(", "));
@@ -240,6 +249,7 @@ impl Step {
             Step::Kernel(kernel) => (&kernel.arguments, &[], &[]),
             Step::Native(native) => (&[], &native.inputs, &native.outputs),
             Step::Count(count) => (&[], std::slice::from_ref(&count.mask), std::slice::from_ref(&count.positions)),
+            Step::Test(test) => (&[], std::slice::from_ref(&test.slot), &[]),
         };
         let bound = binds.iter().filter_map(|bind| match bind {
             Bind::Slot(slot) => Some(*slot),
@@ -253,6 +263,7 @@ impl Step {
             Step::Kernel(kernel) => (kernel.label, kernel.site),
             Step::Native(native) => (native.call.name(), native.site),
             Step::Count(count) => ("compress", count.site),
+            Step::Test(test) => ("test", test.site),
         }
     }
 }

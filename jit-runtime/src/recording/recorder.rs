@@ -17,7 +17,8 @@ use crate::launch::{Argument, Prepared};
 use crate::memory::Buffer;
 
 use super::{
-    Bind, CountStep, KernelStep, NativeStep, Origin, Recording, Scalar, SizeId, Sizes, Slot, SlotId, Step, plan,
+    Bind, CountStep, KernelStep, NativeStep, Origin, Recording, Scalar, SizeId, Sizes, Slot, SlotId, Step, TestStep,
+    plan,
 };
 
 /// A launch uses a buffer that the recording knows nothing of: the position of the argument.
@@ -171,6 +172,22 @@ impl Recorder {
         let mask = self.slot(mask).ok_or(Unknown(0))?;
         let positions = self.made(positions, Type::U32, len);
         self.steps.push(Step::Count(CountStep { mask, positions, site }));
+        Ok(())
+    }
+
+    /// Notes that the program decided by a value that was read.
+    ///
+    /// # Errors
+    ///
+    /// When the recording knows nothing of the value.
+    pub fn test(
+        &mut self,
+        value: &Arc<Buffer>,
+        expected: u64,
+        site: Option<&'static std::panic::Location<'static>>,
+    ) -> Result<(), Unknown> {
+        let slot = self.slot(value).ok_or(Unknown(0))?;
+        self.steps.push(Step::Test(TestStep { slot, expected, site }));
         Ok(())
     }
 

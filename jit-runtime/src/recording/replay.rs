@@ -15,7 +15,7 @@ use crate::memory::Buffer;
 use crate::{Error, ErrorKind, config};
 
 use super::bound::{self, Bound, Code};
-use super::{Bind, CountStep, Guard, KernelStep, NativeStep, Origin, Recording, SlotId, Step};
+use super::{Bind, CountStep, Guard, KernelStep, NativeStep, Origin, Recording, SlotId, Step, TestStep};
 
 /// Results up to this size are kept for the next replay, if nobody else holds them any more.
 const MAX_KEPT_RESULT: usize = 1 << 20;
@@ -278,6 +278,7 @@ impl Recording {
             Step::Kernel(kernel) => self.launch_kernel(kernel, code, given, state).map(|()| Replayed::Done),
             Step::Native(work) => self.launch_native(work, given, state).map(|()| Replayed::Done),
             Step::Count(count) => self.count(count, given, state),
+            Step::Test(test) => self.test(test, state),
         }
     }
 
@@ -344,6 +345,14 @@ impl Recording {
             Ok(()) => Replayed::Done,
             Err(guard) => Replayed::Unfit(guard),
         })
+    }
+
+    /// Looks whether a value is the one that the program decided by.
+    fn test(&self, test: &TestStep, state: &State) -> Result<Replayed, Error> {
+        let Operand { buffer, ty, .. } = self.operand(test.slot, state);
+        let mut bytes = [0; 8];
+        buffer.read(0, &mut bytes[..ty.size_bytes()])?;
+        Ok(if u64::from_le_bytes(bytes) == test.expected { Replayed::Done } else { Replayed::Unfit(None) })
     }
 
     fn operand(&self, slot: SlotId, state: &State) -> Operand {

@@ -97,10 +97,10 @@ pub use jit_core::freeze;
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
     Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan,
-    Signed, Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut, eval, fast_math,
-    graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
+    Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut,
+    eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
 };
-pub use jit_macros::{Traverse, freeze, jit, print};
+pub use jit_macros::{TracedEnum, Traverse, freeze, jit, print};
 pub use jit_runtime::cache;
 pub use jit_runtime::device::{Device, DeviceInfo, devices, set_device, with_device};
 pub use jit_runtime::ir::ReduceOp;
@@ -129,7 +129,7 @@ pub mod prelude {
     pub use crate::tensor::Tensor;
     pub use crate::{
         Array, BFloat, Device, Float, Float64, Half, Instances, Int, Int8, Int16, Int64, Local, Mask, Ptr, ReduceOp,
-        Scan, Size, Sorting, Traverse, UInt, UInt8, UInt16, UInt64, freeze, jit,
+        Scan, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, freeze, jit,
     };
 }
 
@@ -138,6 +138,7 @@ pub mod prelude {
 pub mod __private {
     pub use jit_core::calls::dispatch;
     pub use jit_core::control::*;
+    pub use jit_core::enums::VariantField;
     pub use jit_core::freeze;
     pub use jit_core::traverse::Constant;
 }

@@ -6,6 +6,7 @@
 //! | schedule | graph and wanted values → kernels and what they are launched on | `schedule` |
 //! | look | at all arrays of a value, or of the program | [`traverse`], [`trees`], `whos` |
 //!
+//! Enums whose variant differs by lane are in [`enums`].
 //! What is no program of one lane, such as a product of matrices, is in [`native`].
 //!
 //! Kernels are compiled and run by [`jit_runtime`], beneath this crate.
@@ -13,6 +14,7 @@
 pub mod array;
 pub mod calls;
 pub mod control;
+pub mod enums;
 pub mod freeze;
 pub mod native;
 mod schedule;
@@ -28,6 +30,7 @@ pub use array::{
     IntoEntry, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Sorting, UInt,
     UInt8, UInt16, UInt64, Unique, View, meshgrid, meshgrid_all, meshgrid3, select,
 };
+pub use enums::{Traced, TracedEnum};
 pub use trace::fast_math;
 pub use traverse::{HostValue, Leaf, LeafInfo, Traverse, Visitor, VisitorMut, eval, graphviz, leaves, schedule, sync};
 pub use whos::whos;

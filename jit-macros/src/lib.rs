@@ -10,6 +10,7 @@ mod jit;
 mod options;
 mod print;
 mod sink;
+mod traced_enum;
 mod traverse;
 
 use proc_macro::TokenStream;
@@ -30,6 +31,7 @@ use proc_macro::TokenStream;
 /// | `let x; if c { x = a; } else { x = b; }` | the same, merged |
 /// | `if c { return a; }` at the level of the function | the rest of the function is the other arm |
 /// | `match` on numbers and truth values: literals, ranges, constants, names, guards, and a last arm that takes the rest | Rust's, or a recorded chain of `if`s |
+/// | `#[traced] match` on a `Traced<E>`, by the variants of [`E`](derive@TracedEnum) | each lane chooses its arm, which binds the fields |
 /// | `a[i]`, `a[i] = v`, `a[i] += v` (also `-=`, `&=`, `\|=`) | Rust's; on arrays a gather, a scatter, an atomic scatter |
 /// | `&a[i]`, `a[i].x`, `a[i].f()`, `a[lo..hi]` | Rust's |
 /// | `x as T` | Rust's; on arrays a conversion of each element with the same meaning |
@@ -147,6 +149,24 @@ pub fn freeze(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Traverse, attributes(traverse))]
 pub fn derive_traverse(item: TokenStream) -> TokenStream {
     traverse::expand(item.into()).into()
+}
+
+/// Lets the variant of an enum differ by lane: `Traced<E>` holds one in each lane.
+///
+/// It goes on enums with variants of every form, generic ones too. Fields are arrays, and what is made of them: each lane has the fields of
+/// all variants, so a field must be `Traverse`, `Clone` and `Default`. `Traced::from(value)` gives all lanes the same variant, `collect`
+/// one to each; under a traced condition `shape = Shape::Plane.into();` changes it on some.
+///
+/// In `#[jit]` functions, `#[traced] match` chooses an arm in each lane, which binds the fields: `Shape::Sphere { r } if r > 0.0 => r * r`.
+/// The compiler checks, in the words of the program, that no variant is left out. Each arm is recorded once, and not at all if no lane can
+/// have its variants, because the variant is the same constant in all lanes. Patterns are variants, whose fields are bound by names, `|`, and names or `_` for the
+/// whole. `break`, `continue` and `return` in arms are those of the lanes there. What is bound is a copy of the fields, or a reference if what is
+/// matched is one; to change a value, a new one is assigned.
+///
+/// `#[traced_enum(crate = path)]` says where the `jit` crate is.
+#[proc_macro_derive(TracedEnum, attributes(traced_enum))]
+pub fn derive_traced_enum(item: TokenStream) -> TokenStream {
+    traced_enum::expand(item.into()).into()
 }
 
 /// Prints a line for each lane, when the kernel runs: `jit::print!("x = {} y = {:.3}", x, y)`.

@@ -6,6 +6,7 @@ mod blocks;
 mod control_flow;
 mod derive;
 mod devices;
+mod enums;
 mod errors;
 mod fast_math;
 mod floors;

@@ -31,7 +31,7 @@ impl Leaves {
     }
 
     /// The leaves of arrays.
-    pub(super) fn of_arrays(arrays: Vec<Var>) -> Self {
+    pub(crate) fn of_arrays(arrays: Vec<Var>) -> Self {
         Leaves { arrays, ..Leaves::default() }
     }
 

@@ -43,7 +43,7 @@ pub(crate) mod reduce;
 pub(crate) mod region;
 pub(crate) mod report;
 pub(crate) mod switch;
-mod tables;
+pub(crate) mod tables;
 pub(crate) mod written;
 
 pub use branch::BranchRecorder;

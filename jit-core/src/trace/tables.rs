@@ -73,7 +73,7 @@ pub(super) fn table(ty: Type, values: &[(usize, Var)], span: usize) -> Option<Va
 }
 
 /// Arrays in memory, one after another. None if they are too large or cannot be read.
-pub(super) fn joined(sources: &[Var]) -> Option<Var> {
+pub(crate) fn joined(sources: &[Var]) -> Option<Var> {
     let (ty, count) = (sources.first()?.ty(), sources.iter().map(Var::lanes).sum::<usize>());
     let size = ty.size_bytes();
     if count * size > MOST_BYTES {

@@ -106,7 +106,7 @@ impl Mode {
 }
 
 /// Directives that are planned; until then they must not be taken for something that had an effect.
-const NOT_YET: [&str; 3] = ["untracked", "traced", "constexpr"];
+const NOT_YET: [&str; 2] = ["untracked", "constexpr"];
 
 /// Takes our attributes from a list and leaves the others, which are Rust's.
 pub(crate) fn take(attributes: &mut Vec<Attribute>, sink: &Sink) -> Directives {

@@ -8,7 +8,7 @@
 //! match x { 1 | 5..=9 => A, n if g(n) => B, n => C }
 //!    →   if test(x; 1 | 5..=9) { A } else if g(x) { let n = x; B } else { let n = x; C }
 //! ```
-//! A `match` with any other pattern is Rust's.
+//! A `match` with any other pattern is Rust's, unless it is marked `#[traced]` (`variants`).
 
 use super::branch::{self, Want};
 use super::operators::reference_to;
@@ -39,6 +39,11 @@ pub(crate) fn rewrite(
     is_whole: bool,
 ) -> Expr {
     let directives = super::directives::take(&mut node.attrs, rewriter.sink);
+    if let Some(attribute) = super::variants::take(&mut node.attrs)
+        && !matches!(shape(&node, false), Shape::Chain | Shape::WithoutEnd)
+    {
+        return super::variants::rewrite(rewriter, node, attribute, want, tail);
+    }
     let shape = if directives.host || rewriter.is_host(&node.expr) { Shape::Other } else { shape(&node, false) };
     match shape {
         Shape::Chain => chain(rewriter, node, want, tail),
@@ -75,7 +80,7 @@ fn ask(rewriter: &mut Rewriter<'_>, value: &mut Expr, method: Ident) {
 
 /// Whether a `match` becomes a chain of `if`s, if it is traced.
 pub(crate) fn is_chain(node: &ExprMatch) -> bool {
-    matches!(shape(node, false), Shape::Chain)
+    super::variants::is_marked(&node.attrs) || matches!(shape(node, false), Shape::Chain)
 }
 
 fn shape(node: &ExprMatch, forced: bool) -> Shape {
@@ -89,21 +94,21 @@ fn shape(node: &ExprMatch, forced: bool) -> Shape {
     if ends || takes_both_truth_values(node) { Shape::Chain } else { Shape::WithoutEnd }
 }
 
-fn pattern(arm: &Arm) -> &Pat {
+pub(crate) fn pattern(arm: &Arm) -> &Pat {
     match &arm.pat {
         Pat::Guard(guarded) => &guarded.pat,
         other => other,
     }
 }
 
-fn guard(arm: &Arm) -> Option<&Expr> {
+pub(crate) fn guard(arm: &Arm) -> Option<&Expr> {
     match &arm.pat {
         Pat::Guard(guarded) => Some(&guarded.guard),
         _ => None,
     }
 }
 
-fn has_let(guard: &Expr) -> bool {
+pub(crate) fn has_let(guard: &Expr) -> bool {
     match guard {
         Expr::Let(_) => true,
         Expr::Binary(binary) => has_let(&binary.left) || has_let(&binary.right),
@@ -130,7 +135,7 @@ fn is_plain(pattern: &Pat) -> bool {
 }
 
 /// Names that begin as those of variables do; another could be a constant or a variant.
-fn is_variable(name: &Ident) -> bool {
+pub(crate) fn is_variable(name: &Ident) -> bool {
     name.to_string().starts_with(|first: char| first.is_lowercase() || first == '_')
 }
 
@@ -214,33 +219,44 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
         rewriter.visit_expr_mut(&mut node.expr);
         Matched { value: helper.to_token_stream(), hoisted: Some((helper, node.expr.to_token_stream())) }
     };
-    let mut otherwise: Option<Expr> = None;
     let last = node.arms.len() - 1;
-    for (at, arm) in node.arms.iter().enumerate().rev() {
-        let body = body(rewriter, arm, &matched.value);
+    let arms = node.arms.iter().enumerate().map(|(at, arm)| {
         let condition = if at == last { None } else { condition(rewriter, arm, &matched.value, source_span) };
-        otherwise = Some(match condition {
-            None => Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: body }),
-            Some(condition) => {
-                let if_token = syn::Token![if](rewriter.at(arm.fat_arrow_token.span()));
-                let else_branch = otherwise.map(|rest| (syn::Token![else](if_token.span), Box::new(rest)));
-                let cond = Box::new(condition);
-                Expr::If(ExprIf { attrs: Vec::new(), if_token, cond, then_branch: body, else_branch })
-            }
-        });
-    }
+        (condition, body(rewriter, arm, &matched.value), rewriter.at(arm.fat_arrow_token.span()))
+    });
+    let arms: Vec<(Option<Expr>, Block, Span)> = arms.collect();
     rewriter.expected = expected;
-    let chained = match otherwise {
-        Some(Expr::If(node)) => branch::rewrite(rewriter, node, want, tail),
-        Some(mut other) => {
-            rewriter.visit_expr_mut(&mut other);
-            other
-        }
-        None => Expr::Match(node),
-    };
+    let chained = chained(rewriter, arms, want, tail).unwrap_or(Expr::Match(node));
     match matched.hoisted {
         None => chained,
         Some((helper, value)) => Expr::Verbatim(quote_spanned!(span=> match #value { #helper => #chained })),
+    }
+}
+
+/// Rewrites a chain of `if`s, from the conditions of arms, which the last one has not, their bodies and the places of their arrows.
+pub(crate) fn chained(
+    rewriter: &mut Rewriter<'_>,
+    arms: Vec<(Option<Expr>, Block, Span)>,
+    want: Want,
+    tail: bool,
+) -> Option<Expr> {
+    let mut otherwise: Option<Expr> = None;
+    for (condition, then_branch, span) in arms.into_iter().rev() {
+        otherwise = Some(match condition {
+            None => Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: then_branch }),
+            Some(condition) => {
+                let if_token = syn::Token![if](span);
+                let else_branch = otherwise.map(|rest| (syn::Token![else](span), Box::new(rest)));
+                Expr::If(ExprIf { attrs: Vec::new(), if_token, cond: Box::new(condition), then_branch, else_branch })
+            }
+        });
+    }
+    match otherwise? {
+        Expr::If(node) => Some(branch::rewrite(rewriter, node, want, tail)),
+        mut other => {
+            rewriter.visit_expr_mut(&mut other);
+            Some(other)
+        }
     }
 }
 

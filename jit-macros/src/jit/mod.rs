@@ -26,6 +26,7 @@ mod scope;
 mod state;
 #[cfg(test)]
 mod tests;
+mod variants;
 mod visit;
 mod warning;
 
@@ -91,6 +92,7 @@ fn rewrite_function(
     check::result(signature, body, &function_sink);
     let constexpr = take_constexpr(signature, &function_sink);
     let original = body.clone();
+    variants::place_attributes(body, &function_sink);
     rewrite::Rewriter::new(options, signature, &constexpr, &function_sink)
         .function(options, signature, &constexpr, body);
     if let Some(errors) = function_sink.take() {

@@ -1,0 +1,174 @@
+//! `#[traced] match`: arms that lanes choose by the variant of a [`Traced`] enum.
+//!
+//! Rust's own `match` tells which arms each variant can take: it is asked once for each variant, on a value that stands for its lanes. So
+//! Rust checks that no variant is left out. An arm's lanes are those of its variants; its variables are bound by Rust, to the fields.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+use crate::array::Mask;
+use crate::enums::{Traced, TracedEnum};
+use crate::traverse::Traverse;
+use crate::trees;
+
+/// Values that `#[traced] match` chooses by.
+#[diagnostic::on_unimplemented(
+    message = "derive `TracedEnum` for `{Self}`",
+    label = "`#[traced] match` is for a `Traced<E>`, whose variant differs by lane",
+    note = "`#[derive(TracedEnum)]` on an enum `E` lets its variant differ by lane; where it is the same for all lanes, leave `#[traced]` out"
+)]
+pub trait Choosable {
+    /// The enum.
+    type Enum: TracedEnum;
+    /// Whether arms own what they bind.
+    type Lends: Lends;
+    /// What arms are chosen by.
+    fn choice(&self) -> Choice<Self::Enum, Self::Lends>;
+}
+
+impl<E: TracedEnum> Choosable for Traced<E> {
+    type Enum = E;
+    type Lends = Owned;
+    fn choice(&self) -> Choice<E, Owned> {
+        Choice { value: self.clone(), arms: Vec::new(), lends: PhantomData }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: Choosable + ?Sized> Choosable for &C {
+    type Enum = C::Enum;
+    type Lends = Borrowed;
+    fn choice(&self) -> Choice<C::Enum, Borrowed> {
+        let Choice { value, arms, .. } = (**self).choice();
+        Choice { value, arms, lends: PhantomData }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: Choosable + ?Sized> Choosable for &mut C {
+    type Enum = C::Enum;
+    type Lends = Borrowed;
+    fn choice(&self) -> Choice<C::Enum, Borrowed> {
+        <&C as Choosable>::choice(&&**self)
+    }
+}
+
+/// How an arm gets what it binds.
+pub trait Lends {
+    /// What is bound.
+    type Lent<'a, T: 'a>;
+    /// Binds it.
+    fn lend<T>(value: &mut Option<T>) -> Self::Lent<'_, T>;
+}
+
+/// What is matched is a value.
+#[derive(Debug)]
+pub struct Owned;
+
+/// What is matched is a reference.
+#[derive(Debug)]
+pub struct Borrowed;
+
+impl Lends for Owned {
+    type Lent<'a, T: 'a> = T;
+    fn lend<T>(value: &mut Option<T>) -> T {
+        value.take().expect("an arm binds each value once")
+    }
+}
+
+impl Lends for Borrowed {
+    type Lent<'a, T: 'a> = &'a T;
+    fn lend<T>(value: &mut Option<T>) -> &T {
+        value.as_ref().expect("an arm binds what is there")
+    }
+}
+
+/// What arms are chosen by.
+pub struct Choice<E: TracedEnum, L> {
+    value: Traced<E>,
+    /// The variants of each arm.
+    arms: Vec<Vec<u32>>,
+    lends: PhantomData<L>,
+}
+
+impl<E: TracedEnum, L: Lends> Choice<E, L> {
+    /// Finds the variants of each of so many arms. The function gives the arm of a variant; it is told by another which arms were passed
+    /// because their guard may fail, and asks for it only at arms with a guard.
+    #[must_use]
+    pub fn arms(mut self, count: usize, arm_of: impl Fn(&E, &dyn Fn(usize) -> bool) -> usize) -> Self {
+        self.arms = vec![Vec::new(); count];
+        for variant in 0..E::VARIANTS.len() as u32 {
+            let value = self.value.value(variant);
+            let mut next = 0;
+            loop {
+                let has_guard = Cell::new(false);
+                let passed = |arm: usize| {
+                    has_guard.set(arm >= next);
+                    arm < next
+                };
+                let arm = arm_of(&value, &passed);
+                self.arms[arm].push(variant);
+                if !has_guard.get() {
+                    break;
+                }
+                next = arm + 1;
+            }
+        }
+        self
+    }
+
+    /// The lanes whose variant is one of an arm's.
+    #[track_caller]
+    pub fn test(&self, arm: usize) -> Mask {
+        let variants = &self.arms[arm];
+        if variants.len() == E::VARIANTS.len() {
+            return Mask::from(true);
+        }
+        let mut test: Option<Mask> = None;
+        for &variant in variants {
+            let is_variant = self.value.is_variant(variant);
+            test = Some(match test {
+                Some(test) => test | is_variant,
+                None => is_variant,
+            });
+        }
+        test.unwrap_or_else(|| Mask::from(false))
+    }
+
+    /// The value in an arm that is for one variant; that of the first variant for an arm that none takes, which is not run.
+    #[must_use]
+    pub fn value(&self, arm: usize) -> Option<E> {
+        Some(self.value.value(self.arms[arm].first().copied().unwrap_or(0)))
+    }
+
+    /// What an arm for several variants binds, in each lane that of its variant.
+    #[must_use]
+    #[track_caller]
+    pub fn blend<B: Traverse + Clone>(&self, arm: usize, bound: impl Fn(&E) -> Option<B>) -> B {
+        let mut blended: Option<B> = None;
+        for &variant in &self.arms[arm] {
+            let Some(bound) = bound(&self.value.value(variant)) else { continue };
+            blended = Some(match blended {
+                Some(other) => trees::select(&self.value.is_variant(variant), &bound, &other),
+                None => bound,
+            });
+        }
+        blended.expect("an arm that is run has a variant")
+    }
+
+    /// The whole value.
+    #[must_use]
+    pub fn whole(&self) -> Option<Traced<E>> {
+        Some(self.value.clone())
+    }
+
+    /// What an arm binds.
+    pub fn lend<'a, T>(&self, value: &'a mut Option<T>) -> L::Lent<'a, T> {
+        L::lend(value)
+    }
+}
+
+/// Stands where a pattern does not match a value of its own variant.
+pub fn other_variant() -> ! {
+    unreachable!("an arm is run for its variants alone")
+}

@@ -1,0 +1,258 @@
+//! Enums whose variant differs by lane.
+//!
+//! A [`Traced`] value is the number of each lane's variant and the fields of all variants, a structure of arrays. `#[derive(TracedEnum)]`
+//! says how the user's enum maps to it; `#[traced] match` chooses by it (`control/variants.rs`).
+
+use std::fmt;
+use std::panic::Location;
+
+use crate::array::{Array, Integer, Mask, UInt};
+use crate::control::state::Leaves;
+use crate::schedule;
+use crate::trace::misuse::{self, Misuse};
+use crate::trace::{Var, record, tables};
+use crate::traverse::{Traverse, Visitor, VisitorMut};
+use crate::trees;
+
+/// An enum whose variant can differ by lane. It is derived: `#[derive(TracedEnum)]`.
+///
+/// Variants are counted from 0 in their order.
+#[diagnostic::on_unimplemented(
+    message = "derive `TracedEnum` for `{Self}`",
+    label = "the variant of this type cannot differ by lane",
+    note = "`#[derive(TracedEnum)]` goes on enums whose fields are made of arrays"
+)]
+pub trait TracedEnum: Sized {
+    /// The fields of all variants.
+    #[doc(hidden)]
+    type Fields;
+    /// The names of the variants.
+    const VARIANTS: &'static [&'static str];
+    /// The number of the variant, and the fields of all variants: zeros in those of the others.
+    #[doc(hidden)]
+    fn __jit_parts(&self) -> (u32, Self::Fields);
+    /// A value of a variant.
+    #[doc(hidden)]
+    fn __jit_variant(variant: u32, fields: &Self::Fields) -> Self;
+    /// The fields, once more.
+    #[doc(hidden)]
+    fn __jit_again(fields: &Self::Fields) -> Self::Fields;
+    /// Shows all fields.
+    #[doc(hidden)]
+    fn __jit_show(fields: &Self::Fields, visitor: &mut Visitor<'_>);
+    /// Lends all fields.
+    #[doc(hidden)]
+    fn __jit_lend(fields: &mut Self::Fields, visitor: &mut VisitorMut<'_>);
+}
+
+/// Types of the fields of a [`TracedEnum`].
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of an enum whose variant differs by lane",
+    label = "this is not made of arrays, or has no zero",
+    note = "fields are `Traverse`, `Clone` and `Default`, since each lane holds the fields of all variants, zeros in those that it is not: \
+            arrays are, and tuples and structures of them"
+)]
+pub trait VariantField: Sized {
+    /// Zeros.
+    #[must_use]
+    fn zero() -> Self;
+    /// The field, once more.
+    #[must_use]
+    fn again(&self) -> Self;
+    /// Shows it.
+    fn show(&self, visitor: &mut Visitor<'_>);
+    /// Lends it.
+    fn lend(&mut self, visitor: &mut VisitorMut<'_>);
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Traverse + Clone + Default> VariantField for T {
+    fn zero() -> T {
+        let mut value = T::default();
+        let mut zeros = Leaves::of(&value);
+        zeros.arrays.iter_mut().for_each(|array| *array = record::literal(array.ty(), 0, 1));
+        zeros.write(&mut value);
+        value
+    }
+    fn again(&self) -> T {
+        self.clone()
+    }
+    fn show(&self, visitor: &mut Visitor<'_>) {
+        self.traverse(visitor);
+    }
+    fn lend(&mut self, visitor: &mut VisitorMut<'_>) {
+        self.traverse_mut(visitor);
+    }
+}
+
+/// In each lane, a value of an enum: the lanes have variants of their own.
+///
+/// It is made from a value of the enum, then the same variant in all lanes, or from one for each lane by [`collect`](Iterator::collect).
+/// In `#[jit]` functions `#[traced] match` chooses by it, and it can be assigned in traced branches and loops. It is an array for the
+/// variant and arrays for the fields of all variants, so everything that works on values made of arrays works on it: [`trees::select`],
+/// [`trees::gather`], [`eval`](crate::eval). Fields of variants that a lane is not have any value.
+///
+/// ```
+/// # extern crate jit_core as jit;
+/// # mod example {
+/// use jit::{Float, Mask, Traced, trees};
+/// # use jit::{TracedEnum, Visitor, VisitorMut};
+///
+/// // #[derive(TracedEnum)]
+/// pub enum Shape {
+///     Sphere(Float),
+///     Plane,
+/// }
+/// # impl TracedEnum for Shape {
+/// #     type Fields = Float;
+/// #     const VARIANTS: &'static [&'static str] = &["Sphere", "Plane"];
+/// #     fn __jit_parts(&self) -> (u32, Float) {
+/// #         match self { Shape::Sphere(r) => (0, r.clone()), Shape::Plane => (1, Float::from(0.0)) }
+/// #     }
+/// #     fn __jit_variant(variant: u32, fields: &Float) -> Self {
+/// #         if variant == 0 { Shape::Sphere(fields.clone()) } else { Shape::Plane }
+/// #     }
+/// #     fn __jit_again(fields: &Float) -> Float { fields.clone() }
+/// #     fn __jit_show(fields: &Float, visitor: &mut Visitor<'_>) { visitor.field("r", fields); }
+/// #     fn __jit_lend(fields: &mut Float, visitor: &mut VisitorMut<'_>) { visitor.field("r", fields); }
+/// # }
+///
+/// # pub fn run() -> Result<(), jit_runtime::Error> {
+/// let shapes: Traced<Shape> = [Shape::Sphere(Float::from(2.0)), Shape::Plane].into_iter().collect();
+/// assert_eq!(shapes.variant().to_vec()?, [0, 1]);
+/// let plane = Traced::from(Shape::Plane);
+/// assert_eq!(trees::select(&Mask::from([true, false]), &plane, &shapes).variant().to_vec()?, [1, 1]);
+/// # Ok(())
+/// # }
+/// # }
+/// # example::run()?;
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+pub struct Traced<E: TracedEnum> {
+    variant: UInt,
+    fields: E::Fields,
+}
+
+impl<E: TracedEnum> Traced<E> {
+    /// The number of each lane's variant, counted from 0 in their order.
+    #[must_use]
+    pub fn variant(&self) -> UInt {
+        self.variant.clone()
+    }
+
+    /// The lanes of a variant, by its number.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn is_variant(&self, variant: u32) -> Mask {
+        self.variant.eq(variant)
+    }
+
+    /// The value that the lanes of a variant have.
+    pub(crate) fn value(&self, variant: u32) -> E {
+        E::__jit_variant(variant, &self.fields)
+    }
+
+    /// The values at some positions, as [`trees::gather`].
+    #[must_use]
+    #[track_caller]
+    pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
+        trees::gather(self, index)
+    }
+
+    /// As [`Traced::gather`] where the mask is true; the first variant, with zeros, where it is false.
+    #[must_use]
+    #[track_caller]
+    pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
+        trees::gather_masked(self, index, mask)
+    }
+}
+
+impl<E: TracedEnum> Clone for Traced<E> {
+    fn clone(&self) -> Self {
+        Traced { variant: self.variant.clone(), fields: E::__jit_again(&self.fields) }
+    }
+}
+
+impl<E: TracedEnum> From<&E> for Traced<E> {
+    /// The same variant in all lanes.
+    #[track_caller]
+    fn from(value: &E) -> Self {
+        let (variant, fields) = value.__jit_parts();
+        Traced { variant: UInt::from(variant), fields }
+    }
+}
+
+impl<E: TracedEnum> From<E> for Traced<E> {
+    /// The same variant in all lanes.
+    #[track_caller]
+    fn from(value: E) -> Self {
+        Traced::from(&value)
+    }
+}
+
+impl<E: TracedEnum> FromIterator<E> for Traced<E> {
+    /// One lane for each value, or as many as its arrays are wide. What is not known is evaluated.
+    ///
+    /// # Panics
+    ///
+    /// When there is no value, values hold arrays of two widths or differ in something that the host decides, or the evaluation fails.
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = E>>(values: I) -> Self {
+        let site = Location::caller();
+        let mut values = values.into_iter().map(|value| Traced::from(&value));
+        let Some(mut first) = values.next() else {
+            Misuse::new("no value is there of which the lanes could be made", site)
+                .hint("give at least one value: what is in the fields follows from it")
+                .panic()
+        };
+        let parts: Vec<Leaves> = std::iter::once(Leaves::of(&first)).chain(values.map(|v| Leaves::of(&v))).collect();
+        if parts.iter().any(|part| part.differs_in_host_values(&parts[0])) {
+            Misuse::new("two lanes differ in something that the host decides", site)
+                .hint("what differs by lane must be an array: write `Float::from(1.0)` for `1.0`")
+                .panic();
+        }
+        let parts: Vec<Vec<Var>> = parts.iter().map(|part| as_lanes(&part.arrays, site)).collect();
+        let lazy: Vec<&Var> = parts.iter().flatten().filter(|var| var.known_bits().is_none()).collect();
+        if let Err(error) = schedule::evaluate(&lazy, "lanes are put together from it", site) {
+            misuse::panic_with(error);
+        }
+        let joined = (0..parts[0].len()).map(|leaf| {
+            let sources: Vec<Var> = parts.iter().map(|part| part[leaf].clone()).collect();
+            tables::joined(&sources).unwrap_or_else(|| Misuse::new("there is no memory for all lanes", site).panic())
+        });
+        Leaves::of_arrays(joined.collect()).write(&mut first);
+        first
+    }
+}
+
+/// The arrays of one value, as wide as the widest.
+fn as_lanes(arrays: &[Var], site: &'static Location<'static>) -> Vec<Var> {
+    let width = arrays.iter().map(Var::width).find(|&width| width != 1).unwrap_or(1);
+    let widen = |var: &Var| {
+        if var.width() != 1 && var.width() != width {
+            let what = format!("the fields of a value have the widths {width} and {}", var.width());
+            Misuse::new(what, site).value("one field", var).hint("widths must be equal, or 1").panic();
+        }
+        if var.width() == width { var.clone() } else { record::broadcast(var, width) }
+    };
+    arrays.iter().map(widen).collect()
+}
+
+impl<E: TracedEnum> Traverse for Traced<E> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.field("variant", &self.variant);
+        E::__jit_show(&self.fields, visitor);
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        visitor.field("variant", &mut self.variant);
+        E::__jit_lend(&mut self.fields, visitor);
+    }
+}
+
+impl<E: TracedEnum> fmt::Debug for Traced<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "variants of {:?} {:?}", E::VARIANTS, self.variant)
+    }
+}

@@ -1,0 +1,26 @@
+//! `#[derive(TracedEnum)]`: parse → check → generate.
+//!
+//! The fields of all variants become one nest of pairs, `((x, (y, ())), ((z, ()), ()))`: a list of variants, each a list of fields. So no
+//! type has to be named, and the order is that of the program.
+
+mod generate;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use crate::sink::Sink;
+use proc_macro2::TokenStream;
+use syn::DeriveInput;
+
+/// Expands the derive on a type. If the type is refused, nothing is generated but the reasons.
+pub(crate) fn expand(item: TokenStream) -> TokenStream {
+    let sink = Sink::default();
+    let expanded = match syn::parse2::<DeriveInput>(item) {
+        Ok(input) => parse::parse(&input, &sink).map(|parsed| generate::generate(&parsed)),
+        Err(error) => {
+            sink.push(error);
+            None
+        }
+    };
+    sink.finish().or(expanded).unwrap_or_default()
+}

@@ -97,8 +97,9 @@ pub use jit_core::freeze;
 pub use jit_core::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, HostValue, Int, Int8, Int16, Int64,
     Integer, IntoEntry, Leaf, LeafInfo, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan,
-    Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor, VisitorMut,
-    eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees, whos,
+    Signed, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, Unique, View, Visitor,
+    VisitorMut, eval, fast_math, graphviz, leaves, meshgrid, meshgrid_all, meshgrid3, schedule, select, sync, trees,
+    whos,
 };
 pub use jit_macros::{TracedEnum, Traverse, freeze, jit, print};
 pub use jit_runtime::cache;

@@ -228,13 +228,15 @@ impl<E: TracedEnum> FromIterator<E> for Traced<E> {
 
 /// The arrays of one value, as wide as the widest.
 fn as_lanes(arrays: &[Var], site: &'static Location<'static>) -> Vec<Var> {
-    let width = arrays.iter().map(Var::width).find(|&width| width != 1).unwrap_or(1);
-    let widen = |var: &Var| {
-        if var.width() != 1 && var.width() != width {
-            let what = format!("the fields of a value have the widths {width} and {}", var.width());
-            Misuse::new(what, site).value("one field", var).hint("widths must be equal, or 1").panic();
+    let width_of = |var: &Var| var.width().get();
+    let width = arrays.iter().map(width_of).find(|&width| width != 1).unwrap_or(1);
+    let widen = |var: &Var| match width_of(var) {
+        own if own == width => var.clone(),
+        1 => record::broadcast(var, width),
+        other => {
+            let what = format!("the fields of a value have the widths {width} and {other}");
+            Misuse::new(what, site).value("one field", var).hint("widths must be equal, or 1").panic()
         }
-        if var.width() == width { var.clone() } else { record::broadcast(var, width) }
     };
     arrays.iter().map(widen).collect()
 }

@@ -118,3 +118,186 @@ fn a_match_in_a_traced_loop_is_part_of_its_body() {
     assert_eq!(n.to_vec().unwrap(), [1, 1, 1]);
     assert_eq!(steps.to_vec().unwrap(), [0, 8, 111]);
 }
+
+/// A function of traced values and the same of numbers.
+macro_rules! both {
+    (fn $name:ident($state:ident: $ty:ty => $traced:ty, $x:ident) { $($body:tt)* }) => {
+        mod $name {
+            use super::*;
+
+            #[jit]
+            pub(super) fn traced(mut $state: $traced, mut $x: Float) -> ($traced, Float) {
+                $($body)*
+                ($state, $x)
+            }
+
+            pub(super) fn host(mut $state: $ty, mut $x: f32) -> ($ty, f32) {
+                $($body)*
+                ($state, $x)
+            }
+        }
+    };
+}
+
+both! {
+    fn machine(state: u32 => UInt, x) {
+        match state {
+            0 => {
+                x = (x * 1.5 + 0.25).sqrt();
+                state += 3;
+            }
+            1 => x = (x + 2.0).sqrt() * 3.0,
+            2 | 9 => {
+                x = (x * x + 0.5).sqrt();
+                state += 1;
+            }
+            3 => x = (x * 0.5 + 7.0).sqrt() + (x + 3.0).sqrt(),
+            4 => state += 1000,
+            5 => x = (x.abs() + 5.0).sqrt(),
+            6 => x += 100.0,
+            7 => {
+                x = (x + 77.0).sqrt();
+                if x > 9.0 {
+                    state -= 6;
+                }
+            }
+            _ => x = (x + 0.125).sqrt() - 1.0,
+        }
+    }
+}
+
+both! {
+    fn negative(state: i8 => Int8, x) {
+        match state {
+            -128 => x = (x * 1.5 + 0.25).sqrt(),
+            -127 => x = (x + 2.0).sqrt() * 3.0,
+            -125 => x = (x * 0.5 + 7.0).sqrt() + (x + 3.0).sqrt(),
+            -124 => state += 100,
+            -123 => x = (x + 5.0).sqrt().sqrt(),
+            _ => x = (x + 0.125).sqrt() - 1.0,
+        }
+    }
+}
+
+both! {
+    fn wide(state: i64 => Int64, x) {
+        match state {
+            -2 => x = (x * 1.5 + 0.25).sqrt(),
+            -1 => x = (x + 2.0).sqrt() * 3.0,
+            0 => x = (x * 0.5 + 7.0).sqrt() + (x + 3.0).sqrt(),
+            1 => state = -state,
+            2 => x = (x + 5.0).sqrt().sqrt(),
+            _ => x = (x + 0.125).sqrt() - 1.0,
+        }
+    }
+}
+
+both! {
+    fn far(state: u32 => UInt, x) {
+        match state {
+            0 => x = (x * 1.5 + 0.25).sqrt(),
+            1_000 => x = (x + 2.0).sqrt() * 3.0,
+            2_000 => x = (x * 0.5 + 7.0).sqrt() + (x + 3.0).sqrt(),
+            3_000 => state += 1,
+            4_000 => x = (x + 5.0).sqrt().sqrt(),
+            _ => x = (x + 0.125).sqrt() - 1.0,
+        }
+    }
+}
+
+/// Compares a function with itself on the host; tells whether its kernel has a switch.
+fn agree<T: jit::Element + PartialEq>(
+    traced: impl Fn(Array<T>, Float) -> (Array<T>, Float),
+    host: impl Fn(T, f32) -> (T, f32),
+    states: &[T],
+) -> bool {
+    let x: Vec<f32> = (0..states.len()).map(|lane| lane as f32 * 0.75).collect();
+    let expected: Vec<(T, f32)> = states.iter().zip(&x).map(|(&state, &x)| host(state, x)).collect();
+    let mut has_switch = false;
+    for device in [Device::Interpreter, Device::Cpu] {
+        jit::with_device(device, || {
+            let result = traced(Array::from(states), Float::from(x.clone()));
+            has_switch = jit::graphviz(&result).to_lowercase().contains("switch");
+            let got: Vec<(T, f32)> = result.0.to_vec().unwrap().into_iter().zip(result.1.to_vec().unwrap()).collect();
+            assert!(got == expected, "{got:?} is not {expected:?}");
+        });
+    }
+    has_switch
+}
+
+#[test]
+fn arms_of_close_numbers_are_a_switch() {
+    let states: Vec<u32> = (0..40).map(|lane| lane % 13).chain([u32::MAX, 1 << 20]).collect();
+    assert!(agree(machine::traced, machine::host, &states));
+    let states: Vec<i8> = (-128..=127).collect();
+    assert!(agree(negative::traced, negative::host, &states));
+    let states = [-2, -1, 0, 1, 2, 3, -3, i64::MIN, i64::MAX, (1 << 32) - 2, 1 << 32];
+    assert!(agree(wide::traced, wide::host, &states));
+    assert!(!agree(far::traced, far::host, &[0, 1_000, 2_000, 3_000, 4_000, 5]));
+}
+
+#[jit]
+fn writing(state: &UInt, x: &Float, table: &Float, out: &mut UInt) -> Float {
+    let mut i = UInt::from(0);
+    let mut y = x.clone();
+    while i < 3 {
+        match (state + i) % 7 {
+            0 => y = (y + table[i]).sqrt(),
+            1 => out[state] += 1,
+            2 => {
+                if y > 3.0 {
+                    return y;
+                }
+                y *= 3.0;
+            }
+            3 => {
+                i += 2;
+                continue;
+            }
+            4 => break,
+            k if k == 5 && y > 1.0 => y += table[k],
+            _ => y -= 0.5,
+        }
+        i += 1;
+    }
+    y * 2.0
+}
+
+/// What a lane of it does.
+fn writing_on_the_host(state: u32, x: f32, table: &[f32], out: &mut [u32]) -> f32 {
+    let (mut i, mut y) = (0, x);
+    while i < 3 {
+        match (state + i) % 7 {
+            0 => y = (y + table[i as usize]).sqrt(),
+            1 => out[state as usize] += 1,
+            2 if y > 3.0 => return y,
+            2 => y *= 3.0,
+            3 => {
+                i += 2;
+                continue;
+            }
+            4 => break,
+            5 if y > 1.0 => y += table[5],
+            _ => y -= 0.5,
+        }
+        i += 1;
+    }
+    y * 2.0
+}
+
+#[test]
+fn arms_of_a_switch_write_and_jump() {
+    let table = [0.5, 1.5, 2.5, 3.5, 4.5, 5.5];
+    let x = [1.0, 2.0, 4.0, 0.25, 0.5, 2.0, 0.0];
+    let mut counts = vec![0; 7];
+    let expected: Vec<f32> =
+        (0..7).map(|lane| writing_on_the_host(lane, x[lane as usize], &table, &mut counts)).collect();
+    for device in [Device::Interpreter, Device::Cpu] {
+        jit::with_device(device, || {
+            let mut out = UInt::zeros(7);
+            let y = writing(&UInt::arange(7), &Float::from(x), &Float::from(table), &mut out);
+            assert_eq!(y.to_vec().unwrap(), expected);
+            assert_eq!(out.to_vec().unwrap(), counts);
+        });
+    }
+}

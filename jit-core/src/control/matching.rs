@@ -3,7 +3,7 @@
 //! A host value is tested by Rust's own `match`. For an array Rust tests a zero of its element type, for nothing, and the
 //! comparisons of the pattern's literals give the mask.
 
-use super::index::{Indexed, Probe, Read};
+use super::index::{Indexed, Probe};
 use crate::array::{Array, Element, Mask};
 
 /// Finds arrays, and references to them.
@@ -12,14 +12,8 @@ pub trait MatchesTraced {
     type Element: Element;
     /// An array that is matched.
     fn __jit_match(self) -> TracedMatch<Self::Element>;
-    /// An array that is matched without an arm that takes what is left.
-    fn __jit_exhausted(self) -> Read<Self::Element>
-    where
-        Array<Self::Element>: Exhausted;
-    /// An array whose pattern is decided while tracing.
-    fn __jit_decided(self) -> Read<Self::Element>
-    where
-        Array<Self::Element>: KnownValue;
+    /// An array that Rust is asked to match.
+    fn __jit_known(self) -> Array<Self::Element>;
 }
 
 impl<T: Element, A: Indexed<Base = Array<T>> + ?Sized> MatchesTraced for Probe<'_, A> {
@@ -27,17 +21,8 @@ impl<T: Element, A: Indexed<Base = Array<T>> + ?Sized> MatchesTraced for Probe<'
     fn __jit_match(self) -> TracedMatch<T> {
         TracedMatch { value: self.0.base().clone(), element: T::default() }
     }
-    fn __jit_exhausted(self) -> Read<T>
-    where
-        Array<T>: Exhausted,
-    {
-        Read::new(T::default())
-    }
-    fn __jit_decided(self) -> Read<T>
-    where
-        Array<T>: KnownValue,
-    {
-        Read::new(T::default())
+    fn __jit_known(self) -> Array<T> {
+        self.0.base().clone()
     }
 }
 
@@ -47,10 +32,8 @@ pub trait MatchesHost<'a> {
     type Value: ?Sized;
     /// A host value that is matched.
     fn __jit_match(self) -> HostMatch<'a, Self::Value>;
-    /// A host value whose patterns Rust finds complete.
-    fn __jit_exhausted(self) -> &'a Self::Value;
-    /// A host value.
-    fn __jit_decided(self) -> &'a Self::Value;
+    /// A host value that Rust matches.
+    fn __jit_known(self) -> HostMatch<'a, Self::Value>;
 }
 
 impl<'a, X: ?Sized> MatchesHost<'a> for &Probe<'a, X> {
@@ -60,12 +43,8 @@ impl<'a, X: ?Sized> MatchesHost<'a> for &Probe<'a, X> {
         HostMatch(self.0)
     }
     #[inline(always)]
-    fn __jit_exhausted(self) -> &'a X {
-        self.0
-    }
-    #[inline(always)]
-    fn __jit_decided(self) -> &'a X {
-        self.0
+    fn __jit_known(self) -> HostMatch<'a, X> {
+        HostMatch(self.0)
     }
 }
 
@@ -75,15 +54,41 @@ impl<'a, X: ?Sized> MatchesHost<'a> for &Probe<'a, X> {
     label = "this `{Self}` differs by lane, and no arm takes what the others leave",
     note = "on a traced value `match` compares lane by lane: end it by `_ => …`"
 )]
-pub trait Exhausted {}
+pub trait Exhausted {
+    /// A reference to the value.
+    type Value;
+    /// What Rust matches.
+    fn exhausted(self) -> Self::Value;
+}
+
+impl<'a, X: ?Sized> Exhausted for HostMatch<'a, X> {
+    type Value = &'a X;
+    #[inline(always)]
+    fn exhausted(self) -> &'a X {
+        self.0
+    }
+}
 
 /// Values that patterns can be tested against while tracing: not arrays.
 #[diagnostic::on_unimplemented(
-    message = "`if let` is decided while tracing; `{Self}` has no value yet",
+    message = "`if let` and `while let` are decided while tracing; `{Self}` has no value yet",
     label = "this differs by lane",
     note = "compare with `==`, or use a `match` with a final `_` arm"
 )]
-pub trait KnownValue {}
+pub trait KnownValue {
+    /// A reference to the value.
+    type Value;
+    /// What Rust matches.
+    fn known(self) -> Self::Value;
+}
+
+impl<'a, X: ?Sized> KnownValue for HostMatch<'a, X> {
+    type Value = &'a X;
+    #[inline(always)]
+    fn known(self) -> &'a X {
+        self.0
+    }
+}
 
 /// Conditions beside a pattern.
 #[diagnostic::on_unimplemented(

@@ -56,6 +56,6 @@ pub use range::{Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted
 pub use repeat::{Repeat, Setting, WhileCondition, repeat};
 pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ShowsSide, Tells, fail, print};
 pub use unroll::{Unrolled, unrolled};
-pub use variants::{Borrowed, Choice, Choosable, Lends, Owned, other_variant};
+pub use variants::{Borrowed, Choice, Choosable, Chosen, Lends, Owned, other_variant};
 pub use warning::{Harmless, Suspicious};
 pub use world::{Carries, Host, IfCondition, Traced, World};

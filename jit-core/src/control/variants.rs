@@ -18,38 +18,45 @@ use crate::trees;
     note = "`#[derive(TracedEnum)]` on an enum `E` lets its variant differ by lane; where it is the same for all lanes, leave `#[traced]` out"
 )]
 pub trait Choosable {
-    /// The enum.
-    type Enum: TracedEnum;
-    /// Whether arms own what they bind.
-    type Lends: Lends;
     /// What arms are chosen by.
-    fn choice(&self) -> Choice<Self::Enum, Self::Lends>;
+    type Choice: Chosen;
+    /// What arms are chosen by.
+    fn choice(&self) -> Self::Choice;
+}
+
+/// What arms are chosen by.
+pub trait Chosen {
+    /// The same, where arms borrow what they bind.
+    type Borrowed: Chosen;
+    /// The same, where arms borrow what they bind.
+    fn borrowed(self) -> Self::Borrowed;
+}
+
+impl<E: TracedEnum, L: Lends> Chosen for Choice<E, L> {
+    type Borrowed = Choice<E, Borrowed>;
+    fn borrowed(self) -> Choice<E, Borrowed> {
+        Choice { value: self.value, arms: self.arms, lends: PhantomData }
+    }
 }
 
 impl<E: TracedEnum> Choosable for Traced<E> {
-    type Enum = E;
-    type Lends = Owned;
+    type Choice = Choice<E, Owned>;
     fn choice(&self) -> Choice<E, Owned> {
         Choice { value: self.clone(), arms: Vec::new(), lends: PhantomData }
     }
 }
 
-#[diagnostic::do_not_recommend]
 impl<C: Choosable + ?Sized> Choosable for &C {
-    type Enum = C::Enum;
-    type Lends = Borrowed;
-    fn choice(&self) -> Choice<C::Enum, Borrowed> {
-        let Choice { value, arms, .. } = (**self).choice();
-        Choice { value, arms, lends: PhantomData }
+    type Choice = <C::Choice as Chosen>::Borrowed;
+    fn choice(&self) -> Self::Choice {
+        (**self).choice().borrowed()
     }
 }
 
-#[diagnostic::do_not_recommend]
 impl<C: Choosable + ?Sized> Choosable for &mut C {
-    type Enum = C::Enum;
-    type Lends = Borrowed;
-    fn choice(&self) -> Choice<C::Enum, Borrowed> {
-        <&C as Choosable>::choice(&&**self)
+    type Choice = <C::Choice as Chosen>::Borrowed;
+    fn choice(&self) -> Self::Choice {
+        (**self).choice().borrowed()
     }
 }
 

@@ -26,6 +26,7 @@ use crate::trace::effect::How;
 use crate::trace::local;
 use crate::trace::node::Extra;
 use crate::trace::op::Op;
+use crate::trace::record;
 use crate::trace::region::RegionId as TraceRegion;
 
 /// Memory that kernels of this evaluation write, by entry.
@@ -623,7 +624,12 @@ impl<'e> Emitter<'_, 'e> {
     fn says(&self, branch: u32, side: u32, mask: u32) -> bool {
         let control = &self.graph.controls[self.entry(branch).control as usize];
         if let Extra::Switch(extra) = control.extra {
-            return extra.masks.get(side as usize).is_some_and(|says| says.is_same(self.entry(mask).var));
+            let mask = self.entry(mask).var;
+            let is_own = |(case, says): (usize, &Var)| match case == side as usize {
+                true => says.is_same(mask),
+                false => extra.is_exclusive && record::is_negation(mask, says),
+            };
+            return extra.masks.iter().enumerate().any(is_own);
         }
         let condition = control.condition;
         let is_not =

@@ -13,7 +13,7 @@ use super::node::{Extra, Var};
 use super::op::Op;
 use super::region::{self, BranchExtra, Mark, RegionId, Writes};
 use super::report::Report;
-use super::{local, number, record};
+use super::{dense, local, number, record};
 use crate::array::Size;
 
 /// Up to this much work on both sides together, computing both and selecting is cheaper than to branch.
@@ -156,6 +156,11 @@ impl BranchRecorder {
         let vars = || chosen.iter().flatten().chain([&self.condition]);
         let region = vars().map(Var::region).max().unwrap_or(RegionId::NONE);
         let width = vars().map(Var::extent).find(|width| width.lanes != 1).unwrap_or(Extent::ONE);
+        if let Some(results) = dense::switch(&self.condition, &chosen, width, self.site) {
+            let mut results = results.into_iter();
+            let mut next = || results.next().expect("a switch gives each value that is chosen");
+            return pairs.iter().map(|pair| if is_chosen(pair) { next() } else { self.select(pair) }).collect();
+        }
         let extra = Extra::Branch(BranchExtra { condition: self.condition.clone(), results: chosen });
         let node = control_node(Op::Branch, width, extra, region, self.site);
         let mut position = 0;

@@ -536,7 +536,7 @@ impl Merged {
                 let masks = operands.by_ref().take(extra.masks.len()).collect();
                 let results =
                     extra.results.iter().map(|values| operands.by_ref().take(values.len()).collect()).collect();
-                let extra = Extra::Switch(SwitchExtra { index, masks, results, checked: None });
+                let extra = Extra::Switch(SwitchExtra { index, masks, is_exclusive: false, results, checked: None });
                 let width = if width.lanes > 1 { width } else { var.extent() };
                 return Some(control_node(Op::Switch, width, extra, region, var.site()));
             }

@@ -21,6 +21,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod branch;
+mod dense;
 pub(crate) mod detach;
 pub(crate) mod effect;
 pub(crate) mod extent;

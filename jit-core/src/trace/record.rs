@@ -280,6 +280,16 @@ pub(crate) fn not(a: &Var) -> Var {
     unary(UnaryOp::Not, a)
 }
 
+/// Whether a mask is recorded as the complement of another, or as a comparison for inequality of what that one compares for equality.
+pub(crate) fn is_negation(mask: &Var, of: &Var) -> bool {
+    let is_same = |slot: usize| mask.operand(slot).zip(of.operand(slot)).is_some_and(|(a, b)| a.is_same(&b));
+    match (mask.op(), of.op()) {
+        (Op::Compare(CompareOp::Ne), Op::Compare(CompareOp::Eq)) => is_same(0) && is_same(1),
+        (Op::Unary(UnaryOp::Not), _) => mask.operand(0).is_some_and(|operand| operand.is_same(of)),
+        _ => false,
+    }
+}
+
 /// A gather whose source is memory or will be.
 #[track_caller]
 pub(crate) fn gather_node(source: &Var, index: &Var, mask: Option<&Var>, flags: u8, pinned: RegionId) -> Var {

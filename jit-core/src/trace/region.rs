@@ -73,6 +73,8 @@ pub(crate) struct SwitchExtra {
     pub(crate) index: Var,
     /// The mask under which each case was recorded: true on its lanes.
     pub(crate) masks: Vec<Var>,
+    /// Each mask is false on all lanes of the other cases and of the default.
+    pub(crate) is_exclusive: bool,
     /// For each result its value in each case, and by default.
     pub(crate) results: Vec<Vec<Var>>,
     /// What is noticed if indices are checked.

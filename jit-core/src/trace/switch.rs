@@ -463,7 +463,8 @@ impl SwitchRecorder {
                     .into_iter()
                     .enumerate()
                     .map(|(position, default)| values(position).chain([default]).collect());
-                let extra = SwitchExtra { index, masks, results: results.collect(), checked: self.checked.clone() };
+                let (results, checked) = (results.collect(), self.checked.clone());
+                let extra = SwitchExtra { index, masks, is_exclusive: false, results, checked };
                 (Op::Switch, Op::SwitchResult, Extra::Switch(extra))
             }
         };

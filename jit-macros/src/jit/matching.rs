@@ -51,7 +51,8 @@ pub(crate) fn rewrite(
             let span = rewriter.at(node.expr.span());
             let source = (*node.expr).clone();
             rewriter.operand_in_place(&mut node.expr);
-            ask(rewriter, &mut node.expr, Ident::new("__jit_exhausted", span));
+            let private = rewriter.private(span);
+            ask(rewriter, &mut node.expr, &quote_spanned!(span=> #private::Exhausted::exhausted));
             rewriter.arms(&mut node, &source, is_whole);
             Expr::Match(node)
         }
@@ -67,15 +68,17 @@ pub(crate) fn rewrite(
 /// Lets only a host value be tested by a pattern.
 pub(crate) fn decide(rewriter: &mut Rewriter<'_>, value: &mut Expr) {
     let span = rewriter.at(value.span());
-    ask(rewriter, value, Ident::new("__jit_decided", span));
+    let private = rewriter.private(span);
+    ask(rewriter, value, &quote_spanned!(span=> #private::KnownValue::known));
 }
 
-fn ask(rewriter: &mut Rewriter<'_>, value: &mut Expr, method: Ident) {
-    let span = method.span();
+/// Asks what is matched for what Rust can match; the function is one that only values of the host have.
+fn ask(rewriter: &mut Rewriter<'_>, value: &mut Expr, known: &TokenStream) {
+    let span = rewriter.at(value.span());
     let private = rewriter.private(span);
     let borrowed = reference_to(unparenthesised(value).clone(), span);
     rewriter.uses_kinds = true;
-    *value = Expr::Verbatim(quote_spanned!(span=> *#private::probe(#borrowed).#method()));
+    *value = Expr::Verbatim(quote_spanned!(span=> *#known(#private::probe(#borrowed).__jit_known())));
 }
 
 /// Whether a `match` becomes a chain of `if`s, if it is traced.

@@ -16,7 +16,7 @@ use super::matching::{self, guard, has_let, is_variable, pattern};
 use super::rewrite::{Rewriter, unparenthesised};
 use super::scope::{is_constant_name, pattern_names};
 use crate::sink::Sink;
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
@@ -55,7 +55,7 @@ impl Marks<'_> {
         let marks: Vec<Attribute> = marks;
         let Some(mark) = marks.first() else { return };
         if mark.meta.require_path_only().is_err() {
-            self.0.error(mark.span(), "`#[traced]` takes no arguments");
+            self.0.error(mark.path().span(), "`#[traced]` takes no arguments");
         }
         match value {
             Some(Expr::Match(node)) => node.attrs.extend(marks),
@@ -80,7 +80,7 @@ impl VisitMut for Marks<'_> {
                 if let Some(mark) = node.attrs.iter().find(|attribute| is_mark(attribute))
                     && mark.meta.require_path_only().is_err()
                 {
-                    self.0.error(mark.span(), "`#[traced]` takes no arguments");
+                    self.0.error(mark.path().span(), "`#[traced]` takes no arguments");
                 }
             }
             Expr::Assign(node) => self.hand_on(&mut node.attrs, Some(&mut node.right)),
@@ -118,9 +118,8 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, mark: Sp
     rewriter.expected = expected;
     let (private, scrutinee, count) = (rewriter.private(source), node.expr.to_token_stream(), node.arms.len());
     let Some(chained) = matching::chained(rewriter, arms, want, tail) else { return Expr::Match(node) };
-    Expr::Verbatim(quote_spanned! {span=>
-        match #private::Choosable::choice(&(#scrutinee)).arms(#count, #arm_of) { #kind => #chained }
-    })
+    let choice = quote_spanned!(source=> #private::Choosable::choice(&(#scrutinee)).arms(#count, #arm_of));
+    Expr::Verbatim(quote_spanned!(span=> match #choice { #kind => #chained }))
 }
 
 /// Rust's `match` on a value of the enum, which gives the number of an arm. It stands at what is matched, where Rust says what is missing.
@@ -132,7 +131,11 @@ fn arm_of(rewriter: &mut Rewriter<'_>, node: &ExprMatch, source: Span) -> TokenS
             let span = rewriter.at(guard.span());
             quote_spanned!(span=> if !#passed(#at))
         });
-        quote!(#pattern #guard => #at,)
+        // After the last token Rust proposes the arms that are missing.
+        let end = arm.body.to_token_stream().into_iter().last().map_or(source, |last| rewriter.at(last.span()));
+        let mut number = Literal::usize_suffixed(at);
+        number.set_span(end);
+        quote_spanned!(end=> #pattern #guard => #number,)
     });
     let arms: TokenStream = arms.collect();
     let matched = quote_spanned!(source=> *#part);

@@ -50,9 +50,8 @@ pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
 
         #[automatically_derived]
         impl #impl_generics #krate::__private::Choosable for #ident #ty_generics #where_clause {
-            type Enum = Self;
-            type Lends = #krate::__private::Owned;
-            fn choice(&self) -> #krate::__private::Choice<Self, #krate::__private::Owned> {
+            type Choice = #krate::__private::Choice<Self, #krate::__private::Owned>;
+            fn choice(&self) -> Self::Choice {
                 #krate::__private::Choosable::choice(&#krate::Traced::from(self))
             }
         }
@@ -66,9 +65,9 @@ fn where_clause(parsed: &Parsed<'_>) -> TokenStream {
     let parameters: Vec<&Ident> = parsed.generics.type_params().map(|parameter| &parameter.ident).collect();
     let mut seen = std::collections::HashSet::new();
     let fields = parsed.variants.iter().flat_map(|variant| &variant.fields);
-    let bounds = fields.filter(|(_, ty)| mentions(ty, &parameters)).map(|(_, ty)| {
-        quote_spanned!(ty.span()=> #ty: #krate::__private::VariantField)
-    });
+    let bounds = fields
+        .filter(|(_, ty)| mentions(ty, &parameters))
+        .map(|(_, ty)| quote_spanned!(ty.span()=> #ty: #krate::__private::VariantField));
     let bounds: Vec<TokenStream> = bounds.filter(|bound| seen.insert(bound.to_string())).collect();
     quote!(where #(#own,)* #(#bounds,)*)
 }

@@ -43,7 +43,10 @@ pub(super) fn parse<'a>(input: &'a DeriveInput, sink: &Sink) -> Option<Parsed<'a
             return None;
         }
         Data::Union(data) => {
-            sink.error(data.union_token.span, "`TracedEnum` is for enums: which field of a union holds a value is not known");
+            sink.error(
+                data.union_token.span,
+                "`TracedEnum` is for enums: which field of a union holds a value is not known",
+            );
             return None;
         }
     };

@@ -7,7 +7,10 @@ use quote::quote;
 fn the_fields_of_all_variants_are_nested_pairs() {
     let item = quote! { enum Shape { Sphere { r: Float }, Nothing, Plane(Float, UInt) } };
     let text = expand(item).to_string();
-    let fields = quote!(type Fields = ((Float, ()), ((), ((Float, (UInt, ())), ())));).to_string();
+    let fields = quote!(
+        type Fields = ((Float, ()), ((), ((Float, (UInt, ())), ())));
+    )
+    .to_string();
     assert!(text.contains(&fields), "{text}");
     let names = quote!(&["Sphere", "Nothing", "Plane"]).to_string();
     assert!(text.contains(&names), "{text}");
@@ -24,7 +27,15 @@ fn fields_of_generic_types_are_bounded_once() {
 
 #[test]
 fn what_is_no_enum_with_a_variant_is_refused() {
-    for item in [quote!(struct A(Float);), quote!(union A { x: f32 }), quote!(enum A {})] {
+    for item in [
+        quote!(
+            struct A(Float);
+        ),
+        quote!(union A { x: f32 }),
+        quote!(
+            enum A {}
+        ),
+    ] {
         let text = expand(item).to_string();
         assert!(text.contains("compile_error") && !text.contains("impl"), "{text}");
     }

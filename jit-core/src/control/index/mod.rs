@@ -239,12 +239,6 @@ impl<B: ?Sized, V> TracedRead<'_, B, V> {
 #[derive(Debug)]
 pub struct Read<V>(V);
 
-impl<V> Read<V> {
-    pub(super) fn new(value: V) -> Self {
-        Read(value)
-    }
-}
-
 impl<V> Deref for Read<V> {
     type Target = V;
     fn deref(&self) -> &V {

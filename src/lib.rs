@@ -89,6 +89,11 @@ struct DebuggingPage;
 #[doc = include_str!("../docs/language.md")]
 struct LanguagePage;
 
+/// Runs the examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/freezing.md")]
+struct FreezingPage;
+
 pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
 };

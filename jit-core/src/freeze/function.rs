@@ -117,6 +117,8 @@ pub(super) struct Table {
     groups: Vec<Group>,
     /// The arguments of the last recording.
     pub(super) last: Vec<Said>,
+    /// The constants among them, and of which instantiation.
+    last_literals: (Option<TypeId>, Vec<u64>),
     pub(super) retraces: Vec<Retrace>,
     recordings: u64,
     evictions: u64,
@@ -217,11 +219,12 @@ impl Function {
     /// that makes more of them than before.
     pub(super) fn lift(&self, of: TypeId, layout: &Layout) -> (Vec<bool>, bool) {
         let mut table = self.table.lock();
-        let none = vec![false; layout.literals.len()];
         if !self.options.auto_opaque {
             return (vec![true; layout.literals.len()], false);
         }
-        let Some(group) = table.groups.iter_mut().find(|group| group.is_for(of, layout)) else { return (none, false) };
+        let Some(group) = table.groups.iter_mut().find(|group| group.is_for(of, layout)) else {
+            return (table.changed_since(of, layout), false);
+        };
         let mut has_grown = false;
         for (position, bits) in layout.literals.iter().enumerate() {
             let changes = !group.lifted[position] && group.last.get(position) != Some(bits);
@@ -274,6 +277,7 @@ impl Function {
             used,
         });
         let mut table = self.table.lock();
+        table.last_literals = (Some(of), layout.literals.clone());
         let evicted = table.make_room(self.options.limit);
         let position = table.groups.iter().position(|group| group.is_for(of, layout));
         let group = match position {
@@ -293,6 +297,18 @@ impl Function {
 }
 
 impl Table {
+    /// The constants of a call like no other before that differ from those of the last recording. They are compared from the last one on:
+    /// plain numbers come last, and state that was a constant in the first call is none in the second.
+    fn changed_since(&self, of: TypeId, layout: &Layout) -> Vec<bool> {
+        let mut changed = vec![false; layout.literals.len()];
+        let (last_of, last) = &self.last_literals;
+        if *last_of == Some(of) {
+            let pairs = changed.iter_mut().zip(&layout.literals).rev().zip(last.iter().rev());
+            pairs.for_each(|((changed, now), before)| *changed = now != before);
+        }
+        changed
+    }
+
     /// Takes the recordings out that were not used for the longest time, until there is room for one more.
     fn make_room(&mut self, limit: Option<usize>) -> Vec<Arc<Entry>> {
         let mut evicted = Vec::new();

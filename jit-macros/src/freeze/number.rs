@@ -4,7 +4,7 @@
 //! 1, which a recording may be given anew in each call; beside anything else it is the number, and then the recording is made for this value.
 //! So the body still compiles whatever its numbers are used for.
 //!
-//! A *number expression* is made of parameters, casts, negations and arithmetic with literals. Each is computed before the call, and is an
+//! A *number expression* is made of parameters, casts, negations, arithmetic with literals, and functions of floats as `sin`. Each is computed before the call, and is an
 //! argument of its own; immutable variables that are nothing but a number expression count as such.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
@@ -19,6 +19,12 @@ use syn::{BinOp, Block, Expr, ExprBinary, Local, Pat, Stmt, Type, UnOp};
 const ELEMENTS: [&str; 10] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"];
 /// The types of numbers that casts lead away from.
 const OTHERS: [&str; 2] = ["usize", "isize"];
+/// The functions of floats that number expressions may call.
+const FUNCTIONS: [&str; 33] = [
+    "abs", "acos", "asin", "atan", "atan2", "cbrt", "ceil", "cos", "cosh", "exp", "exp2", "exp_m1", "floor", "fract",
+    "hypot", "ln", "ln_1p", "log10", "log2", "max", "min", "mul_add", "powf", "powi", "recip", "round", "signum",
+    "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+];
 /// The types whose `from` takes a number.
 const ARRAYS: [&str; 13] = [
     "Array", "Float", "Float64", "Half", "BFloat", "Int", "UInt", "Int64", "UInt64", "Int8", "UInt8", "Int16", "UInt16",
@@ -146,6 +152,7 @@ impl Lifting<'_> {
                 Some(Known { value: syn::parse_quote!((-#value)), ..inner })
             }
             Expr::Binary(binary) => self.arithmetic(binary),
+            Expr::MethodCall(call) => self.function(call),
             _ => None,
         }
     }
@@ -174,6 +181,27 @@ impl Lifting<'_> {
             _ => return None,
         };
         Some(known).filter(|known| is_float(&known.ty))
+    }
+
+    /// A function of floats, which has a value for any argument.
+    fn function(&self, call: &syn::ExprMethodCall) -> Option<Known> {
+        let known = self.number(&call.receiver).filter(|known| is_float(&known.ty))?;
+        if call.turbofish.is_some() || !FUNCTIONS.iter().any(|name| call.method == name) {
+            return None;
+        }
+        let (mut of, mut arguments) = (known.of, Vec::new());
+        for argument in &call.args {
+            match self.number(argument) {
+                Some(number) => {
+                    of.extend(number.of);
+                    arguments.push(number.value);
+                }
+                None if is_literal(argument) => arguments.push(argument.clone()),
+                None => return None,
+            }
+        }
+        let (receiver, method) = (&known.value, &call.method);
+        Some(Known { ty: known.ty, value: syn::parse_quote!(#receiver.#method(#(#arguments),*)), of })
     }
 
     /// The parameter of the body for a number expression, if arrays have elements of its type.
@@ -379,6 +407,8 @@ mod tests {
 
     #[test]
     fn other_uses_are_decisions() {
+        let (values, _) = lifted("x: &Float, t: f64", "{ x * (t * 0.5).sin().max(0.1) }");
+        assert_eq!(values, ["f64: (t * 0.5) . sin () . max (0.1)"]);
         let (values, body) = lifted("x: &Float, n: u32", "{ if n > 3 { x.powi(n as i32) } else { x.clone() } }");
         assert!(values.is_empty());
         assert_eq!(body.matches("decided").count(), 2, "{body}");

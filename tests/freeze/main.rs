@@ -1,4 +1,84 @@
 //! Functions that are recorded once and replayed.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
+mod arguments;
 mod basics;
+mod calls;
 mod loops;
+mod memory;
+mod reductions;
+mod results;
+mod sizes;
+
+use std::fmt::Debug;
+
+use jit::freeze::{Retrace, Stats};
+use jit::prelude::*;
+
+/// What tests ask and do with a frozen function.
+struct Frozen {
+    clear: fn(),
+    set_enabled: fn(bool),
+    stats: fn() -> Stats,
+    explain: fn() -> Vec<Retrace>,
+}
+
+/// A frozen function, by its name.
+macro_rules! frozen {
+    ($name:ident) => {
+        crate::Frozen {
+            clear: $name::clear,
+            set_enabled: $name::set_enabled,
+            stats: $name::stats,
+            explain: $name::explain,
+        }
+    };
+}
+use frozen;
+
+/// Runs calls of a frozen function, on each device, with it and with its plain body: they give the same. So many recordings are made, all other calls
+/// are replayed, and there are some.
+#[track_caller]
+fn alike<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn() -> R) {
+    for device in [Device::Interpreter, Device::Cpu] {
+        jit::with_device(device, || {
+            (frozen.set_enabled)(false);
+            let wanted = calls();
+            (frozen.set_enabled)(true);
+            (frozen.clear)();
+            let given = calls();
+            assert_eq!(given, wanted, "frozen, and as it is");
+            let stats = (frozen.stats)();
+            assert_eq!((stats.recordings, stats.direct), (recordings, 0), "{:#?}", (frozen.explain)());
+            assert!(stats.replays > 0, "nothing was replayed");
+        });
+    }
+}
+
+/// What the panic of a wrong program says.
+fn message_of<R>(program: impl FnOnce() -> R) -> String {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(program)) {
+        Ok(_) => panic!("the program is wrong and was accepted"),
+        Err(payload) => match payload.downcast_ref::<&str>() {
+            Some(text) => (*text).to_owned(),
+            None => payload.downcast_ref::<String>().cloned().unwrap_or_default(),
+        },
+    }
+}
+
+/// The elements.
+#[track_caller]
+fn values<T: jit::Element>(array: &Array<T>) -> Vec<T> {
+    array.to_vec().unwrap()
+}
+
+/// Numbers in memory, others for other salts, that fractions of 1024 hold exactly.
+fn floats(count: usize, salt: usize) -> Float {
+    let number = |i: usize| ((i * 37 + salt * 101) % 2048) as f32 / 1024.0 - 0.9375;
+    Float::from((0..count).map(number).collect::<Vec<_>>())
+}
+
+/// Numbers below a bound, in memory, others for other salts.
+fn indices(count: usize, bound: usize, salt: usize) -> UInt {
+    UInt::from((0..count).map(|i| ((i * 7 + salt * 3) % bound) as u32).collect::<Vec<_>>())
+}

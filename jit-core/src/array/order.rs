@@ -149,7 +149,7 @@ impl<T: Element> Array<T> {
         if self.width() <= 1 || self.var().known_bits().is_some() {
             let lanes = UInt::arange(self.width());
             return match sorting.block {
-                Some(block) if block < self.len() => lanes % block as u32,
+                Some(block) if self.width() > block => lanes % block as u32,
                 _ => lanes,
             };
         }
@@ -276,19 +276,21 @@ impl<T: Number> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn median(&self) -> Self {
-        let Some(last) = self.len().checked_sub(1) else {
+        if self.width() == 0 {
             Misuse::new("an array without elements has no median", Location::caller())
                 .value("the array", self.var())
                 .hint("look at `len()` before")
-                .panic()
-        };
+                .panic();
+        }
+        let last = self.width() - 1;
+        let at = |position: Size| Array::<u32>::from_var(record::size(position));
         let sorted = self.sort();
-        let middle = sorted.gather(&UInt::from(last as u32 / 2));
+        let middle = sorted.gather(&at(last / 2));
         if !T::TYPE.is_float() {
             return middle;
         }
         // NaN lie at the end.
-        let largest = sorted.gather(&UInt::from(last as u32));
+        let largest = sorted.gather(&at(last));
         largest.compare(CompareOp::Ne, &largest).select(&largest, &middle)
     }
 }

@@ -66,10 +66,16 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
         let (start, end) = self.positions(range);
-        if start == 0 && end == self.len() {
+        self.part(start, end)
+    }
+
+    /// The elements from a position to another one.
+    #[track_caller]
+    fn part(&self, start: Size, end: Size) -> Self {
+        if start.is_always(Size::from(0)) && end.is_always(self.width()) {
             return self.clone();
         }
-        self.gather(&(UInt::arange(end - start) + count(start)))
+        self.gather(&(UInt::arange(end - start) + size(start)))
     }
 
     /// Every `step`-th element of a range. With a negative step from its last element backwards, as NumPy's
@@ -87,37 +93,41 @@ impl<T: Element> Array<T> {
         }
         let stride = step.unsigned_abs();
         let width = (end - start).div_ceil(stride);
-        // A stride beyond the range reads one element.
-        let stride = count(stride.min(self.len().max(1)));
-        let index = UInt::arange(width) * stride;
+        // A stride beyond the range reads one element, of which it says nothing.
+        let index = UInt::arange(width) * count(stride);
         match step {
             _ if width == 0 => Array::zeros(0),
-            1.. => self.gather(&(index + count(start))),
-            _ => self.gather(&(count(end - 1) - index)),
+            1.. => self.gather(&(index + size(start))),
+            _ => self.gather(&(size(end - 1) - index)),
         }
     }
 
     /// The first and last position (excluded) of a range.
     #[track_caller]
-    fn positions(&self, range: impl RangeBounds<usize>) -> (usize, usize) {
+    fn positions(&self, range: impl RangeBounds<usize>) -> (Size, Size) {
         let start = match range.start_bound() {
             Bound::Included(&start) => start,
             Bound::Excluded(&before) => before.saturating_add(1),
             Bound::Unbounded => 0,
         };
         let end = match range.end_bound() {
-            Bound::Included(&last) => last.saturating_add(1),
-            Bound::Excluded(&end) => end,
-            Bound::Unbounded => self.len(),
+            Bound::Included(&last) => last.saturating_add(1).into(),
+            Bound::Excluded(&end) => end.into(),
+            Bound::Unbounded => self.width(),
         };
-        if start > end || end > self.len() {
-            let what = format!("the range {start}..{end} is no part of an array of width {}", self.len());
+        self.check_range(start.into(), end);
+        (start.into(), end)
+    }
+
+    #[track_caller]
+    fn check_range(&self, start: Size, end: Size) {
+        if start > end || end > self.width() {
+            let what = format!("the range {start}..{end} is no part of an array of width {}", self.width());
             Misuse::new(what, Location::caller())
                 .value("the array", self.var())
                 .hint("ranges begin before they end, and end within the array")
                 .panic();
         }
-        (start, end)
     }
 
     /// The first elements, up to a position, and the rest.
@@ -128,8 +138,9 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn split_at(&self, position: impl Into<Size>) -> (Self, Self) {
-        let position = position.into().get();
-        (self.slice(..position), self.slice(position..))
+        let position = position.into();
+        self.check_range(Size::from(0), position);
+        (self.part(Size::from(0), position), self.part(position, self.width()))
     }
 
     /// Parts of equal width, in order.
@@ -140,19 +151,15 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn split(&self, parts: usize) -> Vec<Self> {
-        if parts == 0 || !self.len().is_multiple_of(parts) {
-            let what = format!("an array of width {} cannot be split into {parts} equal parts", self.len());
+        if parts == 0 || self.width() % parts != 0 {
+            let what = format!("an array of width {} cannot be split into {parts} equal parts", self.width());
             Misuse::new(what, Location::caller())
                 .value("the array", self.var())
                 .hint("`slice` and `split_at` give parts of any width")
                 .panic();
         }
-        let width = self.len() / parts;
-        let mut all = Vec::with_capacity(parts);
-        for part in 0..parts {
-            all.push(self.slice(part * width..(part + 1) * width));
-        }
-        all
+        let width = self.width() / parts;
+        (0..parts).map(|part| self.part(width * part, width * (part + 1))).collect()
     }
 
     /// Several arrays as one, one after the other; of width 0 for none. A single one is given back as it is.

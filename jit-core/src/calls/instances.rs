@@ -10,6 +10,7 @@ use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockR
 use super::ptr::Ptr;
 use crate::array::{Array, Size, UInt};
 use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
+use jit_runtime::ir::Type;
 
 /// Values that implement a trait, each with a number, the *id*, by which lanes name it.
 ///
@@ -35,11 +36,29 @@ pub struct Instances<T: ?Sized> {
 pub(super) struct Shared<T: ?Sized> {
     /// Tells sets of instances apart.
     pub(super) serial: u64,
-    slots: RwLock<Vec<Option<Box<T>>>>,
+    slots: RwLock<Vec<Option<Slot<T>>>>,
+}
+
+/// An instance in its place.
+pub(super) struct Slot<T: ?Sized> {
+    /// Tells apart the instances that have had an id, whatever their types.
+    serial: u64,
+    instance: Box<T>,
+}
+
+impl<T: ?Sized> Slot<T> {
+    fn new(instance: Box<T>) -> Self {
+        Slot { serial: next_serial(), instance }
+    }
+}
+
+fn next_serial() -> u64 {
+    static SERIAL: AtomicU64 = AtomicU64::new(1);
+    SERIAL.fetch_add(1, Ordering::Relaxed)
 }
 
 /// All instances, which nobody changes meanwhile.
-pub(super) type Slots<'a, T> = RwLockReadGuard<'a, Vec<Option<Box<T>>>>;
+pub(super) type Slots<'a, T> = RwLockReadGuard<'a, Vec<Option<Slot<T>>>>;
 
 impl<T: ?Sized> Shared<T> {
     /// The instances, also while they are read further out.
@@ -48,28 +67,41 @@ impl<T: ?Sized> Shared<T> {
     }
 }
 
+impl<T: Traverse + ?Sized> Shared<T> {
+    /// Shows which instances there are and what they hold, to a visitor who asks for that, once.
+    pub(super) fn show(&self, visitor: &mut Visitor<'_>) {
+        visitor.instances(self.serial, |visitor| {
+            let slots = self.slots();
+            visitor.host(HostValue::Shape(slots.len()));
+            for (index, slot) in slots.iter().enumerate() {
+                visitor.host(HostValue::Number(Type::U64, slot.as_ref().map_or(0, |slot| slot.serial)));
+                let instance = slot.iter().map(|slot| &*slot.instance);
+                instance.for_each(|instance| visitor.element(format_args!("{}", index + 1), instance));
+            }
+        });
+    }
+}
+
 /// The slot of an id.
-fn slot(id: u32) -> usize {
+fn position(id: u32) -> usize {
     (id as usize).wrapping_sub(1)
 }
 
 /// The ids that name somebody, ascending.
-pub(super) fn alive<T: ?Sized>(slots: &[Option<Box<T>>]) -> impl Iterator<Item = u32> {
+pub(super) fn alive<T: ?Sized>(slots: &[Option<Slot<T>>]) -> impl Iterator<Item = u32> {
     slots.iter().zip(1..).filter_map(|(instance, id)| instance.as_ref().map(|_| id))
 }
 
 /// The instance of an id.
-pub(super) fn instance<T: ?Sized>(slots: &[Option<Box<T>>], id: u32) -> Option<&T> {
-    slots.get(slot(id))?.as_deref()
+pub(super) fn instance<T: ?Sized>(slots: &[Option<Slot<T>>], id: u32) -> Option<&T> {
+    slots.get(position(id))?.as_ref().map(|slot| &*slot.instance)
 }
 
 impl<T: ?Sized> Instances<T> {
     /// No instances.
     #[must_use]
     pub fn new() -> Self {
-        static SERIAL: AtomicU64 = AtomicU64::new(1);
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        Instances { shared: Arc::new(Shared { serial, slots: RwLock::new(Vec::new()) }) }
+        Instances { shared: Arc::new(Shared { serial: next_serial(), slots: RwLock::new(Vec::new()) }) }
     }
 
     /// Adds an instance; gives its id, the lowest that is free.
@@ -79,18 +111,18 @@ impl<T: ?Sized> Instances<T> {
         if free == slots.len() {
             slots.push(None);
         }
-        slots[free] = Some(instance);
+        slots[free] = Some(Slot::new(instance));
         free as u32 + 1
     }
 
     /// Takes an instance out. Its id names nobody then, until the next [`push`](Self::push) that takes it.
     pub fn remove(&mut self, id: u32) -> Option<Box<T>> {
         let mut slots = self.shared.slots.write();
-        let removed = slots.get_mut(slot(id))?.take();
+        let removed = slots.get_mut(position(id))?.take();
         while slots.last().is_some_and(Option::is_none) {
             slots.pop();
         }
-        removed
+        removed.map(|slot| slot.instance)
     }
 
     /// The instance of an id. While the result is held, no instance can be changed.
@@ -103,7 +135,7 @@ impl<T: ?Sized> Instances<T> {
     /// don't. While the result is held, no call can be traced.
     pub fn get_mut(&mut self, id: u32) -> Option<InstanceMut<'_, T>> {
         let slots = self.shared.slots.write();
-        RwLockWriteGuard::try_map(slots, |slots| slots.get_mut(slot(id)).and_then(Option::as_deref_mut))
+        RwLockWriteGuard::try_map(slots, |slots| slots.get_mut(position(id))?.as_mut().map(|slot| &mut *slot.instance))
             .ok()
             .map(InstanceMut)
     }
@@ -154,7 +186,7 @@ impl<T: ?Sized> Default for Instances<T> {
 impl<T: ?Sized> FromIterator<Box<T>> for Instances<T> {
     fn from_iter<I: IntoIterator<Item = Box<T>>>(instances: I) -> Self {
         let made = Instances::new();
-        made.shared.slots.write().extend(instances.into_iter().map(Some));
+        made.shared.slots.write().extend(instances.into_iter().map(|instance| Some(Slot::new(instance))));
         made
     }
 }
@@ -172,16 +204,16 @@ impl<T: Traverse + ?Sized> Traverse for Instances<T> {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
         let slots = self.shared.slots();
         visitor.host(HostValue::Shape(slots.len()));
-        for (index, instance) in slots.iter().enumerate() {
-            visitor.host(HostValue::Shape(usize::from(instance.is_some())));
-            instance.iter().for_each(|instance| visitor.index(index, &**instance));
+        for (index, slot) in slots.iter().enumerate() {
+            visitor.host(HostValue::Shape(usize::from(slot.is_some())));
+            slot.iter().for_each(|slot| visitor.index(index, &*slot.instance));
         }
     }
 
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
         let mut slots = self.shared.slots.write();
-        for (index, instance) in slots.iter_mut().enumerate() {
-            instance.iter_mut().for_each(|instance| visitor.index(index, &mut **instance));
+        for (index, slot) in slots.iter_mut().enumerate() {
+            slot.iter_mut().for_each(|slot| visitor.index(index, &mut *slot.instance));
         }
     }
 }

@@ -126,11 +126,13 @@ impl<T: ?Sized> Clone for Ptr<T> {
     }
 }
 
-/// The ids; the instances are no part of the pointer. Pointers to different sets do not merge.
-impl<T: ?Sized> Traverse for Ptr<T> {
+/// The ids; the instances are no part of the pointer, but what a frozen function does depends on them. Pointers to different sets do not
+/// merge.
+impl<T: Traverse + ?Sized> Traverse for Ptr<T> {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
         visitor.host(HostValue::Number(Type::U64, self.shared.serial));
         visitor.array(self.ids.var());
+        self.shared.show(visitor);
     }
 
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {

@@ -276,7 +276,7 @@ fn inputs(layout: &Layout, lifted: &[bool]) -> Vec<Var> {
             (Form::Literal, Some(bits), _) => {
                 let is_lifted = lifted[literal];
                 literal += 1;
-                match is_lifted && !input.is_shared {
+                match is_lifted {
                     true => session::scalar_input(var, bits),
                     false => session::constant_input(var, bits),
                 }
@@ -285,8 +285,8 @@ fn inputs(layout: &Layout, lifted: &[bool]) -> Vec<Var> {
             (_, None, Some(buffer)) => session::input(var, &buffer),
             (_, None, None) => unreachable!("arguments were evaluated"),
         });
-        if input.is_shared {
-            session::share(var);
+        if let (true, Some(node)) = (input.is_shared, nodes.last()) {
+            session::share(var, node);
         }
     }
     nodes

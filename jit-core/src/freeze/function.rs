@@ -219,15 +219,20 @@ impl Function {
     /// that makes more of them than before.
     pub(super) fn lift(&self, of: TypeId, layout: &Layout) -> (Vec<bool>, bool) {
         let mut table = self.table.lock();
+        // What stays where it is, behind a shared reference, is a constant there.
+        let literals = layout.inputs.iter().filter(|input| input.form == Form::Literal);
+        let may_be_given: Vec<bool> = literals.map(|input| !input.is_shared).collect();
         if !self.options.auto_opaque {
-            return (vec![true; layout.literals.len()], false);
+            return (may_be_given, false);
         }
         let Some(group) = table.groups.iter_mut().find(|group| group.is_for(of, layout)) else {
-            return (table.changed_since(of, layout), false);
+            let changed = table.changed_since(of, layout).into_iter().zip(may_be_given);
+            return (changed.map(|(changes, may_be)| changes && may_be).collect(), false);
         };
         let mut has_grown = false;
         for (position, bits) in layout.literals.iter().enumerate() {
-            let changes = !group.lifted[position] && group.last.get(position) != Some(bits);
+            let is_new = !group.lifted[position] && group.last.get(position) != Some(bits);
+            let changes = is_new && may_be_given[position];
             group.lifted[position] |= changes;
             has_grown |= changes;
         }

@@ -73,7 +73,7 @@ impl Layout {
         self.clear();
         self.words.push(ambient());
         arguments.show(names, &mut |is_exclusive, show| {
-            show(&mut Visitor::new(&mut |_, leaf| match leaf {
+            let mut visit = |_: &str, leaf: Leaf<'_>| match leaf {
                 Leaf::Array(var) => self.array(var, false, is_exclusive),
                 Leaf::Shared(var) => self.array(var, true, false),
                 Leaf::Host(HostValue::Given(ty, bits)) => {
@@ -81,7 +81,8 @@ impl Layout {
                     self.numbers.push(bits);
                 }
                 Leaf::Host(value) => host(&mut self.words, &value),
-            }));
+            };
+            show(&mut Visitor::new(&mut visit).and_instances());
         });
         self.sizes.extend(self.inputs.iter().map(|input| input.var.lanes()));
     }
@@ -176,7 +177,7 @@ pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Ve
     let mut said: Vec<Said> = Vec::new();
     let mut known: Vec<(Var, String)> = Vec::new();
     arguments.show(names, &mut |_, show| {
-        show(&mut Visitor::with_paths(&mut |path, leaf| {
+        let mut visit = |path: &str, leaf: Leaf<'_>| {
             let what = match leaf {
                 Leaf::Array(var) | Leaf::Shared(var) => match known.iter().find(|(other, _)| other.is_same(var)) {
                     Some((_, other)) => format!("the same array as `{other}`"),
@@ -188,7 +189,8 @@ pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Ve
                 Leaf::Host(value) => host_in_words(&value),
             };
             said.push(Said { path: path.to_owned(), what });
-        }));
+        };
+        show(&mut Visitor::with_paths(&mut visit).and_instances());
     });
     said
 }

@@ -112,9 +112,12 @@ pub(super) fn input(original: &Var, buffer: &Arc<Buffer>) -> Var {
 }
 
 /// Lets the body use an input that stays where it is, behind a shared reference. Its width is one that the recording is made for.
-pub(super) fn share(original: &Var) {
+pub(super) fn share(original: &Var, stand_in: &Var) {
     symbols::pin_last_input();
     with(|session| {
+        if let Some(&scalar) = session.scalars.get(&stand_in.address()) {
+            session.scalars.insert(original.address(), scalar);
+        }
         session.inputs.push(original.clone());
         session.known.insert(original.address());
     });

@@ -103,6 +103,8 @@ pub struct Visitor<'a> {
     visit: &'a mut dyn FnMut(&str, Leaf<'_>),
     path: Path,
     is_shared: bool,
+    /// The sets of instances that were shown, for a visitor who wants to see what pointers name.
+    instances: Option<Vec<u64>>,
 }
 
 /// Is lent arrays.
@@ -114,12 +116,26 @@ pub struct VisitorMut<'a> {
 impl<'a> Visitor<'a> {
     /// A visitor that calls a function with each array.
     pub fn new(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
-        Visitor { visit, path: Path::default(), is_shared: false }
+        Visitor { visit, path: Path::default(), is_shared: false, instances: None }
     }
 
     /// A visitor that calls a function with each array and its path.
     pub fn with_paths(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
-        Visitor { visit, path: Path::wanted(), is_shared: false }
+        Visitor { visit, path: Path::wanted(), is_shared: false, instances: None }
+    }
+
+    /// The visitor, who sees the instances of pointers, too, with arrays that are [`Leaf::Shared`].
+    pub(crate) fn and_instances(self) -> Self {
+        Visitor { instances: Some(Vec::new()), ..self }
+    }
+
+    /// Shows a set of instances, unless it was shown before.
+    pub(crate) fn instances(&mut self, serial: u64, show: impl FnOnce(&mut Self)) {
+        let Some(shown) = self.instances.as_mut().filter(|shown| !shown.contains(&serial)) else { return };
+        shown.push(serial);
+        let before = std::mem::replace(&mut self.is_shared, true);
+        show(self);
+        self.is_shared = before;
     }
 
     /// Shows an array.

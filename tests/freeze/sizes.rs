@@ -1,0 +1,138 @@
+//! Widths that are computed from those of the arguments.
+
+use jit::prelude::*;
+
+use crate::{alike, floats, frozen, values};
+
+#[freeze]
+fn every_third(x: &Float) -> Float {
+    x.gather(&(UInt::arange(x.width().div_ceil(3)) * 3))
+}
+
+#[test]
+fn a_stride_that_does_not_divide_the_width() {
+    alike(frozen!(every_third), 1, || [7, 7, 8, 9, 10, 100].map(|n| values(&every_third(&floats(n, n)))));
+}
+
+#[freeze]
+fn at(x: &Float, index: &UInt) -> Float {
+    x.gather(index)
+}
+
+#[test]
+fn a_constant_index() {
+    alike(frozen!(at), 1, || [3, 4, 5].map(|n| values(&at(&floats(n, n), &UInt::from(1)))));
+    alike(frozen!(at), 2, || [(3, 1), (4, 2), (5, 3), (5, 1)].map(|(n, i)| values(&at(&floats(n, n), &UInt::from(i)))));
+}
+
+#[freeze]
+fn resampled(x: &Float) -> (Float, Float, Float) {
+    let n = x.width();
+    let third = x.gather(&(UInt::arange(n / 3) * 3));
+    let same = x.gather(&UInt::arange(n));
+    let many = x.gather(&(UInt::arange(n * 5) / 5));
+    (third, same + 1.0, many * 2.0)
+}
+
+#[test]
+fn fewer_and_more_elements_than_the_argument_has() {
+    alike(frozen!(resampled), 1, || {
+        [9, 12, 7, 300].map(|n| {
+            let (third, same, many) = resampled(&floats(n, n));
+            [third, same, many].map(|array| values(&array))
+        })
+    });
+}
+
+#[freeze]
+fn apart(x: &Float, y: &Float) -> (Float, Float) {
+    (x * 2.0, y + 1.0)
+}
+
+#[freeze]
+fn together(x: &Float, y: &Float) -> (Float, Float) {
+    let first = x.gather(&(UInt::arange(y.width()) % UInt::from(x.width())));
+    (first + y, x.sum() + y)
+}
+
+#[test]
+fn widths_that_are_equal_once_may_differ_later() {
+    let calls = [(3, 3), (4, 4), (3, 5), (6, 2), (7, 7)];
+    let both = |(a, b): (Float, Float)| [a, b].map(|array| values(&array));
+    alike(frozen!(apart), 1, || calls.map(|(n, m)| both(apart(&floats(n, 1), &floats(m, 2)))));
+    alike(frozen!(together), 1, || calls.map(|(n, m)| both(together(&floats(n, 1), &floats(m, 2)))));
+}
+
+#[freeze]
+fn two_outputs(x: &Float) -> (Float, Int) {
+    (x + 1.0, x.cast::<i32>() + 3)
+}
+
+#[freeze]
+fn dependent(x: &Float) -> (Float, Float) {
+    let y = x + 1.0;
+    jit::eval(&y).unwrap();
+    let z = y.gather(&(UInt::from(y.width() - 1) - UInt::arange(y.width())));
+    (y, z * 2.0)
+}
+
+#[freeze]
+fn independent(x: &Float, y: &Float) -> (Float, Float) {
+    let (a, b) = (x * x, y.sqrt());
+    jit::eval(&(&a, &b)).unwrap();
+    (a + 1.0, b + 1.0)
+}
+
+#[test]
+fn several_kernels_of_several_widths() {
+    alike(frozen!(two_outputs), 1, || {
+        [4, 16, 3].map(|n| {
+            let (a, b) = two_outputs(&floats(n, n));
+            (values(&a), values(&b))
+        })
+    });
+    alike(frozen!(dependent), 1, || {
+        [4, 16, 3].map(|n| {
+            let (a, b) = dependent(&floats(n, n));
+            [a, b].map(|array| values(&array))
+        })
+    });
+    alike(frozen!(independent), 1, || {
+        [(4, 7), (16, 16), (3, 70_000)].map(|(n, m)| {
+            let (a, b) = independent(&floats(n, n), &floats(m, m).abs());
+            [a, b].map(|array| values(&array))
+        })
+    });
+}
+
+#[freeze]
+fn normalised(x: &Float, i: &UInt) -> (Float, UInt) {
+    let n = UInt::from(x.width());
+    (x / n.cast::<f32>(), (i + &n) * n)
+}
+
+#[test]
+fn a_width_as_a_number_is_that_of_the_call() {
+    alike(frozen!(normalised), 1, || {
+        [4, 8, 3].map(|n| {
+            let (a, b) = normalised(&floats(n, n), &UInt::from([1, 2]));
+            (values(&a), values(&b))
+        })
+    });
+}
+
+#[freeze]
+fn parts(x: &Float) -> Vec<Float> {
+    let (before, after) = x.split_at(x.width() / 3);
+    let mut all =
+        vec![x.slice(1..), x.slice(..), x.slice(..2), x.slice_step(.., 3), x.slice_step(1.., -2), before, after];
+    all.extend(x.slice(..4).split(2));
+    all.push(x.median());
+    all.push(x.argsort().cast());
+    all
+}
+
+#[test]
+fn slices_of_arrays_of_every_width() {
+    alike(frozen!(parts), 1, || [9, 8, 7, 300].map(|n| parts(&floats(n, n)).iter().map(values).collect::<Vec<_>>()));
+}

@@ -249,7 +249,7 @@ fn counted(counter: &mut UInt, index: &UInt) -> UInt {
 #[test]
 fn counters_go_on_over_the_calls() {
     alike(frozen!(counted), 1, || {
-        let mut counter = UInt::zeros(4).make_opaque();
+        let mut counter = UInt::from([0, 0, 0, 0]);
         [9, 5, 17].map(|n| {
             let mut places = values(&counted(&mut counter, &(UInt::arange(n) % 4)));
             places.sort_unstable();
@@ -289,7 +289,7 @@ fn a_scatter_copies_what_others_hold() {
         [4, 9, 4, 70_000].map(|n| {
             let mut x = floats(n, n);
             let holders = [x.clone(), x.clone()];
-            let index = indices(7, n, 2);
+            let index = indices(n, n, 2);
             let before = add_to_shared(&mut x, &index);
             let first = values(&x);
             // Nobody else holds it now.

@@ -134,6 +134,22 @@ impl Size {
         ordering
     }
 
+    /// Whether both are the same number, also in all replays, without a decision.
+    pub(crate) const fn is_always(self, other: Size) -> bool {
+        self.value == other.value && self.is_same(other)
+    }
+
+    /// Whether it is smaller, noted where a recording relies on it.
+    #[inline]
+    #[track_caller]
+    fn is_below(self, other: Size) -> bool {
+        let is_below = self.value < other.value;
+        if !(self.is_constant() && other.is_constant()) && !self.is_same(other) {
+            symbols::require(if is_below { Relation::Lt } else { Relation::Ge }, self, other);
+        }
+        is_below
+    }
+
     /// One expression of one recording.
     const fn is_same(self, other: Size) -> bool {
         self.id.0 == other.id.0 && self.serial == other.serial
@@ -163,6 +179,32 @@ impl PartialOrd for Size {
     #[track_caller]
     fn partial_cmp(&self, other: &Size) -> Option<Ordering> {
         Some(self.cmp(other))
+    }
+
+    // Each decides no more than it says.
+
+    #[inline]
+    #[track_caller]
+    fn lt(&self, other: &Size) -> bool {
+        self.is_below(*other)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn le(&self, other: &Size) -> bool {
+        !other.is_below(*self)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn gt(&self, other: &Size) -> bool {
+        other.is_below(*self)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn ge(&self, other: &Size) -> bool {
+        !self.is_below(*other)
     }
 }
 
@@ -271,6 +313,30 @@ impl PartialOrd<usize> for Size {
     fn partial_cmp(&self, other: &usize) -> Option<Ordering> {
         self.partial_cmp(&Size::from(*other))
     }
+
+    #[inline]
+    #[track_caller]
+    fn lt(&self, other: &usize) -> bool {
+        PartialOrd::lt(self, &Size::from(*other))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn le(&self, other: &usize) -> bool {
+        PartialOrd::le(self, &Size::from(*other))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn gt(&self, other: &usize) -> bool {
+        PartialOrd::gt(self, &Size::from(*other))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn ge(&self, other: &usize) -> bool {
+        PartialOrd::ge(self, &Size::from(*other))
+    }
 }
 
 impl PartialOrd<Size> for usize {
@@ -278,6 +344,30 @@ impl PartialOrd<Size> for usize {
     #[track_caller]
     fn partial_cmp(&self, other: &Size) -> Option<Ordering> {
         Size::from(*self).partial_cmp(other)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn lt(&self, other: &Size) -> bool {
+        PartialOrd::lt(&Size::from(*self), other)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn le(&self, other: &Size) -> bool {
+        PartialOrd::le(&Size::from(*self), other)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn gt(&self, other: &Size) -> bool {
+        PartialOrd::gt(&Size::from(*self), other)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn ge(&self, other: &Size) -> bool {
+        PartialOrd::ge(&Size::from(*self), other)
     }
 }
 

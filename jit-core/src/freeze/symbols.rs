@@ -155,7 +155,9 @@ pub(crate) fn binary(op: SizeOp, value: usize, left: Size, right: Size) -> Size 
 pub(crate) fn require(relation: Relation, left: Size, right: Size) {
     let site = Location::caller();
     with(|symbols| {
-        let is_implied = symbols.is_wide(left) && is_narrow(right) || symbols.is_wide(right) && is_narrow(left);
+        let is_two = right.is_constant() && right.value() == 2 && relation == Relation::Ge;
+        let is_implied =
+            symbols.is_wide(left) && (is_narrow(right) || is_two) || symbols.is_wide(right) && is_narrow(left);
         let [left, right] = [left, right].map(|size| symbols.id_of(size));
         if let (Some(left), Some(right)) = (left, right)
             && left != right

@@ -36,7 +36,7 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
         return masked(&value, mask, width);
     }
     check_index(source, index, mask);
-    if width == source.width() && is_lane_index(index) {
+    if is_lane_index(index) && width.is_always(source.width()) {
         return masked(source, mask, width);
     }
     let at = Position::new(source, index, mask);

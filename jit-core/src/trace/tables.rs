@@ -103,9 +103,9 @@ fn hasher(vars: &[&Var], of: (Type, usize)) -> FxHasher {
 
 /// The table that was made from the same values, or a new one.
 fn kept(hash: u64, vars: &[&Var], make: impl FnOnce() -> Result<Var, Error>) -> Option<Var> {
-    // A table is made by the host, of elements that a recording gets anew each time.
+    // A table is made by the host. In a recording it is always the same: constants, but no elements that replays get anew.
     if symbols::is_recording() {
-        return None;
+        return if vars.iter().all(|var| var.literal().is_some()) { make().ok() } else { None };
     }
     let found = TABLES.with_borrow(|tables| {
         let kept = tables.get(&hash)?;

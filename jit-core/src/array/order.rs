@@ -8,7 +8,7 @@ use std::panic::Location;
 use jit_runtime::ir::{CompareOp, Type};
 use jit_runtime::launch::native::{Call, Sort, Sorted};
 
-use super::{Array, Element, Mask, Number, UInt};
+use super::{Array, Element, Mask, Number, Size, UInt};
 use crate::trace::misuse::Misuse;
 use crate::trace::{native, record};
 

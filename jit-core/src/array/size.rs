@@ -144,7 +144,8 @@ impl Size {
     #[track_caller]
     fn is_below(self, other: Size) -> bool {
         let is_below = self.value < other.value;
-        if !(self.is_constant() && other.is_constant()) && !self.is_same(other) {
+        let is_known = self.is_constant() && other.is_constant() || self.is_same(other);
+        if !is_known {
             symbols::require(if is_below { Relation::Lt } else { Relation::Ge }, self, other);
         }
         is_below

@@ -114,6 +114,17 @@ pub const VARIABLES: &[Variable] = &[
         },
     },
     Variable {
+        name: "JIT_FREEZE_VERIFY",
+        takes: "a number from 1 on",
+        default: "never",
+        doc: "after every so many replays of a `#[freeze]` function its body runs too, on copies of the arguments; what differs, to \
+              the bit, is an error",
+        apply: |config, text| {
+            config.freeze_verify = Some(number(text, 1, usize::MAX)?);
+            Ok(())
+        },
+    },
+    Variable {
         name: "JIT_DEBUG",
         takes: "`on` or `off`",
         default: "off",
@@ -147,6 +158,7 @@ pub(crate) struct Config {
     pub(crate) cache_mem_max: usize,
     pub(crate) is_debug_on: bool,
     pub(crate) is_freeze_on: bool,
+    pub(crate) freeze_verify: Option<usize>,
     pub(crate) llvm_path: Option<PathBuf>,
 }
 
@@ -162,6 +174,7 @@ impl Default for Config {
             cache_mem_max: 4096,
             is_debug_on: false,
             is_freeze_on: true,
+            freeze_verify: None,
             llvm_path: None,
         }
     }
@@ -200,6 +213,12 @@ pub fn is_debug_on() -> bool {
 #[must_use]
 pub fn is_freeze_on() -> bool {
     get().is_freeze_on
+}
+
+/// After how many replays of a frozen function `JIT_FREEZE_VERIFY` has its body run, to be compared.
+#[must_use]
+pub fn freeze_verify() -> Option<usize> {
+    get().freeze_verify
 }
 
 /// The library that `JIT_LLVM_PATH` names.
@@ -342,6 +361,8 @@ mod tests {
             ("JIT_DUMP", "ir, asm"),
             ("JIT_CACHE", "off"),
             ("JIT_CACHE_MEM_MAX", "10"),
+            ("JIT_FREEZE", "off"),
+            ("JIT_FREEZE_VERIFY", "3"),
             ("JIT_DEBUG", "1"),
             ("JIT_LLVM_PATH", "/opt/llvm"),
         ]);
@@ -349,6 +370,7 @@ mod tests {
         assert_eq!((config.device, config.threads, config.log_level), (Some(Device::Cpu), Some(3), Level::Trace));
         assert!(config.dump.contains(Form::Ir) && config.dump.contains(Form::Asm) && !config.dump.contains(Form::Llvm));
         assert_eq!((config.is_cache_on, config.cache_mem_max, config.is_debug_on), (false, 10, true));
+        assert_eq!((config.is_freeze_on, config.freeze_verify), (false, Some(3)));
         assert_eq!(config.llvm_path, Some(PathBuf::from("/opt/llvm")));
     }
 
@@ -363,6 +385,7 @@ mod tests {
             ("JIT_DUMP", "ir,lvm", "did you mean `llvm` instead of `lvm`"),
             ("JIT_CACHE", "of", "did you mean `off`"),
             ("JIT_CACHE_MEM_MAX", "-1", "unset JIT_CACHE_MEM_MAX"),
+            ("JIT_FREEZE_VERIFY", "always", "unset JIT_FREEZE_VERIFY for the default (never)"),
         ];
         for (name, value, hint) in cases {
             let (config, bad) = load_from(&[(name, value)]);

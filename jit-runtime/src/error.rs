@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Launch,
     /// A frozen function does what cannot be recorded.
     NotRecordable,
+    /// A replay of a frozen function differs from what the function gives.
+    Stale,
     /// Text that is no kernel.
     Parse,
     /// A file or stream failed.

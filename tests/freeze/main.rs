@@ -4,11 +4,14 @@
 mod arguments;
 mod basics;
 mod calls;
+mod closures;
 mod loops;
 mod memory;
 mod reductions;
 mod results;
+mod size_results;
 mod sizes;
+mod verify;
 
 use std::fmt::Debug;
 

@@ -48,7 +48,7 @@ pub trait Argument {
     fn twin(&self) -> Self::Twin;
 
     /// Makes it what the template is, with arrays that the visitor puts. With `is_alike` it differs from the template in arrays alone.
-    fn put(self, template: &Self::Twin, is_alike: bool, visitor: &mut VisitorMut<'_>);
+    fn put(&mut self, template: &Self::Twin, is_alike: bool, visitor: &mut VisitorMut<'_>);
 }
 
 /// An argument of type `T`.
@@ -72,7 +72,7 @@ impl<T: Kept> Argument for ByValue<'_, T> {
         self.0.clone()
     }
 
-    fn put(self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
+    fn put(&mut self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
 impl<T: Given + ?Sized> Argument for Shared<'_, T> {
@@ -87,7 +87,7 @@ impl<T: Given + ?Sized> Argument for Shared<'_, T> {
         self.0.to_owned()
     }
 
-    fn put(self, _: &T::Owned, _: bool, _: &mut VisitorMut<'_>) {}
+    fn put(&mut self, _: &T::Owned, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
 impl<T: Kept> Argument for Exclusive<'_, T> {
@@ -102,7 +102,7 @@ impl<T: Kept> Argument for Exclusive<'_, T> {
         self.0.clone()
     }
 
-    fn put(self, template: &T, is_alike: bool, visitor: &mut VisitorMut<'_>) {
+    fn put(&mut self, template: &T, is_alike: bool, visitor: &mut VisitorMut<'_>) {
         if !is_alike {
             self.0.clone_from(template);
         }
@@ -122,7 +122,7 @@ impl<T: Kept> Argument for Exclusive<'_, [T]> {
         self.0.to_vec()
     }
 
-    fn put(self, template: &Vec<T>, is_alike: bool, visitor: &mut VisitorMut<'_>) {
+    fn put(&mut self, template: &Vec<T>, is_alike: bool, visitor: &mut VisitorMut<'_>) {
         if !is_alike {
             self.0.clone_from_slice(template);
         }
@@ -162,8 +162,11 @@ pub trait Arguments {
     /// Lends the arrays of the copies.
     fn lend_twins(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>);
 
+    /// Lends the arrays of those copies that the body may have changed.
+    fn lend_changed(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>);
+
     /// Makes those that the body may change what the templates are.
-    fn put(self, templates: &Self::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>);
+    fn put(&mut self, templates: &Self::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>);
 }
 
 macro_rules! tuples {
@@ -192,7 +195,14 @@ macro_rules! tuples {
             }
 
             #[allow(unused_variables)]
-            fn put(self, templates: &Self::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>) {
+            fn lend_changed(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>) {
+                $(if $name::IS_EXCLUSIVE {
+                    twins.$index.traverse_mut(visitor);
+                })*
+            }
+
+            #[allow(unused_variables)]
+            fn put(&mut self, templates: &Self::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>) {
                 $(self.$index.put(&templates.$index, is_alike, visitor);)*
             }
         }
@@ -228,7 +238,7 @@ impl<T: Traverse> Argument for State<T> {
 
     fn twin(&self) {}
 
-    fn put(self, (): &(), _: bool, _: &mut VisitorMut<'_>) {}
+    fn put(&mut self, (): &(), _: bool, _: &mut VisitorMut<'_>) {}
 }
 
 /// Calls what names the state of a frozen function; its parameters get their types from the arguments.

@@ -17,6 +17,8 @@ use super::function::{Entry, Fate, Function, Plan, Value};
 use super::layout::{self, Form, Layout};
 use super::session;
 use super::symbols;
+use super::verify;
+use crate::array::Size;
 use crate::schedule;
 use crate::trace::misuse;
 use crate::trace::node::Var;
@@ -46,21 +48,18 @@ thread_local! {
 #[doc(hidden)]
 #[track_caller]
 pub fn call<A: Arguments, R: Kept>(
-    function: &'static Function,
+    function: &Function,
     arguments: A,
     body: impl FnOnce(&mut A::Twins) -> R,
 ) -> Option<R> {
-    if !function.is_on() || session::is_recording() || region::is_recording() {
+    if !function.is_on() || session::is_recording() || region::is_recording() || verify::is_running() {
         function.count_direct();
         return None;
     }
     let mut scratch = SCRATCH.take();
     let site = Location::caller();
-    let outcome = Call::<A, R> { function, site, of: TypeId::of::<(A::Twins, R)>(), result: Default::default() }.run(
-        &mut scratch,
-        arguments,
-        body,
-    );
+    let outcome = Call::<'_, A, R> { function, site, of: TypeId::of::<(A::Twins, R)>(), result: Default::default() }
+        .run(&mut scratch, arguments, body);
     scratch.layout.clear();
     scratch.found.clear();
     scratch.outputs.clear();
@@ -68,11 +67,11 @@ pub fn call<A: Arguments, R: Kept>(
     if matches!(outcome, Ok(None)) {
         function.count_direct();
     }
-    outcome.unwrap_or_else(|error| misuse::panic_with(error))
+    outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
 }
 
-struct Call<A, R> {
-    function: &'static Function,
+struct Call<'f, A, R> {
+    function: &'f Function,
     site: &'static Location<'static>,
     of: TypeId,
     result: std::marker::PhantomData<fn(A) -> R>,
@@ -86,23 +85,24 @@ enum Missed {
     Run,
 }
 
-impl<A: Arguments, R: Kept> Call<A, R> {
+impl<A: Arguments, R: Kept> Call<'_, A, R> {
     fn run(
         &self,
         scratch: &mut Scratch,
         arguments: A,
         body: impl FnOnce(&mut A::Twins) -> R,
     ) -> Result<Option<R>, Error> {
+        let mut body = Some(body);
         scratch.layout.fill(&arguments, self.function.parameters);
         self.evaluate(&scratch.layout)?;
-        let (arguments, missed) = match self.replay(scratch, arguments)? {
+        let (arguments, missed) = match self.replay(scratch, arguments, &mut body)? {
             Ok(result) => return Ok(Some(result)),
             Err(missed) => missed,
         };
         let Missed::Guards(_) = missed else { return Ok(None) };
         let Some(_right) = self.function.try_record() else { return Ok(None) };
         // Another thread may have made the recording meanwhile.
-        let (mut arguments, mut guards) = match self.replay(scratch, arguments)? {
+        let (mut arguments, mut guards) = match self.replay(scratch, arguments, &mut body)? {
             Ok(result) => return Ok(Some(result)),
             Err((_, Missed::Run)) => return Ok(None),
             Err((given, Missed::Guards(failed))) => (given, failed),
@@ -110,12 +110,13 @@ impl<A: Arguments, R: Kept> Call<A, R> {
         let (lifted, has_grown) = self.function.lift(self.of, &scratch.layout);
         if has_grown {
             // One that takes these constants as values may be there.
-            match self.replay(scratch, arguments)? {
+            match self.replay(scratch, arguments, &mut body)? {
                 Ok(result) => return Ok(Some(result)),
                 Err((_, Missed::Run)) => return Ok(None),
                 Err((given, Missed::Guards(failed))) => (arguments, guards) = (given, failed),
             }
         }
+        let body = body.take().expect("a call that was replayed is done");
         self.record(scratch, arguments, body, lifted, &guards).map(Some)
     }
 
@@ -130,7 +131,13 @@ impl<A: Arguments, R: Kept> Call<A, R> {
     }
 
     /// Replays the first recording that fits.
-    fn replay(&self, scratch: &mut Scratch, arguments: A) -> Result<Result<R, (A, Missed)>, Error> {
+    fn replay(
+        &self,
+        scratch: &mut Scratch,
+        arguments: A,
+        body: &mut Option<impl FnOnce(&mut A::Twins) -> R>,
+    ) -> Result<Result<R, (A, Missed)>, Error> {
+        let is_verified = self.function.is_verified();
         self.function.find(self.of, &scratch.layout, &mut scratch.found);
         let mut failed = Vec::new();
         for position in 0..scratch.found.len() {
@@ -139,6 +146,9 @@ impl<A: Arguments, R: Kept> Call<A, R> {
             let Fate::Replay(plan) = &entry.fate else { return Ok(Err((arguments, Missed::Run))) };
             let Scratch { layout, outputs, .. } = scratch;
             plan.give(layout, &entry.lifted);
+            if is_verified {
+                layout.yielded.fill(false);
+            }
             let given = Given {
                 buffers: &layout.buffers,
                 scalars: &layout.scalars,
@@ -150,7 +160,8 @@ impl<A: Arguments, R: Kept> Call<A, R> {
                 Replayed::Unfit(guard) => failed.push(guard),
                 Replayed::Done => {
                     self.function.count_replay();
-                    return Ok(Ok(self.give_back(&entry, plan, scratch, arguments)));
+                    let body = if is_verified { body.take() } else { None };
+                    return self.give_back(&entry, plan, scratch, arguments, body).map(Ok);
                 }
             }
         }
@@ -158,7 +169,15 @@ impl<A: Arguments, R: Kept> Call<A, R> {
     }
 
     /// Makes the results of a replay.
-    fn give_back(&self, entry: &Entry, plan: &Plan, scratch: &mut Scratch, arguments: A) -> R {
+    fn give_back(
+        &self,
+        entry: &Entry,
+        plan: &Plan,
+        scratch: &mut Scratch,
+        mut arguments: A,
+        body: Option<impl FnOnce(&mut A::Twins) -> R>,
+    ) -> Result<R, Error> {
+        let expected = body.map(|body| verify::run(&arguments, body));
         let templates = entry.templates.downcast_ref::<Templates<A::Twins, R>>();
         let templates = templates.expect("recordings are found by the types of arguments and result");
         let Scratch { layout, outputs, .. } = scratch;
@@ -180,14 +199,24 @@ impl<A: Arguments, R: Kept> Call<A, R> {
         }));
         // Arguments hold their arrays alone from now on.
         inputs.clear();
-        put(arguments, templates, plan, values)
+        let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
+        let put = Put { is_alike: plan.is_alike, of_arguments: plan.of_arguments };
+        let result = put.run(&mut arguments, templates, values, templates.result.clone(), &mut |size| {
+            if let Some(value) = written.next() {
+                *size = Size::from(value);
+            }
+        });
+        if let Some(expected) = expected {
+            verify::compare(self.function, self.site, (&arguments, &result), &expected)?;
+        }
+        Ok(result)
     }
 
     /// Runs the body and remembers what it launches.
     fn record(
         &self,
         scratch: &mut Scratch,
-        arguments: A,
+        mut arguments: A,
         body: impl FnOnce(&mut A::Twins) -> R,
         lifted: Vec<bool>,
         guards: &[Option<Guard>],
@@ -210,6 +239,7 @@ impl<A: Arguments, R: Kept> Call<A, R> {
         let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
         let values = leaves.iter().map(|leaf| outputs.value(leaf)).collect::<Result<Vec<Value>, Error>>()?;
         let Outputs { slots, kept, .. } = outputs;
+        let sizes = sizes::<A>(&mut twins, &mut result);
         let may_yield = (0..layout.inputs.len()).map(|input| {
             !values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input))
         });
@@ -230,14 +260,23 @@ impl<A: Arguments, R: Kept> Call<A, R> {
         strip_tree(&mut result);
         let templates = Templates { twins, result };
         let fate = match finished {
-            Ok(recording) => {
-                Fate::Replay(Box::new(Plan { recording, values, of_arguments, is_alike, may_yield, is_given, kept }))
-            }
+            Ok(recording) => Fate::Replay(Box::new(Plan {
+                recording,
+                values,
+                sizes,
+                of_arguments,
+                is_alike,
+                may_yield,
+                is_given,
+                kept,
+            })),
             Err(reason) => Fate::Run(reason),
         };
         // What the body left in the arguments is put there for replays, too: from a plan that nobody replays, if need be.
         let put_back = Put { is_alike, of_arguments };
-        let result = put_back.run(arguments, &templates, &mut current, given_back);
+        let result = put_back.run(&mut arguments, &templates, &mut current, given_back, &mut |size| {
+            *size = Size::from(size.value());
+        });
         function.insert(self.of, layout, lifted, &decided, fate, Box::new(templates));
         Ok(result)
     }
@@ -366,18 +405,17 @@ fn known_value(known: Scalar, ty: Type, width: usize, is_literal: bool, sizes: &
     if is_literal { record::literal(ty, bits, width) } else { record::opaque(ty, bits, width) }
 }
 
-/// Puts arrays into arguments and a copy of the result.
-fn put<A: Arguments, R: Kept>(
-    arguments: A,
-    templates: &Templates<A::Twins, R>,
-    plan: &Plan,
-    values: &mut Vec<Var>,
-) -> R {
-    let put = Put { is_alike: plan.is_alike, of_arguments: plan.of_arguments };
-    put.run(arguments, templates, values, templates.result.clone())
+/// What the sizes are in the arguments that the body may have changed, and in the result.
+fn sizes<A: Arguments>(twins: &mut A::Twins, result: &mut impl Traverse) -> Vec<SizeId> {
+    let mut sizes = Vec::new();
+    let (mut arrays, mut size) = (|_: &str, _: &mut Var| {}, |size: &mut Size| sizes.push(symbols::id_of(*size)));
+    let mut visitor = VisitorMut::with_sizes(&mut arrays, &mut size);
+    A::lend_changed(twins, &mut visitor);
+    result.traverse_mut(&mut visitor);
+    sizes
 }
 
-/// How arrays are put where they belong.
+/// How arrays and sizes are put where they belong.
 struct Put {
     is_alike: bool,
     of_arguments: usize,
@@ -386,10 +424,11 @@ struct Put {
 impl Put {
     fn run<A: Arguments, R: Kept>(
         &self,
-        arguments: A,
+        arguments: &mut A,
         templates: &Templates<A::Twins, R>,
         values: &mut Vec<Var>,
         mut result: R,
+        size: &mut dyn FnMut(&mut Size),
     ) -> R {
         let mut all = values.drain(..);
         let mut next = |_: &str, var: &mut Var| {
@@ -397,8 +436,9 @@ impl Put {
                 *var = value;
             }
         };
-        arguments.put(&templates.twins, self.is_alike, &mut VisitorMut::new(&mut next));
-        result.traverse_mut(&mut VisitorMut::new(&mut next));
+        let mut visitor = VisitorMut::with_sizes(&mut next, size);
+        arguments.put(&templates.twins, self.is_alike, &mut visitor);
+        result.traverse_mut(&mut visitor);
         debug_assert!(all.next().is_none(), "of {} arrays of arguments and those of the result", self.of_arguments);
         result
     }

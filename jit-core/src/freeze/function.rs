@@ -87,7 +87,9 @@ pub(super) struct Plan {
     pub(super) recording: Recording,
     /// The arrays of the arguments that the body may have changed, as they are then, and those of the result.
     pub(super) values: Vec<Value>,
-    /// How many of these belong to arguments.
+    /// The sizes in the arguments that the body may have changed, and those in the result.
+    pub(super) sizes: Vec<SizeId>,
+    /// How many of the arrays belong to arguments.
     pub(super) of_arguments: usize,
     /// Arguments differ from before in arrays alone.
     pub(super) is_alike: bool,
@@ -133,10 +135,19 @@ impl Function {
     #[must_use]
     #[track_caller]
     pub const fn new(name: &'static str, parameters: &'static [&'static str], options: Options) -> Function {
+        Function::at(Location::caller(), name, parameters, options)
+    }
+
+    pub(super) const fn at(
+        site: &'static Location<'static>,
+        name: &'static str,
+        parameters: &'static [&'static str],
+        options: Options,
+    ) -> Function {
         Function {
             name,
             parameters,
-            site: Location::caller(),
+            site,
             is_enabled: AtomicBool::new(options.enabled),
             options,
             table: LazyLock::new(Mutex::default),
@@ -186,6 +197,12 @@ impl Function {
         drop(dropped);
         self.replays.store(0, Ordering::Relaxed);
         self.direct.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the next replay is one of those that are compared with what the body gives.
+    pub(super) fn is_verified(&self) -> bool {
+        let count = || self.replays.load(Ordering::Relaxed) + 1;
+        config::freeze_verify().is_some_and(|every| count().is_multiple_of(every as u64))
     }
 
     pub(super) fn count_replay(&self) {

@@ -204,7 +204,7 @@ fn array_in_words(var: &Var) -> String {
     }
 }
 
-fn host_in_words(value: &HostValue) -> String {
+pub(super) fn host_in_words(value: &HostValue) -> String {
     match value {
         HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => number(*ty, *bits),
         HostValue::Shape(length) => format!("{length} elements"),

@@ -15,18 +15,22 @@
 //! | plain numbers that change from call to call | `number` |
 //! | a function and its recordings | `function` |
 //! | a call | `call` |
+//! | closures | `closure` |
 //! | sizes while the body runs | `symbols` |
 //! | launches while the body runs | `session` |
 //! | why it was recorded again | `explain` |
+//! | replays compared with what the body gives | `verify` |
 
 mod argument;
 mod call;
+mod closure;
 mod explain;
 mod function;
 mod layout;
 mod number;
 pub(crate) mod session;
 pub(crate) mod symbols;
+mod verify;
 
 #[doc(hidden)]
 pub use crate::array::Array;
@@ -35,6 +39,7 @@ pub use argument::{Argument, Arguments, Given, Kept, Visit};
 pub use argument::{ByValue, Exclusive, Shared, State, lend, lend_mut, state};
 #[doc(hidden)]
 pub use call::call;
+pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
 pub use explain::{Cause, Retrace};
 pub use function::{Function, Options};
 #[doc(hidden)]

@@ -29,7 +29,7 @@ impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
         self.0.clone()
     }
 
-    fn put(self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
+    fn put(&mut self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
 /// A number as it is beside arrays.
@@ -47,7 +47,7 @@ impl<T: Element> Argument for Lifted<T> {
         self.0.clone()
     }
 
-    fn put(self, _: &Array<T>, _: bool, _: &mut VisitorMut<'_>) {}
+    fn put(&mut self, _: &Array<T>, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
 /// What a number stands beside.

@@ -299,10 +299,11 @@ pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) -> Res
         made.file(),
         made.line()
     );
-    Err(refuse(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
-        "decide by lanes, with a traced `if` or `while`; return the array and read it outside; or read it in \
-         `jit::freeze::host`, which runs again in each call",
-    )))
+    Err(refuse(
+        Error::new(ErrorKind::NotRecordable, message)
+            .at(site)
+            .with_hint("decide by lanes, with a traced `if` or `while`; or return the array and read it outside"),
+    ))
 }
 
 #[cold]

@@ -3,7 +3,7 @@
 //! A container that owns another value on the heap may be one of a long chain, so it looks for room on the stack before it walks on.
 
 use super::{HostValue, Traverse, Visitor, VisitorMut};
-use crate::array::{Array, Element};
+use crate::array::{Array, Element, Size};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Debug;
@@ -49,6 +49,17 @@ macro_rules! texts {
 }
 
 texts!(char, str, String, usize, isize, u128, i128);
+
+/// A size belongs to the host.
+impl Traverse for Size {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.host(HostValue::Number(u64::TYPE, self.value() as u64));
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        visitor.size(self);
+    }
+}
 
 impl Traverse for () {
     fn traverse(&self, _visitor: &mut Visitor<'_>) {}

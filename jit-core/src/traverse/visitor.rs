@@ -1,6 +1,7 @@
 //! What walks over a value: where it is, and what it finds there.
 
 use super::Traverse;
+use crate::array::Size;
 use crate::trace::Var;
 use jit_runtime::ir::Type;
 
@@ -110,6 +111,8 @@ pub struct Visitor<'a> {
 /// Is lent arrays.
 pub struct VisitorMut<'a> {
     visit: &'a mut dyn FnMut(&str, &mut Var),
+    /// Is lent sizes, where they are wanted.
+    sizes: Option<&'a mut dyn FnMut(&mut Size)>,
     path: Path,
 }
 
@@ -184,12 +187,24 @@ impl<'a> Visitor<'a> {
 impl<'a> VisitorMut<'a> {
     /// A visitor that calls a function with each array.
     pub fn new(visit: &'a mut dyn FnMut(&str, &mut Var)) -> Self {
-        VisitorMut { visit, path: Path::default() }
+        VisitorMut { visit, sizes: None, path: Path::default() }
+    }
+
+    /// A visitor that calls a function with each array, and another one with each size.
+    pub(crate) fn with_sizes(visit: &'a mut dyn FnMut(&str, &mut Var), sizes: &'a mut dyn FnMut(&mut Size)) -> Self {
+        VisitorMut { visit, sizes: Some(sizes), path: Path::default() }
     }
 
     /// A visitor that calls a function with each array and its path.
     pub fn with_paths(visit: &'a mut dyn FnMut(&str, &mut Var)) -> Self {
-        VisitorMut { visit, path: Path::wanted() }
+        VisitorMut { visit, sizes: None, path: Path::wanted() }
+    }
+
+    /// Lends a size. A frozen function that gives one back gives back the right one for each call.
+    pub fn size(&mut self, size: &mut Size) {
+        if let Some(visit) = &mut self.sizes {
+            visit(size);
+        }
     }
 
     /// Lends an array.

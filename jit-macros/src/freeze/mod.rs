@@ -212,18 +212,25 @@ impl Frozen {
         }
     }
 
+    /// What has messages name the line of the caller.
+    fn located(&self) -> Option<TokenStream> {
+        let is_said = self.function.attrs.iter().any(|attribute| attribute.path().is_ident("track_caller"));
+        (!is_said).then(|| quote!(#[track_caller]))
+    }
+
     fn getter(&self) -> Ident {
         format_ident!("__jit_function_{}", self.function.sig.ident, span = Span::call_site())
     }
 
     fn free_function(&self, call: &TokenStream) -> TokenStream {
         let ItemFn { attrs, vis, sig, .. } = &self.function;
-        let (name, body) = (&sig.ident, &self.body);
+        let (name, body, located) = (&sig.ident, &self.body, self.located());
         let getter = self.recordings(&Ident::new("__jit_function", Span::call_site()));
         let about = self.about(&quote!(Self::__jit_function()), |what| Ident::new(what, name.span()));
         let doc = format!("What is known of the recordings of the function [`{name}`](fn@{name}).");
         quote_spanned! {name.span()=>
             #(#attrs)*
+            #located
             #vis #sig {
                 #body
                 #call
@@ -243,11 +250,12 @@ impl Frozen {
 
     fn method(&self, call: &TokenStream) -> TokenStream {
         let ItemFn { attrs, vis, sig, .. } = &self.function;
-        let (name, body, getter_name) = (&sig.ident, &self.body, self.getter());
+        let (name, body, getter_name, located) = (&sig.ident, &self.body, self.getter(), self.located());
         let getter = self.recordings(&getter_name);
         let about = self.about(&quote!(Self::#getter_name()), |what| format_ident!("{}_{}", name, what));
         quote_spanned! {name.span()=>
             #(#attrs)*
+            #located
             #vis #sig { #call }
 
             #[doc(hidden)]

@@ -1,0 +1,434 @@
+//! Frozen closures: a value that owns its recordings.
+//!
+//! Nothing tells a call that what a closure has captured was changed, so a frozen closure captures nothing. What it uses beside its
+//! arguments is listed, and looked at in each call like an argument.
+
+use std::fmt;
+use std::panic::Location;
+
+use super::argument::{Argument, ByValue, Exclusive, Given, Kept, Shared, lend};
+use super::call::call;
+use super::function::{Function, Options};
+use super::{Retrace, Stats};
+
+/// A closure whose launches are recorded once and replayed from then on: what `#[freeze]` makes of a function.
+///
+/// The closure names the types of its parameters: `&T`, `&mut T`, or numbers by value. It is called with one argument, or a tuple of
+/// several; a number names its type where it is no `i32` or `f64`: `1_u32`. The closure is traced like any; for control flow by lanes it calls a
+/// `#[jit]` function.
+///
+/// ```
+/// use jit_core::Float;
+/// use jit_core::freeze::Frozen;
+///
+/// let norm = Frozen::new(|x: &Float| (x * x).sum().sqrt());
+/// for width in [2, 30, 400] {
+///     let length = norm.call(&Float::full(2.0, width).make_opaque()).item()?;
+///     assert_eq!(length, 2.0 * (width as f32).sqrt());
+/// }
+/// assert_eq!((norm.stats().recordings, norm.stats().replays), (1, 2));
+///
+/// let step = Frozen::new(|state: &mut Float, force: &Float, dt: f32| *state += force * dt).limit(8);
+/// let mut state = Float::zeros(3);
+/// step.call((&mut state, &Float::from([1.0, 2.0, 3.0]), 0.5_f32));
+/// assert_eq!(state.to_vec()?, [0.5, 1.0, 1.5]);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+///
+/// What it uses beside its arguments is listed, and given to it by reference. It may change between calls, by
+/// [`captures_mut`](Frozen::captures_mut):
+///
+/// ```
+/// use jit_core::Float;
+/// use jit_core::freeze::Frozen;
+///
+/// let (scale, shift) = (Float::opaque(2.0), 1.0_f32);
+/// let mut affine = Frozen::with((scale, shift), |(scale, shift): &(Float, f32), x: &Float| x * scale + *shift);
+/// assert_eq!(affine.call(&Float::from([1.0, 2.0])).to_vec()?, [3.0, 5.0]);
+/// affine.captures_mut().0 = Float::opaque(10.0);
+/// assert_eq!(affine.call(&Float::from([1.0, 2.0, 3.0])).to_vec()?, [11.0, 21.0, 31.0]);
+/// assert_eq!(affine.stats().recordings, 1);
+/// # Ok::<(), jit_runtime::Error>(())
+/// ```
+///
+/// A closure that captures is refused by the compiler:
+///
+/// ```compile_fail
+/// use jit_core::Float;
+/// use jit_core::freeze::Frozen;
+///
+/// let k = 2.0;
+/// let scaled = Frozen::new(move |x: &Float| x * k);
+/// scaled.call(&Float::arange(3));
+/// ```
+pub struct Frozen<F, C = Nothing> {
+    body: F,
+    captures: C,
+    function: Function,
+}
+
+/// A [`Frozen`] closure lists nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Nothing;
+
+/// What a [`Frozen`] closure has listed.
+#[derive(Clone, Debug)]
+pub struct Listed<C>(C);
+
+/// A closure that captures nothing, or a function.
+#[diagnostic::on_unimplemented(
+    message = "a frozen closure captures nothing: later calls would not see that what it captured has changed",
+    label = "this captures something",
+    note = "list it: `Frozen::with(captures, |c: &_, x: &Float| …)`, which looks at it in each call"
+)]
+pub trait Captureless: Copy + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<F: Copy + 'static> Captureless for F {}
+
+const NAMES: [&str; 8] = ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]", "args[6]", "args[7]"];
+const LISTED_NAMES: [&str; 9] =
+    ["captures", "args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]", "args[6]", "args[7]"];
+
+impl<F: Captureless> Frozen<F> {
+    /// Freezes a closure that captures nothing, or a function.
+    #[must_use]
+    #[track_caller]
+    pub fn new(body: F) -> Self {
+        Frozen::of(body, Nothing, &NAMES)
+    }
+}
+
+impl<F: Captureless, C: Given + 'static> Frozen<F, Listed<C>> {
+    /// Freezes a closure that captures nothing, and lists what it uses beside its arguments: its first parameter is a reference to that.
+    #[must_use]
+    #[track_caller]
+    pub fn with(captures: C, body: F) -> Self
+    where
+        C: Sized,
+    {
+        Frozen::of(body, Listed(captures), &LISTED_NAMES)
+    }
+}
+
+impl<F, C> Frozen<F, Listed<C>> {
+    /// What is listed.
+    pub const fn captures(&self) -> &C {
+        &self.captures.0
+    }
+
+    /// What is listed, to be changed: the next call takes it as it is then.
+    pub const fn captures_mut(&mut self) -> &mut C {
+        &mut self.captures.0
+    }
+}
+
+impl<F, C> Frozen<F, C> {
+    #[track_caller]
+    fn of(body: F, captures: C, names: &'static [&'static str]) -> Self {
+        const {
+            assert!(
+                size_of::<F>() == 0,
+                "a frozen closure captures nothing: list what it uses, `Frozen::with(captures, |c: &_, x: &Float| …)`"
+            );
+        }
+        let function = Function::at(Location::caller(), std::any::type_name::<F>(), names, Options::DEFAULT);
+        Frozen { body, captures, function }
+    }
+
+    /// Calls the closure: with one argument, or a tuple of several, each `&x`, `&mut s` or a number. Recorded if no recording fits, else
+    /// replayed.
+    ///
+    /// # Panics
+    ///
+    /// When the closure does what cannot be recorded, as a `#[freeze]` function does, and when a launch fails.
+    #[track_caller]
+    pub fn call<A: Call<F, C>>(&self, arguments: A) -> A::Result {
+        arguments.call(self)
+    }
+
+    /// Keeps at most this many recordings, those that were used last. With 0 the closure just runs.
+    #[must_use]
+    pub fn limit(mut self, recordings: usize) -> Self {
+        self.function.options.limit = Some(recordings);
+        self
+    }
+
+    /// Warns, once, after more than this many recordings; without it that is 10.
+    #[must_use]
+    pub fn warn_after(mut self, recordings: usize) -> Self {
+        self.function.options.warn_after = recordings;
+        self
+    }
+
+    /// Makes more recordings than this an error.
+    #[must_use]
+    pub fn budget(mut self, recordings: usize) -> Self {
+        self.function.options.budget = Some(recordings);
+        self
+    }
+
+    /// Whether constants among the arguments become part of a recording until they change, as they do without this; else they are given to each
+    /// replay from the first on.
+    #[must_use]
+    pub fn auto_opaque(mut self, is_on: bool) -> Self {
+        self.function.options.auto_opaque = is_on;
+        self
+    }
+
+    /// Whether calls are recorded and replayed, or just run.
+    #[must_use]
+    pub fn enabled(self, is_on: bool) -> Self {
+        self.function.set_enabled(is_on);
+        self
+    }
+
+    /// The name in messages, instead of the closure's path.
+    #[must_use]
+    pub fn label(mut self, name: &'static str) -> Self {
+        self.function.name = name;
+        self
+    }
+
+    /// Switches recording and replaying on or off; recordings that there are stay.
+    pub fn set_enabled(&self, is_on: bool) {
+        self.function.set_enabled(is_on);
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.function.stats()
+    }
+
+    /// Why the closure was recorded, each time, oldest first.
+    #[must_use]
+    pub fn explain(&self) -> Vec<Retrace> {
+        self.function.explain()
+    }
+
+    /// Forgets all recordings and counts.
+    pub fn clear(&self) {
+        self.function.clear();
+    }
+}
+
+impl<F, C> fmt::Debug for Frozen<F, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frozen").field("name", &self.function.name).field("stats", &self.stats()).finish()
+    }
+}
+
+/// An argument in a call of a [`Frozen`] closure: `&T`, `&mut T`, or a number.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a frozen closure",
+    label = "a frozen closure takes `&x`, `&mut s` and numbers",
+    note = "what is behind the reference must be `Traverse` (derive it) and `Clone`"
+)]
+pub trait Passed {
+    /// The parameter of the closure.
+    type Parameter<'a>;
+    /// What the closure is recorded on.
+    #[doc(hidden)]
+    type Twin;
+    #[doc(hidden)]
+    type Argument<'a>: Argument<Twin = Self::Twin>
+    where
+        Self: 'a;
+
+    #[doc(hidden)]
+    fn argument(&mut self) -> Self::Argument<'_>;
+
+    #[doc(hidden)]
+    fn lend(twin: &mut Self::Twin) -> Self::Parameter<'_>;
+
+    #[doc(hidden)]
+    fn pass(&mut self) -> Self::Parameter<'_>;
+}
+
+impl<T: Given + ?Sized + 'static> Passed for &T {
+    type Parameter<'a> = &'a T;
+    type Twin = T::Owned;
+    type Argument<'a>
+        = Shared<'a, T>
+    where
+        Self: 'a;
+
+    fn argument(&mut self) -> Shared<'_, T> {
+        Shared(self)
+    }
+
+    fn lend(twin: &mut T::Owned) -> &T {
+        lend(twin)
+    }
+
+    fn pass(&mut self) -> &T {
+        self
+    }
+}
+
+impl<T: Kept> Passed for &mut T {
+    type Parameter<'a> = &'a mut T;
+    type Twin = T;
+    type Argument<'a>
+        = Exclusive<'a, T>
+    where
+        Self: 'a;
+
+    fn argument(&mut self) -> Exclusive<'_, T> {
+        Exclusive(self)
+    }
+
+    fn lend(twin: &mut T) -> &mut T {
+        twin
+    }
+
+    fn pass(&mut self) -> &mut T {
+        self
+    }
+}
+
+macro_rules! numbers {
+    ($($ty:ty),*) => {$(
+        impl Passed for $ty {
+            type Parameter<'a> = $ty;
+            type Twin = $ty;
+            type Argument<'a> = ByValue<'a, $ty>;
+
+            fn argument(&mut self) -> ByValue<'_, $ty> {
+                ByValue(self)
+            }
+
+            fn lend(twin: &mut $ty) -> $ty {
+                *twin
+            }
+
+            fn pass(&mut self) -> $ty {
+                *self
+            }
+        }
+    )*};
+}
+
+numbers!(
+    bool,
+    char,
+    i8,
+    i16,
+    i32,
+    i64,
+    isize,
+    u8,
+    u16,
+    u32,
+    u64,
+    usize,
+    f32,
+    f64,
+    half::f16,
+    half::bf16,
+    crate::array::Size
+);
+
+/// The arguments in a call of a [`Frozen`] closure `F` that lists `C`.
+#[diagnostic::on_unimplemented(
+    message = "the frozen closure does not take these arguments",
+    label = "these are not what it takes",
+    note = "each parameter takes `&x`, `&mut s` or a number; several are given as a tuple: `frozen.call((&x, &mut s))`"
+)]
+pub trait Call<F, C> {
+    /// What the closure gives back.
+    type Result;
+
+    #[doc(hidden)]
+    fn call(self, frozen: &Frozen<F, C>) -> Self::Result;
+}
+
+macro_rules! calls {
+    ($($($name:ident $index:tt $behind:tt),*;)*) => {$(
+        impl<Body, Output: Kept, $($name: Passed),*> Call<Body, Nothing> for ($($name,)*)
+        where
+            Body: for<'a> Fn($($name::Parameter<'a>),*) -> Output,
+        {
+            type Result = Output;
+
+            #[track_caller]
+            #[allow(unused_mut, unused_variables)]
+            fn call(mut self, frozen: &Frozen<Body, Nothing>) -> Output {
+                let given = ($(self.$index.argument(),)*);
+                let body = &frozen.body;
+                let done = call::<_, Output>(&frozen.function, given, |twins| body($($name::lend(&mut twins.$index)),*));
+                done.unwrap_or_else(|| body($(self.$index.pass()),*))
+            }
+        }
+
+        impl<Body, Output: Kept, Captures: Given + 'static, $($name: Passed),*> Call<Body, Listed<Captures>> for ($($name,)*)
+        where
+            Body: for<'a> Fn(&'a Captures, $($name::Parameter<'a>),*) -> Output,
+        {
+            type Result = Output;
+
+            #[track_caller]
+            #[allow(unused_mut)]
+            fn call(mut self, frozen: &Frozen<Body, Listed<Captures>>) -> Output {
+                let (body, captures) = (&frozen.body, &frozen.captures.0);
+                let given = (Shared(captures), $(self.$index.argument(),)*);
+                let done = call::<_, Output>(&frozen.function, given, |twins| {
+                    body(lend(&twins.0), $($name::lend(&mut twins.$behind)),*)
+                });
+                done.unwrap_or_else(|| body(captures, $(self.$index.pass()),*))
+            }
+        }
+    )*};
+}
+
+calls! {
+    ;
+    A1 0 1;
+    A1 0 1, A2 1 2;
+    A1 0 1, A2 1 2, A3 2 3;
+    A1 0 1, A2 1 2, A3 2 3, A4 3 4;
+    A1 0 1, A2 1 2, A3 2 3, A4 3 4, A5 4 5;
+    A1 0 1, A2 1 2, A3 2 3, A4 3 4, A5 4 5, A6 5 6;
+    A1 0 1, A2 1 2, A3 2 3, A4 3 4, A5 4 5, A6 5 6, A7 6 7;
+    A1 0 1, A2 1 2, A3 2 3, A4 3 4, A5 4 5, A6 5 6, A7 6 7, A8 7 8;
+}
+
+/// One argument needs no tuple.
+macro_rules! single {
+    ($([$($generics:tt)*] $ty:ty;)*) => {$(
+        impl<$($generics)* Body, C> Call<Body, C> for $ty
+        where
+            (Self,): Call<Body, C>,
+        {
+            type Result = <(Self,) as Call<Body, C>>::Result;
+
+            #[track_caller]
+            fn call(self, frozen: &Frozen<Body, C>) -> Self::Result {
+                (self,).call(frozen)
+            }
+        }
+    )*};
+}
+
+single! {
+    ['t, T: ?Sized,] &'t T;
+    ['t, T,] &'t mut T;
+    [] bool;
+    [] char;
+    [] i8;
+    [] i16;
+    [] i32;
+    [] i64;
+    [] isize;
+    [] u8;
+    [] u16;
+    [] u32;
+    [] u64;
+    [] usize;
+    [] f32;
+    [] f64;
+    [] half::f16;
+    [] half::bf16;
+    [] crate::array::Size;
+}

@@ -1,0 +1,186 @@
+//! `JIT_FREEZE_VERIFY`: replays compared with what the body gives.
+//!
+//! A replay repeats launches and knows nothing of what else a body looks at: a `static`, an atomic, a file, the time. So every so many
+//! replays the body runs too, unfrozen, on copies of the arguments, and what differs is an error.
+
+use std::cell::Cell;
+use std::panic::Location;
+
+use jit_runtime::ir::print::Literal;
+use jit_runtime::ir::{Type, scalar};
+use jit_runtime::{Error, ErrorKind};
+
+use super::argument::{Arguments, Kept};
+use super::function::Function;
+use super::layout;
+use crate::schedule;
+use crate::trace::Var;
+use crate::traverse::{HostValue, Leaf, Visitor};
+
+thread_local! {
+    static IS_RUNNING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a body runs to be compared with a replay: functions that it calls run unfrozen, too.
+pub(super) fn is_running() -> bool {
+    IS_RUNNING.get()
+}
+
+/// What the body gives: the arguments as it leaves them, and its result.
+pub(super) struct Expected<T, R> {
+    twins: T,
+    result: R,
+}
+
+struct Running;
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        IS_RUNNING.set(false);
+    }
+}
+
+/// Runs the body on copies of the arguments.
+pub(super) fn run<A: Arguments, R>(arguments: &A, body: impl FnOnce(&mut A::Twins) -> R) -> Expected<A::Twins, R> {
+    let mut twins = arguments.twins();
+    IS_RUNNING.set(true);
+    let _running = Running;
+    let result = body(&mut twins);
+    Expected { twins, result }
+}
+
+/// A leaf of what is given back.
+struct Found {
+    path: String,
+    what: What,
+}
+
+enum What {
+    Array(Var),
+    Host(HostValue),
+}
+
+impl Found {
+    fn new(path: &str, leaf: Leaf<'_>) -> Found {
+        let what = match leaf {
+            Leaf::Array(var) | Leaf::Shared(var) => What::Array(var.clone()),
+            Leaf::Host(value) => What::Host(value),
+        };
+        Found { path: path.to_owned(), what }
+    }
+}
+
+/// Compares what a replay has given with what the body gives, to the bit.
+///
+/// # Errors
+///
+/// The first difference.
+pub(super) fn compare<A: Arguments, R: Kept>(
+    function: &Function,
+    site: &'static Location<'static>,
+    (arguments, result): (&A, &R),
+    expected: &Expected<A::Twins, R>,
+) -> Result<(), Error> {
+    let (mut given, mut wanted) = (Vec::new(), Vec::new());
+    arguments.show(function.parameters, &mut |is_exclusive, show| {
+        if is_exclusive {
+            show(&mut Visitor::with_paths(&mut |path, leaf| given.push(Found::new(path, leaf))));
+        }
+    });
+    A::show_twins(&expected.twins, &mut |is_exclusive, show| {
+        if is_exclusive {
+            show(&mut Visitor::new(&mut |path, leaf| wanted.push(Found::new(path, leaf))));
+        }
+    });
+    for (tree, found) in [(result, &mut given), (&expected.result, &mut wanted)] {
+        let mut visit = |path: &str, leaf: Leaf<'_>| found.push(Found::new(path, leaf));
+        Visitor::with_paths(&mut visit).named("result", |visitor| tree.traverse(visitor));
+    }
+    evaluate(given.iter().chain(&wanted), site)?;
+    let stale = |text: String| stale(function, site, &text);
+    for (given, wanted) in given.iter().zip(&wanted) {
+        if let Some(difference) = difference(given, wanted)? {
+            return Err(stale(difference));
+        }
+    }
+    match given.len() == wanted.len() {
+        true => Ok(()),
+        false => Err(stale(format!("a replay gives {} values, and the body {}", given.len(), wanted.len()))),
+    }
+}
+
+fn evaluate<'a>(found: impl Iterator<Item = &'a Found>, site: &'static Location<'static>) -> Result<(), Error> {
+    let arrays = found.filter_map(|found| match &found.what {
+        What::Array(var) if !var.is_evaluated() => Some(var),
+        _ => None,
+    });
+    let missing: Vec<&Var> = arrays.collect();
+    schedule::evaluate(&missing, "it is compared with a replay", site)
+}
+
+/// What differs, in words.
+fn difference(given: &Found, wanted: &Found) -> Result<Option<String>, Error> {
+    let path = &given.path;
+    match (&given.what, &wanted.what) {
+        (What::Host(given), What::Host(wanted)) if given == wanted => Ok(None),
+        (What::Host(given), What::Host(wanted)) => {
+            let [given, wanted] = [given, wanted].map(layout::host_in_words);
+            Ok(Some(format!("a replay gives `{path}` as {given}, and the body as {wanted}")))
+        }
+        (What::Array(given), What::Array(wanted)) => differing_element(path, given, wanted),
+        _ => Ok(Some(format!("a replay gives `{path}` as something else than the body"))),
+    }
+}
+
+fn differing_element(path: &str, given: &Var, wanted: &Var) -> Result<Option<String>, Error> {
+    let made = wanted.site();
+    let line = format!("which the body makes at {}:{}", made.file(), made.line());
+    if given.lanes() != wanted.lanes() {
+        let widths = (given.lanes(), wanted.lanes());
+        return Ok(Some(format!(
+            "a replay gives `{path}` with {} elements, and the body with {}, {line}",
+            widths.0, widths.1
+        )));
+    }
+    let (ty, size) = (given.ty(), given.ty().size_bytes());
+    let (ours, theirs) = (bytes(given)?, bytes(wanted)?);
+    let both = ours.chunks(size).zip(theirs.chunks(size)).map(|(a, b)| (bits(ty, a), bits(ty, b)));
+    let first = both.enumerate().find(|(_, (a, b))| a != b);
+    Ok(first.map(|(index, (a, b))| {
+        let (a, b) = (Literal(ty, a), Literal(ty, b));
+        format!("a replay gives `{path}[{index}]` as {a}, and the body as {b}, {line}")
+    }))
+}
+
+/// The elements of an array that is evaluated, in bytes.
+fn bytes(var: &Var) -> Result<Vec<u8>, Error> {
+    let (ty, size) = (var.ty(), var.ty().size_bytes());
+    let mut bytes = vec![0; var.lanes() * size];
+    match (var.known_bits(), var.data()) {
+        (Some(bits), _) => bytes.chunks_mut(size).for_each(|chunk| chunk.copy_from_slice(&bits.to_le_bytes()[..size])),
+        (None, Some(buffer)) => buffer.read(0, &mut bytes)?,
+        (None, None) => return Err(Error::new(ErrorKind::NotEvaluated, format!("an array of {ty} has no elements"))),
+    }
+    Ok(bytes)
+}
+
+fn bits(ty: Type, bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(word);
+    if ty == Type::Bool { scalar::cast(Type::U8, Type::Bool, bits) } else { bits }
+}
+
+#[cold]
+fn stale(function: &Function, site: &'static Location<'static>, what: &str) -> Error {
+    let (name, place) = (function.name, function.site);
+    let message = format!(
+        "a replay of the frozen function `{name}` ({}:{}) differs from what its body gives: {what}",
+        place.file(),
+        place.line()
+    );
+    Error::new(ErrorKind::Stale, message).at(site).with_hint(
+        "the body looks at something that is no argument, as a `static`, an atomic, a file or the time: pass that as an argument, or name \
+         arrays in `#[freeze(state = |…| …)]`",
+    )
+}

@@ -11,6 +11,7 @@ mod reductions;
 mod results;
 mod size_results;
 mod sizes;
+mod sizes_fuzz;
 mod verify;
 
 use std::fmt::Debug;

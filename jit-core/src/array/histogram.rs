@@ -31,7 +31,7 @@ impl<T: Integer> Array<T> {
     pub fn bincount_weighted<W: Number>(&self, weights: &Array<W>, bins: impl Into<Size>) -> Array<W> {
         let bins = bins.into();
         let mut sums = Array::<W>::zeros(bins);
-        if bins == 0 || self.len() == 0 {
+        if bins == 0 || self.width() == 0 {
             return sums;
         }
         let mut is_inside = Mask::from(true);
@@ -41,8 +41,8 @@ impl<T: Integer> Array<T> {
         // A type that cannot say how many bins there are has no element beyond them.
         let sign = u32::from(T::TYPE.is_signed_integer());
         let largest = T::TYPE.bit_mask() >> sign;
-        if bins.get() as u64 <= largest {
-            is_inside &= self.lt(T::from_bits(bins.get() as u64));
+        if largest >= u64::from(u32::MAX) || bins <= largest as usize {
+            is_inside &= self.lt(Array::from_var(record::size_as(T::TYPE, bins)));
         }
         sums.scatter_add_masked(weights, self, &is_inside);
         sums

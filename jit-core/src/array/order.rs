@@ -226,7 +226,8 @@ impl<T: Element> Array<T> {
         let (sorted, positions) = self.sort_with_positions();
         let begins = sorted.begins_run();
         let starts = begins.compress();
-        let ends = starts.shift_with(-1, self.len() as u32);
+        let is_last = UInt::arange(starts.width()).eq(UInt::from(starts.width().max(1) - 1));
+        let ends = is_last.select(UInt::from(self.width()), starts.shift(-1));
         let mut inverse = UInt::zeros(self.width());
         inverse.scatter(begins.cast::<u32>().prefix_sum() - 1, &positions);
         Unique { values: sorted.gather(&starts), first: positions.gather(&starts), counts: ends - &starts, inverse }

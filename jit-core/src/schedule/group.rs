@@ -231,10 +231,7 @@ impl<'a, 'e> Cut<'a, 'e> {
         let is_value = entry.region.get() == 0
             && !matches!(entry.op, Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter)
             && !local::is_local(entry.var);
-        is_value
-            && writer.stage < stage
-            && writer.lanes.lanes as usize == entry.var.lanes()
-            && self.is_expensive(number)
+        is_value && writer.stage < stage && writer.lanes == entry.var.extent() && self.is_expensive(number)
     }
 
     /// Whether the work behind a value, of which every part is counted once, is more than writing and reading it.

@@ -1,0 +1,403 @@
+//! Random programs over sizes: recorded at some sizes and replayed at others, they compute what they compute without a recording.
+//!
+//! A program is a list of [`Step`]s over numbered arrays and sizes, interpreted over the public API; every index is kept in range, whatever
+//! the sizes are. A program that fails is made as small as it can be before it is shown.
+
+use jit::freeze::{Exclusive, Function, Options, Shared, call};
+use jit::prelude::*;
+use jit::{ReduceOp, Size, meshgrid};
+
+/// Widest array that a step leaves.
+const WIDEST: usize = 1500;
+
+#[derive(Clone, Copy, Debug)]
+enum Arithmetic {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Min,
+    Max,
+    DivCeil,
+}
+
+/// What a step does; positions count among the arrays, or the sizes, that there are, modulo their number.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Size(Arithmetic, usize, usize),
+    SizeWith(Arithmetic, usize, usize),
+    Value(usize),
+    Arange(usize),
+    Literal(u32, usize),
+    Combine(usize, usize),
+    CombineIfEqual(usize, usize),
+    Gather { from: usize, size: usize, stride: u32 },
+    Slice(usize, usize, usize),
+    SliceFrom(usize, usize),
+    SliceTo(usize, usize),
+    SliceStep(usize, isize),
+    SplitAt(usize, usize),
+    Halves(usize),
+    Concat(usize, usize),
+    Tile(usize, usize),
+    Repeat(usize, usize),
+    Reverse(usize),
+    Shift(usize, isize),
+    Roll(usize, isize),
+    Meshgrid(usize, usize),
+    Reduce(usize, ReduceOp),
+    BlockReduce(usize, ReduceOp, usize),
+    Prefix(usize),
+    BlockPrefix(usize, usize),
+    Filter(usize, u32),
+    Compress(usize, u32),
+    ScatterFresh { size: usize, from: usize },
+    ScatterAdd { size: usize, from: usize },
+    ScatterState(usize),
+    Bincount(usize, usize),
+    Sort(usize),
+    Argsort(usize),
+    Unique(usize),
+    Linspace(usize),
+    Take(usize),
+    Evaluate(usize),
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((word ^ (word >> 31)) >> 33) as usize % sides
+    }
+
+    fn step(&mut self) -> Step {
+        use Arithmetic::{Add, Div, DivCeil, Max, Min, Mul, Rem, Sub};
+        let op = [Add, Sub, Mul, Div, Rem, Min, Max, DivCeil][self.roll(8)];
+        let reduce = [ReduceOp::Add, ReduceOp::Max, ReduceOp::Min, ReduceOp::Or][self.roll(4)];
+        let (i, j, k) = (self.roll(64), self.roll(64), self.roll(64));
+        let near = self.roll(9) as isize - 4;
+        match self.roll(44) {
+            0..3 => Step::Size(op, i, j),
+            3..6 => Step::SizeWith(op, i, 1 + j % 9),
+            6 => Step::Value(i),
+            7 => Step::Arange(i),
+            8 => Step::Literal(j as u32, i),
+            9 | 10 => Step::Combine(i, j),
+            11 => Step::CombineIfEqual(i, j),
+            12 | 13 => Step::Gather { from: i, size: j, stride: k as u32 },
+            14 => Step::Slice(i, j, k),
+            15 => Step::SliceFrom(i, j % 4),
+            16 => Step::SliceTo(i, j % 4),
+            17 => Step::SliceStep(i, if near == 0 { 2 } else { near }),
+            18 => Step::SplitAt(i, j),
+            19 => Step::Halves(i),
+            20 | 21 => Step::Concat(i, j),
+            22 => Step::Tile(i, 1 + j % 3),
+            23 => Step::Repeat(i, 1 + j % 3),
+            24 => Step::Reverse(i),
+            25 => Step::Shift(i, near),
+            26 => Step::Roll(i, near),
+            27 => Step::Meshgrid(i, j),
+            28 => Step::Reduce(i, reduce),
+            29 | 30 => Step::BlockReduce(i, reduce, 1 + j % 7),
+            31 => Step::Prefix(i),
+            32 => Step::BlockPrefix(i, 1 + j % 7),
+            33 => Step::Filter(i, j as u32),
+            34 => Step::Compress(i, j as u32),
+            35 => Step::ScatterFresh { size: i, from: j },
+            36 => Step::ScatterAdd { size: i, from: j },
+            37 => Step::ScatterState(i),
+            38 => Step::Bincount(i, j),
+            39 => Step::Sort(i),
+            40 => Step::Argsort(i),
+            41 => Step::Unique(i),
+            42 => [Step::Linspace(i), Step::Take(i)][j % 2],
+            _ => Step::Evaluate(i),
+        }
+    }
+}
+
+/// The program of a seed.
+fn program(seed: u64) -> Vec<Step> {
+    let mut dice = Dice(seed.wrapping_mul(0xa076_1d64_78bd_642f));
+    let length = 2 + dice.roll(9);
+    (0..length).map(|_| dice.step()).collect()
+}
+
+/// An array as wide as wanted, whose elements are those of another one, again and again.
+fn fit(x: &UInt, width: Size) -> UInt {
+    if x.width() == 0 || width == 0 {
+        UInt::zeros(width)
+    } else {
+        x.gather(&(UInt::arange(width) % UInt::from(x.width())))
+    }
+}
+
+/// Positions inside of an array that is not empty.
+fn inside(x: &UInt, width: Size) -> UInt {
+    (x * 7 + UInt::from(3)) % UInt::from(width)
+}
+
+fn apply(op: Arithmetic, a: Size, b: Size) -> Size {
+    let size = match op {
+        Arithmetic::Add => a + b,
+        Arithmetic::Sub => a.max(b) - b,
+        Arithmetic::Mul => a * b,
+        Arithmetic::Div => a / b.max(1),
+        Arithmetic::Rem => a % b.max(1),
+        Arithmetic::Min => a.min(b),
+        Arithmetic::Max => a.max(b),
+        Arithmetic::DivCeil => a.div_ceil(b.max(1)),
+    };
+    size.min(600)
+}
+
+struct Machine<'a> {
+    arrays: Vec<UInt>,
+    sizes: Vec<Size>,
+    state: &'a mut UInt,
+}
+
+impl Machine<'_> {
+    fn array(&self, position: usize) -> UInt {
+        self.arrays[position % self.arrays.len()].clone()
+    }
+
+    fn size(&self, position: usize) -> Size {
+        self.sizes[position % self.sizes.len()]
+    }
+
+    fn step(&mut self, step: Step) {
+        let made = self.made(step);
+        for array in made {
+            let array = if array.width() > WIDEST { fit(&array, Size::from(WIDEST)) } else { array };
+            self.sizes.push(array.width());
+            self.arrays.push(array);
+        }
+    }
+
+    fn made(&mut self, step: Step) -> Vec<UInt> {
+        let x = |position| self.array(position);
+        vec![match step {
+            Step::Size(op, a, b) => {
+                self.sizes.push(apply(op, self.size(a), self.size(b)));
+                return Vec::new();
+            }
+            Step::SizeWith(op, a, b) => {
+                self.sizes.push(apply(op, self.size(a), b.into()));
+                return Vec::new();
+            }
+            Step::Value(a) => UInt::from(self.size(a)),
+            Step::Arange(a) => UInt::arange(self.size(a)),
+            Step::Literal(value, a) => UInt::full(value, self.size(a)),
+            Step::Combine(a, b) => x(a) * 3 + fit(&x(b), x(a).width()),
+            Step::CombineIfEqual(a, b) if x(a).width() == x(b).width() => x(a) * 5 + x(b),
+            Step::CombineIfEqual(a, b) if x(a).width() < x(b).width() => x(a) + 11,
+            Step::CombineIfEqual(_, b) => x(b) + 13,
+            Step::Gather { from, size, stride } => {
+                let (from, size) = (x(from), self.size(size));
+                if from.width() == 0 {
+                    return Vec::new();
+                }
+                from.gather(&inside(&(UInt::arange(size) * stride), from.width()))
+            }
+            Step::Slice(a, begin, end) => {
+                let end = self.size(end).min(x(a).width());
+                let begin = self.size(begin).min(end);
+                x(a).split_at(end).0.split_at(begin).1
+            }
+            Step::SliceFrom(a, begin) => {
+                if x(a).width() < begin {
+                    x(a)
+                } else {
+                    x(a).slice(begin..)
+                }
+            }
+            Step::SliceTo(a, end) => {
+                if x(a).width() < end {
+                    x(a)
+                } else {
+                    x(a).slice(..end)
+                }
+            }
+            Step::SliceStep(a, step) => x(a).slice_step(.., step),
+            Step::SplitAt(a, position) => {
+                let (first, second) = x(a).split_at(self.size(position).min(x(a).width()));
+                return vec![first, second];
+            }
+            Step::Halves(a) if x(a).width() % 2 == 0 => return x(a).split(2),
+            Step::Halves(a) => x(a) + 17,
+            Step::Concat(a, b) => UInt::concat(&[x(a), x(b), x(a)]),
+            Step::Tile(a, times) => x(a).tile(times),
+            Step::Repeat(a, times) => x(a).repeat(times),
+            Step::Reverse(a) => x(a).reverse(),
+            Step::Shift(a, distance) => x(a).shift(distance),
+            Step::Roll(a, distance) => x(a).roll(distance),
+            Step::Meshgrid(a, b) => {
+                let few = |x: UInt| fit(&x, x.width().min(30));
+                let (a, b) = meshgrid(&few(x(a)), &few(x(b)));
+                a * 1000 + b
+            }
+            Step::Reduce(a, op) => x(a).reduce(op),
+            Step::BlockReduce(a, op, elements) => x(a).block_reduce(op, elements),
+            Step::Prefix(a) => x(a).prefix_sum(),
+            Step::BlockPrefix(a, elements) => x(a).block_prefix_sum(elements),
+            Step::Filter(a, part) => x(a).filter(&(x(a) % 3).eq(part % 3)),
+            Step::Compress(a, part) => (x(a) % 4).le(part % 5).compress(),
+            Step::ScatterFresh { size, from } | Step::ScatterAdd { size, from } => {
+                let size = self.size(size);
+                if size == 0 {
+                    return Vec::new();
+                }
+                let (mut target, from) = (UInt::zeros(size), x(from));
+                match step {
+                    // Each position is written by one lane.
+                    Step::ScatterFresh { .. } => {
+                        let from = fit(&from, from.width().min(size));
+                        target.scatter(&from, &UInt::arange(from.width()));
+                    }
+                    _ => target.scatter_add(&from, &inside(&from, size)),
+                }
+                target
+            }
+            Step::ScatterState(a) => {
+                if self.state.width() == 0 {
+                    return Vec::new();
+                }
+                let index = inside(&x(a), self.state.width());
+                self.state.scatter_add(&x(a), &index);
+                self.state.clone()
+            }
+            Step::Bincount(a, bins) => (x(a) % 40).bincount(self.size(bins)),
+            Step::Sort(a) => x(a).sort(),
+            Step::Argsort(a) => x(a).argsort(),
+            Step::Unique(a) => x(a).unique(),
+            Step::Linspace(a) => Float::linspace(0.0, 100.0, self.size(a)).bitcast(),
+            Step::Take(a) if x(a).width() == 0 => return Vec::new(),
+            Step::Take(a) => x(a).take(&jit::Int::from([-1, 0, -1])),
+            Step::Evaluate(a) => {
+                let array = x(a) + 1;
+                jit::eval(&array).unwrap();
+                array
+            }
+        }]
+    }
+}
+
+/// Runs a program; gives its last arrays.
+fn run(steps: &[Step], a: &UInt, b: &UInt, state: &mut UInt) -> Vec<UInt> {
+    let sizes = vec![a.width(), b.width(), state.width(), Size::from(3)];
+    let mut machine = Machine { arrays: vec![a.clone(), b.clone()], sizes, state };
+    steps.iter().for_each(|step| machine.step(*step));
+    let kept = machine.arrays.len().saturating_sub(4);
+    machine.arrays.split_off(kept)
+}
+
+type Sizes = [usize; 3];
+
+fn inputs(sizes: Sizes) -> [UInt; 3] {
+    let mut salt = 1;
+    sizes.map(|width| {
+        salt += 1;
+        UInt::from((0..width as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 16) * salt % 97).collect::<Vec<u32>>())
+    })
+}
+
+/// All elements of the result and of the state.
+fn outcome(steps: &[Step], sizes: Sizes, function: Option<&'static Function>) -> Result<Vec<Vec<u32>>, String> {
+    let compute = || {
+        let [a, b, mut state] = inputs(sizes);
+        let frozen = function.and_then(|function| {
+            call(function, (Shared(&a), Shared(&b), Exclusive(&mut state)), |(a, b, state)| run(steps, a, b, state))
+        });
+        let mut arrays = frozen.unwrap_or_else(|| run(steps, &a, &b, &mut state));
+        arrays.push(state);
+        arrays.iter().map(|array| array.to_vec()).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
+    };
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(compute)).unwrap_or_else(|payload| {
+        Err(match payload.downcast::<String>() {
+            Ok(message) => *message,
+            Err(_) => "it panics".to_owned(),
+        })
+    })
+}
+
+/// The sizes that a program is tried at: equal ones first, since what is only equal by chance must not be taken for the same.
+fn sizes(seed: u64, count: usize) -> Vec<Sizes> {
+    let mut dice = Dice(seed ^ 0x5eed);
+    let first = 2 + dice.roll(40);
+    let mut all: Vec<Sizes> = vec![[first, first, first], [first, first + 3, 2]];
+    let mut one = |i: usize| match dice.roll(10) {
+        0 => dice.roll(3),
+        1..6 => 2 + dice.roll(30),
+        _ => dice.roll(if i % 2 == 0 { 300 } else { 70 }),
+    };
+    all.extend((2..count).map(|i| [one(i), one(i), one(i)]));
+    all
+}
+
+/// How replays differ from direct execution, if they do; else how many recordings were made.
+fn difference(steps: &[Step], sizes: &[Sizes], device: Device) -> Result<u64, String> {
+    let options = Options { warn_after: usize::MAX, ..Options::DEFAULT };
+    let function: &'static Function = Box::leak(Box::new(Function::new("program", &["a", "b", "state"], options)));
+    let outcome = jit::with_device(device, || {
+        sizes.iter().try_for_each(|&sizes| {
+            let (direct, frozen) = (outcome(steps, sizes, None), outcome(steps, sizes, Some(function)));
+            let where_found = || format!("{device:?}, sizes {sizes:?}: {frozen:?} instead of {direct:?}");
+            if direct == frozen && direct.is_ok() { Ok(()) } else { Err(where_found()) }
+        })
+    });
+    let recordings = function.stats().recordings;
+    function.clear();
+    outcome.map(|()| recordings)
+}
+
+/// A program that fails, and none with one step less does.
+fn smallest(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> bool) -> Vec<Step> {
+    'smaller: loop {
+        for left_out in 0..steps.len() {
+            let mut candidate = steps.clone();
+            candidate.remove(left_out);
+            if fails(&candidate) {
+                steps = candidate;
+                continue 'smaller;
+            }
+        }
+        return steps;
+    }
+}
+
+/// Gives the recordings that were made for all programs.
+fn check(seeds: std::ops::Range<u64>, count: usize, device: Device) -> u64 {
+    let mut recordings = 0;
+    for seed in seeds {
+        let (steps, sizes) = (program(seed), sizes(seed, count));
+        match difference(&steps, &sizes, device) {
+            Ok(made) => recordings += made,
+            Err(_) => {
+                let small = smallest(steps, |steps| difference(steps, &sizes, device).is_err());
+                let what = difference(&small, &sizes, device).err().unwrap_or_default();
+                panic!("the program of seed {seed} differs: {what}\n{small:#?}");
+            }
+        }
+    }
+    recordings
+}
+
+#[test]
+fn programs_over_sizes_are_replayed_as_they_run() {
+    let recordings = check(0..150, 20, Device::Interpreter);
+    assert!(recordings < 150 * 13, "most sizes are replayed: {recordings} recordings");
+    check(150..175, 8, Device::Cpu);
+}
+
+#[test]
+#[ignore = "takes minutes; `.ci/nightly` runs it"]
+fn many_programs_over_sizes_are_replayed_as_they_run() {
+    check(1_000..5_500, 20, Device::Interpreter);
+    check(6_000..6_500, 20, Device::Cpu);
+}

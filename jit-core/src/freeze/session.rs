@@ -156,7 +156,11 @@ pub(crate) fn scalar_of(var: &Var) -> Option<Scalar> {
 /// Notes that an opaque value is the same as another one, of another width.
 pub(crate) fn note_same_scalar(var: &Var, as_before: &Var) {
     if let Some(scalar) = scalar_of(as_before) {
-        with(|session| session.scalars.insert(var.address(), scalar));
+        with(|session| {
+            session.scalars.insert(var.address(), scalar);
+            // It lives on, so that no other node gets its address.
+            session.inputs.push(var.clone());
+        });
     }
 }
 

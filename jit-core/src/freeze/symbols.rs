@@ -30,8 +30,8 @@ pub(crate) struct Symbols {
     counts: u16,
     /// The expressions that are widths of nodes, and so at least 2.
     wide: FxHashSet<SizeId>,
-    /// Values that are sizes.
-    size_values: FxHashMap<NonNull<Node>, SizeId>,
+    /// Values that are sizes; they live on, so that no other node gets the address of one.
+    size_values: FxHashMap<NonNull<Node>, (Var, SizeId)>,
 }
 
 thread_local! {
@@ -206,14 +206,14 @@ pub(crate) fn size_of(extent: Extent) -> Size {
 pub(crate) fn note_size(var: &Var, size: Size) {
     with(|symbols| {
         let id = symbols.id_of(size)?;
-        symbols.size_values.insert(var.address(), id);
+        symbols.size_values.insert(var.address(), (var.clone(), id));
         Some(())
     });
 }
 
 /// Which size a value is, if it is one.
 pub(crate) fn size_of_value(var: &Var) -> Option<SizeId> {
-    with(|symbols| symbols.size_values.get(&var.address()).copied()).flatten()
+    with(|symbols| symbols.size_values.get(&var.address()).map(|(_, id)| *id)).flatten()
 }
 
 /// The place of a size in the table.

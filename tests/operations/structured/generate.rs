@@ -1,6 +1,8 @@
 //! Programs from seeds.
 
-use super::program::{Begin, Block, Condition, Float, FloatOp, Int, IntOp, LANES, Program, Statement, VARIABLES};
+use super::program::{
+    Begin, Block, Condition, Float, FloatOp, Int, IntOp, LANES, Mode, Program, Range, Statement, VARIABLES,
+};
 
 /// Pseudo-random numbers (G. Steele, D. Lea and C. Flood, “Fast Splittable Pseudorandom Number Generators”, 2014).
 struct Dice(u64);
@@ -38,7 +40,7 @@ impl Dice {
     }
 
     fn int(&mut self, depth: usize) -> Int {
-        match self.roll(if depth == 0 { 6 } else { 14 }) {
+        match self.roll(if depth == 0 { 6 } else { 16 }) {
             0 => Int::Literal(self.number()),
             1 => Int::Lane,
             2..6 => Int::Variable(self.variable()),
@@ -48,6 +50,8 @@ impl Dice {
                 Int::Call(Box::new((self.int(depth - 1), targets)))
             }
             7 => Int::Choose(Box::new((self.condition(depth - 1), self.int(depth - 1), self.int(depth - 1)))),
+            9 => Int::Method(Box::new((self.int(depth - 1), self.int(depth - 1)))),
+            10 => Int::Scratch(Box::new(self.int(depth - 1))),
             _ => Int::Op(self.int_op(), Box::new((self.int(depth - 1), self.int(depth - 1)))),
         }
     }
@@ -84,13 +88,24 @@ impl Dice {
         }
     }
 
-    fn block(&mut self, depth: usize) -> Block {
+    /// A block of statements; evaluated loops may stand where everything around is evaluated, and all lanes are there.
+    fn block(&mut self, depth: usize, can_evaluate: bool) -> Block {
         let length = 1 + self.roll(4);
-        (0..length).map(|_| self.statement(depth)).collect()
+        self.statements(length, depth, can_evaluate)
     }
 
-    fn statement(&mut self, depth: usize) -> Statement {
-        match self.roll(if depth == 0 { 11 } else { 22 }) {
+    fn statements(&mut self, length: usize, depth: usize, mut can_evaluate: bool) -> Block {
+        let mut block = Block::new();
+        for _ in 0..length {
+            let statement = self.statement(depth, can_evaluate);
+            can_evaluate &= !leaves(&statement);
+            block.push(statement);
+        }
+        block
+    }
+
+    fn statement(&mut self, depth: usize, can_evaluate: bool) -> Statement {
+        match self.roll(if depth == 0 { 13 } else { 28 }) {
             0..3 => Statement::SetInt(self.variable(), self.int(2)),
             3..5 => Statement::SetFloat(self.variable(), self.float(2)),
             5 => Statement::SetFlag(self.variable(), self.condition(2)),
@@ -99,14 +114,42 @@ impl Dice {
             8 => Statement::BreakIf(self.condition(1)),
             9 => Statement::ContinueIf(self.condition(1)),
             10 => Statement::ReturnIf(self.condition(1)),
-            11..15 => {
-                let otherwise = if self.roll(3) == 0 { Vec::new() } else { self.block(depth - 1) };
-                Statement::If(self.condition(1), self.block(depth - 1), otherwise)
+            11 => Statement::Write { place: self.int(1), value: self.int(2) },
+            12 => Statement::Hit { id: self.int(1), place: self.int(1), value: self.int(1) },
+            13..17 => {
+                let otherwise = if self.roll(3) == 0 { Vec::new() } else { self.block(depth - 1, false) };
+                Statement::If(self.condition(1), self.block(depth - 1, false), otherwise)
             }
-            16 | 17 => Statement::For(self.variable(), self.int(1), self.block(depth - 1)),
-            15 => Statement::Loop(1 + self.roll(4) as u8, self.block(depth - 1)),
-            _ => Statement::While(1 + self.roll(5) as u8, self.condition(1), self.block(depth - 1)),
+            17 => Statement::Loop(1 + self.roll(4) as u8, self.block(depth - 1, false)),
+            18..20 => {
+                let bounds = Box::new((self.int(1), self.int(1)));
+                Statement::For(self.range(), self.variable(), bounds, self.block(depth - 1, false))
+            }
+            20 => Statement::Match(self.int(1), std::array::from_fn(|_| self.block(depth - 1, false))),
+            21 => Statement::Run(self.int(1), std::array::from_fn(|_| self.block(depth - 1, false))),
+            22..24 if can_evaluate => {
+                let mode = self.pick(&[Mode::Evaluated, Mode::Compressed]);
+                Statement::While(mode, 1 + self.roll(5) as u8, self.condition(1), self.block(depth - 1, true))
+            }
+            _ => {
+                let turns = 1 + self.roll(5) as u8;
+                Statement::While(Mode::Recorded, turns, self.condition(1), self.block(depth - 1, false))
+            }
         }
+    }
+
+    fn range(&mut self) -> Range {
+        use Range::{Down, DownFrom, DownSteps, Steps, StepsDown, Up, UpTo};
+        self.pick(&[Up, Up, UpTo, Down, DownFrom, Steps, StepsDown, DownSteps])
+    }
+}
+
+/// Whether lanes may go elsewhere than to the next statement.
+fn leaves(statement: &Statement) -> bool {
+    match statement {
+        Statement::BreakIf(_) | Statement::ContinueIf(_) | Statement::ReturnIf(_) => true,
+        Statement::If(_, then, _) => then.iter().any(leaves),
+        _ => false,
     }
 }
 
@@ -117,6 +160,6 @@ pub(super) fn program(seed: u64) -> Program {
     let floats = std::array::from_fn(|_| dice.begin());
     let table = std::array::from_fn(|_| dice.number());
     let length = 2 + dice.roll(LANES);
-    let body = (0..length).map(|_| dice.statement(3)).collect();
+    let body = dice.statements(length, 3, true);
     Program { ints, floats, table, body }
 }

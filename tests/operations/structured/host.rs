@@ -78,3 +78,20 @@ impl Memory {
         *element = element.wrapping_add(value.0);
     }
 }
+
+/// Memory of one lane's own, that bears any place.
+#[derive(Clone, Debug)]
+pub(super) struct Scratch(pub(super) Vec<i32>);
+
+impl Scratch {
+    pub(super) fn read(&self, place: &Word) -> Word {
+        let element = usize::try_from(place.0).ok().and_then(|place| self.0.get(place));
+        Word(element.copied().unwrap_or(0))
+    }
+
+    pub(super) fn write(&mut self, place: &Word, value: &Word) {
+        if let Some(element) = usize::try_from(place.0).ok().and_then(|place| self.0.get_mut(place)) {
+            *element = value.0;
+        }
+    }
+}

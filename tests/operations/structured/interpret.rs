@@ -1,17 +1,33 @@
 //! The interpreter of programs: one text, compiled as plain Rust and with `#[jit]`.
 
-/// Defines the functions in a module for one lane at a time, and annotated in a module for all of them.
+/// Defines the functions in a module for one lane at a time, and annotated in a module for all of them. Those that end in a loop are
+/// followed by the attributes that it has there.
 macro_rules! twice {
-    ($(fn $name:ident $arguments:tt -> $result:ident $body:tt)*) => {
+    (
+        { $(fn $name:ident $arguments:tt -> $result:ident $body:tt)* }
+        { $(fn $looping:ident $loop_arguments:tt -> $loop_result:ident { $($before:tt)* } loop { $($loop:tt)* } $(#[$mode:ident])*;)* }
+    ) => {
         #[allow(clippy::clone_on_copy, clippy::collapsible_if, reason = "the text is that of arrays, too")]
         pub(in crate::structured) mod plain {
-            use super::super::host::{Memory, Word};
-            use super::super::program::{self, Block, Condition, FloatOp, IntOp, LANES, Outcome, Program, SHARED, Statement, float_bits};
+            use super::super::host::{Memory, Scratch, Word};
+            use super::super::program::{
+                self, Block, Condition, FloatOp, INSTANCES, IntOp, LANES, Mode, Outcome, Program, REMOVED, Range, SCRATCH, SHARED,
+                Statement, float_bits,
+            };
 
             type Int = Word;
             type Float = f32;
             type Mask = bool;
             type Unit = ();
+
+            /// A number that Rust counts to, and matches.
+            struct Number(i32);
+
+            impl From<Int> for Number {
+                fn from(word: Int) -> Self {
+                    Number(word.0)
+                }
+            }
 
             struct State<'t> {
                 ints: Vec<Int>,
@@ -22,6 +38,7 @@ macro_rules! twice {
                 zero: Int,
                 table: &'t Memory,
                 own: Memory,
+                scratch: Scratch,
                 shared: Memory,
             }
 
@@ -30,7 +47,48 @@ macro_rules! twice {
                 target.map_or(Word(0), |target| int(target, s))
             }
 
+            /// What the instance of an id holds, and whether it is the first of its kind.
+            fn instance(id: &Int) -> Option<(bool, i32)> {
+                let id = u32::try_from(id.0).ok().filter(|&id| id != REMOVED)?;
+                let held = INSTANCES.get(id.checked_sub(1)? as usize)?;
+                Some((id % 2 == 1, *held))
+            }
+
+            fn method(id: &Int, x: &Int, s: &State<'_>) -> Int {
+                match instance(id) {
+                    Some((true, held)) => *x * 3 + held,
+                    Some((false, held)) => {
+                        let mut y = x.0 & 15;
+                        while y < held.wrapping_add(4) {
+                            y = y * 2 + 1;
+                        }
+                        Word(y) + s.zero
+                    }
+                    None => Word(0),
+                }
+            }
+
+            fn hit(id: &Int, place: &Int, value: &Int, s: &mut State<'_>) {
+                match instance(id) {
+                    Some((true, held)) => s.shared.scatter_add(&(*value + held), place),
+                    Some((false, _)) => {
+                        for turn in 0..value.0 & 3 {
+                            s.shared.scatter_add(&Word(turn + 1), place);
+                        }
+                    }
+                    None => {}
+                }
+            }
+
+            fn run(index: &Int, blocks: &[Block], s: &mut State<'_>) {
+                if let Some(chosen) = usize::try_from(index.0).ok().and_then(|index| blocks.get(index)) {
+                    block(chosen, s);
+                }
+            }
+
             $(fn $name $arguments -> $result $body)*
+
+            $(fn $looping $loop_arguments -> $loop_result { $($before)* $($loop)* })*
 
             /// What a program leaves behind, one lane after the other.
             pub(in crate::structured) fn outcome(program: &Program) -> Outcome {
@@ -44,6 +102,7 @@ macro_rules! twice {
                         zero: Word(0),
                         table: &Memory(program.table.to_vec()),
                         own: Memory(vec![0; LANES]),
+                        scratch: Scratch(vec![0; SCRATCH]),
                         shared: shared.clone(),
                     };
                     block(&program.body, &mut state);
@@ -52,7 +111,8 @@ macro_rules! twice {
                     let floats = state.floats.iter().enumerate().map(|(i, value)| (format!("x{i}"), float_bits(*value)));
                     let flags = state.flags.iter().enumerate().map(|(i, value)| (format!("b{i}"), u32::from(*value)));
                     let own = [("own".to_owned(), state.own.0[lane] as u32)];
-                    ints.chain(floats).chain(flags).chain(own).collect()
+                    let scratch = state.scratch.0.iter().enumerate().map(|(i, value)| (format!("scratch{i}"), *value as u32));
+                    ints.chain(floats).chain(flags).chain(own).chain(scratch).collect()
                 }).collect();
                 let of_variable = |index: usize| {
                     (lanes[0][index].0.clone(), std::array::from_fn(|lane| lanes[lane][index].1))
@@ -66,13 +126,25 @@ macro_rules! twice {
 
         #[allow(clippy::collapsible_if, reason = "one condition belongs to the host, the other to the lanes")]
         pub(in crate::structured) mod traced {
-            use super::super::program::{self, Begin, Block, Condition, FloatOp, IntOp, LANES, Outcome, Program, SHARED, Statement, float_bits};
+            use super::super::program::{
+                self, Begin, Block, Condition, FloatOp, INSTANCES, IntOp, LANES, Mode, Outcome, Program, REMOVED, Range, SCRATCH, SHARED,
+                Statement, float_bits,
+            };
             use jit::prelude::*;
 
             type Unit = ();
 
+            /// A number that lanes count to, and match.
+            struct Number(Int);
+
+            impl From<Int> for Number {
+                fn from(array: Int) -> Self {
+                    Number(array)
+                }
+            }
+
             #[derive(Traverse)]
-            struct State<'t> {
+            pub(super) struct State<'t> {
                 ints: Vec<Int>,
                 floats: Vec<Float>,
                 flags: Vec<Mask>,
@@ -81,7 +153,72 @@ macro_rules! twice {
                 zero: Int,
                 table: &'t Int,
                 own: Int,
+                scratch: Local<i32>,
                 shared: Int,
+                #[traverse(skip)]
+                instances: &'t Instances<dyn Method>,
+            }
+
+            /// What a program calls through pointers.
+            #[jit(dispatch)]
+            pub(super) trait Method {
+                fn apply(&self, x: &Int, zero: &Int) -> Int;
+                fn hit(&self, shared: &mut Int, place: &Int, value: &Int);
+            }
+
+            #[derive(Traverse)]
+            struct Multiplies {
+                held: Int,
+            }
+
+            #[derive(Traverse)]
+            struct Doubles {
+                held: Int,
+            }
+
+            #[jit]
+            impl Method for Multiplies {
+                fn apply(&self, x: &Int, _zero: &Int) -> Int {
+                    x * 3 + self.held
+                }
+
+                fn hit(&self, shared: &mut Int, place: &Int, value: &Int) {
+                    shared.scatter_add(value + self.held, place);
+                }
+            }
+
+            #[jit]
+            impl Method for Doubles {
+                fn apply(&self, x: &Int, zero: &Int) -> Int {
+                    let mut y = x & 15;
+                    while y < self.held + 4 {
+                        y = y * 2 + 1;
+                    }
+                    y + zero
+                }
+
+                fn hit(&self, shared: &mut Int, place: &Int, value: &Int) {
+                    for turn in 0..value & 3 {
+                        shared.scatter_add(turn + 1, place);
+                    }
+                }
+            }
+
+            /// Values in memory, opaque ones and literals in turn.
+            fn instances() -> Instances<dyn Method> {
+                let mut all: Instances<dyn Method> = Instances::new();
+                for (held, id) in INSTANCES.into_iter().zip(1..) {
+                    let held = match id % 3 {
+                        0 => Int::from(held),
+                        1 => Int::opaque(held),
+                        _ => Int::from([held]),
+                    };
+                    let instance: Box<dyn Method> =
+                        if id % 2 == 1 { Box::new(Multiplies { held }) } else { Box::new(Doubles { held }) };
+                    assert_eq!(all.push(instance), id);
+                }
+                all.remove(REMOVED);
+                all
             }
 
             fn call(index: &Int, targets: &[program::Int], s: &State<'_>) -> Int {
@@ -89,7 +226,42 @@ macro_rules! twice {
                 jit::switch(index, &functions, (s.zero.clone(),))
             }
 
+            fn method(id: &Int, x: &Int, s: &State<'_>) -> Int {
+                s.instances.at(&id.cast::<u32>()).apply(x, &s.zero)
+            }
+
+            fn hit(id: &Int, place: &Int, value: &Int, s: &mut State<'_>) {
+                s.instances.at(&id.cast::<u32>()).hit(&mut s.shared, place, value);
+            }
+
+            /// A block that is called as a method.
+            #[jit(dispatch)]
+            pub(super) trait Runs {
+                fn run(&self, s: &mut State<'_>);
+            }
+
+            #[derive(Traverse)]
+            struct Runner {
+                #[traverse(skip)]
+                block: Block,
+            }
+
+            #[jit]
+            impl Runs for Runner {
+                fn run(&self, s: &mut State<'_>) {
+                    block(&self.block, s);
+                }
+            }
+
+            fn run(index: &Int, blocks: &[Block], s: &mut State<'_>) {
+                let runner = |block: &Block| Box::new(Runner { block: block.clone() }) as Box<dyn Runs>;
+                let runners: Instances<dyn Runs> = blocks.iter().map(runner).collect();
+                runners.at(&(index + 1).cast::<u32>()).run(s);
+            }
+
             $(#[jit] fn $name $arguments -> $result $body)*
+
+            $(#[jit] fn $looping $loop_arguments -> $loop_result { $($before)* $(#[$mode])* $($loop)* })*
 
             fn begin<T: jit::Element>(begin: &Begin, value: impl Fn(i32) -> T) -> Array<T> {
                 match begin {
@@ -114,7 +286,7 @@ macro_rules! twice {
 
             /// What a program leaves behind, all lanes at once.
             pub(in crate::structured) fn outcome(program: &Program) -> jit::Result<Outcome> {
-                let table = Int::from(program.table);
+                let (table, instances) = (Int::from(program.table), instances());
                 let mut state = State {
                     ints: program.ints.iter().map(|start| begin(start, |number| number)).collect(),
                     floats: program.floats.iter().map(|start| begin(start, |number| number as f32 * 0.5)).collect(),
@@ -123,15 +295,20 @@ macro_rules! twice {
                     zero: Int::from([0; LANES]),
                     table: &table,
                     own: Int::zeros(LANES),
+                    scratch: Local::<i32>::new(SCRATCH),
                     shared: Int::zeros(SHARED),
+                    instances: &instances,
                 };
                 block(&program.body, &mut state);
-                jit::eval(&state)?;
+                let scratch: Vec<Int> = (0..SCRATCH).map(|place| state.scratch.read(&Int::from(place as i32))).collect();
+                jit::eval(&(&state.ints, &state.floats, &state.flags, &state.own, &scratch, &state.shared))?;
                 let mut variables = read('i', &state.ints, |value| value as u32)?;
                 variables.extend(read('x', &state.floats, float_bits)?);
                 variables.extend(read('b', &state.flags, u32::from)?);
                 let own = state.own.to_vec()?;
                 variables.push(("own".to_owned(), std::array::from_fn(|lane| own[lane] as u32)));
+                let of_scratch = read('s', &scratch, |value| value as u32)?;
+                variables.extend(of_scratch.into_iter().enumerate().map(|(i, (_, values))| (format!("scratch{i}"), values)));
                 let shared = state.shared.to_vec()?;
                 Ok(Outcome { variables, shared: std::array::from_fn(|place| shared[place] as u32) })
             }
@@ -139,202 +316,273 @@ macro_rules! twice {
     };
 }
 
-twice! {
-    fn int(value: &program::Int, s: &State<'_>) -> Int {
-        match value {
-            program::Int::Literal(number) => Int::from(*number),
-            program::Int::Variable(index) => s.ints[*index].clone(),
-            program::Int::Lane => s.lane.clone(),
-            program::Int::Table(place) => s.table.gather(&(int(place, s) & (program::TABLE as i32 - 1))),
-            program::Int::Op(op, operands) => int_op(*op, int(&operands.0, s), int(&operands.1, s)),
-            program::Int::Call(parts) => call(&int(&parts.0, s), &parts.1, s),
-            program::Int::Choose(parts) => {
-                if holds(&parts.0, s) { int(&parts.1, s) } else { int(&parts.2, s) }
-            }
-        }
-    }
-
-    fn int_op(op: IntOp, a: Int, b: Int) -> Int {
-        match op {
-            IntOp::Add => a + b,
-            IntOp::Sub => a - b,
-            IntOp::Mul => a * b,
-            IntOp::Div => a / b,
-            IntOp::Rem => a % b,
-            IntOp::Min => a.min(b),
-            IntOp::Max => a.max(b),
-            IntOp::And => a & b,
-            IntOp::Or => a | b,
-            IntOp::Xor => a ^ b,
-            IntOp::Shl => a << (b & 31),
-            IntOp::Shr => a >> (b & 31),
-        }
-    }
-
-    fn float(value: &program::Float, s: &State<'_>) -> Float {
-        match value {
-            program::Float::Literal(number) => Float::from(*number),
-            program::Float::Variable(index) => s.floats[*index].clone(),
-            program::Float::FromInt(value) => int(value, s).cast::<f32>(),
-            program::Float::Op(op, operands) => float_op(*op, float(&operands.0, s), float(&operands.1, s)),
-            program::Float::Choose(parts) => {
-                if holds(&parts.0, s) { float(&parts.1, s) } else { float(&parts.2, s) }
-            }
-        }
-    }
-
-    fn float_op(op: FloatOp, a: Float, b: Float) -> Float {
-        match op {
-            FloatOp::Add => a + b,
-            FloatOp::Sub => a - b,
-            FloatOp::Mul => a * b,
-            FloatOp::Div => a / b,
-            FloatOp::Smaller => if a < b { a } else { b },
-            FloatOp::Larger => if a > b { a } else { b },
-        }
-    }
-
-    fn holds(condition: &Condition, s: &State<'_>) -> Mask {
-        match condition {
-            Condition::Flag(index) => s.flags[*index].clone(),
-            Condition::Less(a, b) => int(a, s) < int(b, s),
-            Condition::Equal(a, b) => int(a, s) == int(b, s),
-            Condition::Below(a, b) => float(a, s) < float(b, s),
-            Condition::Not(condition) => !holds(condition, s),
-            Condition::And(sides) => holds(&sides.0, s) && holds(&sides.1, s),
-            Condition::Or(sides) => holds(&sides.0, s) || holds(&sides.1, s),
-        }
-    }
-
-    fn block(statements: &Block, s: &mut State<'_>) -> Unit {
-        for statement in statements {
-            if let Statement::ReturnIf(condition) = statement {
-                if holds(condition, s) {
-                    return;
-                }
-            }
-            step(statement, s);
-        }
-    }
-
-    fn step(statement: &Statement, s: &mut State<'_>) -> Unit {
-        match statement {
-            Statement::SetInt(to, value) => s.ints[*to] = int(value, s),
-            Statement::SetFloat(to, value) => s.floats[*to] = float(value, s),
-            Statement::SetFlag(to, value) => s.flags[*to] = holds(value, s),
-            Statement::Store(value) => {
-                let value = int(value, s);
-                s.own.scatter(&value, &s.lane);
-            }
-            Statement::Add { place, value } => {
-                // Arrays of width 1 are added once; each lane is to add.
-                let place = (int(place, s) & (SHARED as i32 - 1)) + s.zero;
-                let value = int(value, s);
-                s.shared.scatter_add(&value, &place);
-            }
-            Statement::If(condition, then, otherwise) => {
-                if holds(condition, s) {
-                    block(then, s);
-                } else {
-                    block(otherwise, s);
-                }
-            }
-            Statement::While(turns, condition, body) => repeat(*turns, condition, body, s),
-            Statement::Loop(turns, body) => forever(*turns, body, s),
-            Statement::For(to, end, body) => count(*to, int(end, s) & 3, body, s),
-            // Who walks over the block has done what there is to do.
-            Statement::BreakIf(_) | Statement::ContinueIf(_) | Statement::ReturnIf(_) => {}
-        }
-    }
-
-    fn repeat(turns: u8, condition: &Condition, body: &Block, s: &mut State<'_>) -> Unit {
-        let turns = i32::from(turns);
-        let mut turn = Int::from(0);
-        'turns: while turn < Int::from(turns) && holds(condition, s) {
-            turn = turn + 1;
-            for statement in body {
-                match statement {
-                    Statement::BreakIf(leaves) => {
-                        if holds(leaves, s) {
-                            break 'turns;
-                        }
-                    }
-                    Statement::ContinueIf(leaves) => {
-                        if holds(leaves, s) {
-                            continue 'turns;
-                        }
-                    }
-                    Statement::If(condition, then, otherwise) => {
-                        if holds(condition, s) {
-                            for inner in then {
-                                match inner {
-                                    Statement::BreakIf(leaves) => {
-                                        if holds(leaves, s) {
-                                            break 'turns;
-                                        }
+/// The same loop in several modes, and over several ranges.
+macro_rules! loops {
+    (
+        modes { $($name:ident $(#[$mode:ident])*;)* }
+        ranges { $($count:ident |$start:ident, $end:ident| $range:expr;)* }
+        { $($functions:tt)* }
+    ) => {
+        twice! {
+            { $($functions)* }
+            {
+                $(fn $name(turns: u8, condition: &Condition, body: &Block, s: &mut State<'_>) -> Unit {
+                    let turns = i32::from(turns);
+                    let mut turn = Int::from(0);
+                } loop {
+                    'turns: while turn < Int::from(turns) && holds(condition, s) {
+                        turn = turn + 1;
+                        for statement in body {
+                            match statement {
+                                Statement::BreakIf(leaves) => {
+                                    if holds(leaves, s) {
+                                        break 'turns;
                                     }
-                                    Statement::ContinueIf(leaves) => {
-                                        if holds(leaves, s) {
-                                            continue 'turns;
-                                        }
-                                    }
-                                    other => step(other, s),
                                 }
+                                Statement::ContinueIf(leaves) => {
+                                    if holds(leaves, s) {
+                                        continue 'turns;
+                                    }
+                                }
+                                Statement::If(condition, then, otherwise) => {
+                                    if holds(condition, s) {
+                                        for inner in then {
+                                            match inner {
+                                                Statement::BreakIf(leaves) => {
+                                                    if holds(leaves, s) {
+                                                        break 'turns;
+                                                    }
+                                                }
+                                                Statement::ContinueIf(leaves) => {
+                                                    if holds(leaves, s) {
+                                                        continue 'turns;
+                                                    }
+                                                }
+                                                other => step(other, s),
+                                            }
+                                        }
+                                    } else {
+                                        block(otherwise, s);
+                                    }
+                                }
+                                other => step(other, s),
                             }
-                        } else {
-                            block(otherwise, s);
                         }
                     }
-                    other => step(other, s),
+                } $(#[$mode])*;)*
+
+                $(fn $count(to: usize, $start: Number, $end: Number, body: &Block, s: &mut State<'_>) -> Unit {} loop {
+                    'turns: for turn in $range {
+                        s.ints[to] = Int::from(turn.clone());
+                        for statement in body {
+                            match statement {
+                                Statement::BreakIf(leaves) => {
+                                    if holds(leaves, s) {
+                                        break 'turns;
+                                    }
+                                }
+                                Statement::ContinueIf(leaves) => {
+                                    if holds(leaves, s) {
+                                        continue 'turns;
+                                    }
+                                }
+                                other => step(other, s),
+                            }
+                        }
+                    }
+                };)*
+            }
+        }
+    };
+}
+
+loops! {
+    modes {
+        repeat;
+        repeat_evaluated #[evaluated];
+        repeat_compressed #[evaluated] #[compress];
+    }
+    ranges {
+        count_up |start, end| start.0..end.0;
+        count_up_to |start, end| start.0..=end.0;
+        count_down |start, end| (start.0..end.0).rev();
+        count_down_from |start, end| (start.0..=end.0).rev();
+        count_steps |start, end| (start.0..=end.0).step_by(2);
+        count_steps_down |start, end| (start.0..end.0).step_by(2).rev();
+        count_down_steps |start, end| (start.0..=end.0).rev().step_by(3);
+    }
+    {
+        fn int(value: &program::Int, s: &State<'_>) -> Int {
+            match value {
+                program::Int::Literal(number) => Int::from(*number),
+                program::Int::Variable(index) => s.ints[*index].clone(),
+                program::Int::Lane => s.lane.clone(),
+                program::Int::Table(place) => s.table.gather(&(int(place, s) & (program::TABLE as i32 - 1))),
+                program::Int::Op(op, operands) => int_op(*op, int(&operands.0, s), int(&operands.1, s)),
+                program::Int::Call(parts) => call(&int(&parts.0, s), &parts.1, s),
+                program::Int::Method(parts) => method(&(int(&parts.0, s) & 7), &int(&parts.1, s), s),
+                // A place that the compiler knows to be out of range is an error.
+                program::Int::Scratch(place) => s.scratch.read(&(int(place, s) + s.zero)),
+                program::Int::Choose(parts) => {
+                    if holds(&parts.0, s) { int(&parts.1, s) } else { int(&parts.2, s) }
                 }
             }
         }
-    }
 
-    fn count(to: usize, end: Int, body: &Block, s: &mut State<'_>) -> Unit {
-        let mut turn = Int::from(0);
-        'turns: while turn < end {
-            s.ints[to] = turn.clone();
-            turn = turn + 1;
-            for statement in body {
-                match statement {
-                    Statement::BreakIf(leaves) => {
-                        if holds(leaves, s) {
-                            break 'turns;
-                        }
-                    }
-                    Statement::ContinueIf(leaves) => {
-                        if holds(leaves, s) {
-                            continue 'turns;
-                        }
-                    }
-                    other => step(other, s),
+        fn int_op(op: IntOp, a: Int, b: Int) -> Int {
+            match op {
+                IntOp::Add => a + b,
+                IntOp::Sub => a - b,
+                IntOp::Mul => a * b,
+                IntOp::Div => a / b,
+                IntOp::Rem => a % b,
+                IntOp::Min => a.min(b),
+                IntOp::Max => a.max(b),
+                IntOp::And => a & b,
+                IntOp::Or => a | b,
+                IntOp::Xor => a ^ b,
+                IntOp::Shl => a << (b & 31),
+                IntOp::Shr => a >> (b & 31),
+            }
+        }
+
+        fn float(value: &program::Float, s: &State<'_>) -> Float {
+            match value {
+                program::Float::Literal(number) => Float::from(*number),
+                program::Float::Variable(index) => s.floats[*index].clone(),
+                program::Float::FromInt(value) => int(value, s).cast::<f32>(),
+                program::Float::Op(op, operands) => float_op(*op, float(&operands.0, s), float(&operands.1, s)),
+                program::Float::Choose(parts) => {
+                    if holds(&parts.0, s) { float(&parts.1, s) } else { float(&parts.2, s) }
                 }
             }
         }
-    }
 
-    fn forever(turns: u8, body: &Block, s: &mut State<'_>) -> Unit {
-        let turns = i32::from(turns);
-        let mut turn = Int::from(0);
-        'turns: loop {
-            if turn >= Int::from(turns) {
-                break;
+        fn float_op(op: FloatOp, a: Float, b: Float) -> Float {
+            match op {
+                FloatOp::Add => a + b,
+                FloatOp::Sub => a - b,
+                FloatOp::Mul => a * b,
+                FloatOp::Div => a / b,
+                FloatOp::Smaller => if a < b { a } else { b },
+                FloatOp::Larger => if a > b { a } else { b },
             }
-            turn = turn + 1;
-            for statement in body {
-                match statement {
-                    Statement::BreakIf(leaves) => {
-                        if holds(leaves, s) {
-                            break 'turns;
-                        }
+        }
+
+        fn holds(condition: &Condition, s: &State<'_>) -> Mask {
+            match condition {
+                Condition::Flag(index) => s.flags[*index].clone(),
+                Condition::Less(a, b) => int(a, s) < int(b, s),
+                Condition::Equal(a, b) => int(a, s) == int(b, s),
+                Condition::Below(a, b) => float(a, s) < float(b, s),
+                Condition::Not(condition) => !holds(condition, s),
+                Condition::And(sides) => holds(&sides.0, s) && holds(&sides.1, s),
+                Condition::Or(sides) => holds(&sides.0, s) || holds(&sides.1, s),
+            }
+        }
+
+        fn block(statements: &Block, s: &mut State<'_>) -> Unit {
+            for statement in statements {
+                if let Statement::ReturnIf(condition) = statement {
+                    if holds(condition, s) {
+                        return;
                     }
-                    Statement::ContinueIf(leaves) => {
-                        if holds(leaves, s) {
-                            continue 'turns;
-                        }
+                }
+                step(statement, s);
+            }
+        }
+
+        fn step(statement: &Statement, s: &mut State<'_>) -> Unit {
+            match statement {
+                Statement::SetInt(to, value) => s.ints[*to] = int(value, s),
+                Statement::SetFloat(to, value) => s.floats[*to] = float(value, s),
+                Statement::SetFlag(to, value) => s.flags[*to] = holds(value, s),
+                Statement::Store(value) => {
+                    let value = int(value, s);
+                    s.own.scatter(&value, &s.lane);
+                }
+                Statement::Add { place, value } => {
+                    // Arrays of width 1 are added once; each lane is to add.
+                    let place = (int(place, s) & (SHARED as i32 - 1)) + s.zero;
+                    let value = int(value, s);
+                    s.shared.scatter_add(&value, &place);
+                }
+                Statement::If(condition, then, otherwise) => {
+                    if holds(condition, s) {
+                        block(then, s);
+                    } else {
+                        block(otherwise, s);
                     }
-                    other => step(other, s),
+                }
+                Statement::Write { place, value } => {
+                    let place = int(place, s) + s.zero;
+                    let value = int(value, s);
+                    s.scratch.write(&place, &value);
+                }
+                Statement::Hit { id, place, value } => {
+                    let id = (int(id, s) & 7) + s.zero;
+                    let place = (int(place, s) & (SHARED as i32 - 1)) + s.zero;
+                    let value = int(value, s);
+                    hit(&id, &place, &value, s);
+                }
+                Statement::Match(value, blocks) => select(Number::from(int(value, s) & 7), blocks, s),
+                Statement::Run(index, blocks) => run(&(int(index, s) & 3), blocks, s),
+                Statement::While(Mode::Recorded, turns, condition, body) => repeat(*turns, condition, body, s),
+                Statement::While(Mode::Evaluated, turns, condition, body) => repeat_evaluated(*turns, condition, body, s),
+                Statement::While(Mode::Compressed, turns, condition, body) => repeat_compressed(*turns, condition, body, s),
+                Statement::Loop(turns, body) => forever(*turns, body, s),
+                Statement::For(range, to, bounds, body) => {
+                    let (start, end) = (Number::from((int(&bounds.0, s) & 3) - 2), Number::from(int(&bounds.1, s) & 3));
+                    count(*range, *to, start, end, body, s);
+                }
+                // Who walks over the block has done what there is to do.
+                Statement::BreakIf(_) | Statement::ContinueIf(_) | Statement::ReturnIf(_) => {}
+            }
+        }
+
+        fn select(value: Number, blocks: &[Block; 3], s: &mut State<'_>) -> Unit {
+            match value.0 {
+                0 => block(&blocks[0], s),
+                1 | 2 => block(&blocks[1], s),
+                3..=5 => block(&blocks[2], s),
+                _ => {}
+            }
+        }
+
+        fn count(range: Range, to: usize, start: Number, end: Number, body: &Block, s: &mut State<'_>) -> Unit {
+            match range {
+                Range::Up => count_up(to, start, end, body, s),
+                Range::UpTo => count_up_to(to, start, end, body, s),
+                Range::Down => count_down(to, start, end, body, s),
+                Range::DownFrom => count_down_from(to, start, end, body, s),
+                Range::Steps => count_steps(to, start, end, body, s),
+                Range::StepsDown => count_steps_down(to, start, end, body, s),
+                Range::DownSteps => count_down_steps(to, start, end, body, s),
+            }
+        }
+
+        fn forever(turns: u8, body: &Block, s: &mut State<'_>) -> Unit {
+            let turns = i32::from(turns);
+            let mut turn = Int::from(0);
+            'turns: loop {
+                if turn >= Int::from(turns) {
+                    break;
+                }
+                turn = turn + 1;
+                for statement in body {
+                    match statement {
+                        Statement::BreakIf(leaves) => {
+                            if holds(leaves, s) {
+                                break 'turns;
+                            }
+                        }
+                        Statement::ContinueIf(leaves) => {
+                            if holds(leaves, s) {
+                                continue 'turns;
+                            }
+                        }
+                        other => step(other, s),
+                    }
                 }
             }
         }

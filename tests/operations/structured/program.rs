@@ -12,6 +12,12 @@ pub(super) const TARGETS: usize = 3;
 pub(super) const TABLE: usize = 8;
 /// Elements of the memory that all lanes add to.
 pub(super) const SHARED: usize = 16;
+/// Elements of the memory of each lane's own.
+pub(super) const SCRATCH: usize = 5;
+/// The id of the instance that was removed, among those of [`INSTANCES`].
+pub(super) const REMOVED: u32 = 3;
+/// What the instances hold that methods are called on, by their ids from 1 on.
+pub(super) const INSTANCES: [i32; 5] = [7, -3, 0, 21, 5];
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum IntOp {
@@ -50,6 +56,10 @@ pub(super) enum Int {
     Choose(Box<(Condition, Int, Int)>),
     /// A call of one of several functions, by number; zero if there is none of that number.
     Call(Box<(Int, [Int; TARGETS])>),
+    /// A method of the instance of an id; zero if there is none.
+    Method(Box<(Int, Int)>),
+    /// An element of the lane's own memory; zero if there is none.
+    Scratch(Box<Int>),
 }
 
 #[derive(Clone, Debug)]
@@ -74,6 +84,26 @@ pub(super) enum Condition {
 
 pub(super) type Block = Vec<Statement>;
 
+/// How a loop runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Mode {
+    Recorded,
+    Evaluated,
+    Compressed,
+}
+
+/// Which numbers a `for` counts over, of two bounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Range {
+    Up,
+    UpTo,
+    Down,
+    DownFrom,
+    Steps,
+    StepsDown,
+    DownSteps,
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum Statement {
     SetInt(usize, Int),
@@ -86,13 +116,28 @@ pub(super) enum Statement {
         place: Int,
         value: Int,
     },
+    /// Writes an element of the lane's own memory, if there is one at that place.
+    Write {
+        place: Int,
+        value: Int,
+    },
+    /// A method, of the instance of an id, that adds to an element of the memory that all lanes share.
+    Hit {
+        id: Int,
+        place: Int,
+        value: Int,
+    },
     If(Condition, Block, Block),
+    /// The blocks of 0, of 1 and 2, and of 3 to 5, of three bits of a number.
+    Match(Int, [Block; 3]),
     /// A loop of at most so many turns.
-    While(u8, Condition, Block),
+    While(Mode, u8, Condition, Block),
     /// A `loop` that ends after so many turns.
     Loop(u8, Block),
-    /// A loop that counts a variable up to a number of up to three.
-    For(usize, Int, Block),
+    /// A loop that counts a variable, between bounds of few bits of two numbers.
+    For(Range, usize, Box<(Int, Int)>, Block),
+    /// Runs the block of a number, as a method of one of several instances.
+    Run(Int, [Block; 2]),
     /// Leaves the loop whose body this stands in, or in an `if` of whose body. Elsewhere it does nothing, as the next.
     BreakIf(Condition),
     ContinueIf(Condition),
@@ -137,7 +182,9 @@ impl Program {
 fn size(block: &Block) -> usize {
     let inner = |statement: &Statement| match statement {
         Statement::If(_, then, otherwise) => size(then) + size(otherwise),
-        Statement::While(_, _, body) | Statement::Loop(_, body) | Statement::For(_, _, body) => size(body),
+        Statement::While(.., body) | Statement::Loop(_, body) | Statement::For(.., body) => size(body),
+        Statement::Match(_, blocks) => blocks.iter().map(size).sum(),
+        Statement::Run(_, blocks) => blocks.iter().map(size).sum(),
         _ => 0,
     };
     block.iter().map(|statement| 1 + inner(statement)).sum()
@@ -212,8 +259,29 @@ fn show(statement: &Statement, depth: usize, text: &mut String) -> fmt::Result {
             }
             writeln!(text, "{indent}}}")
         }
-        Statement::While(turns, condition, body) => {
-            writeln!(text, "{indent}while turn < {turns} && {condition} {{")?;
+        Statement::Write { place, value } => writeln!(text, "{indent}scratch[{place}] = {value};"),
+        Statement::Hit { id, place, value } => {
+            writeln!(text, "{indent}instances.at({id} & 7).hit(&mut shared, {place} & {}, {value});", SHARED - 1)
+        }
+        Statement::Match(value, [a, b, c]) => {
+            writeln!(text, "{indent}match {value} & 7 {{")?;
+            for (pattern, block) in [("0", a), ("1 | 2", b), ("3..=5", c)] {
+                writeln!(text, "{indent}    {pattern} => {{")?;
+                show_block(block, depth + 2, text)?;
+                writeln!(text, "{indent}    }}")?;
+            }
+            writeln!(text, "{indent}    _ => {{}}\n{indent}}}")
+        }
+        Statement::Run(index, blocks) => {
+            for (number, block) in blocks.iter().enumerate() {
+                writeln!(text, "{indent}the instance of {index} & 3 being {number}: {{")?;
+                show_block(block, depth + 1, text)?;
+                writeln!(text, "{indent}}}")?;
+            }
+            Ok(())
+        }
+        Statement::While(mode, turns, condition, body) => {
+            writeln!(text, "{indent}{mode:?} while turn < {turns} && {condition} {{")?;
             show_block(body, depth + 1, text)?;
             writeln!(text, "{indent}}}")
         }
@@ -222,8 +290,9 @@ fn show(statement: &Statement, depth: usize, text: &mut String) -> fmt::Result {
             show_block(body, depth + 1, text)?;
             writeln!(text, "{indent}}}")
         }
-        Statement::For(to, end, body) => {
-            writeln!(text, "{indent}for i{to} in 0..{end} & 3 {{")?;
+        Statement::For(range, to, bounds, body) => {
+            let (start, end) = &**bounds;
+            writeln!(text, "{indent}for i{to} in {range:?} from ({start} & 3) - 2 to {end} & 3 {{")?;
             show_block(body, depth + 1, text)?;
             writeln!(text, "{indent}}}")
         }
@@ -241,6 +310,8 @@ impl Display for Int {
             Int::Lane => f.write_str("lane"),
             Int::Table(place) => write!(f, "table[{place} & {}]", TABLE - 1),
             Int::Op(op, operands) => write!(f, "{op:?}({}, {})", operands.0, operands.1),
+            Int::Method(parts) => write!(f, "instances.at({} & 7).apply({})", parts.0, parts.1),
+            Int::Scratch(place) => write!(f, "scratch[{place}]"),
             Int::Call(parts) => {
                 let [a, b, c] = &parts.1;
                 write!(f, "switch({}, [{a}, {b}, {c}])", parts.0)

@@ -1,6 +1,6 @@
 //! Smaller programs that still fail.
 
-use super::program::{Block, Program, Statement};
+use super::program::{Block, Mode, Program, Statement};
 
 /// A program that fails and none of whose next smaller ones does.
 pub(super) fn smallest(mut program: Program, fails: impl Fn(&Program) -> bool) -> Program {
@@ -40,13 +40,24 @@ fn replacements(statement: &Statement) -> Vec<Block> {
             let less = less.map(|(then, otherwise)| vec![Statement::If(condition.clone(), then, otherwise)]);
             [then.clone(), otherwise.clone()].into_iter().chain(less).collect()
         }
-        Statement::While(turns, condition, body) => {
-            let less = smaller(body).into_iter().map(|body| vec![Statement::While(*turns, condition.clone(), body)]);
+        Statement::While(mode, turns, condition, body) => {
+            let with = |body| vec![Statement::While(*mode, *turns, condition.clone(), body)];
+            let recorded = vec![Statement::While(Mode::Recorded, *turns, condition.clone(), body.clone())];
+            let recorded = (*mode != Mode::Recorded && !evaluates(body)).then_some(recorded);
+            [body.clone()].into_iter().chain(recorded).chain(smaller(body).into_iter().map(with)).collect()
+        }
+        Statement::For(range, to, bounds, body) => {
+            let less = smaller(body).into_iter();
+            let less = less.map(|body| vec![Statement::For(*range, *to, bounds.clone(), body)]);
             [body.clone()].into_iter().chain(less).collect()
         }
-        Statement::For(to, end, body) => {
-            let less = smaller(body).into_iter().map(|body| vec![Statement::For(*to, end.clone(), body)]);
-            [body.clone()].into_iter().chain(less).collect()
+        Statement::Match(value, blocks) => {
+            let less = each_smaller(blocks).map(|blocks| vec![Statement::Match(value.clone(), blocks)]);
+            blocks.iter().cloned().chain(less).collect()
+        }
+        Statement::Run(index, blocks) => {
+            let less = each_smaller(blocks).map(|blocks| vec![Statement::Run(index.clone(), blocks)]);
+            blocks.iter().cloned().chain(less).collect()
         }
         Statement::Loop(turns, body) => {
             let less = smaller(body).into_iter().map(|body| vec![Statement::Loop(*turns, body)]);
@@ -54,4 +65,23 @@ fn replacements(statement: &Statement) -> Vec<Block> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The blocks with one of them smaller.
+fn each_smaller<const N: usize>(blocks: &[Block; N]) -> impl Iterator<Item = [Block; N]> {
+    (0..N).flat_map(move |index| {
+        smaller(&blocks[index]).into_iter().map(move |block| {
+            let mut blocks = blocks.clone();
+            blocks[index] = block;
+            blocks
+        })
+    })
+}
+
+/// Whether a loop in a block is evaluated, so that none around it may be recorded.
+fn evaluates(block: &Block) -> bool {
+    block.iter().any(|statement| match statement {
+        Statement::While(mode, .., body) => *mode != Mode::Recorded || evaluates(body),
+        _ => false,
+    })
 }

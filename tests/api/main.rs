@@ -1,6 +1,7 @@
 //! Tests through the public interface of `jit`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests, too, stop at what is wrong")]
 
+mod algorithms;
 mod arrays;
 mod blocks;
 mod control_flow;

@@ -162,7 +162,7 @@ fn of_lanes(part: Computed, lanes: &UInt, width: Size, site: &'static Location<'
     let Computed { values, arrays, writes } = part;
     let is_missing = |var: &&Var| !var.is_evaluated() && var.width() == width;
     let is_written = |array: &&Var| {
-        effect::before(array).is_some_and(|(_, writer)| writes.contains(&writer.address())) && !array.is_evaluated()
+        effect::before(array).is_some_and(|(_, writer)| writes.contains(&writer)) && !array.is_evaluated()
     };
     let mut wanted: Vec<&Var> = Vec::with_capacity(values.len());
     for var in values.iter().filter(is_missing).chain(arrays.iter().filter(is_written)) {

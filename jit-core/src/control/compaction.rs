@@ -94,10 +94,15 @@ impl Compaction {
             }
             _ => Narrow { narrow: gather::gather(shown, &lanes, None), wide: shown.clone(), shown: shown.clone() },
         };
-        let known = |position: usize| before.and_then(|before| before.states[position].as_ref());
+        // The body may have computed it for all lanes: what was narrow is old then.
+        let known = |position: usize, shown: &Var| {
+            let narrow = before.and_then(|before| before.states[position].as_ref());
+            narrow.filter(|narrow| narrow.shown.is_same(shown))
+        };
         let states = states.iter().enumerate().map(|(position, &Part { var: shown, is_memory })| {
-            let is_carried = shown.lanes() == width && !is_memory && (shown.has_data() || known(position).is_some());
-            is_carried.then(|| take(shown, known(position)))
+            let known = known(position, shown);
+            let is_carried = shown.lanes() == width && !is_memory && (shown.has_data() || known.is_some());
+            is_carried.then(|| take(shown, known))
         });
         let states: Vec<Option<Narrow>> = states.collect();
         let count = lanes.lanes();

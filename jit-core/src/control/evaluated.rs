@@ -337,5 +337,7 @@ fn resident(var: &Var) -> Result<Var, Error> {
     let Some(bits) = var.known_bits() else { return Ok(var.clone()) };
     let element = &bits.to_le_bytes()[..var.ty().size_bytes()];
     let buffer = Buffer::from_bytes(&element.repeat(var.lanes()))?;
-    Ok(record::data_at(var.site(), var.ty(), var.width(), buffer))
+    let copy = record::data_at(var.site(), var.ty(), var.width(), buffer);
+    region::note_version(&copy, var);
+    Ok(copy)
 }

@@ -191,7 +191,7 @@ fn stays_on_lanes(graph: &Graph<'_>, selection: &Selection, wanted: &[&Var]) -> 
                     || source().is_some_and(is_whole)
             }
             // Another lane would write later, or never.
-            _ if graph.is_writing(entry) && !selection.writes.contains(&entry.var.address()) => false,
+            _ if graph.is_writing(entry) && !selection.writes.contains(entry.var) => false,
             Op::Gather if !entry.is_evaluated && !source().is_some_and(is_whole) => false,
             _ if !entry.is_root || entry.is_evaluated || entry.memory != NONE => true,
             _ => !is_of_lanes(entry) || is_in(wanted, entry.var) || is_told(entry),

@@ -290,6 +290,9 @@ pub(crate) fn array_after(
     let region = if region::is_recording() { RegionId::WRITING } else { RegionId::NONE };
     let op = if control.op() == Op::Loop { Op::LoopResult } else { Op::ScatterResult };
     let array = register(result(op, control, ty, width, position, region, site), control);
+    if let Some((before, _)) = before(&array) {
+        region::note_version(&array, &before);
+    }
     if region == RegionId::WRITING {
         region::note_written(&array);
     }
@@ -362,21 +365,25 @@ fn before_write(after: &Var) -> Option<(Var, Var)> {
 
 /// Whether an array was made from another one by scatters alone, or a lane's memory by writes to it.
 pub(crate) fn continues(after: &Var, from: &Var) -> bool {
-    continues_by(after, from, |_| true)
-}
-
-/// As [`continues`], by what a region has written, which it has on its own lanes.
-pub(crate) fn continues_within(writes: &Writes, after: &Var, from: &Var) -> bool {
-    continues_by(after, from, |writer| writes.contains(&writer.address()))
-}
-
-fn continues_by(after: &Var, from: &Var, is_allowed: impl Fn(&Var) -> bool) -> bool {
-    let mut array = after.clone();
-    while let Some((before, writer)) = before_write(&array) {
-        if !is_allowed(&writer) {
-            return false;
-        }
+    let mut array = before_write(after);
+    while let Some((before, _)) = array {
         if before.is_same(from) {
+            return true;
+        }
+        array = before_write(&before);
+    }
+    false
+}
+
+/// As [`continues`], by what a region has written, which it has on its own lanes; also where arrays were evaluated in between.
+pub(crate) fn continues_within(writes: &Writes, after: &Var, from: &Var) -> bool {
+    let (mut array, from) = (after.downgrade(), from.downgrade());
+    let before = |array: Weak| match array.upgrade().as_ref().and_then(before_write) {
+        Some((before, writer)) => writes.contains(&writer).then(|| before.downgrade()),
+        None => writes.before(array),
+    };
+    while let Some(before) = before(array) {
+        if before == from {
             return true;
         }
         array = before;

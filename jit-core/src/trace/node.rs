@@ -554,7 +554,8 @@ impl Var {
     }
 }
 
-/// A reference that does not keep its node alive.
+/// A reference that does not keep its node alive. Two of the same node are equal, of others they never are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Weak {
     node: NonNull<Node>,
     generation: u32,

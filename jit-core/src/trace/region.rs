@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::effect::{self, Results};
 use super::misuse::Misuse;
@@ -370,14 +370,50 @@ pub(crate) fn note_effect() {
     });
 }
 
-/// Nodes that write: scatters and loops, and versions of memory of the lane.
-pub(crate) type Writes = FxHashSet<NonNull<Node>>;
+/// What a region has written.
+#[derive(Clone, Default)]
+pub(crate) struct Writes {
+    /// Nodes that write: scatters and loops, and versions of memory of the lane.
+    nodes: FxHashSet<NonNull<Node>>,
+    /// Of arrays that may be evaluated before the region ends, which forgets what they were made from, what that was.
+    before: FxHashMap<Weak, Weak>,
+}
+
+impl Writes {
+    /// Whether a node is one of those that write.
+    pub(crate) fn contains(&self, node: &Var) -> bool {
+        self.nodes.contains(&node.address())
+    }
+
+    /// What an array was before its last write.
+    pub(crate) fn before(&self, array: Weak) -> Option<Weak> {
+        self.before.get(&array).copied()
+    }
+
+    fn extend(&mut self, inner: &Writes) {
+        self.nodes.extend(&inner.nodes);
+        self.before.extend(&inner.before);
+    }
+}
 
 /// Notes a node that writes: it does so on the lanes of the regions that are open.
 pub(crate) fn note_write(node: &Var) {
     STACK.with(|stack| {
         if let Some(frame) = stack.frames.borrow_mut().last_mut() {
-            frame.writes.insert(node.address());
+            frame.writes.nodes.insert(node.address());
+        }
+    });
+}
+
+/// Notes what an array is before and after a write, or a copy, in code that is run and not recorded: evaluating it there forgets that.
+pub(crate) fn note_version(after: &Var, before: &Var) {
+    STACK.with(|stack| {
+        let mut frames = stack.frames.borrow_mut();
+        if !frames.first().is_some_and(|frame| matches!(frame.open, Open::Evaluated(_))) {
+            return;
+        }
+        if let Some(frame) = frames.last_mut() {
+            frame.writes.before.insert(after.downgrade(), before.downgrade());
         }
     });
 }
@@ -388,7 +424,9 @@ pub(crate) fn writes_of(mark: Mark) -> Writes {
         let frames = stack.frames.borrow();
         let is_open = frames.get(mark.depth).is_some_and(|frame| frame.id == mark.id);
         let inside = if is_open { &frames[mark.depth..] } else { &[] };
-        inside.iter().flat_map(|frame| frame.writes.iter().copied()).collect()
+        let mut writes = Writes::default();
+        inside.iter().for_each(|frame| writes.extend(&frame.writes));
+        writes
     })
 }
 

@@ -252,7 +252,7 @@ impl SwitchRecorder {
             return true;
         }
         let Some((_, writer)) = effect::before(array) else { return false };
-        let is_of = |side: &Side| side.writes.contains(&writer.address());
+        let is_of = |side: &Side| side.writes.contains(&writer);
         // A target that all lanes call is no region of its own.
         let mut given = self.arguments.iter().chain([default]);
         self.sides.iter().any(is_of) || given.any(|given| effect::continues(array, given))

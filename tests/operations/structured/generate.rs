@@ -1,8 +1,6 @@
 //! Programs from seeds.
 
-use super::program::{
-    Begin, Block, Condition, Float, FloatOp, Int, IntOp, LANES, Mode, Program, Range, Statement, VARIABLES,
-};
+use super::program::{Begin, Block, Condition, Float, FloatOp, Int, IntOp, Mode, Program, Range, Statement, VARIABLES};
 
 /// Pseudo-random numbers (G. Steele, D. Lea and C. Flood, “Fast Splittable Pseudorandom Number Generators”, 2014).
 struct Dice(u64);
@@ -159,7 +157,7 @@ pub(super) fn program(seed: u64) -> Program {
     let ints = std::array::from_fn(|_| dice.begin());
     let floats = std::array::from_fn(|_| dice.begin());
     let table = std::array::from_fn(|_| dice.number());
-    let length = 2 + dice.roll(LANES);
+    let length = 2 + dice.roll(11);
     let body = dice.statements(length, 3, true);
     Program { ints, floats, table, body }
 }

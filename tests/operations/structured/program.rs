@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Write as _};
 
-/// Lanes that a program runs on: no multiple of a vector's width.
-pub(super) const LANES: usize = 11;
+/// Lanes that a program runs on: no multiple of a vector's width, and more than `#[compress]` keeps in any case.
+pub(super) const LANES: usize = 37;
 /// Variables of each type.
 pub(super) const VARIABLES: usize = 4;
 /// Functions that a call chooses from.

@@ -195,7 +195,7 @@ twins! {
     // The way of a ray through a grid of 8 × 8 cells (J. Amanatides and A. Woo, “A Fast Voxel Traversal Algorithm”, 1987).
     fn march(grid: &UInts, x: Float, y: Float, dx: Float, dy: Float) -> Float {
         let (mut cell_x, mut cell_y) = (x.floor(), y.floor());
-        let (step_x, step_y) = (Float::from(1.0).copysign(dx), Float::from(1.0).copysign(dy));
+        let (step_x, step_y) = (Float::from(1.0).copysign(dx.clone()), Float::from(1.0).copysign(dy.clone()));
         let (turn_x, turn_y) = (1.0 / dx.abs(), 1.0 / dy.abs());
         let mut next_x = turn_x * if dx > 0.0 { cell_x + 1.0 - x } else { x - cell_x };
         let mut next_y = turn_y * if dy > 0.0 { cell_y + 1.0 - y } else { y - cell_y };
@@ -358,14 +358,14 @@ fn no_lanes_compute_nothing() {
         let (none, table) = (Vec::<u32>::new(), UInt::from([1, 0, 0]));
         let empty = || UInt::from(&none);
         assert_eq!(traced::edits(&table, empty(), empty(), empty(), empty()).to_vec().unwrap(), none);
-        assert_eq!(traced::stack_machine(&table, empty(), empty().cast::<i32>()).to_vec().unwrap(), []);
+        assert_eq!(traced::stack_machine(&table, empty(), empty().cast::<i32>()).to_vec().unwrap(), Vec::<i32>::new());
     });
 }
 
 #[test]
 fn huge_indices_reach_no_memory_of_the_lane() {
     #[jit]
-    fn turn(place: &UInt, times: &UInt) -> (UInt, UInt) {
+    fn turn(place: &UInt, times: UInt) -> (UInt, UInt) {
         let mut row = Local::<u32>::new(3);
         row[1u32] = UInt::from(5u32);
         let mut read = UInt::from(0u32);
@@ -376,7 +376,7 @@ fn huge_indices_reach_no_memory_of_the_lane() {
         (read, row.read(&UInt::from(1)))
     }
     on_each_device(|| {
-        let (read, left) = turn(&UInt::from([1, 3, u32::MAX, 1 << 31]), &UInt::from([2, 2, 2, 2]));
+        let (read, left) = turn(&UInt::from([1, 3, u32::MAX, 1 << 31]), UInt::from([2, 2, 2, 2]));
         assert_eq!(read.to_vec().unwrap(), [12 + 19, 0, 0, 0]);
         assert_eq!(left.to_vec().unwrap(), [19, 5, 5, 5]);
     });

@@ -64,7 +64,7 @@ impl Mode {
     /// Calls that tell the guard of a loop.
     pub(crate) fn of_loop(&self, guard: &Ident) -> TokenStream {
         let call = |name: &str, span: Span, argument: Option<&LitInt>| {
-            let (guard, name) = (Ident::new(&guard.to_string(), span), Ident::new(name, span));
+            let (guard, name) = (standing_at(guard, span), Ident::new(name, span));
             quote_spanned!(span=> #guard.#name(#argument);)
         };
         let evaluated = self.evaluated.map(|span| call("evaluated", span, None));
@@ -80,7 +80,7 @@ impl Mode {
             sink.error(span, format!("`#[{name}]` is for loops"));
         }
         let evaluated = self.evaluated.map(|span| {
-            let guard = Ident::new(&guard.to_string(), span);
+            let guard = standing_at(guard, span);
             quote_spanned!(span=> #guard.evaluated();)
         });
         evaluated.unwrap_or_default()
@@ -158,6 +158,11 @@ fn unroll(attribute: &Attribute, sink: &Sink) -> Unroll {
             Unroll::Any
         }
     }
+}
+
+/// A helper's name at a token, which may come from another macro than the function: it means the helper there, too.
+fn standing_at(helper: &Ident, span: Span) -> Ident {
+    Ident::new(&helper.to_string(), span.resolved_at(helper.span()))
 }
 
 /// The argument of `#[max_iterations(n)]`.

@@ -473,3 +473,26 @@ fn what_is_evaluated_in_an_arm_was_still_written_there() {
     }
     on_each_device(|| assert_eq!(count(&UInt::from([1, 4, 0, 6])).to_vec().unwrap(), [13, 14, 3]));
 }
+
+#[test]
+fn an_evaluated_loop_in_one_that_no_lane_enters_begins_with_constants() {
+    #[jit]
+    fn turns(start: &UInt) -> UInt {
+        let (mut left, mut all) = (start.clone(), UInt::from(0));
+        #[evaluated]
+        while left > 5 {
+            let mut turn = UInt::from(0);
+            #[evaluated]
+            while turn < 3 {
+                turn += 1;
+                all += left;
+            }
+            left -= 1;
+        }
+        all
+    }
+    on_each_device(|| {
+        assert_eq!(turns(&UInt::from([1, 5, 0])).to_vec().unwrap(), [0, 0, 0]);
+        assert_eq!(turns(&UInt::from([1, 7, 0])).to_vec().unwrap(), [0, 39, 0]);
+    });
+}

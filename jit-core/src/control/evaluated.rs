@@ -186,7 +186,8 @@ impl Evaluated {
     /// Computes the state and the lanes that go on; whether to run the body. A loop that ends by its exits alone runs its body once
     /// more in the end, on no lane.
     pub(super) fn test(&mut self, condition: &Var, is_endless: bool) -> bool {
-        if !is_endless {
+        // What no lane has run has its state from before, of which the host may know all.
+        if !is_endless && !self.is_never_run {
             loops::check_condition(condition, self.site);
         }
         let condition = region::conjunction(condition);

@@ -43,7 +43,7 @@ mod host {
 
 macro_rules! twins {
     ($(fn $name:ident $arguments:tt -> $result:ty $body:block)*) => {
-        #[allow(clippy::clone_on_copy, reason = "the text is that of arrays, too")]
+        #[allow(clippy::clone_on_copy, clippy::manual_range_contains, reason = "the text is that of arrays, too")]
         mod plain {
             use super::host::{List, Local};
 

@@ -15,7 +15,7 @@
 //! | `rows/order.rs` | rows `W…`: prefix sums, positions of true lanes |
 //! | `rows/calls.rs` | rows `W12…`: calls whose target depends on the lane |
 //! | `rows/products.rs` | rows `W…` that multiply matrices |
-//! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching |
+//! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching, replaying |
 #![allow(clippy::print_stdout, reason = "the rows are what this program prints")]
 
 #[path = "rows/calls.rs"]
@@ -69,6 +69,9 @@ const ROWS: &[Row] = &[
     ("L02b", latency::compile_500),
     ("L02c", latency::compile_5000),
     ("L03", latency::cached_launch),
+    ("L04a", latency::replay),
+    ("L04b", latency::replay_chain),
+    ("L04c", latency::smallest),
 ];
 
 fn main() -> ExitCode {

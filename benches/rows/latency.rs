@@ -1,5 +1,6 @@
-//! Rows `L…`: how long it takes to trace, to compile and to launch.
+//! Rows `L…`: how long it takes to trace, to compile, to launch and to replay.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use jit::prelude::*;
@@ -12,8 +13,38 @@ use crate::program::Program;
 const WIDTH: usize = 1024;
 /// Operations that L01 traces.
 const CHAIN: usize = 100_000;
-/// Calls of L03 between two looks at the clock.
+/// Calls of L03 and L04 between two looks at the clock.
 const CALLS: usize = 200;
+/// Kernels of L04b, each of which reads what the one before it wrote.
+const CHAINED: usize = 100;
+
+/// The program of L03 and L04.
+static SHORT: LazyLock<Program> = LazyLock::new(|| Program::new(50, 1));
+
+#[freeze]
+fn frozen(x: &Float) -> Float {
+    SHORT.trace(x)
+}
+
+#[freeze]
+fn frozen_chain(x: &Float) -> Float {
+    chain(x)
+}
+
+#[freeze]
+fn frozen_increment(x: &Float) -> Float {
+    x + 1.0
+}
+
+fn chain(x: &Float) -> Float {
+    let mut x = x.clone();
+    for _ in 0..CHAINED {
+        x = SHORT.trace(&x);
+        // What keeps it from being computed is found by whoever reads the result.
+        let _ = jit::eval(&x);
+    }
+    x
+}
 
 fn argument() -> Result<Float, RowError> {
     let x = Float::from(u01s(WIDTH, 1, |u| u));
@@ -130,5 +161,75 @@ pub(crate) fn cached_launch(bench: &Bench) -> Result<(), RowError> {
         Ok(())
     })?;
     print("L03", "trace+free only", microseconds(traced), "us", Some(value));
+    Ok(())
+}
+
+/// L04a: microseconds to replay the program of L03; "async" waits once in 200 calls.
+pub(crate) fn replay(bench: &Bench) -> Result<(), RowError> {
+    let x = argument()?;
+    let call = || frozen(&x);
+    let value = replayed("L04a", (19748.52, 1e-4), call)?;
+    calls(bench, "L04a", ["time", "async"], Some(value), || Ok(drop(call())))
+}
+
+/// L04b: microseconds to replay a function that launches a hundred kernels, one after another; "unfrozen" launches them.
+pub(crate) fn replay_chain(bench: &Bench) -> Result<(), RowError> {
+    let x = argument()?;
+    let value = replayed("L04b", (23706.436, 1e-4), || frozen_chain(&x))?;
+    let micros = |call: &dyn Fn() -> Float| -> Result<f64, RowError> {
+        let seconds = bench.median(|| {
+            drop(call());
+            Ok(jit::sync()?)
+        })?;
+        Ok(seconds * 1e6)
+    };
+    print("L04b", "time", micros(&|| frozen_chain(&x))?, "us", Some(value));
+    print("L04b", "unfrozen", micros(&|| chain(&x))?, "us", Some(value));
+    Ok(())
+}
+
+/// L04c: microseconds to trace and launch `x + 1` of width 16, and to replay it.
+pub(crate) fn smallest(bench: &Bench) -> Result<(), RowError> {
+    let x = Float::from(u01s(16, 1, |u| u));
+    jit::eval(&x)?;
+    let wanted = checksum(&(&x + 1.0).to_vec()?);
+    let value = replayed("L04c", (wanted, 0.0), || frozen_increment(&x))?;
+    let names = ["y=x+1 width 16, trace+eval+sync", "y=x+1 width 16, async"];
+    calls(bench, "L04c", names, Some(value), || Ok(jit::eval(&(&x + 1.0))?))?;
+    let names = ["frozen y=x+1 width 16", "frozen y=x+1 width 16, async"];
+    calls(bench, "L04c", names, Some(value), || Ok(drop(frozen_increment(&x))))
+}
+
+/// The checksum of a frozen function's result, which recorded and replayed calls alike must give.
+fn replayed(workload: &'static str, expected: (f64, f64), call: impl Fn() -> Float) -> Result<f64, RowError> {
+    let mut value = f64::NAN;
+    for _ in 0..8 {
+        value = checksum(&call().to_vec()?);
+        check(workload, value, expected)?;
+    }
+    Ok(value)
+}
+
+/// Microseconds of a call: where each is waited for, and where only one in 200 is.
+fn calls(
+    bench: &Bench,
+    workload: &str,
+    [waited, queued]: [&str; 2],
+    value: Option<f64>,
+    call: impl Fn() -> Result<(), RowError>,
+) -> Result<(), RowError> {
+    let count = if bench.smoke { 2 } else { CALLS };
+    for (metric, waits) in [(waited, true), (queued, false)] {
+        let seconds = bench.median(|| {
+            for _ in 0..count {
+                call()?;
+                if waits {
+                    jit::sync()?;
+                }
+            }
+            Ok(jit::sync()?)
+        })?;
+        print(workload, metric, seconds * 1e6 / count as f64, "us", value);
+    }
     Ok(())
 }

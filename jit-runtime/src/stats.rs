@@ -27,7 +27,7 @@ static EVALUATIONS: AtomicU64 = AtomicU64::new(0);
 static COMPILE_NS: AtomicU64 = AtomicU64::new(0);
 static BUSY_NS: AtomicU64 = AtomicU64::new(0);
 static IS_RECORDING: AtomicBool = AtomicBool::new(true);
-static RECORDS: Mutex<VecDeque<Record>> = Mutex::new(VecDeque::new());
+static RECORDS: Mutex<Records> = Mutex::new(Records { parts: VecDeque::new(), count: 0 });
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// What the machine has done since the start or [`reset_stats`].
@@ -126,8 +126,12 @@ pub struct KernelRecord {
 /// The launches since the last call, oldest first: at most the last 4096.
 #[must_use]
 pub fn kernel_history() -> Vec<KernelRecord> {
-    let records = std::mem::take(&mut *RECORDS.lock());
-    records.iter().map(Record::describe).collect()
+    let Records { parts, count } = std::mem::take(&mut *RECORDS.lock());
+    let each = parts.iter().flat_map(|part| match part {
+        Part::One(record) => std::slice::from_ref(record),
+        Part::Many(records) => &records[..],
+    });
+    each.skip(count.saturating_sub(MAX_RECORDS)).map(Record::describe).collect()
 }
 
 /// Switches the recording of launches for [`kernel_history`] on (as it is at the start) or off.
@@ -177,15 +181,59 @@ impl Record {
     }
 }
 
+/// The launches that are remembered.
+#[derive(Default)]
+struct Records {
+    parts: VecDeque<Part>,
+    /// Launches in all parts.
+    count: usize,
+}
+
+enum Part {
+    One(Record),
+    /// Those of a replay.
+    Many(Arc<[Record]>),
+}
+
+impl Part {
+    fn count(&self) -> usize {
+        match self {
+            Part::One(_) => 1,
+            Part::Many(records) => records.len(),
+        }
+    }
+}
+
+impl Records {
+    /// Adds launches, and forgets as many of the oldest ones as need not be remembered.
+    fn push(&mut self, part: Part) {
+        self.count += part.count();
+        self.parts.push_back(part);
+        while let Some(first) = self.parts.front().map(Part::count).filter(|first| self.count - first >= MAX_RECORDS) {
+            self.count -= first;
+            self.parts.pop_front();
+        }
+    }
+}
+
+/// Launches that are counted together, again and again.
+pub(crate) struct Planned {
+    records: Arc<[Record]>,
+    lanes: u64,
+}
+
+impl Planned {
+    pub(crate) fn new(records: Vec<Record>) -> Planned {
+        let lanes = records.iter().map(|record| record.width as u64).sum();
+        Planned { records: records.into(), lanes }
+    }
+}
+
 /// Remembers a launch.
 pub(crate) fn record(record: impl FnOnce() -> Record) {
     if IS_RECORDING.load(Ordering::Relaxed) {
         let record = record();
-        let mut records = RECORDS.lock();
-        if records.len() == MAX_RECORDS {
-            records.pop_front();
-        }
-        records.push_back(record);
+        RECORDS.lock().push(Part::One(record));
     }
 }
 
@@ -199,21 +247,14 @@ pub(crate) fn count_launch(entry: &Entry, width: usize, is_hit: bool) {
 }
 
 /// Counts launches whose code was at hand, and remembers them.
-pub(crate) fn count_replayed(records: impl Iterator<Item = Record>) {
-    let (mut count, mut lanes) = (0, 0);
-    let mut kept = IS_RECORDING.load(Ordering::Relaxed).then(|| RECORDS.lock());
-    for record in records {
-        (count, lanes) = (count + 1, lanes + record.width as u64);
-        if let Some(kept) = &mut kept {
-            if kept.len() == MAX_RECORDS {
-                kept.pop_front();
-            }
-            kept.push_back(record);
-        }
+pub(crate) fn count_replayed(planned: &Planned) {
+    let count = planned.records.len() as u64;
+    if IS_RECORDING.load(Ordering::Relaxed) && count > 0 {
+        RECORDS.lock().push(Part::Many(Arc::clone(&planned.records)));
     }
     LAUNCHES.fetch_add(count, Ordering::Relaxed);
     HITS.fetch_add(count, Ordering::Relaxed);
-    LANES.fetch_add(lanes, Ordering::Relaxed);
+    LANES.fetch_add(planned.lanes, Ordering::Relaxed);
 }
 
 pub(crate) fn count_native_launch(width: usize) {
@@ -233,4 +274,45 @@ pub(crate) fn count_busy(ns: u64) {
 /// Nanoseconds since some moment in this process.
 pub(crate) fn now_ns() -> u64 {
     EPOCH.elapsed().as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_launches_are_remembered_whatever_they_were_noted_with() {
+        let facts = crate::cache::Facts {
+            label: "",
+            site: None,
+            hash: 0,
+            device: Device::Cpu,
+            ops: 0,
+            params: Vec::new(),
+            reduces: false,
+            lanes_per_step: 1,
+            code_bytes: 0,
+            compile_time: Duration::ZERO,
+        };
+        let facts = Arc::new(facts);
+        let record = |width| Record {
+            facts: Arc::clone(&facts),
+            label: "",
+            site: None,
+            width,
+            is_hit: true,
+            time: Time::Done(0),
+        };
+        let mut records = Records::default();
+        let planned: Arc<[Record]> = (0..100).map(record).collect();
+        for _ in 0..50 {
+            records.push(Part::Many(Arc::clone(&planned)));
+            records.push(Part::One(record(100)));
+        }
+        let kept: usize = records.parts.iter().map(Part::count).sum();
+        assert_eq!(records.count, kept);
+        assert!((MAX_RECORDS..MAX_RECORDS + 100).contains(&kept), "{kept}");
+        records.push(Part::Many((0..2 * MAX_RECORDS).map(record).collect()));
+        assert_eq!((records.parts.len(), records.count), (1, 2 * MAX_RECORDS));
+    }
 }

@@ -58,14 +58,14 @@ pub(super) trait Work: Send + Sync {
 pub(super) struct Accessed {
     pub(super) buffer: Arc<Buffer>,
     pub(super) reads: bool,
-    pub(super) writes: bool,
+    pub(crate) writes: bool,
 }
 
 /// As [`Accessed`], borrowed.
 #[derive(Clone, Copy)]
-pub(super) struct Access<'a> {
-    pub(super) buffer: &'a Buffer,
-    pub(super) writes: bool,
+pub(crate) struct Access<'a> {
+    pub(crate) buffer: &'a Buffer,
+    pub(crate) writes: bool,
 }
 
 /// A kernel to be run over the lanes of a launch.

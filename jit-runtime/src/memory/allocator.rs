@@ -149,11 +149,13 @@ fn release_all(list: &mut Vec<Block>) {
     }
 }
 
-/// Gives all cached memory back to the operating system. Buffers that are alive are not touched.
+/// Gives all cached memory back to the operating system, and that which recordings keep for later replays. Buffers that are alive are not
+/// touched.
 ///
 /// Small blocks that other threads keep for themselves, at most a few hundred KiB each, follow when those threads next
 /// allocate or free.
 pub fn trim_memory() {
+    crate::recording::release();
     COUNTERS.trims.fetch_add(1, Ordering::Relaxed);
     TRIM_EPOCH.fetch_add(1, Ordering::Relaxed);
     let _ = LOCAL.try_with(|local| local.borrow_mut().follow_trim());

@@ -11,11 +11,14 @@ use crate::cache::{self, Entry, Found, Origin};
 use crate::launch::{self, Argument};
 use crate::memory::Buffer;
 
+use super::chain::Chain;
 use super::plan::Blocks;
 use super::{Bind, Guard, KernelStep, Recording, Scalar, Slot, Step};
 
 /// Replays after which the time of the kernels is known well enough to decide how they are run.
 const LEARNING: u32 = 3;
+/// Replays on the calling thread that take longer than this for a kernel are taken for a sign that the time was not known.
+const SURPRISING_NS: u64 = 50_000;
 /// Sizes of inputs that are remembered.
 const KEPT: usize = 8;
 
@@ -28,9 +31,14 @@ pub(crate) struct Bound {
     pub(crate) blocks: Blocks,
     /// For each step that is a kernel, its code.
     pub(crate) codes: Vec<Option<Code>>,
-    /// How often it was replayed launch by launch.
+    /// How kernels are run on the calling thread, if there are only such.
+    pub(crate) chain: Option<Chain>,
+    /// How often it was replayed launch by launch, up to [`LEARNING`]; [`SMALL`] once its kernels are known to be short.
     launched: AtomicU32,
 }
+
+/// What [`Bound::launched`] is while kernels are run on the calling thread.
+const SMALL: u32 = u32::MAX;
 
 /// The code of a kernel for launches of some sizes.
 #[derive(Clone)]
@@ -43,18 +51,35 @@ pub(crate) struct Code {
 }
 
 impl Bound {
-    /// Whether all steps are kernels that take so little time that they are best run on the calling thread.
-    pub(crate) fn is_small(&self, recording: &Recording) -> bool {
-        if self.launched.load(Ordering::Relaxed) < LEARNING {
-            self.launched.fetch_add(1, Ordering::Relaxed);
-            return false;
+    /// The kernels, if they take so little time that they are best run on the calling thread.
+    pub(crate) fn small_chain(&self, recording: &Recording) -> Option<&Chain> {
+        let chain = self.chain.as_ref()?;
+        let launched = self.launched.load(Ordering::Relaxed);
+        if launched == SMALL {
+            return Some(chain);
         }
-        recording.steps.iter().zip(&self.codes).all(|(step, code)| match (step, code) {
+        if launched < LEARNING {
+            self.launched.store(launched + 1, Ordering::Relaxed);
+            return None;
+        }
+        let is_small = recording.steps.iter().zip(&self.codes).all(|(step, code)| match (step, code) {
             (Step::Kernel(kernel), Some(code)) => {
                 code.entry.cost.estimate(self.values[kernel.lanes.index()]).is_small()
             }
             _ => false,
-        })
+        });
+        if !is_small {
+            return None;
+        }
+        self.launched.store(SMALL, Ordering::Relaxed);
+        Some(chain)
+    }
+
+    /// Looks at the time that a replay on the calling thread took: kernels whose time depends on their data may be longer than they were.
+    pub(crate) fn note(&self, elapsed_ns: u64, kernels: usize) {
+        if elapsed_ns > SURPRISING_NS.saturating_mul(kernels as u64) {
+            self.launched.store(0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -68,13 +93,14 @@ impl Recording {
         if let Err(guard) = self.sizes.evaluate(inputs, &[], &mut values) {
             return Ok(Err(guard));
         }
-        let codes = if self.counts() { vec![None; self.steps.len()] } else { self.codes(&values)? };
-        let blocks = match self.counts() {
+        let codes = if self.counts { vec![None; self.steps.len()] } else { self.codes(&values)? };
+        let blocks = match self.counts {
             true => Blocks { of_slot: vec![None; self.slots.len()], bytes: Vec::new() },
             false => self.blocks(|slot| self.bytes_of(slot, &values)),
         };
         let inputs = inputs.to_vec();
-        let bound = Arc::new(Bound { inputs, values, blocks, codes, launched: AtomicU32::new(0) });
+        let chain = Chain::new(self, &values, &codes, &blocks.of_slot);
+        let bound = Arc::new(Bound { inputs, values, blocks, codes, chain, launched: AtomicU32::new(0) });
         let mut kept = self.bound.lock();
         kept.insert(0, Arc::clone(&bound));
         kept.truncate(KEPT);

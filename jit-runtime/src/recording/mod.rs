@@ -14,9 +14,13 @@
 //! | noting launches | `recorder` |
 //! | what memory each slot gets | `plan` |
 //! | all that follows from the sizes of the inputs, kept from one replay to the next | `bound` |
+//! | memory that is kept from one replay to the next | `kept` |
 //! | launching | `replay` |
+//! | short kernels one after another, without launching them | `chain` |
 
 mod bound;
+mod chain;
+mod kept;
 mod plan;
 mod recorder;
 mod replay;
@@ -36,8 +40,8 @@ use crate::launch::native::Call;
 use crate::memory::Buffer;
 
 use bound::Bound;
+pub(crate) use kept::release;
 pub use recorder::{Recorder, Unknown};
-use replay::State;
 pub use replay::{Given, Replayed};
 pub use size::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
 
@@ -142,6 +146,21 @@ pub(crate) struct TestStep {
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
+/// A copy of an input that is made in order to overwrite it. Where nobody else needs the input, that is overwritten instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct YieldedCopy {
+    step: u32,
+    from: SlotId,
+    to: SlotId,
+    input: u32,
+}
+
+impl YieldedCopy {
+    fn is_yielded(&self, given: Given<'_>) -> bool {
+        given.yielded.get(self.input as usize) == Some(&true)
+    }
+}
+
 /// Launches to be replayed.
 pub struct Recording {
     device: Device,
@@ -152,12 +171,18 @@ pub struct Recording {
     outputs: Vec<SlotId>,
     /// For each step, the slots that nobody uses after it.
     plan: plan::Lifetimes,
+    /// For each slot, whether it is given back.
+    is_output: Vec<bool>,
+    /// Copies that need not be made where inputs may be overwritten.
+    yields: Vec<YieldedCopy>,
+    /// Some step counts elements, so that sizes are known only in the middle of a replay.
+    counts: bool,
     inputs: u32,
     scalars: u32,
     /// What follows from the sizes of the inputs of some replays before, the latest first.
     bound: Mutex<Vec<Arc<Bound>>>,
     /// Memory of replays that are done.
-    states: Mutex<Vec<State>>,
+    states: Arc<kept::States>,
     replays: AtomicU64,
 }
 
@@ -191,11 +216,6 @@ impl Recording {
     pub fn is_read(&self, input: u32) -> bool {
         let is_it = |slot: &SlotId| matches!(self.slots[slot.index()].origin, Origin::Input(number) if number == input);
         self.steps.iter().any(|step| step.slots().any(|slot| is_it(&slot)))
-    }
-
-    /// Whether steps count elements, or look at values, so that the replay may turn out not to fit in the middle.
-    fn counts(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Count(_) | Step::Test(_)))
     }
 
     /// The launches as text, with sizes as formulas; names are those of the inputs.

@@ -1,6 +1,6 @@
 //! What memory each slot gets: slots that are not used at the same time share a block.
 
-use super::{Origin, Recording, Slot, SlotId, Step};
+use super::{Origin, Recording, Slot, SlotId, Step, YieldedCopy};
 
 /// The steps between which a slot is used, both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +23,21 @@ pub(crate) fn lifetimes(slots: &[Slot], steps: &[Step]) -> Lifetimes {
     lifetimes
 }
 
+/// Copies of inputs to which nobody comes back, to memory that nobody used before.
+pub(crate) fn yields(slots: &[Slot], steps: &[Step], plan: &Lifetimes, outputs: &[SlotId]) -> Vec<YieldedCopy> {
+    let of_step = |(step, it): (u32, &Step)| {
+        let Step::Kernel(super::KernelStep { copy: Some((from, to)), .. }) = it else { return None };
+        let (from, to) = (*from, *to);
+        let Origin::Input(input) = slots[from.index()].origin else { return None };
+        let is_last = plan[from.index()].is_some_and(|lifetime| lifetime.last == step);
+        let is_first = plan[to.index()].is_some_and(|lifetime| lifetime.first == step);
+        let is_right =
+            is_last && is_first && !outputs.contains(&from) && slots[from.index()].ty == slots[to.index()].ty;
+        is_right.then_some(YieldedCopy { step, from, to, input })
+    };
+    (0..).zip(steps).filter_map(of_step).collect()
+}
+
 /// Blocks of memory for the slots that a replay needs for itself.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Blocks {
@@ -35,12 +50,12 @@ pub(crate) struct Blocks {
 impl Recording {
     /// Whether a slot is memory that a replay needs for itself.
     fn is_temporary(&self, slot: usize) -> bool {
-        matches!(self.slots[slot].origin, Origin::Step) && !self.outputs.contains(&SlotId(slot as u32))
+        matches!(self.slots[slot].origin, Origin::Step) && !self.is_output[slot]
     }
 
     /// Whether a step uses a slot, or it is given back.
     pub(crate) fn is_wanted(&self, slot: usize) -> bool {
-        self.plan[slot].is_some() || self.outputs.contains(&SlotId(slot as u32))
+        self.plan[slot].is_some() || self.is_output[slot]
     }
 
     /// Gives each slot that a replay needs for itself a block, given the sizes: the one that fits best among those that are free, or

@@ -18,7 +18,7 @@ use crate::memory::Buffer;
 
 use super::{
     Bind, CountStep, KernelStep, NativeStep, Origin, Recording, Scalar, SizeId, Sizes, Slot, SlotId, Step, TestStep,
-    plan,
+    kept, plan,
 };
 
 /// A launch uses a buffer that the recording knows nothing of: the position of the argument.
@@ -195,7 +195,12 @@ impl Recorder {
     #[must_use]
     pub fn finish(self, sizes: Sizes, outputs: Vec<SlotId>) -> Recording {
         let plan = plan::lifetimes(&self.slots, &self.steps);
+        let mut is_output = vec![false; self.slots.len()];
+        outputs.iter().for_each(|slot| is_output[slot.index()] = true);
         Recording {
+            is_output,
+            yields: plan::yields(&self.slots, &self.steps, &plan, &outputs),
+            counts: self.steps.iter().any(|step| matches!(step, Step::Count(_))),
             device: self.device,
             sizes,
             slots: self.slots,
@@ -205,7 +210,7 @@ impl Recorder {
             inputs: self.inputs,
             scalars: self.scalars,
             bound: Mutex::default(),
-            states: Mutex::default(),
+            states: kept::States::new(),
             replays: AtomicU64::new(0),
         }
     }

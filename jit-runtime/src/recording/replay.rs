@@ -8,21 +8,21 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
-use crate::launch::batch::{self, Accessed, Member};
 use crate::launch::native::{self, Operand};
 use crate::launch::{self, Argument, Ready};
 use crate::memory::Buffer;
 use crate::{Error, ErrorKind, config};
 
 use super::bound::{self, Bound, Code};
+use super::chain::Tables;
 use super::{Bind, CountStep, Guard, KernelStep, NativeStep, Origin, Recording, SlotId, Step, TestStep};
 
-/// Results up to this size are kept for the next replay, if nobody else holds them any more.
-const MAX_KEPT_RESULT: usize = 1 << 20;
+/// Results are kept for the next replay up to this size, if nobody else holds them any more; where there are several, up to a part of it.
+const MAX_KEPT_RESULTS: usize = 1 << 20;
 /// Generations of results that are kept: a caller holds those of the last call while the next one runs.
 const KEPT_RESULTS: usize = 3;
-/// Memory for replays that is kept with a recording.
-const MAX_KEPT_BLOCKS: usize = 256 << 20;
+/// Memory that is kept with a recording for the next replay; larger memory is as quickly had from the allocator again, which serves all.
+const MAX_KEPT_BLOCKS: usize = 4 << 20;
 
 /// What a replay is given.
 #[derive(Clone, Copy)]
@@ -50,13 +50,13 @@ pub enum Replayed {
 /// Memory that is used again.
 #[derive(Default)]
 pub(crate) struct State {
-    blocks: Vec<Option<Arc<Buffer>>>,
+    pub(crate) blocks: Vec<Option<Arc<Buffer>>>,
     /// Results of earlier replays, by output.
-    results: Vec<SmallVec<[Arc<Buffer>; KEPT_RESULTS]>>,
+    pub(crate) results: Vec<SmallVec<[Arc<Buffer>; KEPT_RESULTS]>>,
+    /// What replays on the calling thread keep.
+    pub(crate) tables: Tables,
     /// The memory of each slot in the replay that runs.
     slots: Vec<Option<Arc<Buffer>>>,
-    /// The address of each slot.
-    addresses: Vec<u64>,
     values: Vec<usize>,
     counts: Vec<usize>,
 }
@@ -79,13 +79,25 @@ impl Recording {
             Ok(bound) => bound,
             Err(guard) => return Ok(Replayed::Unfit(guard)),
         };
-        let mut state = self.states.lock().pop().unwrap_or_default();
-        let outcome = self.replay_with(&bound, given, &mut state);
+        let mut state = self.states.take();
+        if let Some(chain) = bound.small_chain(self)
+            && let Some(outcome) = self.run_here(&bound, chain, given, &mut state)
+        {
+            outputs.extend(state.tables.take_results());
+            if outcome.is_err() {
+                outputs.clear();
+            } else {
+                sizes.clone_from(&bound.values);
+                self.replays.fetch_add(1, Ordering::Relaxed);
+            }
+            self.put_back(state);
+            return outcome.map(|()| Replayed::Done);
+        }
+        let outcome = self.launch_all(&bound, given, &mut state);
         if let Ok(Replayed::Done) = outcome {
             let memory = |slot: &SlotId| state.slots[slot.index()].clone();
             outputs.extend(self.outputs.iter().map(|slot| memory(slot).expect("an output was written")));
-            sizes.clear();
-            sizes.extend_from_slice(&state.values);
+            sizes.clone_from(&state.values);
             self.replays.fetch_add(1, Ordering::Relaxed);
         }
         self.put_back(state);
@@ -107,18 +119,17 @@ impl Recording {
         Err(Error::new(ErrorKind::InvalidArgument, message))
     }
 
-    fn replay_with(&self, bound: &Arc<Bound>, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
-        state.values.clear();
-        state.values.extend_from_slice(&bound.values);
+    fn launch_all(&self, bound: &Arc<Bound>, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
+        // Those of a replay on the calling thread that could not be.
+        drop(state.tables.take_results());
+        state.values.clone_from(&bound.values);
         state.counts.clear();
         self.give_memory(bound, given, state)?;
-        if !self.counts() {
-            if bound.is_small(self)
-                && let Some(outcome) = self.run_here(bound, given, state)
-            {
-                return outcome.map(|()| Replayed::Done);
+        if !self.counts {
+            // Copies are made where the original is, if nobody needs that any more.
+            for copy in self.yields.iter().filter(|copy| copy.is_yielded(given)) {
+                state.slots[copy.to.index()] = state.slots[copy.from.index()].clone();
             }
-            self.yield_inputs(given, state);
         }
         for (number, step) in self.steps.iter().enumerate() {
             let code = bound.codes[number].as_ref();
@@ -126,7 +137,7 @@ impl Recording {
                 Replayed::Done => {}
                 unfit @ Replayed::Unfit(_) => return Ok(unfit),
             }
-            if self.counts() {
+            if self.counts {
                 self.let_go(number as u32, state);
             }
         }
@@ -140,36 +151,56 @@ impl Recording {
         for (slot, described) in self.slots.iter().enumerate() {
             let is_known = self.sizes.is_known_at_first(described.len);
             state.slots[slot] = match &described.origin {
-                Origin::Input(number) => Some(self.input(slot, *number, given, &bound.values)?),
+                Origin::Input(number) => Some(Arc::clone(self.input(slot, *number, given, &bound.values)?)),
                 Origin::Constant(buffer) => Some(Arc::clone(buffer)),
                 Origin::Step if !is_known || !self.is_wanted(slot) => None,
                 Origin::Step => match bound.blocks.of_slot[slot] {
-                    Some(block) => Some(block_of(state, block as usize, bound.blocks.bytes[block as usize])?),
-                    None => Some(self.result(slot, self.bytes_of(slot, &bound.values), state)?),
+                    Some(block) => {
+                        let bytes = bound.blocks.bytes[block as usize];
+                        Some(Arc::clone(block_of(&mut state.blocks, block as usize, bytes)?))
+                    }
+                    None => match self.outputs.iter().position(|output| output.index() == slot) {
+                        Some(output) => {
+                            Some(self.result(output, self.bytes_of(slot, &bound.values), &mut state.results)?)
+                        }
+                        None => Some(Buffer::alloc(self.bytes_of(slot, &bound.values))?),
+                    },
                 },
             };
         }
         Ok(())
     }
 
-    fn input(&self, slot: usize, number: u32, given: Given<'_>, values: &[usize]) -> Result<Arc<Buffer>, Error> {
+    pub(crate) fn input<'g>(
+        &self,
+        slot: usize,
+        number: u32,
+        given: Given<'g>,
+        values: &[usize],
+    ) -> Result<&'g Arc<Buffer>, Error> {
         let buffer = &given.buffers[number as usize];
         let needed = self.bytes_of(slot, values);
         if buffer.size_bytes() >= needed {
-            return Ok(Arc::clone(buffer));
+            return Ok(buffer);
         }
         let message = format!("input {number} of a recording has {} bytes of {needed}", buffer.size_bytes());
         Err(Error::new(ErrorKind::InvalidArgument, message))
     }
 
     /// Memory for a result: that of an earlier one, if it was small and nobody holds it any more.
-    fn result(&self, slot: usize, bytes: usize, state: &mut State) -> Result<Arc<Buffer>, Error> {
-        let output = self.outputs.iter().position(|output| output.index() == slot);
-        let Some(output) = output.filter(|_| bytes <= MAX_KEPT_RESULT) else { return Buffer::alloc(bytes) };
-        if state.results.len() <= output {
-            state.results.resize_with(self.outputs.len(), SmallVec::new);
+    pub(crate) fn result(
+        &self,
+        output: usize,
+        bytes: usize,
+        results: &mut Vec<SmallVec<[Arc<Buffer>; KEPT_RESULTS]>>,
+    ) -> Result<Arc<Buffer>, Error> {
+        if bytes.saturating_mul(self.outputs.len()) > MAX_KEPT_RESULTS {
+            return Buffer::alloc(bytes);
         }
-        let kept = &mut state.results[output];
+        if results.len() <= output {
+            results.resize_with(self.outputs.len(), SmallVec::new);
+        }
+        let kept = &mut results[output];
         let is_free =
             |buffer: &&Arc<Buffer>| Arc::strong_count(buffer) == 1 && buffer.size_bytes() == bytes && buffer.is_idle();
         if let Some(buffer) = kept.iter().find(is_free) {
@@ -181,90 +212,6 @@ impl Recording {
         }
         kept.push(Arc::clone(&buffer));
         Ok(buffer)
-    }
-
-    /// Lets copies be made where the original is, if nobody needs that any more.
-    fn yield_inputs(&self, given: Given<'_>, state: &mut State) {
-        for (number, step) in self.steps.iter().enumerate() {
-            if let Some((from, to)) = self.yielded_copy(number, step, given) {
-                state.slots[to.index()] = state.slots[from.index()].clone();
-            }
-        }
-    }
-
-    /// The slots of a copy of an input that may be overwritten instead.
-    fn yielded_copy(&self, number: usize, step: &Step, given: Given<'_>) -> Option<(SlotId, SlotId)> {
-        let Step::Kernel(KernelStep { copy: Some((from, to)), .. }) = step else { return None };
-        let Origin::Input(input) = self.slots[from.index()].origin else { return None };
-        let is_last = self.plan[from.index()].is_some_and(|lifetime| lifetime.last == number as u32);
-        let is_first = self.plan[to.index()].is_some_and(|lifetime| lifetime.first == number as u32);
-        let is_yielded = given.yielded.get(input as usize) == Some(&true) && !self.outputs.contains(from);
-        let is_same = self.slots[from.index()].ty == self.slots[to.index()].ty;
-        (is_last && is_first && is_yielded && is_same).then_some((*from, *to))
-    }
-
-    /// Runs all kernels on this thread, if no other launch stands in the way.
-    fn run_here(&self, bound: &Bound, given: Given<'_>, state: &mut State) -> Option<Result<(), Error>> {
-        let mut skipped: SmallVec<[usize; 4]> = SmallVec::new();
-        let mut overwritten: SmallVec<[SlotId; 4]> = SmallVec::new();
-        for (number, step) in self.steps.iter().enumerate() {
-            if let Some((from, to)) = self.yielded_copy(number, step, given) {
-                // The one that is not needed for that is still a result that is kept for later.
-                state.slots[to.index()] = state.slots[from.index()].clone();
-                skipped.push(number);
-                overwritten.push(from);
-            }
-        }
-        state.addresses.clear();
-        state.addresses.extend(state.slots.iter().map(|buffer| buffer.as_ref().map_or(0, |buffer| buffer.address())));
-        let (mut read, mut written) = (SmallVec::<[&Buffer; 16]>::new(), SmallVec::<[&Buffer; 16]>::new());
-        for (slot, buffer) in state.slots.iter().enumerate() {
-            let Some(buffer) = buffer.as_deref().filter(|_| self.plan[slot].is_some()) else { continue };
-            let is_source = matches!(self.slots[slot].origin, Origin::Input(_) | Origin::Constant(_));
-            let list = if is_source && !overwritten.contains(&SlotId(slot as u32)) { &mut read } else { &mut written };
-            if !list.iter().any(|known| std::ptr::eq(*known, buffer)) {
-                list.push(buffer);
-            }
-        }
-        let addresses = &state.addresses;
-        let steps = self.steps.iter().zip(&bound.codes).enumerate();
-        let members = steps.filter(|(number, _)| !skipped.contains(number)).filter_map(|(_, (step, code))| {
-            let (Step::Kernel(kernel), Some(code)) = (step, code) else { return None };
-            Some(self.member(kernel, code, bound, addresses, given.scalars))
-        });
-        let accessed = Accessed { read: &read, written: &written };
-        if self.steps.len() == skipped.len() {
-            return Some(Ok(()));
-        }
-        // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. What is neither an input nor a
-        // constant belongs to this replay alone, or is yielded.
-        unsafe { batch::try_run(&accessed, members) }
-    }
-
-    fn member<'a>(
-        &self,
-        kernel: &'a KernelStep,
-        code: &'a Code,
-        bound: &Bound,
-        addresses: &[u64],
-        scalars: &[u64],
-    ) -> Member<'a> {
-        let mut raw = code.raw.clone();
-        for (raw, argument) in raw.iter_mut().zip(&kernel.arguments) {
-            match argument {
-                Bind::Slot(slot) => raw.word = addresses[slot.index()],
-                Bind::Scalar(super::Scalar::Input(number)) => raw.word = scalars[*number as usize],
-                Bind::Scalar(_) => {}
-            }
-        }
-        Member {
-            entry: &code.entry,
-            width: bound.values[kernel.lanes.index()],
-            reduce_block: kernel.reduce_block,
-            raw,
-            label: kernel.label,
-            site: kernel.site,
-        }
     }
 
     /// Launches a step.
@@ -365,31 +312,36 @@ impl Recording {
     fn let_go(&self, number: u32, state: &mut State) {
         for (slot, lifetime) in self.plan.iter().enumerate() {
             let is_over = lifetime.is_some_and(|lifetime| lifetime.last == number);
-            if is_over && !self.outputs.contains(&SlotId(slot as u32)) {
+            if is_over && !self.is_output[slot] {
                 state.slots[slot] = None;
             }
         }
     }
 
-    fn put_back(&self, mut state: State) {
+    fn put_back(&self, mut state: Box<State>) {
         state.slots.clear();
         if state.blocks.iter().flatten().map(|block| block.capacity_bytes()).sum::<usize>() > MAX_KEPT_BLOCKS {
             state.blocks.clear();
         }
-        self.states.lock().push(state);
+        self.states.put_back(state);
     }
 }
 
 /// A block that is large enough, of those that are kept.
-fn block_of(state: &mut State, block: usize, bytes: usize) -> Result<Arc<Buffer>, Error> {
-    if state.blocks.len() <= block {
-        state.blocks.resize(block + 1, None);
+pub(crate) fn block_of(
+    blocks: &mut Vec<Option<Arc<Buffer>>>,
+    block: usize,
+    bytes: usize,
+) -> Result<&Arc<Buffer>, Error> {
+    if blocks.len() <= block {
+        blocks.resize(block + 1, None);
     }
-    let kept = &mut state.blocks[block];
-    if let Some(kept) = kept.as_ref().filter(|kept| kept.size_bytes() >= bytes) {
-        return Ok(Arc::clone(kept));
+    let kept = &mut blocks[block];
+    if kept.as_ref().is_none_or(|kept| kept.size_bytes() < bytes) {
+        *kept = None;
     }
-    let fresh = Buffer::alloc(bytes)?;
-    *kept = Some(Arc::clone(&fresh));
-    Ok(fresh)
+    match kept {
+        Some(kept) => Ok(kept),
+        None => Ok(kept.insert(Buffer::alloc(bytes)?)),
+    }
 }

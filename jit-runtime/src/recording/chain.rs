@@ -1,0 +1,260 @@
+//! Replays on the calling thread: argument tables that are kept from one replay to the next, in which only what has changed is put.
+//!
+//! A recording that consists of short kernels alone is a [`Chain`] for some sizes of its inputs. What a replay adds to it is in [`Tables`]:
+//! one argument table for all kernels, in which memory that belongs to the recording keeps its place. So a replay looks at its inputs and results,
+//! and then does nothing for each kernel but run it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::Error;
+use crate::backend::RawArgument;
+use crate::launch::batch::{self, Access, Member};
+use crate::memory::Buffer;
+
+use super::bound::{Bound, Code};
+use super::replay::{Given, State};
+use super::{Bind, Origin, Recording, Scalar, SlotId, Step, YieldedCopy};
+
+/// What replays of some sizes have in common.
+pub(crate) struct Chain {
+    kernels: Vec<Member>,
+    /// The arguments of all kernels, without the addresses of slots.
+    template: Vec<RawArgument>,
+    /// Where the address of each slot stands in the table: a range of `places`.
+    of_slot: Vec<Range<u32>>,
+    places: Vec<u32>,
+    /// Where scalars stand that are given, and which.
+    scalars: Vec<(u32, u32)>,
+    /// Inputs and constants that are read or overwritten.
+    sources: Vec<SlotId>,
+    /// Slots that lie in blocks, with their block.
+    temporaries: Vec<(SlotId, u32)>,
+}
+
+/// What a replay on the calling thread keeps for the next one.
+#[derive(Default)]
+pub(crate) struct Tables {
+    /// The sizes that the table is for.
+    of: Option<Arc<Bound>>,
+    table: Vec<RawArgument>,
+    /// The address that stands in the table, by slot.
+    addresses: Vec<u64>,
+    /// The address of each block when its slots were put into the table.
+    blocks: Vec<u64>,
+    /// The memory of the results of the replay that runs.
+    results: Vec<Arc<Buffer>>,
+    /// Copies that are not made, since their sources are overwritten.
+    yielded: SmallVec<[YieldedCopy; 4]>,
+    run: batch::Run,
+    /// The copies that `run` does without.
+    run_without: SmallVec<[YieldedCopy; 4]>,
+}
+
+impl Tables {
+    /// Gives the memory of the results away.
+    pub(crate) fn take_results(&mut self) -> impl Iterator<Item = Arc<Buffer>> {
+        self.results.drain(..)
+    }
+}
+
+impl Chain {
+    /// The chain for some sizes; none if not all steps are kernels, or something else is given back than what they write.
+    pub(crate) fn new(
+        recording: &Recording,
+        values: &[usize],
+        codes: &[Option<Code>],
+        blocks: &[Option<u32>],
+    ) -> Option<Chain> {
+        let is_written = |slot: &SlotId| matches!(recording.slots[slot.index()].origin, Origin::Step);
+        if !recording.outputs.iter().all(is_written) {
+            return None;
+        }
+        let mut kernels = Vec::with_capacity(codes.len());
+        let mut template = Vec::new();
+        let (mut places, mut scalars) = (vec![Vec::new(); recording.slots.len()], Vec::new());
+        for (step, code) in recording.steps.iter().zip(codes) {
+            let (Step::Kernel(kernel), Some(code)) = (step, code) else { return None };
+            let first = template.len() as u32;
+            for (place, argument) in (first..).zip(&kernel.arguments) {
+                match argument {
+                    Bind::Slot(slot) => places[slot.index()].push(place),
+                    Bind::Scalar(Scalar::Input(number)) => scalars.push((place, *number)),
+                    Bind::Scalar(_) => {}
+                }
+            }
+            template.extend_from_slice(&code.raw);
+            kernels.push(Member {
+                entry: Arc::clone(&code.entry),
+                width: values[kernel.lanes.index()],
+                reduce_block: kernel.reduce_block,
+                arguments: first as usize..template.len(),
+                label: kernel.label,
+                site: kernel.site,
+            });
+        }
+        let mut of_slot = Vec::with_capacity(places.len());
+        let mut flat = Vec::new();
+        for own in places {
+            let first = flat.len() as u32;
+            flat.extend(own);
+            of_slot.push(first..flat.len() as u32);
+        }
+        let used = (0..recording.slots.len() as u32).map(SlotId).filter(|slot| recording.plan[slot.index()].is_some());
+        Some(Chain {
+            kernels,
+            template,
+            of_slot,
+            places: flat,
+            scalars,
+            sources: used.filter(|slot| !is_written(slot)).collect(),
+            temporaries: (0..).map(SlotId).zip(blocks).filter_map(|(slot, block)| Some((slot, (*block)?))).collect(),
+        })
+    }
+}
+
+impl Recording {
+    /// Runs all kernels on this thread, if no other launch stands in the way. Results are then in `state`.
+    pub(crate) fn run_here(
+        &self,
+        bound: &Arc<Bound>,
+        chain: &Chain,
+        given: Given<'_>,
+        state: &mut State,
+    ) -> Option<Result<(), Error>> {
+        if let Err(error) = self.fill_tables(bound, chain, given, state) {
+            return Some(Err(error));
+        }
+        let Tables { table, results, yielded, run, .. } = &state.tables;
+        let overwritten = |slot: &SlotId| yielded.iter().any(|copy| copy.from == *slot);
+        let source = |slot: &SlotId| match &self.slots[slot.index()].origin {
+            Origin::Input(number) => given.buffers.get(*number as usize),
+            Origin::Constant(buffer) => Some(buffer),
+            Origin::Step => None,
+        };
+        let sources = chain.sources.iter().filter_map(|slot| {
+            Some(Access { buffer: source(slot)?, writes: !yielded.is_empty() && overwritten(slot) })
+        });
+        let is_made =
+            |(_, slot): &(&Arc<Buffer>, &SlotId)| yielded.is_empty() || yielded.iter().all(|copy| copy.to != **slot);
+        let results = results.iter().zip(&self.outputs).filter(is_made).map(|(buffer, _)| buffer);
+        let written = results.chain(state.blocks.iter().flatten());
+        let accesses = sources.chain(written.map(|buffer| Access { buffer, writes: true }));
+        // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. What is neither an input nor a
+        // constant belongs to this replay alone, or is yielded.
+        let outcome = unsafe { batch::try_run(accesses, &chain.kernels, run, table) }?;
+        Some(outcome.map(|elapsed| bound.note(elapsed, run.count())))
+    }
+
+    /// Puts addresses and scalars into the table.
+    fn fill_tables(&self, bound: &Arc<Bound>, chain: &Chain, given: Given<'_>, state: &mut State) -> Result<(), Error> {
+        let State { blocks, tables, .. } = state;
+        let is_new = tables.begin(bound, chain);
+        for (number, bytes) in bound.blocks.bytes.iter().enumerate() {
+            super::replay::block_of(blocks, number, *bytes)?;
+        }
+        tables.find_yielded(self, given);
+        if is_new || tables.have_moved(blocks) {
+            for (slot, block) in &chain.temporaries {
+                if let Some(Some(block)) = blocks.get(*block as usize) {
+                    tables.put(chain, *slot, block.address());
+                }
+            }
+        }
+        for slot in &chain.sources {
+            match &self.slots[slot.index()].origin {
+                Origin::Input(number) => {
+                    let buffer = self.input(slot.index(), *number, given, &bound.values)?;
+                    tables.put(chain, *slot, buffer.address());
+                }
+                Origin::Constant(buffer) => tables.put(chain, *slot, buffer.address()),
+                Origin::Step => {}
+            }
+        }
+        self.put_results(bound, chain, given, state)?;
+        let tables = &mut state.tables;
+        for (place, number) in &chain.scalars {
+            tables.table[*place as usize].word = given.scalars[*number as usize];
+        }
+        Ok(())
+    }
+
+    /// Finds memory for the results, and puts the sources of copies that are not made in the place of the copies.
+    fn put_results(&self, bound: &Bound, chain: &Chain, given: Given<'_>, state: &mut State) -> Result<(), Error> {
+        let State { tables, results, .. } = state;
+        tables.results.clear();
+        for (output, slot) in self.outputs.iter().enumerate() {
+            let buffer = match tables.yielded.iter().find(|copy| copy.to == *slot) {
+                Some(copy) => Arc::clone(&given.buffers[copy.input as usize]),
+                None => self.result(output, self.bytes_of(slot.index(), &bound.values), results)?,
+            };
+            tables.put(chain, *slot, buffer.address());
+            tables.results.push(buffer);
+        }
+        for copy in &self.yields {
+            let tables = &mut state.tables;
+            let block =
+                bound.blocks.of_slot[copy.to.index()].and_then(|block| state.blocks.get(block as usize)?.as_ref());
+            match (tables.yielded.contains(copy), block) {
+                (true, _) => tables.put(chain, copy.to, given.buffers[copy.input as usize].address()),
+                (false, Some(block)) => tables.put(chain, copy.to, block.address()),
+                (false, None) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Tables {
+    /// Makes the table one for these sizes. Whether it was for others.
+    fn begin(&mut self, bound: &Arc<Bound>, chain: &Chain) -> bool {
+        if self.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, bound)) {
+            return false;
+        }
+        self.of = Some(Arc::clone(bound));
+        self.table.clone_from(&chain.template);
+        self.addresses.clear();
+        self.addresses.resize(chain.of_slot.len(), 0);
+        self.run_without.clear();
+        self.run = batch::Run::new(&chain.kernels, |_| true);
+        true
+    }
+
+    /// Finds the copies that need not be made.
+    fn find_yielded(&mut self, recording: &Recording, given: Given<'_>) {
+        self.yielded.clear();
+        self.yielded.extend(recording.yields.iter().filter(|copy| copy.is_yielded(given)).copied());
+        if self.yielded != self.run_without
+            && let Some(bound) = &self.of
+            && let Some(chain) = &bound.chain
+        {
+            let is_left = |position: usize| !self.yielded.iter().any(|copy| copy.step as usize == position);
+            self.run = batch::Run::new(&chain.kernels, is_left);
+            self.run_without.clone_from(&self.yielded);
+        }
+    }
+
+    /// Whether blocks lie elsewhere than before.
+    fn have_moved(&mut self, blocks: &[Option<Arc<Buffer>>]) -> bool {
+        let now = || blocks.iter().map(|block| block.as_ref().map_or(0, |block| block.address()));
+        let is_same = now().eq(self.blocks.iter().copied());
+        if !is_same {
+            self.blocks.clear();
+            self.blocks.extend(now());
+        }
+        !is_same
+    }
+
+    fn put(&mut self, chain: &Chain, slot: SlotId, address: u64) {
+        let known = &mut self.addresses[slot.index()];
+        if *known != address {
+            *known = address;
+            let Range { start, end } = chain.of_slot[slot.index()].clone();
+            for place in &chain.places[start as usize..end as usize] {
+                self.table[*place as usize].word = address;
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Memory that recordings keep from one replay to the next: little, and given back with what the allocator keeps.
+
+use std::sync::{Arc, LazyLock, Weak};
+
+use parking_lot::Mutex;
+
+use super::replay::State;
+
+/// What is kept of replays of one recording that are done: as much as replays ran at the same time.
+#[derive(Default)]
+pub(crate) struct States(Mutex<Vec<Box<State>>>);
+
+/// Those of all recordings.
+static ALL: LazyLock<Mutex<Vec<Weak<States>>>> = LazyLock::new(Mutex::default);
+
+impl States {
+    pub(crate) fn new() -> Arc<States> {
+        let states = Arc::new(States::default());
+        let mut all = ALL.lock();
+        all.retain(|states| states.strong_count() > 0);
+        all.push(Arc::downgrade(&states));
+        states
+    }
+
+    pub(crate) fn take(&self) -> Box<State> {
+        self.0.lock().pop().unwrap_or_default()
+    }
+
+    pub(crate) fn put_back(&self, state: Box<State>) {
+        self.0.lock().push(state);
+    }
+}
+
+/// Lets go of all memory that recordings keep for later replays.
+pub(crate) fn release() {
+    let all: Vec<Arc<States>> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+    for states in all {
+        let kept = std::mem::take(&mut *states.0.lock());
+        drop(kept);
+    }
+}

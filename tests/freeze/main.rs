@@ -5,6 +5,8 @@ mod arguments;
 mod basics;
 mod calls;
 mod closures;
+mod cost;
+mod footprint;
 mod loops;
 mod memory;
 mod reductions;

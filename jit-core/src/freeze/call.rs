@@ -1,7 +1,7 @@
 //! A call of a frozen function: replayed if a recording fits, else recorded.
 
 use std::any::TypeId;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ struct Scratch {
 }
 
 thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
 /// Replays or records a call; nothing if it is neither, and the caller is to run the body itself: where freezing is off, while another frozen
@@ -56,14 +56,14 @@ pub fn call<A: Arguments, R: Kept>(
         function.count_direct();
         return None;
     }
-    let mut scratch = SCRATCH.take();
+    let mut scratch = SCRATCH.take().unwrap_or_default();
     let site = Location::caller();
     let outcome = Call::<'_, A, R> { function, site, of: TypeId::of::<(A::Twins, R)>(), result: Default::default() }
         .run(&mut scratch, arguments, body);
     scratch.layout.clear();
     scratch.found.clear();
     scratch.outputs.clear();
-    SCRATCH.set(scratch);
+    SCRATCH.set(Some(scratch));
     if matches!(outcome, Ok(None)) {
         function.count_direct();
     }

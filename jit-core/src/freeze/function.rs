@@ -1,6 +1,7 @@
 //! A frozen function: its recordings, what they are found by, and what is counted.
 
 use std::any::{Any, TypeId};
+use std::hash::{Hash, Hasher};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -9,6 +10,8 @@ use jit_runtime::log::{self, Level};
 use jit_runtime::recording::{Recording, Scalar};
 use jit_runtime::{config, ir::Type};
 use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
 
 use super::layout::{Form, Layout, Said};
 use super::{Retrace, Stats, explain};
@@ -117,6 +120,8 @@ pub(super) enum Value {
 #[derive(Default)]
 pub(super) struct Table {
     groups: Vec<Group>,
+    /// Positions of groups by a hash of what they are found by.
+    by_hash: FxHashMap<u64, SmallVec<[u32; 1]>>,
     /// The arguments of the last recording.
     pub(super) last: Vec<Said>,
     /// The constants among them, and of which instantiation.
@@ -217,7 +222,8 @@ impl Function {
     pub(super) fn find(&self, of: TypeId, layout: &Layout, found: &mut Vec<Arc<Entry>>) {
         let table = self.table.lock();
         found.clear();
-        if let Some(group) = table.groups.iter().find(|group| group.is_for(of, layout)) {
+        if let Some(position) = table.position(of, layout) {
+            let group = &table.groups[position];
             found.extend(group.entries.iter().rev().filter(|entry| entry.fits(layout)).cloned());
         }
     }
@@ -242,10 +248,11 @@ impl Function {
         if !self.options.auto_opaque {
             return (may_be_given, false);
         }
-        let Some(group) = table.groups.iter_mut().find(|group| group.is_for(of, layout)) else {
+        let Some(position) = table.position(of, layout) else {
             let changed = table.changed_since(of, layout).into_iter().zip(may_be_given);
             return (changed.map(|(changes, may_be)| changes && may_be).collect(), false);
         };
+        let group = &mut table.groups[position];
         let mut has_grown = false;
         for (position, bits) in layout.literals.iter().enumerate() {
             let is_new = !group.lifted[position] && group.last.get(position) != Some(bits);
@@ -301,10 +308,11 @@ impl Function {
         let mut table = self.table.lock();
         table.last_literals = (Some(of), layout.literals.clone());
         let evicted = table.make_room(self.options.limit);
-        let position = table.groups.iter().position(|group| group.is_for(of, layout));
-        let group = match position {
+        let group = match table.position(of, layout) {
             Some(position) => &mut table.groups[position],
             None => {
+                let position = table.groups.len() as u32;
+                table.by_hash.entry(hash(of, layout)).or_default().push(position);
                 let words = layout.words.clone().into();
                 table.groups.push(Group { of, words, lifted, last: Vec::new(), entries: Vec::new() });
                 table.groups.last_mut().expect("just added")
@@ -318,6 +326,15 @@ impl Function {
     }
 }
 
+/// Groups up to which all are looked at, rather than hashing what they are found by.
+const FEW: usize = 2;
+
+fn hash(of: TypeId, layout: &Layout) -> u64 {
+    let mut hasher = FxHasher::default();
+    (of, &layout.words).hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Table {
     /// The constants of a call like no other before that differ from those of the last recording. They are compared from the last one on:
     /// plain numbers come last, and state that was a constant in the first call is none in the second.
@@ -329,6 +346,16 @@ impl Table {
             pairs.for_each(|((changed, now), before)| *changed = now != before);
         }
         changed
+    }
+
+    /// The position of the group that a call belongs to.
+    fn position(&self, of: TypeId, layout: &Layout) -> Option<usize> {
+        let is_it = |position: usize| self.groups[position].is_for(of, layout);
+        if self.groups.len() <= FEW {
+            return (0..self.groups.len()).find(|&position| is_it(position));
+        }
+        let alike = self.by_hash.get(&hash(of, layout))?;
+        alike.iter().map(|&position| position as usize).find(|&position| is_it(position))
     }
 
     /// Takes the recordings out that were not used for the longest time, until there is room for one more.

@@ -5,10 +5,13 @@
 
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
+use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::argument::Arguments;
-use crate::trace::node::Var;
+use crate::trace::node::{Node, Var};
 use crate::trace::{Op, fast};
 use crate::traverse::{HostValue, Leaf, Visitor};
 
@@ -39,6 +42,8 @@ pub(super) struct Layout {
     /// Shape, host values and which arrays are the same.
     pub(super) words: Vec<u64>,
     pub(super) inputs: Vec<Input>,
+    /// The positions of inputs, where there are many.
+    by_address: FxHashMap<NonNull<Node>, u32>,
     /// For each array that can be replaced, its input.
     pub(super) order: Vec<u32>,
     /// The number of elements of each input.
@@ -58,6 +63,7 @@ impl Layout {
     pub(super) fn clear(&mut self) {
         self.words.clear();
         self.inputs.clear();
+        self.by_address.clear();
         self.order.clear();
         self.sizes.clear();
         self.literals.clear();
@@ -90,7 +96,7 @@ impl Layout {
     fn array(&mut self, var: &Var, is_shared: bool, is_exclusive: bool) {
         // Equal constants are one node, and differ in the next call.
         let is_constant = var.op() == Op::Literal;
-        let known = self.inputs.iter().position(|input| !is_constant && input.var.is_same(var));
+        let known = if is_constant { None } else { self.known(var) };
         if !is_shared {
             self.order.push(known.unwrap_or(self.inputs.len()) as u32);
         }
@@ -112,8 +118,36 @@ impl Layout {
         let of_form = (form as u64) << 8 | (var.ty() as u64) << 16 | u64::from(is_shared) << 40;
         self.words.push(tag(Tag::Array) | of_form);
         self.inputs.push(Input { var: var.clone(), form, is_shared, is_exclusive });
+        self.index_last(is_constant);
+    }
+
+    /// The position of an array that was seen before.
+    fn known(&self, var: &Var) -> Option<usize> {
+        match self.inputs.len() <= FEW {
+            true => self.inputs.iter().position(|input| input.var.is_same(var)),
+            false => self.by_address.get(&var.address()).map(|&position| position as usize),
+        }
+    }
+
+    /// Makes the last input one that is found by its address, once there are many. Equal constants are one node, and told apart.
+    fn index_last(&mut self, is_constant: bool) {
+        let count = self.inputs.len();
+        let first = match count.cmp(&(FEW + 1)) {
+            Ordering::Less => return,
+            Ordering::Equal => 0,
+            Ordering::Greater if is_constant => return,
+            Ordering::Greater => count - 1,
+        };
+        for (position, input) in (0..).zip(&self.inputs).skip(first) {
+            if input.form != Form::Literal {
+                self.by_address.insert(input.var.address(), position);
+            }
+        }
     }
 }
+
+/// Inputs up to which all are compared.
+const FEW: usize = 8;
 
 /// What a word of a layout says.
 #[derive(Clone, Copy)]

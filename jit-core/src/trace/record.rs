@@ -23,15 +23,25 @@ use crate::freeze::{session, symbols};
 #[track_caller]
 pub(crate) fn common_width(operands: [Option<&Var>; 3]) -> Extent {
     let mut widest: Option<&Var> = None;
+    let mut extent = Extent::ONE;
     for operand in operands.into_iter().flatten() {
+        let own = operand.extent();
         match widest {
-            None => widest = Some(operand),
-            Some(other) if other.width() == operand.width() || operand.width() == 1 => {}
-            Some(other) if other.width() == 1 => widest = Some(operand),
-            Some(other) => width_mismatch(other, operand),
+            Some(_) if own == extent || own.lanes == 1 => {}
+            Some(other) if extent.lanes != 1 => require_equal_width(other, operand),
+            _ => (widest, extent) = (Some(operand), own),
         }
     }
-    widest.map_or(Extent::ONE, Var::extent)
+    extent
+}
+
+/// Widths may be equal although their expressions differ; a recording then relies on it.
+#[cold]
+#[track_caller]
+fn require_equal_width(first: &Var, second: &Var) {
+    if first.width() != second.width() {
+        width_mismatch(first, second);
+    }
 }
 
 #[cold]

@@ -95,11 +95,11 @@ impl Recording {
         }
         let codes = if self.counts { vec![None; self.steps.len()] } else { self.codes(&values)? };
         let blocks = match self.counts {
-            true => Blocks { of_slot: vec![None; self.slots.len()], bytes: Vec::new() },
+            true => Blocks { of_slot: vec![None; self.slots.len()], ..Blocks::default() },
             false => self.blocks(|slot| self.bytes_of(slot, &values)),
         };
         let inputs = inputs.to_vec();
-        let chain = Chain::new(self, &values, &codes, &blocks.of_slot);
+        let chain = Chain::new(self, &values, &codes, &blocks);
         let bound = Arc::new(Bound { inputs, values, blocks, codes, chain, launched: AtomicU32::new(0) });
         let mut kept = self.bound.lock();
         kept.insert(0, Arc::clone(&bound));

@@ -15,6 +15,7 @@ use crate::launch::batch::{self, Access, Member};
 use crate::memory::Buffer;
 
 use super::bound::{Bound, Code};
+use super::plan::Blocks;
 use super::replay::{Given, State};
 use super::{Bind, Origin, Recording, Scalar, SlotId, Step, YieldedCopy};
 
@@ -66,10 +67,10 @@ impl Chain {
         recording: &Recording,
         values: &[usize],
         codes: &[Option<Code>],
-        blocks: &[Option<u32>],
+        blocks: &Blocks,
     ) -> Option<Chain> {
         let is_written = |slot: &SlotId| matches!(recording.slots[slot.index()].origin, Origin::Step);
-        if !recording.outputs.iter().all(is_written) {
+        if !recording.outputs.iter().all(is_written) || blocks.result.iter().any(Option::is_some) {
             return None;
         }
         let mut kernels = Vec::with_capacity(codes.len());
@@ -110,7 +111,11 @@ impl Chain {
             places: flat,
             scalars,
             sources: used.filter(|slot| !is_written(slot)).collect(),
-            temporaries: (0..).map(SlotId).zip(blocks).filter_map(|(slot, block)| Some((slot, (*block)?))).collect(),
+            temporaries: (0..)
+                .map(SlotId)
+                .zip(&blocks.of_slot)
+                .filter_map(|(slot, block)| Some((slot, (*block)?)))
+                .collect(),
         })
     }
 }

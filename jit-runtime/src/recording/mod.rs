@@ -177,6 +177,8 @@ pub struct Recording {
     yields: Vec<YieldedCopy>,
     /// Some step counts elements, so that sizes are known only in the middle of a replay.
     counts: bool,
+    /// Some step counts elements or looks at a value, so that a replay may turn out not to fit when it has begun.
+    is_tentative: bool,
     inputs: u32,
     scalars: u32,
     /// What follows from the sizes of the inputs of some replays before, the latest first.

@@ -45,12 +45,25 @@ pub(crate) struct Blocks {
     pub(crate) of_slot: Vec<Option<u32>>,
     /// The size of each block.
     pub(crate) bytes: Vec<usize>,
+    /// For each block, the slot that is given back and whose memory it is, if it is that of a result.
+    pub(crate) result: Vec<Option<SlotId>>,
 }
+
+/// Results from this size on lend their memory to slots that are needed before they are written; smaller ones are kept from one replay to the
+/// next, and addresses with them.
+const MIN_LENT_RESULT: usize = 1 << 20;
 
 impl Recording {
     /// Whether a slot is memory that a replay needs for itself.
     fn is_temporary(&self, slot: usize) -> bool {
         matches!(self.slots[slot].origin, Origin::Step) && !self.is_output[slot]
+    }
+
+    fn is_large_result(&self, slot: usize, bytes_of: impl Fn(usize) -> usize) -> bool {
+        let is_step = matches!(self.slots[slot].origin, Origin::Step);
+        // What may be an input that is overwritten lends nothing.
+        let is_copy = || self.yields.iter().any(|copy| copy.to.index() == slot);
+        is_step && self.is_output[slot] && bytes_of(slot) >= MIN_LENT_RESULT && !is_copy()
     }
 
     /// Whether a step uses a slot, or it is given back.
@@ -59,12 +72,13 @@ impl Recording {
     }
 
     /// Gives each slot that a replay needs for itself a block, given the sizes: the one that fits best among those that are free, or
-    /// that would have to grow least.
+    /// that would have to grow least. A large result takes over a block of its size.
     pub(crate) fn blocks(&self, bytes_of: impl Fn(usize) -> usize) -> Blocks {
-        let mut blocks = Blocks { of_slot: vec![None; self.slots.len()], bytes: Vec::new() };
+        let mut blocks = Blocks { of_slot: vec![None; self.slots.len()], ..Blocks::default() };
         let mut begins: Vec<(u32, usize)> = Vec::new();
         for (slot, lifetime) in self.plan.iter().enumerate() {
-            if let Some(lifetime) = lifetime.filter(|_| self.is_temporary(slot)) {
+            let is_lent = |slot| self.is_large_result(slot, &bytes_of);
+            if let Some(lifetime) = lifetime.filter(|_| self.is_temporary(slot) || is_lent(slot)) {
                 begins.push((lifetime.first, slot));
             }
         }
@@ -73,7 +87,9 @@ impl Recording {
         let mut busy_until: Vec<u32> = Vec::new();
         for (first, slot) in begins {
             let wanted = bytes_of(slot);
-            let free = (0..busy_until.len()).filter(|&block| busy_until[block] < first);
+            let is_result = self.is_output[slot];
+            let is_free = |&block: &usize| busy_until[block] < first && (!is_result || blocks.bytes[block] == wanted);
+            let free = (0..busy_until.len()).filter(is_free);
             let cost = |block: &usize| match blocks.bytes[*block] {
                 size if size >= wanted => (0, size - wanted),
                 size => (1, wanted - size),
@@ -81,10 +97,17 @@ impl Recording {
             let block = free.min_by_key(cost).unwrap_or_else(|| {
                 busy_until.push(0);
                 blocks.bytes.push(0);
+                blocks.result.push(None);
                 busy_until.len() - 1
             });
             blocks.bytes[block] = blocks.bytes[block].max(wanted);
-            busy_until[block] = self.plan[slot].map_or(0, |lifetime| lifetime.last);
+            busy_until[block] = match self.plan[slot] {
+                Some(lifetime) if !is_result => lifetime.last,
+                _ => u32::MAX,
+            };
+            if is_result {
+                blocks.result[block] = Some(SlotId(slot as u32));
+            }
             blocks.of_slot[slot] = Some(block as u32);
         }
         blocks

@@ -200,6 +200,7 @@ impl Recorder {
         Recording {
             is_output,
             yields: plan::yields(&self.slots, &self.steps, &plan, &outputs),
+            is_tentative: self.steps.iter().any(|step| matches!(step, Step::Count(_) | Step::Test(_))),
             counts: self.steps.iter().any(|step| matches!(step, Step::Count(_))),
             device: self.device,
             sizes,

@@ -90,7 +90,7 @@ impl Recording {
                 sizes.clone_from(&bound.values);
                 self.replays.fetch_add(1, Ordering::Relaxed);
             }
-            self.put_back(state);
+            self.put_back(&bound, state);
             return outcome.map(|()| Replayed::Done);
         }
         let outcome = self.launch_all(&bound, given, &mut state);
@@ -100,7 +100,7 @@ impl Recording {
             sizes.clone_from(&state.values);
             self.replays.fetch_add(1, Ordering::Relaxed);
         }
-        self.put_back(state);
+        self.put_back(&bound, state);
         outcome
     }
 
@@ -125,12 +125,6 @@ impl Recording {
         state.values.clone_from(&bound.values);
         state.counts.clear();
         self.give_memory(bound, given, state)?;
-        if !self.counts {
-            // Copies are made where the original is, if nobody needs that any more.
-            for copy in self.yields.iter().filter(|copy| copy.is_yielded(given)) {
-                state.slots[copy.to.index()] = state.slots[copy.from.index()].clone();
-            }
-        }
         for (number, step) in self.steps.iter().enumerate() {
             let code = bound.codes[number].as_ref();
             match self.launch(step, code, given, state)? {
@@ -148,7 +142,21 @@ impl Recording {
     fn give_memory(&self, bound: &Bound, given: Given<'_>, state: &mut State) -> Result<(), Error> {
         state.slots.clear();
         state.slots.resize(self.slots.len(), None);
+        // Copies are made where the original is, if nobody needs that any more; not where it may turn out too late that the recording does
+        // not fit.
+        for copy in self.yields.iter().filter(|copy| !self.is_tentative && copy.is_yielded(given)) {
+            state.slots[copy.to.index()] = given.buffers.get(copy.input as usize).cloned();
+        }
+        for (block, _) in bound.blocks.result.iter().enumerate().filter(|(_, result)| result.is_some()) {
+            // It will belong to the caller: never one that was used before.
+            if let Some(kept) = state.blocks.get_mut(block) {
+                *kept = None;
+            }
+        }
         for (slot, described) in self.slots.iter().enumerate() {
+            if state.slots[slot].is_some() {
+                continue;
+            }
             let is_known = self.sizes.is_known_at_first(described.len);
             state.slots[slot] = match &described.origin {
                 Origin::Input(number) => Some(Arc::clone(self.input(slot, *number, given, &bound.values)?)),
@@ -318,8 +326,11 @@ impl Recording {
         }
     }
 
-    fn put_back(&self, mut state: Box<State>) {
+    fn put_back(&self, bound: &Bound, mut state: Box<State>) {
         state.slots.clear();
+        for (kept, _) in state.blocks.iter_mut().zip(&bound.blocks.result).filter(|(_, result)| result.is_some()) {
+            *kept = None;
+        }
         if state.blocks.iter().flatten().map(|block| block.capacity_bytes()).sum::<usize>() > MAX_KEPT_BLOCKS {
             state.blocks.clear();
         }

@@ -1,0 +1,115 @@
+//! What replays cost beside their kernels: host memory, device memory, launches.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use jit::prelude::*;
+
+/// Counts allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn note() {
+    // A thread that ends has no count any more.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: all is left to the system's allocator; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Allocations of this thread during a call, once it has been made often enough.
+fn allocations(mut call: impl FnMut()) -> u64 {
+    // The history of launches grows until it is full.
+    (0..5000).for_each(|_| call());
+    let before = ALLOCATIONS.get();
+    (0..100).for_each(|_| call());
+    ALLOCATIONS.get() - before
+}
+
+#[freeze]
+fn both(x: &Float, k: &Float) -> (Float, Float) {
+    (x * k, x.sin())
+}
+
+#[test]
+fn a_replay_of_one_kernel_allocates_nothing_on_the_host() {
+    let (x, k) = (Float::linspace(0.0, 1.0, 64), Float::opaque(2.0));
+    jit::eval(&x).unwrap();
+    let mut last = None;
+    let count = allocations(|| last = Some(both(&x, &k)));
+    assert_eq!(count, 0);
+    assert_eq!(last.unwrap().0.get(63).unwrap(), 2.0);
+    assert_eq!(both::stats().recordings, 1);
+}
+
+#[derive(Clone, Traverse)]
+struct Oscillator {
+    position: Float,
+    velocity: Float,
+    steps: u32,
+}
+
+#[freeze]
+fn swing(state: &mut Oscillator, dt: &Float) {
+    state.velocity -= &state.position * dt;
+    state.position += &state.velocity * dt;
+}
+
+#[test]
+fn a_replay_that_changes_its_state_allocates_nothing_on_the_host() {
+    let position = Float::linspace(1.0, 2.0, 64);
+    let mut state = Oscillator { velocity: &position * 0.0, position, steps: 3 };
+    jit::eval(&state).unwrap();
+    let dt = Float::opaque(1.0 / 1024.0);
+    assert_eq!(allocations(|| swing(&mut state, &dt)), 0);
+    assert_eq!(swing::stats().recordings, 1);
+    let energy = state.position.get(0).unwrap().powi(2) + state.velocity.get(0).unwrap().powi(2);
+    assert!((energy - 1.0).abs() < 0.01, "{energy}");
+}
+
+/// Halves and adds one, so often, each time in a kernel of its own.
+fn steps(x: &Float, count: usize) -> Float {
+    let mut x = x.clone();
+    for _ in 0..count {
+        x = x * 0.5 + 1.0;
+        jit::eval(&x).unwrap();
+    }
+    x
+}
+
+#[freeze]
+fn hundred(x: &Float) -> Float {
+    steps(x, 100)
+}
+
+#[test]
+fn a_replay_of_a_hundred_kernels_allocates_nothing_on_the_host() {
+    let x = Float::arange(32).make_opaque();
+    jit::eval(&x).unwrap();
+    let mut last = None;
+    assert_eq!(allocations(|| last = Some(hundred(&x))), 0);
+    assert!(last.unwrap().to_vec().unwrap().iter().all(|value| *value == 2.0));
+}

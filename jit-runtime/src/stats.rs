@@ -126,7 +126,11 @@ pub struct KernelRecord {
 /// The launches since the last call, oldest first: at most the last 4096.
 #[must_use]
 pub fn kernel_history() -> Vec<KernelRecord> {
-    let Records { parts, count } = std::mem::take(&mut *RECORDS.lock());
+    // The list keeps its memory, so that noting a launch takes none.
+    let (count, parts): (usize, Vec<Part>) = {
+        let mut records = RECORDS.lock();
+        (std::mem::take(&mut records.count), records.parts.drain(..).collect())
+    };
     let each = parts.iter().flat_map(|part| match part {
         Part::One(record) => std::slice::from_ref(record),
         Part::Many(records) => &records[..],

@@ -8,6 +8,7 @@ use super::replay::State;
 
 /// What is kept of replays of one recording that are done: as much as replays ran at the same time.
 #[derive(Default)]
+#[expect(clippy::vec_box, reason = "each replay takes one out and puts it back, which moves a pointer")]
 pub(crate) struct States(Mutex<Vec<Box<State>>>);
 
 /// Those of all recordings.

@@ -36,7 +36,7 @@ enum Step {
     Slice(usize, usize, usize),
     SliceFrom(usize, usize),
     SliceTo(usize, usize),
-    SliceStep(usize, isize),
+    Stride(usize, isize),
     SplitAt(usize, usize),
     Halves(usize),
     Concat(usize, usize),
@@ -92,7 +92,7 @@ impl Dice {
             14 => Step::Slice(i, j, k),
             15 => Step::SliceFrom(i, j % 4),
             16 => Step::SliceTo(i, j % 4),
-            17 => Step::SliceStep(i, if near == 0 { 2 } else { near }),
+            17 => Step::Stride(i, if near == 0 { 2 } else { near }),
             18 => Step::SplitAt(i, j),
             19 => Step::Halves(i),
             20 | 21 => Step::Concat(i, j),
@@ -224,7 +224,7 @@ impl Machine<'_> {
                     x(a).slice(..end)
                 }
             }
-            Step::SliceStep(a, step) => x(a).slice_step(.., step),
+            Step::Stride(a, step) => x(a).slice_step(.., step),
             Step::SplitAt(a, position) => {
                 let (first, second) = x(a).split_at(self.size(position).min(x(a).width()));
                 return vec![first, second];
@@ -269,7 +269,7 @@ impl Machine<'_> {
                     return Vec::new();
                 }
                 let index = inside(&x(a), self.state.width());
-                self.state.scatter_add(&x(a), &index);
+                self.state.scatter_add(x(a), &index);
                 self.state.clone()
             }
             Step::Bincount(a, bins) => (x(a) % 40).bincount(self.size(bins)),
@@ -334,7 +334,7 @@ fn sizes(seed: u64, count: usize) -> Vec<Sizes> {
     let mut one = |i: usize| match dice.roll(10) {
         0 => dice.roll(3),
         1..6 => 2 + dice.roll(30),
-        _ => dice.roll(if i % 2 == 0 { 300 } else { 70 }),
+        _ => dice.roll(if i.is_multiple_of(2) { 300 } else { 70 }),
     };
     all.extend((2..count).map(|i| [one(i), one(i), one(i)]));
     all

@@ -82,7 +82,7 @@ fn arms_change_variables_and_contain_loops() {
     assert_eq!(y[0], 2.0);
     let expected = (0..10).fold(2.0_f32, |r, _| r.sin() + 0.25);
     assert!((y[1] - expected).abs() < 1e-5, "{y:?}");
-    let expected = (0..5).fold(4.0_f32, |sum, _| sum.cos() * -1.0);
+    let expected = (0..5).fold(4.0_f32, |sum, _| -sum.cos());
     assert!((y[3] - expected).abs() < 1e-5, "{y:?}");
 }
 

@@ -303,7 +303,7 @@ fn instances_with_loops_and_calls_are_one_target() {
     on_each_device(|| {
         let materials = materials(3);
         let one = |i: u32| -> Box<dyn Walk> {
-            let factor = if i % 2 == 0 { UInt::from(i + 3) } else { UInt::opaque(i + 3) };
+            let factor = if i.is_multiple_of(2) { UInt::from(i + 3) } else { UInt::opaque(i + 3) };
             let table = resident([i, i * 7 + 1, i * i]);
             Box::new(Walker { factor, table, materials: materials.at(&UInt::from(0)) })
         };

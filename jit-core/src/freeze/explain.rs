@@ -43,6 +43,8 @@ pub enum Cause {
         /// What held when it was recorded.
         condition: &'static str,
     },
+    /// Contents by which the function decides, as an `#[evaluated]` loop does by whether any lane goes on, or a size that was no size.
+    Contents,
     /// The recording was dropped, to keep to the `limit`.
     Evicted,
 }
@@ -58,6 +60,7 @@ impl fmt::Display for Retrace {
                 decided.file(),
                 decided.line()
             )?,
+            Cause::Contents => f.write_str("an `#[evaluated]` loop ran longer or shorter, or a size had no value")?,
             Cause::Evicted => f.write_str("its recording was dropped to keep to the `limit`")?,
         }
         write!(f, " ({}:{})", self.site.file(), self.site.line())?;
@@ -89,6 +92,10 @@ pub(super) fn why(
         };
         let hint = "`x.width()` is a size that may change, with arithmetic of its own; `x.len()` and comparisons make a decision";
         return Retrace { cause: Cause::Size { decided: guard.site, condition }, site, hint: Some(hint) };
+    }
+    if let Some(None) = guards.first() {
+        let hint = "a loop that is recorded, without `#[evaluated]`, runs as long as each call needs";
+        return Retrace { cause: Cause::Contents, site, hint: Some(hint) };
     }
     let differs = |(before, now): &(&Said, &Said)| before.path != now.path || kind(&before.what) != kind(&now.what);
     let first = table.last.iter().zip(said).find(differs);

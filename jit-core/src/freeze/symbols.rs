@@ -218,7 +218,11 @@ pub(crate) fn size_of_value(var: &Var) -> Option<SizeId> {
 
 /// The place of a size in the table.
 pub(crate) fn id_of(size: Size) -> SizeId {
-    with(|symbols| symbols.id_of(size)).flatten().unwrap_or_default()
+    let id = with(|symbols| symbols.id_of(size)).flatten();
+    if id.is_none() && is_recording() {
+        session::give_up(|| "it computes with more than 65,000 different sizes".to_owned());
+    }
+    id.unwrap_or_default()
 }
 
 /// The expression of a width, in the table.

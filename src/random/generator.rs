@@ -83,7 +83,7 @@ impl Generator {
     #[must_use]
     #[track_caller]
     pub fn split(&mut self) -> Self {
-        let key = match (self.key.var().known_bits(), self.calls.var().known_bits()) {
+        let key = match (self.key.var().settled_bits(), self.calls.var().settled_bits()) {
             (Some(key), Some(calls)) if self.key.len() == 1 && self.calls.len() == 1 => {
                 self.calls = moved(&self.calls, 1);
                 let [low, high, ..] =
@@ -236,7 +236,7 @@ impl Generator {
 /// A parameter of a distribution, kept out of the code so that other values of it need no other kernel.
 #[track_caller]
 pub(super) fn parameter<T: Element>(name: &str, value: Array<T>, width: Size) -> Array<T> {
-    if value.len() != 1 && value.width() != width {
+    if value.width() != 1 && value.width() != width {
         refuse(
             format!("{width} random numbers were asked for with a parameter `{name}` of {} lanes", value.len()),
             "give one value, or as many as there are numbers",

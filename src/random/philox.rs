@@ -58,7 +58,7 @@ pub(super) fn halves(word: &UInt64) -> [UInt; 2] {
 /// A counter moved on. The host does it for a number that it knows, so that the code stays the same from draw to draw.
 #[track_caller]
 pub(super) fn moved(counter: &UInt64, by: u64) -> UInt64 {
-    match counter.var().known_bits() {
+    match counter.var().settled_bits() {
         Some(bits) if counter.len() == 1 => UInt64::opaque(bits.wrapping_add(by)),
         _ => counter + by,
     }

@@ -3,20 +3,33 @@
 
 mod arguments;
 mod basics;
+mod blocks;
 mod calls;
 mod closures;
 mod cost;
+mod defects;
+mod failures;
 mod footprint;
+mod inlined;
+mod limits;
 mod loops;
 mod memory;
+mod random;
 mod reductions;
 mod results;
 mod size_results;
 mod sizes;
 mod sizes_fuzz;
+mod state;
+mod targets;
+mod telling;
+mod tensors;
+mod texture;
+mod threads;
 mod verify;
 
 use std::fmt::Debug;
+use std::process::Command;
 
 use jit::freeze::{Retrace, Stats};
 use jit::prelude::*;
@@ -87,4 +100,19 @@ fn floats(count: usize, salt: usize) -> Float {
 /// Numbers below a bound, in memory, others for other salts.
 fn indices(count: usize, bound: usize, salt: usize) -> UInt {
     UInt::from((0..count).map(|i| ((i * 7 + salt * 3) % bound) as u32).collect::<Vec<_>>())
+}
+
+/// Runs a test in a process of its own, where no other test uses memory or writes lines, after commands of the shell; gives what it
+/// wrote. Nothing in that process itself, which goes on with the test.
+fn alone(test: &str, before: &str) -> Option<String> {
+    const MARK: &str = "FREEZE_TEST_IS_ALONE";
+    if std::env::var_os(MARK).is_some() {
+        return None;
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{before} exec \"$0\" --exact \"$1\" --nocapture --test-threads=1")]);
+    let output = command.arg(std::env::current_exe().unwrap()).arg(test).env(MARK, "1").output().unwrap();
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("1 passed"), "{test} in a process of its own: {text}");
+    Some(text)
 }

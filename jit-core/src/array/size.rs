@@ -171,6 +171,13 @@ impl PartialEq for Size {
         symbols::require(if is_equal { Relation::Eq } else { Relation::Ne }, *self, *other);
         is_equal
     }
+
+    #[expect(clippy::partialeq_ne_impl, reason = "the provided one hides the line that decides")]
+    #[inline]
+    #[track_caller]
+    fn ne(&self, other: &Size) -> bool {
+        !self.eq(other)
+    }
 }
 
 impl Eq for Size {}
@@ -296,7 +303,14 @@ impl PartialEq<usize> for Size {
     #[inline]
     #[track_caller]
     fn eq(&self, other: &usize) -> bool {
-        *self == Size::from(*other)
+        self.eq(&Size::from(*other))
+    }
+
+    #[expect(clippy::partialeq_ne_impl, reason = "the provided one hides the line that decides")]
+    #[inline]
+    #[track_caller]
+    fn ne(&self, other: &usize) -> bool {
+        !self.eq(&Size::from(*other))
     }
 }
 
@@ -304,7 +318,14 @@ impl PartialEq<Size> for usize {
     #[inline]
     #[track_caller]
     fn eq(&self, other: &Size) -> bool {
-        Size::from(*self) == *other
+        Size::from(*self).eq(other)
+    }
+
+    #[expect(clippy::partialeq_ne_impl, reason = "the provided one hides the line that decides")]
+    #[inline]
+    #[track_caller]
+    fn ne(&self, other: &Size) -> bool {
+        !Size::from(*self).eq(other)
     }
 }
 

@@ -29,7 +29,7 @@ use super::region::{BranchExtra, LoopExtra, RegionId, SwitchExtra};
 
 use super::{label, pool};
 use crate::array::Size;
-use crate::freeze::symbols;
+use crate::freeze::{session, symbols};
 
 /// Facts about a node that are one bit each.
 pub(crate) mod flag {
@@ -444,6 +444,12 @@ impl Var {
     #[must_use]
     pub fn known_bits(&self) -> Option<u64> {
         self.op().holds_bits().then(|| self.node().word.load(Ordering::Relaxed))
+    }
+
+    /// The bits of a value that the host knows and that is the same in each replay, if a frozen function is recorded.
+    #[must_use]
+    pub fn settled_bits(&self) -> Option<u64> {
+        self.known_bits().filter(|_| !symbols::is_recording() || session::scalar_of(self).is_none())
     }
 
     /// The position that the third slot holds, of an operation that keeps one there.

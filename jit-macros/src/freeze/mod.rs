@@ -123,8 +123,9 @@ impl Frozen {
             ReturnType::Default => quote!(()),
             ReturnType::Type(_, ty) => ty.to_token_stream(),
         };
+        let twins = twins();
         let call = quote_spanned! {name.span()=>
-            match #private::freeze::call::<_, #result>(#function, #given, |__jit_twins| #callee(#lent)) {
+            match #private::freeze::call::<_, #result>(#function, #given, |#twins| #callee(#lent)) {
                 ::core::option::Option::Some(__jit_result) => __jit_result,
                 ::core::option::Option::None => #callee(#again),
             }
@@ -168,8 +169,8 @@ impl Frozen {
     fn lent(&self, private: &TokenStream) -> TokenStream {
         let each = self.parameters.iter().enumerate().map(|(position, parameter)| parameter.lent(position, private));
         let lifted = (self.parameters.len()..).take(self.lifted.len()).map(|position| {
-            let index = syn::Index::from(position);
-            quote!(&__jit_twins.#index)
+            let (twins, index) = (twins(), syn::Index::from(position));
+            quote!(&#twins.#index)
         });
         let all = each.chain(lifted);
         quote!(#(#all),*)
@@ -314,6 +315,11 @@ impl Frozen {
     }
 }
 
+/// The copies of the arguments, by one name wherever the function and its parameters were written.
+fn twins() -> Ident {
+    Ident::new("__jit_twins", Span::mixed_site())
+}
+
 impl Parameter {
     /// The argument as the run-time support takes it.
     fn given(&self, private: &TokenStream) -> TokenStream {
@@ -327,11 +333,11 @@ impl Parameter {
 
     /// The argument of the body, lent from the copies.
     fn lent(&self, position: usize, private: &TokenStream) -> TokenStream {
-        let (index, span) = (syn::Index::from(position), self.span);
+        let (twins, index, span) = (twins(), syn::Index::from(position), self.span);
         match self.kind {
-            Kind::Exclusive => quote_spanned!(span=> #private::freeze::lend_mut(&mut __jit_twins.#index)),
-            Kind::Shared => quote_spanned!(span=> #private::freeze::lend(&__jit_twins.#index)),
-            Kind::Value => quote_spanned!(span=> ::core::clone::Clone::clone(&__jit_twins.#index)),
+            Kind::Exclusive => quote_spanned!(span=> #private::freeze::lend_mut(&mut #twins.#index)),
+            Kind::Shared => quote_spanned!(span=> #private::freeze::lend(&#twins.#index)),
+            Kind::Value => quote_spanned!(span=> ::core::clone::Clone::clone(&#twins.#index)),
         }
     }
 

@@ -1,0 +1,261 @@
+//! What a body changes in its arguments: afterwards they are what they would be without recordings.
+
+use std::collections::BTreeMap;
+
+use jit::prelude::*;
+
+use crate::{Frozen, alike, floats, frozen, values};
+
+#[derive(Clone, Traverse)]
+struct Counter {
+    total: Float,
+    step: u32,
+    #[traverse(skip)]
+    hidden: Float,
+}
+
+impl Counter {
+    fn new(n: usize) -> Counter {
+        Counter { total: floats(n, 1), step: 3, hidden: floats(n, 2) }
+    }
+
+    #[freeze]
+    fn add(&mut self, x: &Float) -> Float {
+        self.total += x * 2.0;
+        self.total.sum()
+    }
+
+    #[freeze]
+    fn scaled(&self, x: &Float) -> Float {
+        (0..self.step).fold(x.clone(), |sum, _| sum + &self.total)
+    }
+
+    #[freeze(state = |s| (&s.hidden,))]
+    fn with_hidden(&self, x: &Float) -> Float {
+        x * &self.hidden + &self.total
+    }
+}
+
+/// A frozen method, by its name.
+macro_rules! method {
+    ($clear:ident $set_enabled:ident $stats:ident $explain:ident) => {
+        Frozen {
+            clear: Counter::$clear,
+            set_enabled: Counter::$set_enabled,
+            stats: Counter::$stats,
+            explain: Counter::$explain,
+        }
+    };
+}
+
+#[test]
+fn a_method_with_state_goes_on_where_it_was() {
+    alike(method!(add_clear add_set_enabled add_stats add_explain), 1, || {
+        let mut counter = Counter::new(6);
+        [1, 2, 3, 4].map(|salt| (values(&counter.add(&floats(6, salt))), values(&counter.total)))
+    });
+}
+
+#[test]
+fn switching_a_method_off_and_on_changes_no_result() {
+    let (mut switched, mut plain) = (Counter::new(4), Counter::new(4));
+    for (salt, is_on) in [true, false, true, true, false].into_iter().enumerate() {
+        let x = floats(4, salt);
+        let given = Switched(&mut switched).add(&x, is_on);
+        plain.total += &x * 2.0;
+        assert_eq!(given, values(&plain.total.sum()));
+        assert_eq!(values(&switched.total), values(&plain.total));
+    }
+}
+
+/// A counter whose method is not that which other tests count.
+struct Switched<'a>(&'a mut Counter);
+
+#[freeze]
+fn add_to(counter: &mut Counter, x: &Float) -> Float {
+    counter.total += x * 2.0;
+    counter.total.sum()
+}
+
+impl Switched<'_> {
+    fn add(&mut self, x: &Float, is_on: bool) -> Vec<f32> {
+        add_to::set_enabled(is_on);
+        values(&add_to(self.0, x))
+    }
+}
+
+#[test]
+fn a_field_of_the_host_that_changes_is_recorded_anew() {
+    let frozen = method!(scaled_clear scaled_set_enabled scaled_stats scaled_explain);
+    alike(frozen, 4, || {
+        let mut counter = Counter::new(2);
+        let sizes = [3, 4, 5].map(|n| {
+            counter.total = floats(n, n);
+            values(&counter.scaled(&floats(n, 9)))
+        });
+        let steps = [4, 5, 6, 4].map(|step| {
+            counter.step = step;
+            values(&counter.scaled(&floats(5, 9)))
+        });
+        (sizes, steps)
+    });
+}
+
+#[test]
+fn fields_that_are_no_part_of_a_value_are_named_as_state() {
+    let frozen = method!(with_hidden_clear with_hidden_set_enabled with_hidden_stats with_hidden_explain);
+    alike(frozen, 1, || {
+        let mut counter = Counter::new(5);
+        [1, 2, 3].map(|salt| {
+            counter.hidden = floats(5, salt + 10);
+            values(&counter.with_hidden(&floats(5, salt)))
+        })
+    });
+}
+
+#[freeze]
+fn grown(list: &mut Vec<Float>, x: &Float) -> Float {
+    list.push(x * 2.0);
+    list.insert(0, x + 1.0);
+    list.iter().fold(x.clone(), |sum, item| sum + item)
+}
+
+#[test]
+fn lists_grow_in_replays_too() {
+    alike(frozen!(grown), 3, || {
+        let mut all = Vec::new();
+        for round in 0..3 {
+            let mut list = Vec::new();
+            for call in 0..3 {
+                all.push(values(&grown(&mut list, &floats(4, round * 3 + call))));
+            }
+            all.extend(list.iter().map(values));
+        }
+        all
+    });
+}
+
+#[derive(Clone, Traverse, PartialEq, Debug)]
+enum Phase {
+    Begun,
+    Running { rounds: u32 },
+}
+
+#[derive(Clone, Traverse)]
+struct World {
+    count: i64,
+    name: String,
+    phase: Phase,
+    table: BTreeMap<String, Float>,
+    parts: Vec<Float>,
+    last: Option<Float>,
+}
+
+impl World {
+    fn new(salt: usize) -> World {
+        let entry = |key: &str, salt: usize| (key.to_owned(), floats(3, salt));
+        World {
+            count: 0,
+            name: "begun".into(),
+            phase: Phase::Begun,
+            table: BTreeMap::from([entry("old", salt), entry("kept", salt + 1)]),
+            parts: vec![floats(3, salt + 2), floats(4, salt + 3), floats(5, salt + 4)],
+            last: None,
+        }
+    }
+
+    fn seen(&self) -> (i64, String, Phase, Vec<(String, Vec<f32>)>, Vec<Vec<f32>>, Option<Vec<f32>>) {
+        let table = self.table.iter().map(|(key, array)| (key.clone(), values(array))).collect();
+        let parts = self.parts.iter().map(values).collect();
+        (self.count, self.name.clone(), self.phase.clone(), table, parts, self.last.as_ref().map(values))
+    }
+}
+
+#[freeze]
+fn changed(world: &mut World) {
+    world.count += 5;
+    world.name.push_str(", changed");
+    world.phase = Phase::Running { rounds: 2 };
+    world.last = world.table.remove("old");
+    world.table.insert("new".into(), &world.parts[0] * 2.0);
+    world.parts.swap(0, 2);
+    world.parts.pop();
+}
+
+#[test]
+fn everything_that_a_body_changes_is_changed_by_replays() {
+    alike(frozen!(changed), 1, || {
+        [1, 2, 3].map(|salt| {
+            let mut world = World::new(salt);
+            let aliases: Vec<Float> = world.parts.clone();
+            changed(&mut world);
+            (world.seen(), aliases.iter().map(values).collect::<Vec<_>>())
+        })
+    });
+    let mut world = World::new(1);
+    changed(&mut world);
+    assert_eq!((world.count, world.name.as_str()), (5, "begun, changed"));
+    assert_eq!(world.table.keys().collect::<Vec<_>>(), ["kept", "new"]);
+    assert_eq!(values(&world.parts[0]), values(&floats(5, 5)));
+}
+
+/// There is none without its array.
+#[derive(Clone, Traverse, Debug)]
+struct Made {
+    array: Float,
+    name: &'static str,
+}
+
+impl Made {
+    fn new(array: Float) -> Made {
+        Made { array, name: "made" }
+    }
+}
+
+#[freeze]
+fn made(x: &Float) -> Made {
+    Made::new(x + 1.0)
+}
+
+#[test]
+fn results_need_no_default() {
+    alike(frozen!(made), 1, || [3, 5].map(|n| made(&floats(n, n))).map(|made| (values(&made.array), made.name)));
+}
+
+#[freeze]
+fn assigned(x: &mut Float) -> Float {
+    let x: &mut Float = x;
+    let mut own = x.clone();
+    own += 1.0;
+    own
+}
+
+#[freeze]
+fn added(x: &mut Float) {
+    *x += 1.0;
+}
+
+#[freeze]
+fn replaced(x: &mut Float) {
+    *x = &*x + 1.0;
+}
+
+#[test]
+fn assignments_reach_the_caller_and_copies_do_not() {
+    let call = |body: fn(&mut Float)| {
+        [3, 4, 4, 7].map(|n| {
+            let mut x = floats(n, n);
+            let before = x.clone();
+            body(&mut x);
+            (values(&x), values(&before))
+        })
+    };
+    alike(frozen!(assigned), 1, || call(|x| drop(assigned(x))));
+    alike(frozen!(added), 1, || call(added));
+    alike(frozen!(replaced), 1, || call(replaced));
+    let mut x = floats(3, 3);
+    added(&mut x);
+    assert_eq!(values(&x), values(&(floats(3, 3) + 1.0)));
+    assert_eq!(values(&assigned(&mut x)), values(&(floats(3, 3) + 2.0)));
+    assert_eq!(values(&x), values(&(floats(3, 3) + 1.0)));
+}

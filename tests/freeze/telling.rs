@@ -1,0 +1,66 @@
+//! Frozen functions that print and check: their bodies run in each call.
+
+use std::sync::{Arc, Mutex};
+
+use jit::prelude::*;
+
+use crate::{message_of, values};
+
+#[freeze]
+fn printed(x: &Float) -> Float {
+    jit::print!("{x}");
+    x + 1.0
+}
+
+#[freeze]
+fn checked(x: &Float) -> Float {
+    assert!(*x > -0.5, "{x} is too small");
+    x + 1.0
+}
+
+#[test]
+fn what_lanes_print_is_printed_in_each_call() {
+    if crate::alone("telling::what_lanes_print_is_printed_in_each_call", "").is_some() {
+        return;
+    }
+    let lines = Arc::new(Mutex::new(String::new()));
+    let taken = Arc::clone(&lines);
+    let before = jit::print::set_sink(Some(Box::new(move |text| taken.lock().unwrap().push_str(text))));
+    for device in [Device::Interpreter, Device::Cpu] {
+        jit::with_device(device, || {
+            for salt in [1.0, 2.0, 3.0] {
+                let x = Float::from([salt, -salt]);
+                assert_eq!(values(&printed(&x)), [salt + 1.0, 1.0 - salt]);
+                jit::sync().unwrap();
+                let text = std::mem::take(&mut *lines.lock().unwrap());
+                assert_eq!(text, format!("lane 0: {salt}\nlane 1: {}\n", -salt));
+            }
+        });
+    }
+    jit::print::set_sink(before);
+    let stats = printed::stats();
+    // The first call on each device finds out.
+    assert_eq!((stats.recordings, stats.replays, stats.direct), (2, 0, 4));
+}
+
+#[test]
+fn lanes_are_checked_in_debugging_runs() {
+    if crate::alone("telling::lanes_are_checked_in_debugging_runs", "export JIT_DEBUG=1;").is_some() {
+        return;
+    }
+    for device in [Device::Interpreter, Device::Cpu] {
+        jit::with_device(device, || {
+            let call = |values: [f32; 2]| {
+                let y = checked(&Float::from(values));
+                jit::sync().unwrap();
+                y.to_vec().unwrap()
+            };
+            for _ in 0..2 {
+                assert_eq!(call([0.25, 1.5]), [1.25, 2.5]);
+                assert!(message_of(|| call([0.5, -2.5])).contains("-2.5 is too small"));
+                assert_eq!(call([3.0, 1.5]), [4.0, 2.5]);
+            }
+        });
+    }
+    assert_eq!((checked::stats().recordings, checked::stats().direct), (0, 12));
+}

@@ -96,12 +96,15 @@ fn asked(lens: &Ptr<dyn Lens>, other: &Ptr<dyn Lens>, x: &Float) -> (Float, Floa
 
 #[test]
 fn instances_ask_those_that_they_are_given_and_those_that_they_hold() {
-    alike(frozen!(asked), 1, || {
+    // Each set of instances has a recording.
+    alike(frozen!(asked), 3, || {
         [(1, 4), (2, 5), (3, 9)].map(|(salt, n)| {
             let lenses = lenses(salt);
-            let ids = |salt: usize| crate::indices(n, 2, salt);
-            let (bent, with, strength) = asked(&lenses.at(&ids(salt)), &lenses.at(&ids(salt + 1)), &floats(n, n));
-            [bent, with, strength].map(|array| values(&array))
+            [n, n + 3].map(|n| {
+                let ids = |salt: usize| crate::indices(n, 2, salt) + 1;
+                let (bent, with, strength) = asked(&lenses.at(&ids(salt)), &lenses.at(&ids(salt + 1)), &floats(n, n));
+                [bent, with, strength].map(|array| values(&array))
+            })
         })
     });
 }
@@ -126,14 +129,14 @@ fn a_panic_in_a_target_leaves_everything_as_it_was() {
             let mut x = floats(4, 1);
             for _ in 0..2 {
                 let broken_one = lenses(true);
-                let text = message_of(|| broken(&broken_one.at(&UInt::from([0, 1, 0, 1])), &mut x));
+                let text = message_of(|| broken(&broken_one.at(&UInt::from([1, 2, 1, 2])), &mut x));
                 assert!(text.contains("the lens is broken"), "{text}");
                 assert_eq!(values(&x), values(&floats(4, 1)));
             }
             let whole = lenses(false);
             for _ in 0..2 {
                 let mut x = floats(4, 1);
-                let y = broken(&whole.at(&UInt::from([0, 1, 0, 1])), &mut x);
+                let y = broken(&whole.at(&UInt::from([1, 2, 1, 2])), &mut x);
                 let wanted = values(&floats(4, 1));
                 assert_eq!(values(&y), [wanted[0] * 6.0, wanted[1] * 2.0, wanted[2] * 6.0, wanted[3] * 2.0]);
                 assert_eq!(values(&x), values(&(floats(4, 1) + 1.0)));

@@ -6,6 +6,9 @@ use jit::prelude::*;
 
 use crate::{floats, message_of, values};
 
+/// What a test looks at of the arguments: elements, those of a list, a number.
+type Seen = (Vec<f32>, Vec<Vec<f32>>, u32);
+
 #[derive(Clone, Traverse)]
 struct State {
     sum: Float,
@@ -73,7 +76,7 @@ fn widths_that_do_not_fit_are_told_in_each_call() {
         state = State::new(3);
         (text.ok(), seen)
     };
-    let is_right = |n: usize, (given, seen): (Option<Vec<f32>>, (Vec<f32>, Vec<Vec<f32>>, u32))| {
+    let is_right = |n: usize, (given, seen): (Option<Vec<f32>>, Seen)| {
         assert_eq!(given.unwrap(), values(&(floats(n, 1) + floats(n, 2))));
         assert_eq!((seen.0, seen.2), (values(&(floats(3, 1) + 1.0)), 0));
     };

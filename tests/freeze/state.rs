@@ -6,6 +6,9 @@ use jit::prelude::*;
 
 use crate::{Frozen, alike, floats, frozen, values};
 
+/// What a test looks at of a state.
+type Seen = (i64, String, Phase, Vec<(String, Vec<f32>)>, Vec<Vec<f32>>, Option<Vec<f32>>);
+
 #[derive(Clone, Traverse)]
 struct Counter {
     total: Float,
@@ -164,7 +167,7 @@ impl World {
         }
     }
 
-    fn seen(&self) -> (i64, String, Phase, Vec<(String, Vec<f32>)>, Vec<Vec<f32>>, Option<Vec<f32>>) {
+    fn seen(&self) -> Seen {
         let table = self.table.iter().map(|(key, array)| (key.clone(), values(array))).collect();
         let parts = self.parts.iter().map(values).collect();
         (self.count, self.name.clone(), self.phase.clone(), table, parts, self.last.as_ref().map(values))

@@ -190,6 +190,7 @@ impl Evaluated {
         if !is_endless && !self.is_never_run {
             loops::check_condition(condition, self.site);
         }
+        let is_never = condition.literal() == Some(0);
         let condition = region::conjunction(condition);
         let active = match &self.active {
             Some(before) => record::and(before, &condition),
@@ -203,7 +204,8 @@ impl Evaluated {
         if !goes_on && !is_first {
             return is_endless && self.end(active.width());
         }
-        self.is_never_run = active.literal() == Some(0);
+        // As a recorded loop is, which is not told what lanes are around it.
+        self.is_never_run = is_never;
         let active = if goes_on { active } else { record::literal(Type::Bool, 0, active.width()) };
         self.count(goes_on);
         self.iteration = Some(region::open_evaluated(active.clone(), self.site));

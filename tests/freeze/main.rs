@@ -6,6 +6,8 @@ mod basics;
 mod blocks;
 mod calls;
 mod closures;
+// The interpreter allocates for the values of its lanes.
+#[cfg(feature = "llvm")]
 mod cost;
 mod defects;
 mod failures;

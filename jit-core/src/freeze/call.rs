@@ -183,8 +183,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         let Scratch { layout, outputs, .. } = scratch;
         let Layout { values, inputs, replayed_sizes: sizes, scalars, .. } = layout;
         values.clear();
-        let made: SmallVec<[Option<Var>; 8]> = SmallVec::from_elem(None, outputs.len());
-        let mut made = made;
+        let mut made: SmallVec<[Option<Var>; 8]> = SmallVec::from_elem(None, outputs.len());
         values.extend(plan.values.iter().map(|value| match *value {
             Value::Input(number) => inputs[number as usize].var.clone(),
             Value::Output(number, ty, len) => {
@@ -200,8 +199,8 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         // Arguments hold their arrays alone from now on.
         inputs.clear();
         let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
-        let put = Put { is_alike: plan.is_alike, of_arguments: plan.of_arguments };
-        let result = put.run(&mut arguments, templates, values, templates.result.clone(), &mut |size| {
+        let given_back = templates.result.clone();
+        let result = put(&mut arguments, templates, plan.is_alike, values, given_back, &mut |size| {
             if let Some(value) = written.next() {
                 *size = Size::from(value);
             }
@@ -233,7 +232,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         let before = host_values::<A>(&twins);
         let mut result = body(&mut twins);
         let is_alike = before == host_values::<A>(&twins);
-        let (leaves, of_arguments) = self.leaves(&twins, &result)?;
+        let leaves = self.leaves(&twins, &result)?;
         let wanted: Vec<&Var> = leaves.iter().filter(|var| !var.is_evaluated()).collect();
         schedule::evaluate(&wanted, "it is a result of a `#[freeze]` function", self.site)?;
         let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
@@ -244,7 +243,6 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             !values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input))
         });
         let may_yield: Vec<bool> = may_yield.collect();
-        let is_given = layout.inputs.iter().map(|input| input.form == Form::Memory).collect();
         session::check()?;
         let decided = session::decided();
         let finished = session.finish(slots);
@@ -260,29 +258,19 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         strip_tree(&mut result);
         let templates = Templates { twins, result };
         let fate = match finished {
-            Ok(recording) => Fate::Replay(Box::new(Plan {
-                recording,
-                values,
-                sizes,
-                of_arguments,
-                is_alike,
-                may_yield,
-                is_given,
-                kept,
-            })),
+            Ok(recording) => Fate::Replay(Box::new(Plan { recording, values, sizes, is_alike, may_yield, kept })),
             Err(reason) => Fate::Run(reason),
         };
         // What the body left in the arguments is put there for replays, too: from a plan that nobody replays, if need be.
-        let put_back = Put { is_alike, of_arguments };
-        let result = put_back.run(&mut arguments, &templates, &mut current, given_back, &mut |size| {
+        let result = put(&mut arguments, &templates, is_alike, &mut current, given_back, &mut |size| {
             *size = Size::from(size.value());
         });
         function.insert(self.of, layout, lifted, &decided, fate, Box::new(templates));
         Ok(result)
     }
 
-    /// The arrays of the arguments that the body may have changed, and those of the result; how many are of the former.
-    fn leaves(&self, twins: &A::Twins, result: &R) -> Result<(Vec<Var>, usize), Error> {
+    /// The arrays of the arguments that the body may have changed, and those of the result.
+    fn leaves(&self, twins: &A::Twins, result: &R) -> Result<Vec<Var>, Error> {
         let mut leaves = Vec::new();
         A::show_twins(twins, &mut |is_exclusive, show| {
             show(&mut Visitor::new(&mut |_, leaf| {
@@ -291,7 +279,6 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
                 }
             }));
         });
-        let of_arguments = leaves.len();
         let mut shared = None;
         result.traverse(&mut Visitor::with_paths(&mut |path, leaf| match leaf {
             Leaf::Array(var) => leaves.push(var.clone()),
@@ -300,7 +287,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         }));
         match shared {
             Some(path) => Err(explain::shared_result(&path, self.site)),
-            None => Ok((leaves, of_arguments)),
+            None => Ok(leaves),
         }
     }
 }
@@ -415,33 +402,26 @@ fn sizes<A: Arguments>(twins: &mut A::Twins, result: &mut impl Traverse) -> Vec<
     sizes
 }
 
-/// How arrays and sizes are put where they belong.
-struct Put {
+/// Puts arrays and sizes where they belong: into the arguments that the body may change, and into the result.
+fn put<A: Arguments, R: Kept>(
+    arguments: &mut A,
+    templates: &Templates<A::Twins, R>,
     is_alike: bool,
-    of_arguments: usize,
-}
-
-impl Put {
-    fn run<A: Arguments, R: Kept>(
-        &self,
-        arguments: &mut A,
-        templates: &Templates<A::Twins, R>,
-        values: &mut Vec<Var>,
-        mut result: R,
-        size: &mut dyn FnMut(&mut Size),
-    ) -> R {
-        let mut all = values.drain(..);
-        let mut next = |_: &str, var: &mut Var| {
-            if let Some(value) = all.next() {
-                *var = value;
-            }
-        };
-        let mut visitor = VisitorMut::with_sizes(&mut next, size);
-        arguments.put(&templates.twins, self.is_alike, &mut visitor);
-        result.traverse_mut(&mut visitor);
-        debug_assert!(all.next().is_none(), "of {} arrays of arguments and those of the result", self.of_arguments);
-        result
-    }
+    values: &mut Vec<Var>,
+    mut result: R,
+    size: &mut dyn FnMut(&mut Size),
+) -> R {
+    let mut all = values.drain(..);
+    let mut next = |_: &str, var: &mut Var| {
+        if let Some(value) = all.next() {
+            *var = value;
+        }
+    };
+    let mut visitor = VisitorMut::with_sizes(&mut next, size);
+    arguments.put(&templates.twins, is_alike, &mut visitor);
+    result.traverse_mut(&mut visitor);
+    debug_assert!(all.next().is_none(), "there is a place for each array");
+    result
 }
 
 /// Takes the arrays out of the templates, so that they hold no memory.

@@ -92,14 +92,10 @@ pub(super) struct Plan {
     pub(super) values: Vec<Value>,
     /// The sizes in the arguments that the body may have changed, and those in the result.
     pub(super) sizes: Vec<SizeId>,
-    /// How many of the arrays belong to arguments.
-    pub(super) of_arguments: usize,
     /// Arguments differ from before in arrays alone.
     pub(super) is_alike: bool,
     /// For each input that lies in memory, whether its memory may be overwritten if nobody else holds it.
     pub(super) may_yield: Vec<bool>,
-    /// For each input, whether it is memory that the recording is given.
-    pub(super) is_given: Vec<bool>,
     /// Arrays that are the same in each replay.
     pub(super) kept: Vec<Var>,
 }
@@ -401,13 +397,12 @@ impl Plan {
         for (position, input) in inputs.iter().enumerate() {
             let bits = input.var.known_bits();
             match input.form {
-                Form::Memory if self.is_given[position] => {
+                Form::Memory => {
                     buffers.extend(input.var.data());
                     // Held by the argument and by us.
                     let is_sole = input.is_exclusive && input.var.count() == 2;
                     yielded.push(is_sole && self.may_yield[position]);
                 }
-                Form::Memory => {}
                 Form::Opaque => scalars.extend(bits),
                 Form::Literal => {
                     if lifted[literal] {

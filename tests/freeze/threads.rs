@@ -15,8 +15,8 @@ struct Ball {
     bounces: UInt,
 }
 
-#[freeze]
-fn moved(ball: &mut Ball, dt: &Float) -> Float {
+#[jit]
+fn bounce(ball: &mut Ball, dt: &Float) {
     ball.speed -= dt * 9.75;
     ball.height += &ball.speed * dt;
     if ball.height < 0.0 {
@@ -24,8 +24,17 @@ fn moved(ball: &mut Ball, dt: &Float) -> Float {
         ball.speed = -ball.speed.clone();
         ball.bounces += 1;
     }
-    jit::eval(&*ball).unwrap();
+}
+
+fn heights(ball: &Ball) -> Float {
     ball.height.filter(&(UInt::arange(ball.height.width()) % 3).ne(1)).prefix_sum()
+}
+
+#[freeze]
+fn moved(ball: &mut Ball, dt: &Float) -> Float {
+    bounce(ball, dt);
+    jit::eval(&*ball).unwrap();
+    heights(ball)
 }
 
 /// What a ball does, by a function.
@@ -37,16 +46,9 @@ fn run(n: usize, salt: usize, step: impl Fn(&mut Ball, &Float) -> Float) -> (Vec
     (sums, values(&ball.height), values(&ball.bounces))
 }
 
-#[jit]
 fn moved_directly(ball: &mut Ball, dt: &Float) -> Float {
-    ball.speed -= dt * 9.75;
-    ball.height += &ball.speed * dt;
-    if ball.height < 0.0 {
-        ball.height = -ball.height.clone();
-        ball.speed = -ball.speed.clone();
-        ball.bounces += 1;
-    }
-    ball.height.filter(&(UInt::arange(ball.height.width()) % 3).ne(1)).prefix_sum()
+    bounce(ball, dt);
+    heights(ball)
 }
 
 #[test]

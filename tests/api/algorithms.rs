@@ -358,6 +358,8 @@ fn no_lanes_compute_nothing() {
         let (none, table) = (Vec::<u32>::new(), UInt::from([1, 0, 0]));
         let empty = || UInt::from(&none);
         assert_eq!(traced::edits(&table, empty(), empty(), empty(), empty()).to_vec().unwrap(), none);
+        let left = traced::stack_machine(&table, empty(), empty().cast::<i32>());
+        assert_eq!(left.to_vec().unwrap(), Vec::<i32>::new());
     });
 }
 

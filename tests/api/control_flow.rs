@@ -493,3 +493,25 @@ fn what_a_returned_reference_changes_in_a_traced_if_changes_on_its_lanes() {
         assert_eq!(got, [0.0, 1.0, 12.0]);
     });
 }
+
+#[jit]
+fn one_or_two(x: &Float) -> (Float, Float) {
+    let mut count = Float::from(4.0);
+    let value = if x > 1.0 {
+        count += 1.0;
+        Float::from(1.0)
+    } else {
+        Float::from(2.0)
+    };
+    (value, count)
+}
+
+#[test]
+fn branches_over_no_lanes_give_no_lanes() {
+    on_each_device(|| {
+        for none in [Float::zeros(0), Float::arange(0), Float::from(Vec::new()).make_opaque()] {
+            let (value, count) = one_or_two(&none);
+            assert_eq!((value.to_vec().unwrap(), count.to_vec().unwrap()), (vec![], vec![]));
+        }
+    });
+}

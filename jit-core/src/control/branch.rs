@@ -209,7 +209,9 @@ pub struct TracedBranch {
 
 impl TracedBranch {
     pub(super) fn new(condition: Array<bool>, site: &'static Location<'static>) -> Self {
-        let constant = condition.var().literal().map(|bits| bits != 0);
+        // Over no lanes there is nothing to decide, and what the arms give has no lanes.
+        let literal = condition.var().literal().filter(|_| condition.var().lanes() != 0);
+        let constant = literal.map(|bits| bits != 0);
         TracedBranch {
             condition,
             constant,

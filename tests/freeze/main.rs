@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
 mod arguments;
+mod bands;
 mod basics;
 mod blocks;
 mod calls;

@@ -49,6 +49,8 @@ pub(crate) struct ParamFacts {
     pub(crate) writes: bool,
     /// Accessed at the lane's own index, so that it has to be as long as the launch is wide.
     pub(crate) by_lane: bool,
+    /// Accessed at indices that lanes compute.
+    pub(crate) by_index: bool,
     pub(crate) reduction: Option<ReduceOp>,
     /// How reducing scatters combine into it, where nothing else accesses it.
     pub(crate) combined: Option<ReduceOp>,
@@ -129,6 +131,10 @@ fn param_facts(kernel: &Kernel) -> Vec<ParamFacts> {
     for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
         match inst.op {
             Op::Load(buffer) | Op::Store { buffer, .. } => params[buffer.index()].by_lane = true,
+            Op::Gather { buffer, .. }
+            | Op::Scatter { buffer, .. }
+            | Op::Atomic { buffer, .. }
+            | Op::CompareExchange { buffer, .. } => params[buffer.index()].by_index = true,
             Op::Reduce { op, buffer, .. } => params[buffer.index()].reduction = Some(op),
             _ => {}
         }
@@ -148,6 +154,7 @@ fn declared(param: &Param) -> ParamFacts {
         reads: matches!(access, Some(Access::Read | Access::ReadWrite)),
         writes: matches!(access, Some(Access::Write | Access::ReadWrite | Access::Reduce)),
         by_lane: false,
+        by_index: false,
         reduction: None,
         combined: None,
     }

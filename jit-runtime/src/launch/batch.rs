@@ -1,4 +1,7 @@
-//! Several small launches, one after another on the calling thread, in one go: what is to be ordered with other launches is marked once.
+//! Several small launches, one after another, in one go: what is to be ordered with other launches is marked once.
+//!
+//! Launches whose lanes have nothing to do with each other are run in *bands*: all of them on some lanes, then all of them on the next ones.
+//! Bands are shared with idle threads, so that no thread waits for another one between two launches.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -9,9 +12,9 @@ use crate::backend::{RawArgument, Scatters};
 use crate::cache::Entry;
 use crate::stats::{self, Planned};
 
-use super::inline;
-use super::run;
+use super::cost::{Division, Estimate};
 pub(crate) use super::work::Access;
+use super::{inline, pool, run, team};
 
 /// One launch of a batch.
 pub(crate) struct Member {
@@ -20,6 +23,8 @@ pub(crate) struct Member {
     pub(crate) reduce_block: Option<usize>,
     /// Where its arguments stand in the table.
     pub(crate) arguments: Range<usize>,
+    /// The launches that may be run in bands with it have the same number; none if it is run in whole.
+    pub(crate) band: Option<u32>,
     pub(crate) label: &'static str,
     pub(crate) site: Option<&'static Location<'static>>,
 }
@@ -29,7 +34,41 @@ pub(crate) struct Member {
 pub(crate) struct Run {
     /// Positions among the members.
     positions: Vec<u32>,
+    stretches: Vec<Stretch>,
     planned: Option<Planned>,
+}
+
+/// Launches next to each other that are run in bands, or one that is not.
+struct Stretch {
+    /// Among the positions.
+    range: Range<usize>,
+    is_banded: bool,
+    width: usize,
+    lanes_per_step: usize,
+    estimate: Estimate,
+}
+
+impl Stretch {
+    fn new(members: &[Member], positions: &[u32], range: Range<usize>) -> Stretch {
+        let each = || positions[range.clone()].iter().map(|&at| &members[at as usize]);
+        let first = &members[positions[range.start] as usize];
+        Stretch {
+            is_banded: first.band.is_some(),
+            width: first.width,
+            lanes_per_step: each().map(|member| member.entry.facts.lanes_per_step).max().unwrap_or(1),
+            estimate: Estimate::sum(each().map(|member| member.entry.cost.estimate(member.width))),
+            range,
+        }
+    }
+
+    /// How the lanes are cut, if that is worth the while.
+    fn division(&self) -> Option<Division> {
+        let threads = pool::threads();
+        if !self.is_banded || threads == 1 || self.estimate.is_small() {
+            return None;
+        }
+        Some(Division::of_lanes(self.width, self.estimate, self.lanes_per_step, threads))
+    }
 }
 
 impl Run {
@@ -45,7 +84,16 @@ impl Run {
             time: stats::Time::Done(0),
         });
         let planned = Some(Planned::new(planned.collect()));
-        Run { positions, planned }
+        let band = |position: usize| members[positions[position] as usize].band;
+        let mut stretches: Vec<Range<usize>> = Vec::new();
+        for position in 0..positions.len() {
+            match stretches.last_mut() {
+                Some(last) if band(position).is_some() && band(position) == band(last.start) => last.end += 1,
+                _ => stretches.push(position..position + 1),
+            }
+        }
+        let stretches = stretches.into_iter().map(|range| Stretch::new(members, &positions, range)).collect();
+        Run { positions, stretches, planned }
     }
 
     /// How many launches there are.
@@ -59,7 +107,7 @@ impl Run {
 /// # Safety
 ///
 /// The arguments of each member fit its code and launch, as for a launch that was checked; the code accesses the buffers as stated, and
-/// nothing else that others access.
+/// nothing else that others access. Of members of one band, no lane accesses what another one writes.
 pub(crate) unsafe fn try_run<'a>(
     accesses: impl Iterator<Item = Access<'a>> + Clone,
     members: &[Member],
@@ -68,10 +116,16 @@ pub(crate) unsafe fn try_run<'a>(
 ) -> Option<Result<u64, Error>> {
     let Some(first) = run.positions.first().map(|&at| &members[at as usize]) else { return Some(Ok(0)) };
     let all = || {
-        for &at in &run.positions {
-            let member = &members[at as usize];
-            // SAFETY: the caller's promise; the launches run one after another.
-            unsafe { run_one(member, &table[member.arguments.clone()]) }?;
+        for stretch in &run.stretches {
+            let each = || run.positions[stretch.range.clone()].iter().map(|&at| &members[at as usize]);
+            match stretch.division() {
+                // SAFETY: the caller's promise, which concerns bands.
+                Some(division) => unsafe { run_bands(division, &each, table) },
+                None => each().try_for_each(|member| {
+                    // SAFETY: the caller's promise; the launches run one after another.
+                    unsafe { run_one(member, &table[member.arguments.clone()]) }
+                })?,
+            }
         }
         Ok(())
     };
@@ -82,6 +136,24 @@ pub(crate) unsafe fn try_run<'a>(
         run.planned.iter().for_each(stats::count_replayed);
     }
     Some(outcome)
+}
+
+/// Runs all launches on some lanes, then on the next ones, at the same time on several threads.
+///
+/// # Safety
+///
+/// As for [`try_run`], of members of one band.
+unsafe fn run_bands<'m, I: Iterator<Item = &'m Member>>(
+    division: Division,
+    members: &(impl Fn() -> I + Sync),
+    table: &[RawArgument],
+) {
+    team::share(division.blocks, &|band| {
+        for Member { entry, arguments, .. } in members() {
+            // SAFETY: the caller's promise; each band runs once, and what a lane reads of what another launch writes is of the same band.
+            unsafe { entry.executable.run(division.units(band), &table[arguments.clone()]) };
+        }
+    });
 }
 
 /// # Safety

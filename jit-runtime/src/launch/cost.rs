@@ -54,6 +54,12 @@ impl Estimate {
     pub(crate) fn is_small(self) -> bool {
         self.total_ns < SMALL_NS
     }
+
+    /// Of several launches, one after another.
+    pub(crate) fn sum(each: impl Iterator<Item = Estimate>) -> Estimate {
+        let nothing = Estimate { total_ns: 0.0, is_known: true };
+        each.fold(nothing, |a, b| Estimate { total_ns: a.total_ns + b.total_ns, is_known: a.is_known && b.is_known })
+    }
 }
 
 impl Cost {

@@ -36,6 +36,7 @@
 //! | running lanes, combining reductions | `run` |
 //! | targets of reducing scatters for each thread | `private` |
 //! | small launches, on the calling thread | `inline`; several of them | `batch` |
+//! | work that is shared with idle threads | `team` |
 //! | queued launches | `task` |
 //! | what they do: kernels here, functions in [`native`] | `work` |
 //! | who runs which lanes of them | `blocks` |
@@ -70,6 +71,7 @@ mod pool;
 mod private;
 mod run;
 mod task;
+mod team;
 #[cfg(test)]
 mod tests;
 mod work;

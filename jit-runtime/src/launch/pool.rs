@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use super::blocks;
 use super::failure::Failure;
 use super::task::Task;
+use super::team;
 use crate::config;
 
 /// How long a thread without work looks for some before it sleeps.
@@ -97,10 +98,11 @@ fn start_workers(queue: &mut Queue) {
 fn work(index: usize) {
     blocks::set_home(index + 1);
     loop {
+        team::help();
         while let Some(task) = find_task() {
             while task.run_block() {}
         }
-        if !is_soon(|| POOL.queued.load(Ordering::Relaxed) > 0) && !sleep(index) {
+        if !is_soon(|| POOL.queued.load(Ordering::Relaxed) > 0 || team::is_open()) && !sleep(index) {
             return;
         }
     }
@@ -109,7 +111,7 @@ fn work(index: usize) {
 /// Sleeps until there is work; false if the worker is not wanted any more.
 fn sleep(index: usize) -> bool {
     let mut queue = POOL.queue.lock();
-    while queue.tasks.is_empty() {
+    while queue.tasks.is_empty() && !team::is_open() {
         // The last one leaves first, so that the others keep their numbers.
         if index >= POOL.wanted_workers.load(Ordering::Relaxed) && index + 1 == queue.workers {
             queue.workers -= 1;
@@ -121,6 +123,17 @@ fn sleep(index: usize) -> bool {
         queue.sleeping -= 1;
     }
     true
+}
+
+/// Wakes workers for work that is shared with them.
+pub(super) fn call_workers(most: usize) {
+    let mut queue = POOL.queue.lock();
+    start_workers(&mut queue);
+    let sleeping = queue.sleeping.min(most);
+    drop(queue);
+    for _ in 0..sleeping {
+        POOL.work.notify_one();
+    }
 }
 
 /// Looks for a little while whether something becomes true.

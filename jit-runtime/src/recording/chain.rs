@@ -76,7 +76,8 @@ impl Chain {
         let mut kernels = Vec::with_capacity(codes.len());
         let mut template = Vec::new();
         let (mut places, mut scalars) = (vec![Vec::new(); recording.slots.len()], Vec::new());
-        for (step, code) in recording.steps.iter().zip(codes) {
+        let bands = recording.bands(values, codes, blocks);
+        for ((step, code), band) in recording.steps.iter().zip(codes).zip(bands) {
             let (Step::Kernel(kernel), Some(code)) = (step, code) else { return None };
             let first = template.len() as u32;
             for (place, argument) in (first..).zip(&kernel.arguments) {
@@ -92,6 +93,7 @@ impl Chain {
                 width: values[kernel.lanes.index()],
                 reduce_block: kernel.reduce_block,
                 arguments: first as usize..template.len(),
+                band,
                 label: kernel.label,
                 site: kernel.site,
             });
@@ -148,7 +150,7 @@ impl Recording {
         let written = results.chain(state.blocks.iter().flatten());
         let accesses = sources.chain(written.map(|buffer| Access { buffer, writes: true }));
         // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. What is neither an input nor a
-        // constant belongs to this replay alone, or is yielded.
+        // constant belongs to this replay alone, or is yielded. Bands are what `Recording::bands` found.
         let outcome = unsafe { batch::try_run(accesses, &chain.kernels, run, table) }?;
         Some(outcome.map(|elapsed| bound.note(elapsed, run.count())))
     }

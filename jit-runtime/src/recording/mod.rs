@@ -17,7 +17,9 @@
 //! | memory that is kept from one replay to the next | `kept` |
 //! | launching | `replay` |
 //! | short kernels one after another, without launching them | `chain` |
+//! | which of these may be run band by band | `bands` |
 
+mod bands;
 mod bound;
 mod chain;
 mod kept;

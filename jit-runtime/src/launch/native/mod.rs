@@ -260,6 +260,7 @@ impl Step {
             reads: !writes,
             writes,
             by_lane: false,
+            by_index: true,
             reduction: None,
             combined: None,
         };

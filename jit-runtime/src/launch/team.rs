@@ -1,0 +1,193 @@
+//! Work that the calling thread shares with workers that have nothing else to do; it is done when the call returns.
+//!
+//! For work of some ten microseconds, which a queued launch would take as long to describe: nothing is allocated or registered. There is one
+//! team at a time; who finds it taken works alone, with the same result.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::pool;
+use crate::stats::{self, now_ns};
+
+/// What is shared.
+#[derive(Clone, Copy)]
+struct Job {
+    run: *const (dyn Fn(usize) + Sync),
+}
+
+// SAFETY: what is pointed to may be called from any thread, and lives while the job can be found or somebody is inside.
+unsafe impl Send for Job {}
+
+struct Team {
+    /// Held by the thread whose work it is.
+    owner: Mutex<()>,
+    job: Mutex<Option<Job>>,
+    /// Whether there is a job with parts that nobody has claimed, to be seen without the lock.
+    is_open: AtomicBool,
+    /// Parts that nobody has claimed: the first, in the upper half, and the one behind the last.
+    parts: AtomicUsize,
+    /// Workers that hold the job.
+    inside: AtomicUsize,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+static TEAM: Team = Team {
+    owner: Mutex::new(()),
+    job: Mutex::new(None),
+    is_open: AtomicBool::new(false),
+    parts: AtomicUsize::new(0),
+    inside: AtomicUsize::new(0),
+    panic: Mutex::new(None),
+};
+
+const HALF: u32 = usize::BITS / 2;
+const LOW: usize = (1 << HALF) - 1;
+
+/// Runs parts `0..count`, each once, on this thread and on workers. A panic of one of them goes on here.
+pub(super) fn share(count: usize, run: &(dyn Fn(usize) + Sync)) {
+    let owner = if count > 1 && count <= LOW { TEAM.owner.try_lock() } else { None };
+    let Some(_owner) = owner else { return (0..count).for_each(run) };
+    let open = Open::new(count, run);
+    while let Some(part) = claim_first() {
+        run(part);
+    }
+    drop(open);
+    let panic = TEAM.panic.lock().take();
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+}
+
+/// While the job can be found. Dropping it waits for the workers that hold it.
+struct Open;
+
+impl Open {
+    fn new(count: usize, run: &(dyn Fn(usize) + Sync)) -> Open {
+        // SAFETY: only the lifetime changes. Nobody calls it after the drop, which comes before the end of the borrow.
+        let run = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(run) };
+        let mut job = TEAM.job.lock();
+        *job = Some(Job { run });
+        *TEAM.panic.lock() = None;
+        TEAM.parts.store(count, Ordering::Relaxed);
+        TEAM.is_open.store(true, Ordering::SeqCst);
+        drop(job);
+        pool::call_workers(count - 1);
+        Open
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        TEAM.is_open.store(false, Ordering::Relaxed);
+        *TEAM.job.lock() = None;
+        let mut turns = 0_u32;
+        while TEAM.inside.load(Ordering::Acquire) > 0 {
+            turns += 1;
+            if turns < 10_000 {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Whether there is something to do.
+pub(super) fn is_open() -> bool {
+    TEAM.is_open.load(Ordering::SeqCst)
+}
+
+/// Takes part in the work of another thread, if there is some.
+pub(super) fn help() {
+    if !is_open() {
+        return;
+    }
+    let job = TEAM.job.lock();
+    let Some(Job { run }) = *job else { return };
+    // Under the lock: the owner, who takes it before it looks, waits for us.
+    TEAM.inside.fetch_add(1, Ordering::Relaxed);
+    drop(job);
+    let started = now_ns();
+    while let Some(part) = claim_last() {
+        // SAFETY: the owner waits until nobody is inside.
+        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*run)(part) }));
+        if let Err(panic) = outcome {
+            *TEAM.panic.lock() = Some(panic);
+        }
+    }
+    stats::count_busy(now_ns() - started);
+    TEAM.inside.fetch_sub(1, Ordering::Release);
+}
+
+/// The owner takes parts from the first on, so that it gets the same ones each time...
+fn claim_first() -> Option<usize> {
+    claim(|first, end| (first, first + 1, end))
+}
+
+/// ...and workers those from the last one back.
+fn claim_last() -> Option<usize> {
+    claim(|first, end| (end - 1, first, end - 1))
+}
+
+fn claim(take: impl Fn(usize, usize) -> (usize, usize, usize)) -> Option<usize> {
+    let mut parts = TEAM.parts.load(Ordering::Relaxed);
+    loop {
+        let (first, end) = (parts >> HALF, parts & LOW);
+        if first >= end {
+            TEAM.is_open.store(false, Ordering::Relaxed);
+            return None;
+        }
+        let (part, first, end) = take(first, end);
+        match TEAM.parts.compare_exchange_weak(parts, first << HALF | end, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Some(part),
+            Err(now) => parts = now,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_is_run_once_by_whomever() {
+        for count in [0, 1, 2, 7, 1000] {
+            let runs: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+            share(count, &|part| {
+                runs[part].fetch_add(1, Ordering::Relaxed);
+                std::thread::yield_now();
+            });
+            assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 1), "{count}: {runs:?}");
+        }
+    }
+
+    #[test]
+    fn several_threads_share_work_at_once() {
+        let share_some = || {
+            for _ in 0..200 {
+                let sum = AtomicUsize::new(0);
+                share(8, &|part| {
+                    sum.fetch_add(part, Ordering::Relaxed);
+                });
+                assert_eq!(sum.into_inner(), 28);
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(share_some))));
+    }
+
+    #[test]
+    fn a_panic_of_a_part_goes_on_in_the_caller() {
+        let run = || {
+            share(16, &|part| {
+                std::thread::sleep(std::time::Duration::from_micros(50));
+                assert!(part % 8 != 7, "part {part}");
+            });
+        };
+        let panic = catch_unwind(run).unwrap_err();
+        assert!(panic.downcast_ref::<String>().unwrap().starts_with("part "));
+        share(4, &|_| {});
+    }
+}

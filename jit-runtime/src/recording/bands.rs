@@ -1,0 +1,109 @@
+//! Which kernels of a chain may be run in bands: all of them on some lanes before any of them on the next ones.
+
+use rustc_hash::FxHashMap;
+
+use crate::backend::Scatters;
+
+use super::bound::Code;
+use super::plan::Blocks;
+use super::{Bind, KernelStep, Recording, SlotId, Step};
+
+/// What launches of a band know of a piece of memory.
+struct Use {
+    /// Elements of another size lie elsewhere in it.
+    element_bytes: usize,
+    is_written: bool,
+    /// Lanes access elements of others.
+    is_by_index: bool,
+}
+
+/// Memory that may be the same for several slots.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    Slot(SlotId),
+    Block(u32),
+}
+
+/// The kernels that were looked at since the last band began.
+struct Bands<'a> {
+    recording: &'a Recording,
+    blocks: &'a Blocks,
+    width: usize,
+    uses: FxHashMap<Place, Use>,
+    number: u32,
+}
+
+impl Recording {
+    /// For each step, the number of the band that it belongs to; none for a kernel that is run in whole. Kernels next to each other that
+    /// have the same number are as wide, and no lane of theirs accesses memory that another lane of them writes.
+    pub(crate) fn bands(&self, values: &[usize], codes: &[Option<Code>], blocks: &Blocks) -> Vec<Option<u32>> {
+        let mut bands = Bands { recording: self, blocks, width: 0, uses: FxHashMap::default(), number: 0 };
+        let band = |(step, code): (&Step, &Option<Code>)| match (step, code) {
+            (Step::Kernel(kernel), Some(code)) => bands.take(kernel, code, values[kernel.lanes.index()]),
+            _ => bands.leave(),
+        };
+        self.steps.iter().zip(codes).map(band).collect()
+    }
+}
+
+impl Bands<'_> {
+    fn leave(&mut self) -> Option<u32> {
+        self.number += 1;
+        self.uses.clear();
+        None
+    }
+
+    fn take(&mut self, kernel: &KernelStep, code: &Code, width: usize) -> Option<u32> {
+        // A copy may be left out, and then its source and its target are one piece of memory.
+        if kernel.copy.is_some() || !is_by_lane(code) {
+            return self.leave();
+        }
+        if width != self.width || !self.fits(kernel, code) {
+            self.leave();
+            self.width = width;
+        }
+        self.add(kernel, code);
+        Some(self.number)
+    }
+
+    /// Whether no lane of the kernel accesses what another lane of the band writes, nor the other way round.
+    fn fits(&self, kernel: &KernelStep, code: &Code) -> bool {
+        self.each(kernel, code).all(|(place, it)| {
+            let Some(before) = self.uses.get(&place) else { return true };
+            let is_written = before.is_written || it.is_written;
+            let is_by_lane = !before.is_by_index && !it.is_by_index && before.element_bytes == it.element_bytes;
+            !is_written || is_by_lane
+        })
+    }
+
+    fn add(&mut self, kernel: &KernelStep, code: &Code) {
+        for (place, it) in self.each(kernel, code).collect::<Vec<_>>() {
+            self.uses
+                .entry(place)
+                .and_modify(|known| {
+                    known.is_written |= it.is_written;
+                    known.is_by_index |= it.is_by_index;
+                })
+                .or_insert(it);
+        }
+    }
+
+    fn each(&self, kernel: &KernelStep, code: &Code) -> impl Iterator<Item = (Place, Use)> {
+        kernel.arguments.iter().zip(&code.entry.facts.params).filter_map(|(argument, param)| {
+            let Bind::Slot(slot) = *argument else { return None };
+            let block = self.blocks.of_slot[slot.index()];
+            let place = block.map_or(Place::Slot(slot), Place::Block);
+            let element_bytes = self.recording.slots[slot.index()].ty.size_bytes();
+            Some((place, Use { element_bytes, is_written: param.writes, is_by_index: param.by_index }))
+        })
+    }
+}
+
+/// Whether each lane writes elements of its own alone.
+fn is_by_lane(code: &Code) -> bool {
+    let facts = &code.entry.facts;
+    let is_own = |writes: bool, by_index: bool| !writes || !by_index;
+    !facts.reduces
+        && code.entry.options.scatters == Scatters::Shared
+        && facts.params.iter().all(|param| is_own(param.writes, param.by_index))
+}

@@ -1,0 +1,91 @@
+//! Chains of short kernels, which replays run in bands of lanes on several threads, compared with the same program unfrozen.
+
+use jit::prelude::*;
+
+use crate::{floats, values};
+
+/// What a kernel of a chain does with the array that the one before it wrote.
+const KINDS: u32 = 8;
+
+fn next(random: &mut u32) -> u32 {
+    *random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    *random >> 16
+}
+
+fn kept<T: jit::Element>(x: Array<T>) -> Array<T> {
+    jit::eval(&x).unwrap();
+    x
+}
+
+/// One kernel after another: by lane, of other element types, that read and write elements of other lanes, that reduce.
+fn chain(x: &Float, seed: u32) -> Float {
+    let mut random = seed;
+    let lanes = UInt::arange(x.width());
+    let (mut x, mut earlier) = (x.clone(), x.clone());
+    for _ in 0..24 {
+        let before = x.clone();
+        x = match next(&mut random) % KINDS {
+            0 => kept(x.sin() * 3.0),
+            1 => kept((&x * 0.5 + &earlier).cos()),
+            2 => kept(kept(x.cast::<f64>().exp() * 0.1).cast::<f32>().sin()),
+            3 => kept(x.reverse() + 0.25),
+            4 => kept(&x - kept(x.sum()) * 1e-3),
+            5 => {
+                let mut y = earlier.clone();
+                y.scatter(&(&x * 2.0), &((&lanes * 7 + 3) % UInt::from(x.width())));
+                kept(y)
+            }
+            6 => kept(kept(x.cast::<i8>()).cast::<f32>() + (&x * 2.0).sin()),
+            _ => kept((x.abs() + 1.0).sqrt().ln() + earlier.sin()),
+        };
+        if next(&mut random).is_multiple_of(3) {
+            earlier = before;
+        }
+    }
+    x + earlier
+}
+
+#[freeze(limit = 1000, warn_after = 1000)]
+fn frozen_chain(x: &Float, seed: u32) -> Float {
+    chain(x, seed)
+}
+
+#[test]
+fn kernels_in_bands_compute_what_they_compute_one_by_one() {
+    for seed in 0..24 {
+        for width in [4096, 8192 - 7] {
+            for call in 0..8 {
+                let x = floats(width, seed as usize + call);
+                let (got, expected) = (values(&frozen_chain(&x, seed)), values(&chain(&x, seed)));
+                let same = got.iter().zip(&expected).position(|(a, b)| a.to_bits() != b.to_bits());
+                assert_eq!(same, None, "chain {seed} over {width} lanes, call {call}");
+            }
+        }
+    }
+}
+
+#[freeze]
+fn by_lane(x: &Float) -> Float {
+    (0..40).fold(x.clone(), |x, _| kept((x * 1.01).sin()))
+}
+
+#[test]
+fn threads_replay_a_chain_in_bands_at_the_same_time() {
+    let width = 4096;
+    let expected = |call: usize| {
+        let x = floats(width, call);
+        values(&(0..40).fold(x, |x, _| kept((x * 1.01).sin())))
+    };
+    let expected: Vec<Vec<f32>> = (0..4).map(expected).collect();
+    drop(by_lane(&floats(width, 0)));
+    std::thread::scope(|scope| {
+        for first in 0..3 {
+            let expected = &expected;
+            scope.spawn(move || {
+                for call in first..first + 200 {
+                    assert_eq!(values(&by_lane(&floats(width, call % 4))), expected[call % 4]);
+                }
+            });
+        }
+    });
+}

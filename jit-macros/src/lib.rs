@@ -105,13 +105,17 @@ pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {
 /// argument, and reading the contents of one, are errors that name the line.
 ///
 /// Beside a function `f` there is a type `f`, whose functions tell of its recordings: `f::stats()`, `f::explain()`, which says why it was recorded again, and
-/// `f::clear()`. For a method `m` of `T` they are `T::m_stats()` and so on.
+/// `f::clear()`. For a method `m` of `T` they are `T::m_stats()` and so on, if it has a visibility (`pub(crate)`) or stands in a block with `#[jit]`; functions of traits
+/// are among [`jit::freeze::functions`](https://docs.rs/jit/latest/jit/freeze/fn.functions.html).
+///
+/// It goes on functions, methods, and functions in `impl` blocks of traits. Parameters may be patterns and `impl Trait`; `#[jit]` may stand above or below it. A function of a
+/// type that has no `self` and says `Self` nowhere stands in a block with `#[jit]`: `#[jit] impl T { #[freeze] fn f(x: &Float) -> Float { … } }`.
 ///
 /// # Options
 ///
 /// | option | effect |
 /// |---|---|
-/// | `limit = n` | at most `n` recordings are kept, those used last; 0 never records |
+/// | `limit = n` | at most `n` recordings are kept, those used last; 0 never records, -1 keeps all, as without it |
 /// | `warn_after = n` | more than `n` recordings (10 without it) are a warning, once |
 /// | `budget = n` | more than `n` recordings are an error |
 /// | `auto_opaque = false` | constants among the arguments are given to each replay from the first on, not only once they have changed |

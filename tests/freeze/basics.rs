@@ -30,7 +30,7 @@ struct Particles {
 
 impl Particles {
     #[freeze]
-    fn advance(&mut self, dt: &Float) -> Float {
+    pub(crate) fn advance(&mut self, dt: &Float) -> Float {
         self.velocity -= 9.81 * dt;
         let next = &self.position + &self.velocity * dt;
         if next < 0.0 {
@@ -41,7 +41,7 @@ impl Particles {
     }
 
     #[freeze]
-    fn count(&mut self) {
+    pub(crate) fn count(&mut self) {
         self.steps += 1;
         self.position += 1.0;
     }

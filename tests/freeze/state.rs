@@ -23,18 +23,18 @@ impl Counter {
     }
 
     #[freeze]
-    fn add(&mut self, x: &Float) -> Float {
+    pub(crate) fn add(&mut self, x: &Float) -> Float {
         self.total += x * 2.0;
         self.total.sum()
     }
 
     #[freeze]
-    fn scaled(&self, x: &Float) -> Float {
+    pub(crate) fn scaled(&self, x: &Float) -> Float {
         (0..self.step).fold(x.clone(), |sum, _| sum + &self.total)
     }
 
     #[freeze(state = |s| (&s.hidden,))]
-    fn with_hidden(&self, x: &Float) -> Float {
+    pub(crate) fn with_hidden(&self, x: &Float) -> Float {
         x * &self.hidden + &self.total
     }
 }

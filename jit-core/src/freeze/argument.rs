@@ -5,6 +5,7 @@
 //! end, and not at all if anything fails.
 
 use std::borrow::{Borrow, BorrowMut};
+use std::marker::PhantomData;
 
 use crate::traverse::{Traverse, Visitor, VisitorMut};
 
@@ -12,7 +13,7 @@ use crate::traverse::{Traverse, Visitor, VisitorMut};
 ///
 /// It is for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the result or the state of a `#[freeze]` function",
+    message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
     label = "later calls could not make a `{Self}`",
     note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) and `Clone`, be \
             `Send` and `Sync`, and borrow nothing"
@@ -132,14 +133,20 @@ impl<T: Kept> Argument for Exclusive<'_, [T]> {
 
 /// Lends a twin to the body of a frozen function in the form that its parameter has.
 #[doc(hidden)]
-pub fn lend<T: ?Sized, O: Borrow<T>>(twin: &O) -> &T {
+pub fn lend<T: ?Sized, O: Borrow<T>>(twin: &O, _: PhantomData<fn(&T)>) -> &T {
     twin.borrow()
 }
 
 /// As [`lend`], to be changed.
 #[doc(hidden)]
-pub fn lend_mut<T: ?Sized, O: BorrowMut<T>>(twin: &mut O) -> &mut T {
+pub fn lend_mut<T: ?Sized, O: BorrowMut<T>>(twin: &mut O, _: PhantomData<fn(&T)>) -> &mut T {
     twin.borrow_mut()
+}
+
+/// The type of what an argument refers to, which may have no name: `&impl Trait`.
+#[doc(hidden)]
+pub fn type_behind<T: ?Sized>(_: &T) -> PhantomData<fn(&T)> {
+    PhantomData
 }
 
 /// Is given a way to show the arrays of each argument, and whether the body may change them.

@@ -47,10 +47,10 @@ thread_local! {
 /// function is recorded or a region is open, while another thread records this one, or where the body cannot be replayed.
 #[doc(hidden)]
 #[track_caller]
-pub fn call<A: Arguments, R: Kept>(
+pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
     function: &Function,
     arguments: A,
-    body: impl FnOnce(&mut A::Twins) -> R,
+    body: B,
 ) -> Option<R> {
     if !function.is_on() || session::is_recording() || region::is_recording() || verify::is_running() {
         function.count_direct();
@@ -58,8 +58,12 @@ pub fn call<A: Arguments, R: Kept>(
     }
     let mut scratch = SCRATCH.take().unwrap_or_default();
     let site = Location::caller();
-    let outcome = Call::<'_, A, R> { function, site, of: TypeId::of::<(A::Twins, R)>(), result: Default::default() }
-        .run(&mut scratch, arguments, body);
+    // The body's type is another for each instantiation of a generic function, also by what is in none of the arguments.
+    let outcome = Call::<'_, A, R> { function, site, of: typeid::of::<B>(), result: Default::default() }.run(
+        &mut scratch,
+        arguments,
+        body,
+    );
     scratch.layout.clear();
     scratch.found.clear();
     scratch.outputs.clear();

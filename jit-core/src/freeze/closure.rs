@@ -4,6 +4,7 @@
 //! arguments is listed, and looked at in each call like an argument.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::panic::Location;
 
 use super::argument::{Argument, ByValue, Exclusive, Given, Kept, Shared, lend};
@@ -259,7 +260,7 @@ impl<T: Given + ?Sized + 'static> Passed for &T {
     }
 
     fn lend(twin: &mut T::Owned) -> &T {
-        lend(twin)
+        lend(twin, PhantomData)
     }
 
     fn pass(&mut self) -> &T {
@@ -357,7 +358,7 @@ macro_rules! calls {
             fn call(mut self, frozen: &Frozen<Body, Nothing>) -> Output {
                 let given = ($(self.$index.argument(),)*);
                 let body = &frozen.body;
-                let done = call::<_, Output>(&frozen.function, given, |twins| body($($name::lend(&mut twins.$index)),*));
+                let done = call::<_, Output, _>(&frozen.function, given, |twins| body($($name::lend(&mut twins.$index)),*));
                 done.unwrap_or_else(|| body($(self.$index.pass()),*))
             }
         }
@@ -373,8 +374,8 @@ macro_rules! calls {
             fn call(mut self, frozen: &Frozen<Body, Listed<Captures>>) -> Output {
                 let (body, captures) = (&frozen.body, &frozen.captures.0);
                 let given = (Shared(captures), $(self.$index.argument(),)*);
-                let done = call::<_, Output>(&frozen.function, given, |twins| {
-                    body(lend(&twins.0), $($name::lend(&mut twins.$behind)),*)
+                let done = call::<_, Output, _>(&frozen.function, given, |twins| {
+                    body(lend(&twins.0, PhantomData), $($name::lend(&mut twins.$behind)),*)
                 });
                 done.unwrap_or_else(|| body(captures, $(self.$index.pass()),*))
             }

@@ -46,12 +46,31 @@ pub struct Function {
     pub(super) site: &'static Location<'static>,
     pub(super) options: Options,
     is_enabled: AtomicBool,
+    is_listed: AtomicBool,
     pub(super) table: LazyLock<Mutex<Table>>,
     /// Held by the thread that records.
     pub(super) recording: Mutex<()>,
     replays: AtomicU64,
     direct: AtomicU64,
     clock: AtomicU64,
+}
+
+/// The functions that [`functions`] gives.
+static LISTED: Mutex<Vec<&'static Function>> = Mutex::new(Vec::new());
+
+/// The `#[freeze]` functions that were called so far, in the order of their first calls.
+///
+/// It is the way to the counts of those that have no `f::stats()`: methods in implementations of traits, and methods without a visibility.
+///
+/// ```
+/// for function in jit_core::freeze::functions() {
+///     let stats = function.stats();
+///     println!("{} ({}): {} recordings, {} replays", function.name(), function.site(), stats.recordings, stats.replays);
+/// }
+/// ```
+#[must_use]
+pub fn functions() -> Vec<&'static Function> {
+    LISTED.lock().clone()
 }
 
 /// Calls whose arguments are alike, but for sizes and constants.
@@ -150,6 +169,7 @@ impl Function {
             parameters,
             site,
             is_enabled: AtomicBool::new(options.enabled),
+            is_listed: AtomicBool::new(false),
             options,
             table: LazyLock::new(Mutex::default),
             recording: Mutex::new(()),
@@ -157,6 +177,27 @@ impl Function {
             direct: AtomicU64::new(0),
             clock: AtomicU64::new(0),
         }
+    }
+
+    /// The function, now among those that [`functions`] gives.
+    #[doc(hidden)]
+    pub fn listed(&'static self) -> &'static Function {
+        if !self.is_listed.load(Ordering::Relaxed) && !self.is_listed.swap(true, Ordering::Relaxed) {
+            LISTED.lock().push(self);
+        }
+        self
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn site(&self) -> &'static Location<'static> {
+        self.site
     }
 
     /// Whether calls are recorded and replayed.

@@ -36,12 +36,12 @@ mod verify;
 pub use crate::array::Array;
 pub use argument::{Argument, Arguments, Given, Kept, Visit};
 #[doc(hidden)]
-pub use argument::{ByValue, Exclusive, Shared, State, lend, lend_mut, state};
+pub use argument::{ByValue, Exclusive, Shared, State, lend, lend_mut, state, type_behind};
 #[doc(hidden)]
 pub use call::call;
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
 pub use explain::{Cause, Retrace};
-pub use function::{Function, Options};
+pub use function::{Function, Options, functions};
 #[doc(hidden)]
 pub use number::{Beside, HostNumber, Lifted, Number, decide, decided, mixed};
 

@@ -3,37 +3,49 @@
 use crate::sink::Sink;
 use proc_macro2::{Span, TokenStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, Signature, Type};
+use syn::{Attribute, Signature, Type};
 
 /// The attribute stands on something that is no function.
 pub(super) fn not_a_function(item: &TokenStream, sink: &Sink) {
-    let span = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
-    sink.error(span, "`#[freeze]` goes on a function or a method; of a closure make one by `jit::freeze::Frozen::new`");
+    let kinds = ["fn", "struct", "enum", "union", "trait", "impl", "mod", "static", "const", "type", "use"];
+    let mut tokens = item.clone().into_iter();
+    let keyword = tokens.find(|token| kinds.contains(&token.to_string().as_str()));
+    let Some(token) = keyword.or_else(|| item.clone().into_iter().next()) else {
+        return sink.error(Span::call_site(), "`#[freeze]` goes on a function or a method");
+    };
+    let message = match token.to_string().as_str() {
+        "fn" => match syn::parse2::<syn::TraitItemFn>(item.clone()) {
+            Ok(_) => "a `#[freeze]` function needs a body: give the attribute to the functions that have one",
+            Err(error) => return sink.push(error),
+        },
+        "impl" | "trait" => "`#[freeze]` goes on functions: give it to those in here that are to be recorded",
+        "struct" | "enum" => {
+            "`#[freeze]` goes on a function or a method; what is an argument of one needs `#[derive(Clone, Traverse)]`"
+        }
+        _ => "`#[freeze]` goes on a function or a method; of a closure make one by `jit::freeze::Frozen::new`",
+    };
+    sink.error(token.span(), message);
 }
 
 /// Functions that cannot be recorded.
 pub(super) fn signature(signature: &Signature, sink: &Sink) {
+    let refuse = |span, kind: &str, why: &str| {
+        sink.error(span, format!("`#[freeze]` functions cannot be {kind}: {why}"));
+    };
     if let Some(token) = &signature.asyncness {
-        sink.error(token.span, "`#[freeze]` functions cannot be `async`: a recording is made in one go");
+        refuse(token.span, "`async`", "a recording is made in one go");
     }
     if let Some(token) = &signature.constness {
-        sink.error(token.span, "`#[freeze]` functions cannot be `const`: recordings are made when the program runs");
+        refuse(token.span, "`const`", "recordings are made when the program runs");
+    }
+    if let syn::Safety::Unsafe(token) = &signature.safety {
+        refuse(token.span, "`unsafe`", "replays do not run the body, which might have to see its promises kept");
     }
     if let Some(abi) = &signature.abi {
-        sink.error(abi.span(), "`#[freeze]` functions cannot be `extern`");
+        refuse(abi.extern_token.span, "`extern`", "their arguments are types of Rust's, by which recordings are found");
     }
     if let Some(variadic) = &signature.variadic {
-        sink.error(variadic.span(), "`#[freeze]` functions cannot be variadic");
-    }
-    for argument in &signature.inputs {
-        if let FnArg::Typed(typed) = argument
-            && let Type::ImplTrait(ty) = &*typed.ty
-        {
-            sink.error(
-                ty.span(),
-                "a parameter of a `#[freeze]` function has a type with a name: recordings are found by it",
-            );
-        }
+        refuse(variadic.span(), "variadic", "recordings are found by the types of the arguments");
     }
     if let syn::ReturnType::Type(_, ty) = &signature.output {
         match &**ty {
@@ -52,12 +64,6 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
             _ => {}
         }
     }
-    if signature.inputs.len() > 11 {
-        sink.error(
-            signature.inputs.span(),
-            "`#[freeze]` functions have at most 11 parameters: make a struct of some, with `#[derive(Traverse)]`",
-        );
-    }
 }
 
 /// Takes `#[jit]` away, which the body gets; refuses a second `#[freeze]`.
@@ -65,6 +71,9 @@ pub(super) fn take_attributes(attributes: &mut Vec<Attribute>, sink: &Sink) -> O
     let mut traced = None;
     attributes.retain(|attribute| match attribute.path().segments.last() {
         Some(last) if last.ident == "jit" => {
+            if traced.is_some() {
+                sink.error(attribute.path().span(), "`#[jit]` is given twice");
+            }
             traced = Some(attribute.clone());
             false
         }
@@ -75,4 +84,15 @@ pub(super) fn take_attributes(attributes: &mut Vec<Attribute>, sink: &Sink) -> O
         _ => true,
     });
     traced
+}
+
+/// Functions with more parameters than the run-time support takes arguments.
+pub(super) fn count(signature: &Signature, most: usize, sink: &Sink) {
+    if let Some(first) = signature.inputs.iter().nth(most) {
+        let text = format!(
+            "`#[freeze]` functions have at most {most} parameters{}: make a struct of some, with `#[derive(Clone, Traverse)]`",
+            if most < super::MAX_ARGUMENTS { " beside `state`" } else { "" }
+        );
+        sink.error(first.span(), text);
+    }
 }

@@ -1,6 +1,6 @@
 //! `#[freeze]`: parse → check → generate.
 //!
-//! The body becomes a function of its own, rewritten as by `#[jit]`. The user's function calls the run-time support
+//! The body is rewritten as by `#[jit]` and becomes a function or a closure of its own (`body`). The user's function calls the run-time support
 //! (`jit_core::freeze`) with its arguments, which replays a recording or runs the body on copies of them. Where neither is wanted,
 //! the user's function calls the body itself.
 //!
@@ -15,28 +15,43 @@
 //!        }
 //!        struct step { .. }    // in the namespace of types, with `stats`, `explain`, `clear`
 //! ```
+//!
+//! What stands beside the function depends on its [`Place`].
 
+mod about;
+mod body;
 mod check;
 mod number;
 mod options;
 mod parameter;
+mod place;
+#[cfg(test)]
+mod tests;
 
 use crate::jit;
 use crate::options::JitOptions;
 use crate::sink::Sink;
+use body::Body;
 use number::{Lifted, Number};
 use options::FreezeOptions;
-use parameter::{Kind, Parameter};
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{ExprClosure, ItemFn, LitStr, ReturnType};
+use parameter::{Parameter, twins};
+use place::Place;
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Attribute, ExprClosure, ImplItemFn, ItemFn, Meta};
+
+/// The most arguments that the run-time support takes.
+const MAX_ARGUMENTS: usize = 12;
 
 /// Expands the attribute on an item.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let sink = Sink::default();
     let options = FreezeOptions::parse(options, &sink);
     let expanded = match syn::parse2::<ItemFn>(item.clone()) {
-        Ok(function) => Frozen::new(options, function, &sink).expand(),
+        Ok(function) => {
+            let place = Place::of(&function);
+            Frozen::new(options, function, place, &JitOptions::default(), &sink).expand()
+        }
         Err(_) => {
             check::not_a_function(&item, &sink);
             item
@@ -46,13 +61,41 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#errors #expanded)
 }
 
+/// Whether an attribute is `#[freeze]`.
+pub(crate) fn is_freeze(attribute: &Attribute) -> bool {
+    attribute.path().segments.last().is_some_and(|last| last.ident == "freeze")
+}
+
+/// Expands the attribute on a function in a `#[jit]` block, which is one of a trait or not; nothing if the function has none.
+pub(crate) fn expand_in_block(
+    block: &JitOptions,
+    is_of_trait: bool,
+    function: &ImplItemFn,
+    sink: &Sink,
+) -> Option<TokenStream> {
+    let position = function.attrs.iter().position(is_freeze)?;
+    let ImplItemFn { mut attrs, vis, modifiers, sig, block: body } = function.clone();
+    let attribute = attrs.remove(position);
+    let options = FreezeOptions::parse(tokens_of(&attribute), sink);
+    let function = ItemFn { attrs, vis, modifiers, sig, block: Box::new(body) };
+    let place = if is_of_trait { Place::Member } else { Place::Inherent };
+    Some(Frozen::new(options, function, place, block, sink).expand())
+}
+
+/// What stands between the parentheses of an attribute.
+fn tokens_of(attribute: &Attribute) -> TokenStream {
+    match &attribute.meta {
+        Meta::List(list) => list.tokens.clone(),
+        _ => TokenStream::new(),
+    }
+}
+
 struct Frozen {
     options: FreezeOptions,
+    place: Place,
     function: ItemFn,
     parameters: Vec<Parameter>,
-    /// The body as a function of its own, or a method.
-    body: ItemFn,
-    has_receiver: bool,
+    body: Body,
     state: Option<ExprClosure>,
     /// The parameters that are plain numbers, and what becomes of them beside arrays.
     numbers: Vec<Number>,
@@ -62,77 +105,71 @@ struct Frozen {
 }
 
 impl Frozen {
-    fn new(options: FreezeOptions, mut function: ItemFn, sink: &Sink) -> Frozen {
+    fn new(options: FreezeOptions, mut function: ItemFn, place: Place, block: &JitOptions, sink: &Sink) -> Frozen {
         let own = Sink::default();
         check::signature(&function.sig, &own);
-        let is_traced = check::take_attributes(&mut function.attrs, &own);
-        options.check_names(&function.sig, &own);
-        let parameters = parameter::parameters(&function.sig, &own);
+        let traced = check::take_attributes(&mut function.attrs, &own);
+        options.check(&function.sig, &own);
+        let parameters = parameter::parameters(&function.sig);
         let state = options.state(parameters.len(), &own);
-        let has_receiver = function.sig.receiver().is_some();
-        let mut body = function.clone();
+        let room = MAX_ARGUMENTS.saturating_sub(parameters.len() + usize::from(state.is_some()));
+        check::count(&function.sig, MAX_ARGUMENTS - usize::from(state.is_some()), &own);
         let krate = options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);
+        let mut body = ItemFn { attrs: Vec::new(), ..function.clone() };
         let numbers = number::numbers(&function.sig, &function.block, &|name| options.is_key(name));
-        let lifted = number::lift(&numbers, &mut body.block, &quote!(#krate::__private));
+        let lifted = number::lift(&numbers, &mut body.block, room, &quote!(#krate::__private));
         for Lifted { name, ty, .. } in &lifted {
             body.sig.inputs.push(syn::parse_quote!(#name: &#krate::Array<#ty>));
         }
-        if let Some(attribute) = is_traced {
-            body.attrs = vec![attribute];
-        } else {
-            body.attrs = Vec::new();
-            let jit_options =
-                JitOptions { label: options.label(), krate: options.krate.clone(), ..JitOptions::default() };
-            jit::rewrite(&jit_options, &mut body, &own);
+        let traced = traced.map(|attribute| JitOptions::parse(tokens_of(&attribute), &own));
+        let traced = traced.as_ref().unwrap_or(block);
+        jit::rewrite(&options.of_body(traced), &mut body, &own);
+        let body = match place {
+            Place::Free => body::function(body),
+            Place::Inherent | Place::Member => body::closure(body, &own),
+        };
+        let errors = own.take();
+        let is_right = errors.is_none();
+        errors.into_iter().for_each(|errors| sink.push(errors));
+        if is_right {
+            parameter::name(&mut function.sig, &parameters);
         }
-        body.vis = syn::Visibility::Inherited;
-        body.sig.ident = match has_receiver {
-            true => format_ident!("__jit_body_{}", function.sig.ident, span = function.sig.ident.span()),
-            false => Ident::new("__jit_body", function.sig.ident.span()),
-        };
-        let is_right = match own.take() {
-            Some(errors) => {
-                sink.push(errors);
-                false
-            }
-            None => true,
-        };
-        Frozen { options, function, parameters, body, has_receiver, state, numbers, lifted, is_right }
+        Frozen { options, place, function, parameters, body, state, numbers, lifted, is_right }
     }
 
     fn expand(&self) -> TokenStream {
-        if !self.is_right {
-            return self.refused();
-        }
-        let (name, private) = (&self.function.sig.ident, self.private());
-        let function = match self.has_receiver {
-            true => {
-                let getter = self.getter();
-                quote!(Self::#getter())
+        let call = if self.is_right { self.call() } else { quote!(::core::unreachable!()) };
+        let ItemFn { attrs, vis, sig, .. } = &self.function;
+        let (located, unused) = (self.located(), self.allowed_in_refused());
+        let (statics, beside) = self.about();
+        quote_spanned! {sig.ident.span()=>
+            #(#attrs)*
+            #located
+            #unused
+            #vis #sig {
+                #statics
+                #call
             }
-            false => quote!(#name::__jit_function()),
-        };
-        let callee = if self.has_receiver {
-            let body = &self.body.sig.ident;
-            quote!(Self::#body)
-        } else {
-            self.body.sig.ident.to_token_stream()
-        };
-        let (given, lent, again) = (self.given(&private), self.lent(&private), self.again());
-        let result = match &self.function.sig.output {
-            ReturnType::Default => quote!(()),
-            ReturnType::Type(_, ty) => ty.to_token_stream(),
-        };
-        let twins = twins();
-        let call = quote_spanned! {name.span()=>
-            match #private::freeze::call::<_, #result>(#function, #given, |#twins| #callee(#lent)) {
+            #beside
+        }
+    }
+
+    /// The call of the run-time support.
+    fn call(&self) -> TokenStream {
+        let private = self.private();
+        let Body { definition, callee } = &self.body;
+        let remembered = self.parameters.iter().enumerate();
+        let remembered = remembered.filter_map(|(position, parameter)| parameter.remembered_type(position, &private));
+        let (function, given, lent, again) =
+            (self.recordings(), self.given(&private), self.lent(&private), self.again());
+        let (result, twins) = (body::result(&self.function.sig.output), twins());
+        quote_spanned! {self.function.sig.ident.span()=>
+            #definition
+            #(#remembered)*
+            match #private::freeze::call::<_, #result, _>(#function, #given, |#twins| #callee(#lent)) {
                 ::core::option::Option::Some(__jit_result) => __jit_result,
                 ::core::option::Option::None => #callee(#again),
             }
-        };
-        match self.has_receiver {
-            true => self.method(&call),
-            false => self.free_function(&call),
         }
     }
 
@@ -148,10 +185,7 @@ impl Frozen {
     /// The arguments as the run-time support takes them.
     fn given(&self, private: &TokenStream) -> TokenStream {
         let each = self.parameters.iter().map(|parameter| match self.is_number(&parameter.name) {
-            true => {
-                let name = &parameter.name;
-                quote_spanned!(parameter.span=> #private::freeze::Number(&#name))
-            }
+            true => parameter.given_as_number(private),
             false => parameter.given(private),
         });
         let lifted = self.lifted.iter().map(|Lifted { ty, value, .. }| {
@@ -187,167 +221,14 @@ impl Frozen {
         quote!(#(#all),*)
     }
 
-    fn names(&self) -> TokenStream {
-        let names =
-            self.parameters.iter().map(|parameter| LitStr::new(&parameter.name.to_string(), parameter.name.span()));
-        let lifted = self.lifted.iter().map(|lifted| {
-            let said = lifted.value.to_token_stream().to_string();
-            quote!(#said,)
-        });
-        let state = self.state.as_ref().map(|_| quote!("state"));
-        quote!(&[#(#names,)* #(#lifted)* #state])
-    }
-
-    /// The function that gives the recordings.
-    fn recordings(&self, name: &Ident) -> TokenStream {
-        let (private, said, names) = (self.private(), self.function.sig.ident.to_string(), self.names());
-        let vis = &self.function.vis;
-        let options = self.options.tokens(&private);
-        let span = self.function.sig.ident.span();
-        quote_spanned! {span=>
-            #[doc(hidden)]
-            #vis fn #name() -> &'static #private::freeze::Function {
-                static FUNCTION: #private::freeze::Function = #private::freeze::Function::new(#said, #names, #options);
-                &FUNCTION
-            }
-        }
-    }
-
     /// What has messages name the line of the caller.
     fn located(&self) -> Option<TokenStream> {
         let is_said = self.function.attrs.iter().any(|attribute| attribute.path().is_ident("track_caller"));
         (!is_said).then(|| quote!(#[track_caller]))
     }
 
-    fn getter(&self) -> Ident {
-        format_ident!("__jit_function_{}", self.function.sig.ident, span = Span::call_site())
-    }
-
-    fn free_function(&self, call: &TokenStream) -> TokenStream {
-        let ItemFn { attrs, vis, sig, .. } = &self.function;
-        let (name, body, located) = (&sig.ident, &self.body, self.located());
-        let getter = self.recordings(&Ident::new("__jit_function", Span::call_site()));
-        let about = self.about(&quote!(Self::__jit_function()), |what| Ident::new(what, name.span()));
-        let doc = format!("What is known of the recordings of the function [`{name}`](fn@{name}).");
-        quote_spanned! {name.span()=>
-            #(#attrs)*
-            #located
-            #vis #sig {
-                #body
-                #call
-            }
-
-            #[doc = #doc]
-            #[allow(non_camel_case_types, dead_code)]
-            #vis struct #name { _private: () }
-
-            #[allow(dead_code, clippy::missing_const_for_fn)]
-            impl #name {
-                #getter
-                #about
-            }
-        }
-    }
-
-    fn method(&self, call: &TokenStream) -> TokenStream {
-        let ItemFn { attrs, vis, sig, .. } = &self.function;
-        let (name, body, getter_name, located) = (&sig.ident, &self.body, self.getter(), self.located());
-        let getter = self.recordings(&getter_name);
-        let about = self.about(&quote!(Self::#getter_name()), |what| format_ident!("{}_{}", name, what));
-        quote_spanned! {name.span()=>
-            #(#attrs)*
-            #located
-            #vis #sig { #call }
-
-            #[doc(hidden)]
-            #body
-
-            #[allow(dead_code)]
-            #getter
-
-            #about
-        }
-    }
-
-    /// What a user asks a frozen function.
-    fn about(&self, function: &TokenStream, name: impl Fn(&str) -> Ident) -> TokenStream {
-        let (private, span, vis) = (self.private(), self.function.sig.ident.span(), &self.function.vis);
-        let [stats, explain, clear, set_enabled] = ["stats", "explain", "clear", "set_enabled"].map(name);
-        quote_spanned! {span=>
-            /// What was counted.
-            #[allow(dead_code)]
-            #vis fn #stats() -> #private::freeze::Stats { #function.stats() }
-
-            /// Why the function was recorded, each time, oldest first.
-            #[allow(dead_code)]
-            #vis fn #explain() -> ::std::vec::Vec<#private::freeze::Retrace> { #function.explain() }
-
-            /// Forgets all recordings and counts.
-            #[allow(dead_code)]
-            #vis fn #clear() { #function.clear(); }
-
-            /// Switches recording and replaying on or off; recordings that there are stay.
-            #[allow(dead_code)]
-            #vis fn #set_enabled(is_on: bool) { #function.set_enabled(is_on); }
-        }
-    }
-
-    /// The function as far as it goes, so that its name still resolves.
-    fn refused(&self) -> TokenStream {
-        let ItemFn { attrs, vis, sig, .. } = &self.function;
-        let name = &sig.ident;
-        let about = (!self.has_receiver).then(|| {
-            let getter = self.recordings(&Ident::new("__jit_function", Span::call_site()));
-            let about = self.about(&quote!(Self::__jit_function()), |what| Ident::new(what, name.span()));
-            quote_spanned! {name.span()=>
-                #[allow(non_camel_case_types, dead_code)]
-                #vis struct #name { _private: () }
-                #[allow(dead_code)]
-                impl #name { #getter #about }
-            }
-        });
-        quote_spanned! {name.span()=>
-            #(#attrs)*
-            #[allow(unused_variables, unused_mut)]
-            #vis #sig { ::core::unreachable!() }
-            #about
-        }
-    }
-}
-
-/// The copies of the arguments, by one name wherever the function and its parameters were written.
-fn twins() -> Ident {
-    Ident::new("__jit_twins", Span::mixed_site())
-}
-
-impl Parameter {
-    /// The argument as the run-time support takes it.
-    fn given(&self, private: &TokenStream) -> TokenStream {
-        let (name, span) = (&self.name, self.span);
-        match self.kind {
-            Kind::Exclusive => quote_spanned!(span=> #private::freeze::Exclusive(&mut *#name)),
-            Kind::Shared => quote_spanned!(span=> #private::freeze::Shared(#name)),
-            Kind::Value => quote_spanned!(span=> #private::freeze::ByValue(&#name)),
-        }
-    }
-
-    /// The argument of the body, lent from the copies.
-    fn lent(&self, position: usize, private: &TokenStream) -> TokenStream {
-        let (twins, index, span) = (twins(), syn::Index::from(position), self.span);
-        match self.kind {
-            Kind::Exclusive => quote_spanned!(span=> #private::freeze::lend_mut(&mut #twins.#index)),
-            Kind::Shared => quote_spanned!(span=> #private::freeze::lend(&#twins.#index)),
-            Kind::Value => quote_spanned!(span=> ::core::clone::Clone::clone(&#twins.#index)),
-        }
-    }
-
-    /// The argument, looked at.
-    fn shared(&self) -> TokenStream {
-        let name = &self.name;
-        match self.kind {
-            Kind::Exclusive => quote!(&*#name),
-            Kind::Shared => quote!(#name),
-            Kind::Value => quote!(&#name),
-        }
+    /// A function that was refused uses nothing.
+    fn allowed_in_refused(&self) -> Option<TokenStream> {
+        (!self.is_right).then(|| quote!(#[allow(unused_variables, unused_mut, clippy::needless_pass_by_value)]))
     }
 }

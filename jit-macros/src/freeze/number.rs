@@ -104,8 +104,9 @@ fn mentions(tokens: TokenStream, name: &str) -> bool {
     })
 }
 
-/// Rewrites the uses of numbers in a body; gives the number expressions that become parameters of it.
-pub(super) fn lift(numbers: &[Number], body: &mut Block, private: &TokenStream) -> Vec<Lifted> {
+/// Rewrites the uses of numbers in a body; gives the number expressions that become parameters of it, `most` of them. The others are
+/// decisions by their numbers.
+pub(super) fn lift(numbers: &[Number], body: &mut Block, most: usize, private: &TokenStream) -> Vec<Lifted> {
     let mut known = HashMap::new();
     for number in numbers {
         let name = &number.name;
@@ -114,7 +115,7 @@ pub(super) fn lift(numbers: &[Number], body: &mut Block, private: &TokenStream) 
             Known { ty: number.ty.clone(), value: syn::parse_quote!(#name), of: vec![number.position] },
         );
     }
-    let mut lifting = Lifting { known, lifted: Vec::new(), private };
+    let mut lifting = Lifting { known, lifted: Vec::new(), most, private };
     lifting.visit_block_mut(body);
     lifting.lifted
 }
@@ -131,6 +132,7 @@ struct Known {
 struct Lifting<'a> {
     known: HashMap<String, Known>,
     lifted: Vec<Lifted>,
+    most: usize,
     private: &'a TokenStream,
 }
 
@@ -213,6 +215,9 @@ impl Lifting<'_> {
         let is_same = |lifted: &&Lifted| lifted.value.to_token_stream().to_string() == text;
         if let Some(known) = self.lifted.iter().find(is_same) {
             return Some(known.name.clone());
+        }
+        if self.lifted.len() == self.most {
+            return None;
         }
         let name = format_ident!("__frozen_number_{}", self.lifted.len());
         let ty = Ident::new(&number.ty, Span::call_site());
@@ -389,7 +394,7 @@ mod tests {
         let signature: syn::Signature = syn::parse_str(&format!("fn f({parameters})")).expect("a signature");
         let mut body: Block = syn::parse_str(body).expect("a block");
         let numbers = numbers(&signature, &body, &|_| false);
-        let lifted = lift(&numbers, &mut body, &quote!(P));
+        let lifted = lift(&numbers, &mut body, usize::MAX, &quote!(P));
         let values = lifted.iter().map(|lifted| format!("{}: {}", lifted.ty, lifted.value.to_token_stream()));
         (values.collect(), body.to_token_stream().to_string())
     }

@@ -1,9 +1,9 @@
 //! The options of `#[freeze(…)]`.
 
-use crate::options::{Words, read};
+use crate::options::{JitOptions, Words, read};
 use crate::sink::Sink;
 use darling::FromMeta;
-use darling::util::PathList;
+use darling::util::{PathList, SpannedValue};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Expr, ExprClosure, FnArg, Pat, Signature};
@@ -11,9 +11,9 @@ use syn::{Expr, ExprClosure, FnArg, Pat, Signature};
 /// What `#[freeze(…)]` takes.
 #[derive(Default, FromMeta)]
 pub(crate) struct FreezeOptions {
-    /// How many recordings are kept.
+    /// How many recordings are kept; all by -1, as without it.
     #[darling(default)]
-    limit: Option<i64>,
+    limit: Option<SpannedValue<i64>>,
     /// After how many recordings a warning is given.
     #[darling(default)]
     warn_after: Option<usize>,
@@ -44,7 +44,8 @@ const FREEZE: Words = Words {
     attribute: "freeze",
     known: "`limit`, `warn_after`, `auto_opaque`, `state`, `enabled`, `key`, `budget`, `label` or `crate`",
     takes: |option| match option {
-        "limit" | "warn_after" | "budget" => "a number",
+        "limit" => "a number, or -1 for no limit",
+        "warn_after" | "budget" => "a number",
         "auto_opaque" | "enabled" => "`true` or `false`",
         "state" => "a closure of the arguments, `|s, x| (&s.hidden,)`",
         "key" => "names of parameters",
@@ -59,8 +60,14 @@ impl FreezeOptions {
         read(tokens, &FREEZE, sink)
     }
 
-    pub(super) fn label(&self) -> Option<String> {
-        self.label.clone()
+    /// How the body is traced, if `#[jit]` with these options stands beside.
+    pub(super) fn of_body(&self, beside: &JitOptions) -> JitOptions {
+        JitOptions {
+            label: self.label.clone().or_else(|| beside.label.clone()),
+            fast_math: beside.fast_math,
+            dispatch: beside.dispatch,
+            krate: self.krate.clone().or_else(|| beside.krate.clone()),
+        }
     }
 
     /// What names the state: a closure of the first arguments.
@@ -87,8 +94,11 @@ impl FreezeOptions {
         self.key.iter().flat_map(|list| list.iter()).any(|path| path.is_ident(name))
     }
 
-    /// Refuses a `key` that names no parameter.
-    pub(super) fn check_names(&self, signature: &Signature, sink: &Sink) {
+    /// Refuses a limit that is none, and a `key` that names no parameter.
+    pub(super) fn check(&self, signature: &Signature, sink: &Sink) {
+        if let Some(limit) = self.limit.filter(|limit| **limit < -1) {
+            sink.error(limit.span(), "the `freeze` option `limit` takes a number, or -1 for no limit");
+        }
         let is_parameter = |path: &syn::Path| {
             signature.inputs.iter().any(|argument| match argument {
                 FnArg::Receiver(_) => path.is_ident("self"),
@@ -102,10 +112,8 @@ impl FreezeOptions {
 
     /// The options as the run-time support takes them.
     pub(super) fn tokens(&self, private: &TokenStream) -> TokenStream {
-        let limit = self.limit.filter(|&limit| limit >= 0).map(|limit| {
-            let limit = limit as usize;
-            quote!(limit: ::core::option::Option::Some(#limit),)
-        });
+        let limit = self.limit.and_then(|limit| usize::try_from(*limit).ok());
+        let limit = limit.map(|count| quote!(limit: ::core::option::Option::Some(#count),));
         let warn_after = self.warn_after.map(|count| quote!(warn_after: #count,));
         let auto_opaque = self.auto_opaque.map(|is_on| quote!(auto_opaque: #is_on,));
         let enabled = self.enabled.map(|is_on| quote!(enabled: #is_on,));

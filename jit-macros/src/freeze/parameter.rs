@@ -1,9 +1,14 @@
 //! The parameters of a frozen function.
 
-use crate::sink::Sink;
-use proc_macro2::{Ident, Span};
+use super::body::name_of;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{FnArg, Pat, Receiver, ReceiverKind, Signature, Type};
+use syn::visit::Visit;
+use syn::{FnArg, Receiver, ReceiverKind, Signature, Type};
+
+/// The name of the receiver.
+pub(super) const RECEIVER: &str = "self";
 
 /// How an argument is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,29 +22,43 @@ pub(super) enum Kind {
 }
 
 pub(super) struct Parameter {
+    /// Its name in the user's function, or one of ours where the user's has a pattern.
     pub(super) name: Ident,
-    pub(super) kind: Kind,
-    pub(super) span: Span,
+    /// What messages call it.
+    pub(super) said: String,
+    kind: Kind,
+    /// Behind a reference is a type without a name, `&impl Trait`.
+    is_unnamed: bool,
+    span: Span,
 }
 
-/// Reads the parameters; those without a name are errors.
-pub(super) fn parameters(signature: &Signature, sink: &Sink) -> Vec<Parameter> {
-    let each = signature.inputs.iter().filter_map(|argument| match argument {
-        FnArg::Receiver(receiver) => Some(of_receiver(receiver)),
-        FnArg::Typed(typed) => match &*typed.pat {
-            Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => {
-                Some(Parameter { name: pattern.ident.clone(), kind: kind_of(&typed.ty), span: typed.ty.span() })
-            }
-            other => {
-                sink.error(
-                    other.span(),
-                    "a parameter of a `#[freeze]` function needs a name: take it apart in the body",
-                );
-                None
-            }
-        },
+/// Reads the parameters.
+pub(super) fn parameters(signature: &Signature) -> Vec<Parameter> {
+    let each = signature.inputs.iter().enumerate().map(|(position, argument)| match argument {
+        FnArg::Receiver(receiver) => of_receiver(receiver),
+        FnArg::Typed(typed) => {
+            let ours = || format_ident!("argument_{position}", span = Span::mixed_site().located_at(typed.pat.span()));
+            let (name, kind) = (name_of(&typed.pat).cloned().unwrap_or_else(ours), kind_of(&typed.ty));
+            let said =
+                name_of(&typed.pat).map_or_else(|| typed.pat.to_token_stream().to_string(), |name| name.to_string());
+            let is_unnamed = kind != Kind::Value && has_unnamed(&typed.ty);
+            Parameter { name, said, kind, is_unnamed, span: typed.ty.span() }
+        }
     });
     each.collect()
+}
+
+/// Has the parameters of the user's function be names: what patterns take apart, the body does.
+pub(super) fn name(signature: &mut Signature, parameters: &[Parameter]) {
+    for (argument, parameter) in signature.inputs.iter_mut().zip(parameters) {
+        match argument {
+            FnArg::Receiver(receiver) => receiver.mutability = None,
+            FnArg::Typed(typed) => {
+                let name = &parameter.name;
+                *typed.pat = syn::parse_quote!(#name);
+            }
+        }
+    }
 }
 
 fn of_receiver(receiver: &Receiver) -> Parameter {
@@ -49,7 +68,8 @@ fn of_receiver(receiver: &Receiver) -> Parameter {
         ReceiverKind::Typed(_, ty) => kind_of(ty),
         _ => Kind::Value,
     };
-    Parameter { name: Ident::new("self", receiver.self_token.span), kind, span: receiver.self_token.span }
+    let span = receiver.self_token.span;
+    Parameter { name: Ident::new(RECEIVER, span), said: RECEIVER.to_owned(), kind, is_unnamed: false, span }
 }
 
 fn kind_of(ty: &Type) -> Kind {
@@ -60,4 +80,73 @@ fn kind_of(ty: &Type) -> Kind {
         Type::Group(inner) => kind_of(&inner.elem),
         _ => Kind::Value,
     }
+}
+
+fn has_unnamed(ty: &Type) -> bool {
+    struct Search(bool);
+    impl Visit<'_> for Search {
+        fn visit_type_impl_trait(&mut self, _: &syn::TypeImplTrait) {
+            self.0 = true;
+        }
+    }
+    let mut search = Search(false);
+    search.visit_type(ty);
+    search.0
+}
+
+/// The copies of the arguments, by one name wherever the function and its parameters were written.
+pub(super) fn twins() -> Ident {
+    Ident::new("__jit_twins", Span::mixed_site())
+}
+
+impl Parameter {
+    /// The argument as the run-time support takes it.
+    pub(super) fn given(&self, private: &TokenStream) -> TokenStream {
+        let (name, span) = (&self.name, self.span);
+        match self.kind {
+            Kind::Exclusive => quote_spanned!(span=> #private::freeze::Exclusive(&mut *#name)),
+            Kind::Shared => quote_spanned!(span=> #private::freeze::Shared(#name)),
+            Kind::Value => quote_spanned!(span=> #private::freeze::ByValue(&#name)),
+        }
+    }
+
+    /// The argument as the run-time support takes it, if it is a plain number.
+    pub(super) fn given_as_number(&self, private: &TokenStream) -> TokenStream {
+        let name = &self.name;
+        quote_spanned!(self.span=> #private::freeze::Number(&#name))
+    }
+
+    /// Remembers the type of an argument that has no name, to lend a copy by.
+    pub(super) fn remembered_type(&self, position: usize, private: &TokenStream) -> Option<TokenStream> {
+        let (name, ty) = (&self.name, remembered(position));
+        self.is_unnamed.then(|| quote_spanned!(self.span=> let #ty = #private::freeze::type_behind(&*#name);))
+    }
+
+    /// The argument of the body, lent from the copies.
+    pub(super) fn lent(&self, position: usize, private: &TokenStream) -> TokenStream {
+        let (twins, index, span) = (twins(), syn::Index::from(position), self.span);
+        let ty = match self.is_unnamed {
+            true => remembered(position).into_token_stream(),
+            false => quote!(::core::marker::PhantomData),
+        };
+        match self.kind {
+            Kind::Exclusive => quote_spanned!(span=> #private::freeze::lend_mut(&mut #twins.#index, #ty)),
+            Kind::Shared => quote_spanned!(span=> #private::freeze::lend(&#twins.#index, #ty)),
+            Kind::Value => quote_spanned!(span=> ::core::clone::Clone::clone(&#twins.#index)),
+        }
+    }
+
+    /// The argument, looked at.
+    pub(super) fn shared(&self) -> TokenStream {
+        let name = &self.name;
+        match self.kind {
+            Kind::Exclusive => quote!(&*#name),
+            Kind::Shared => quote!(#name),
+            Kind::Value => quote!(&#name),
+        }
+    }
+}
+
+fn remembered(position: usize) -> Ident {
+    format_ident!("__jit_type_{position}", span = Span::mixed_site())
 }

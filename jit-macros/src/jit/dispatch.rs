@@ -5,6 +5,7 @@
 //! (`jit_core::calls::dispatch`), which is where its documentation is.
 
 use super::{rewrite_function, take_constexpr};
+use crate::freeze;
 use crate::options::JitOptions;
 use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -99,6 +100,11 @@ fn expand_method(
             "a method `where Self: Sized` of a dispatched trait needs a body: it is not called through a pointer",
         );
     }
+    if let Some(attribute) = method.attrs.iter().find(|attribute| freeze::is_freeze(attribute)) {
+        let text = "methods of a dispatched trait are not frozen: they run for each instance inside of their caller";
+        before.error(attribute.path().span(), text);
+    }
+    method.attrs.retain(|attribute| !freeze::is_freeze(attribute));
     match &mut method.default {
         Some(body) => rewrite_function(options, &mut method.sig, body, &mut method.attrs, sink),
         None => {

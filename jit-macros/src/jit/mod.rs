@@ -30,6 +30,7 @@ mod variants;
 mod visit;
 mod warning;
 
+use crate::freeze;
 use crate::options::JitOptions;
 use crate::sink::Sink;
 use proc_macro2::TokenStream;
@@ -40,6 +41,9 @@ use syn::{Attribute, Block, FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemT
 /// Expands the attribute on an item.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let sink = Sink::default();
+    if let Some(frozen) = under_freeze(&options, &item) {
+        return frozen;
+    }
     let options = JitOptions::parse(options, &sink);
     let expanded = if let (true, Ok(definition)) = (options.dispatch(), syn::parse2::<ItemTrait>(item.clone())) {
         dispatch::expand(&options, definition, &sink)
@@ -57,6 +61,15 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#errors #expanded)
 }
 
+/// A function that is `#[freeze]`, too, is traced by that attribute, whichever of them comes first.
+fn under_freeze(options: &TokenStream, item: &TokenStream) -> Option<TokenStream> {
+    let mut function = syn::parse2::<ItemFn>(item.clone()).ok()?;
+    let position = function.attrs.iter().position(freeze::is_freeze)?;
+    let traced = if options.is_empty() { quote!(jit) } else { quote!(jit(#options)) };
+    function.attrs.insert(position + 1, syn::parse_quote!(#[#traced]));
+    Some(function.into_token_stream())
+}
+
 fn expand_function(options: &JitOptions, mut function: ItemFn, sink: &Sink) -> TokenStream {
     check::attributes(&mut function.attrs, sink);
     rewrite_function(options, &mut function.sig, &mut function.block, &mut function.attrs, sink);
@@ -65,15 +78,21 @@ fn expand_function(options: &JitOptions, mut function: ItemFn, sink: &Sink) -> T
 
 /// Rewrites a function in place, for another attribute.
 pub(crate) fn rewrite(options: &JitOptions, function: &mut ItemFn, sink: &Sink) {
+    dispatch::only_on_traits(options, function.sig.fn_token.span, sink);
     rewrite_function(options, &mut function.sig, &mut function.block, &mut function.attrs, sink);
 }
 
 fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenStream {
     check::attributes(&mut block.attrs, sink);
+    let is_of_trait = block.trait_.is_some();
     for item in &mut block.items {
-        if let ImplItem::Fn(ImplItemFn { sig, block, attrs, .. }) = item {
-            rewrite_function(options, sig, block, attrs, sink);
+        let ImplItem::Fn(function) = item else { continue };
+        if let Some(frozen) = freeze::expand_in_block(options, is_of_trait, function, sink) {
+            *item = ImplItem::Verbatim(frozen);
+            continue;
         }
+        let ImplItemFn { sig, block, attrs, .. } = function;
+        rewrite_function(options, sig, block, attrs, sink);
     }
     block.into_token_stream()
 }

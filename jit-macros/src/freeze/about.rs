@@ -1,0 +1,109 @@
+//! What stands beside a frozen function: its recordings, and what a user asks of them.
+
+use super::Frozen;
+use super::place::Place;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{LitStr, Visibility};
+
+impl Frozen {
+    /// What gives the recordings, as an expression in the function.
+    pub(super) fn recordings(&self) -> TokenStream {
+        let name = &self.function.sig.ident;
+        match self.place {
+            Place::Free => quote!(#name::__jit_function()),
+            Place::Inherent => {
+                let getter = self.getter();
+                quote!(Self::#getter())
+            }
+            Place::Member => quote!(__JIT_FUNCTION.listed()),
+        }
+    }
+
+    /// What the function has inside, and what stands beside it.
+    pub(super) fn about(&self) -> (Option<TokenStream>, Option<TokenStream>) {
+        let (vis, name) = (&self.function.vis, &self.function.sig.ident);
+        let doc = format!("What is known of the recordings of the function [`{name}`](fn@{name}).");
+        match self.place {
+            Place::Free => {
+                let getter = self.function_of_recordings(&Ident::new("__jit_function", Span::call_site()));
+                let questions = self.questions(&quote!(Self::__jit_function()), |what| Ident::new(what, name.span()));
+                let beside = quote_spanned! {name.span()=>
+                    #[doc = #doc]
+                    #[allow(non_camel_case_types, dead_code)]
+                    #vis struct #name { _private: () }
+
+                    #[allow(dead_code, clippy::missing_const_for_fn)]
+                    impl #name {
+                        #getter
+                        #questions
+                    }
+                };
+                (None, Some(beside))
+            }
+            Place::Inherent => {
+                let getter = self.getter();
+                let questions = self.questions(&quote!(Self::#getter()), |what| format_ident!("{name}_{what}"));
+                let getter = self.function_of_recordings(&getter);
+                (None, Some(quote!(#[allow(dead_code)] #getter #questions)))
+            }
+            Place::Member => (Some(self.static_of_recordings(&format_ident!("__JIT_FUNCTION"))), None),
+        }
+    }
+
+    fn getter(&self) -> Ident {
+        format_ident!("__jit_function_{}", self.function.sig.ident, span = Span::call_site())
+    }
+
+    /// The names of the arguments, as messages say them.
+    fn names(&self) -> TokenStream {
+        let names = self.parameters.iter().map(|parameter| LitStr::new(&parameter.said, parameter.name.span()));
+        let lifted = self.lifted.iter().map(|lifted| lifted.value.to_token_stream().to_string());
+        let state = self.state.as_ref().map(|_| "state");
+        quote!(&[#(#names,)* #(#lifted,)* #state])
+    }
+
+    fn static_of_recordings(&self, name: &Ident) -> TokenStream {
+        let (private, said, names) = (self.private(), self.function.sig.ident.to_string(), self.names());
+        let options = self.options.tokens(&private);
+        quote_spanned! {self.function.sig.ident.span()=>
+            static #name: #private::freeze::Function = #private::freeze::Function::new(#said, #names, #options);
+        }
+    }
+
+    fn function_of_recordings(&self, name: &Ident) -> TokenStream {
+        let (private, vis) = (self.private(), &self.function.vis);
+        let recordings = self.static_of_recordings(&format_ident!("FUNCTION"));
+        quote_spanned! {self.function.sig.ident.span()=>
+            #[doc(hidden)]
+            #vis fn #name() -> &'static #private::freeze::Function {
+                #recordings
+                FUNCTION.listed()
+            }
+        }
+    }
+
+    /// What a user asks of a frozen function.
+    fn questions(&self, function: &TokenStream, name: impl Fn(&str) -> Ident) -> TokenStream {
+        let (private, span) = (self.private(), self.function.sig.ident.span());
+        let vis: &Visibility = &self.function.vis;
+        let [stats, explain, clear, set_enabled] = ["stats", "explain", "clear", "set_enabled"].map(name);
+        quote_spanned! {span=>
+            /// What was counted.
+            #[allow(dead_code)]
+            #vis fn #stats() -> #private::freeze::Stats { #function.stats() }
+
+            /// Why the function was recorded, each time, oldest first.
+            #[allow(dead_code)]
+            #vis fn #explain() -> ::std::vec::Vec<#private::freeze::Retrace> { #function.explain() }
+
+            /// Forgets all recordings and counts.
+            #[allow(dead_code)]
+            #vis fn #clear() { #function.clear(); }
+
+            /// Switches recording and replaying on or off; recordings that there are stay.
+            #[allow(dead_code)]
+            #vis fn #set_enabled(is_on: bool) { #function.set_enabled(is_on); }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The body of a frozen function as something that can be called: on copies of the arguments, or on the arguments themselves.
+//!
+//! Beside other items it is a function inside of the user's function. A member of an `impl` block is a closure, because functions inside of
+//! functions know nothing of `Self`; there `self` is a parameter like others.
+
+use super::parameter::RECEIVER;
+use crate::sink::Sink;
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::visit_mut::{self, VisitMut};
+use syn::{FnArg, GenericParam, ItemFn, Lifetime, Pat, Receiver, ReceiverKind, ReturnType, Type};
+
+/// How the body is defined, and by which expression it is called.
+pub(super) struct Body {
+    pub(super) definition: TokenStream,
+    pub(super) callee: TokenStream,
+}
+
+/// The body as a function.
+pub(super) fn function(mut body: ItemFn) -> Body {
+    body.vis = syn::Visibility::Inherited;
+    body.sig.ident = Ident::new("__jit_body", body.sig.ident.span());
+    let parameters = body.sig.generics.params.iter().filter_map(|parameter| match parameter {
+        GenericParam::Type(parameter) => Some(&parameter.ident),
+        GenericParam::Const(parameter) => Some(&parameter.ident),
+        GenericParam::Lifetime(_) => None,
+    });
+    let (name, parameters) = (&body.sig.ident, parameters.collect::<Vec<_>>());
+    let callee = match parameters.is_empty() {
+        true => name.to_token_stream(),
+        false => quote!(#name::<#(#parameters),*>),
+    };
+    Body { definition: body.into_token_stream(), callee }
+}
+
+/// The body as a closure.
+pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
+    let block = renamed(body.block.to_token_stream(), sink);
+    let parameters = body.sig.inputs.iter().map(|argument| match argument {
+        FnArg::Receiver(receiver) => of_receiver(receiver),
+        FnArg::Typed(typed) => {
+            let (pattern, mut ty) = (&typed.pat, typed.ty.clone());
+            Elided.visit_type_mut(&mut ty);
+            quote!(#pattern: #ty)
+        }
+    });
+    let (attrs, span) = (&body.attrs, body.sig.ident.span());
+    let result = result(&body.sig.output);
+    let name = Ident::new("__jit_body", span);
+    let definition = quote_spanned!(span=> #(#attrs)* let #name = |#(#parameters),*| -> #result #block;);
+    Body { definition, callee: name.into_token_stream() }
+}
+
+/// The type of the result.
+pub(super) fn result(output: &ReturnType) -> TokenStream {
+    match output {
+        ReturnType::Default => quote!(()),
+        ReturnType::Type(_, ty) => ty.to_token_stream(),
+    }
+}
+
+/// The receiver as a parameter.
+fn of_receiver(receiver: &Receiver) -> TokenStream {
+    let span = receiver.self_token.span;
+    let name = this(span);
+    let mutability = receiver.mutability;
+    match &receiver.kind {
+        ReceiverKind::Reference(_, _, Some(_)) => quote_spanned!(span=> #name: &mut Self),
+        ReceiverKind::Reference(_, _, None) => quote_spanned!(span=> #name: &Self),
+        ReceiverKind::Typed(_, ty) => {
+            let mut ty = ty.clone();
+            Elided.visit_type_mut(&mut ty);
+            quote_spanned!(span=> #mutability #name: #ty)
+        }
+        _ => quote_spanned!(span=> #mutability #name: Self),
+    }
+}
+
+/// What `self` is called in a closure, by a name that is no name of the user's.
+fn this(span: Span) -> Ident {
+    Ident::new("this", Span::mixed_site().located_at(span))
+}
+
+/// Gives `self` its name in the closure. Blocks of items inside of the function have a `self` of their own.
+fn renamed(tokens: TokenStream, sink: &Sink) -> TokenStream {
+    let all: Vec<TokenTree> = tokens.into_iter().collect();
+    let is_colon = |at: usize| matches!(all.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
+    let mut is_in_item = false;
+    let each = all.iter().enumerate().map(|(at, token)| match token {
+        TokenTree::Ident(ident) if ident == "impl" || ident == "trait" => {
+            is_in_item = true;
+            token.clone()
+        }
+        TokenTree::Ident(ident) if ident == RECEIVER && !(is_colon(at + 1) && is_colon(at + 2)) => {
+            this(ident.span()).into()
+        }
+        TokenTree::Group(group) if is_in_item => {
+            is_in_item = group.delimiter() != Delimiter::Brace;
+            token.clone()
+        }
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), renamed(group.stream(), sink));
+            inner.set_span(group.span());
+            inner.into()
+        }
+        TokenTree::Literal(literal) => {
+            refuse_text(literal, sink);
+            token.clone()
+        }
+        TokenTree::Ident(_) | TokenTree::Punct(_) => token.clone(),
+    });
+    each.collect()
+}
+
+/// A name inside of a text is not ours to change.
+fn refuse_text(literal: &Literal, sink: &Sink) {
+    let text = literal.to_string();
+    if text.contains("{self}") || text.contains("{self:") {
+        let message = "the body of a `#[freeze]` method runs on a copy by another name: give `self` beside the text, `\"{}\", self`";
+        sink.error(literal.span(), message);
+    }
+}
+
+/// Leaves lifetimes and `impl Trait` in the types of parameters to inference: each call of a closure has its own.
+struct Elided;
+
+impl VisitMut for Elided {
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        match ty {
+            Type::ImplTrait(_) => *ty = syn::parse_quote!(_),
+            // The lifetimes in the type of a function are its own.
+            Type::FnPtr(_) => {}
+            _ => visit_mut::visit_type_mut(self, ty),
+        }
+    }
+
+    fn visit_type_reference_mut(&mut self, reference: &mut syn::TypeReference) {
+        reference.lifetime = reference.lifetime.take().filter(|lifetime| lifetime.ident == "static");
+        self.visit_type_mut(&mut reference.elem);
+    }
+
+    fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+        if lifetime.ident != "static" {
+            lifetime.ident = Ident::new("_", lifetime.ident.span());
+        }
+    }
+
+    fn visit_trait_bound_mut(&mut self, bound: &mut syn::TraitBound) {
+        if bound.lifetimes.is_none() {
+            visit_mut::visit_trait_bound_mut(self, bound);
+        }
+    }
+}
+
+/// Whether a pattern is a name and nothing else.
+pub(super) fn name_of(pattern: &Pat) -> Option<&Ident> {
+    match pattern {
+        Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => Some(&pattern.ident),
+        _ => None,
+    }
+}

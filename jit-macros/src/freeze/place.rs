@@ -1,0 +1,56 @@
+//! Where a frozen function stands, as far as its tokens tell.
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{ItemFn, Visibility};
+
+/// Where a frozen function stands, which decides what may be written beside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a module or a function: a type of its name stands beside it.
+    Free,
+    /// In an `impl` block of a type: other functions of the type stand beside it.
+    Inherent,
+    /// In an `impl` block that may be that of a trait, which takes nothing beside what the trait has.
+    Member,
+}
+
+impl Place {
+    /// A function without a receiver that does not speak of `Self` could stand anywhere, and mostly stands in a module. A member of an `impl` block
+    /// of a trait never has a visibility.
+    pub(super) fn of(function: &ItemFn) -> Place {
+        let is_member = function.sig.receiver().is_some() || speaks_of_self(function);
+        match (is_member, &function.vis) {
+            (false, _) => Place::Free,
+            (true, Visibility::Inherited) => Place::Member,
+            (true, _) => Place::Inherent,
+        }
+    }
+}
+
+fn speaks_of_self(function: &ItemFn) -> bool {
+    struct Search(bool);
+    impl<'ast> Visit<'ast> for Search {
+        fn visit_ident(&mut self, ident: &'ast Ident) {
+            self.0 |= ident == "Self";
+        }
+
+        fn visit_macro(&mut self, call: &'ast syn::Macro) {
+            self.0 |= mentions(call.tokens.clone());
+            visit::visit_macro(self, call);
+        }
+
+        fn visit_item(&mut self, _: &'ast syn::Item) {}
+    }
+    fn mentions(tokens: TokenStream) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Ident(ident) => ident == "Self",
+            TokenTree::Group(group) => mentions(group.stream()),
+            _ => false,
+        })
+    }
+    let mut search = Search(false);
+    search.visit_signature(&function.sig);
+    search.visit_block(&function.block);
+    search.0
+}

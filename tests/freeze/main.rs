@@ -13,6 +13,7 @@ mod cost;
 mod defects;
 mod failures;
 mod footprint;
+mod host;
 mod inlined;
 mod limits;
 mod loops;

@@ -9,7 +9,7 @@ use jit_runtime::launch::native::{self as machine, Operand};
 use jit_runtime::{Error, ir::Type};
 
 use super::{Array, Element, Mask, UInt};
-use crate::freeze::session;
+use crate::freeze::{host, session};
 use crate::schedule;
 use crate::trace::misuse;
 use crate::trace::{Var, native, record};
@@ -53,6 +53,7 @@ impl Mask {
     #[track_caller]
     pub fn try_compress(&self) -> Result<UInt, Error> {
         native::refuse_inside_of_loops(self.var(), "compress");
+        host::refuse_use(self.var(), Location::caller());
         let (site, width) = (Location::caller(), self.width());
         if width == 0 {
             return Ok(UInt::zeros(0));

@@ -9,9 +9,9 @@ use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind};
 
+use super::read::look;
 use super::{Array, Element};
-use crate::freeze::session;
-use crate::schedule;
+use crate::freeze::host::Seen;
 use crate::trace::record;
 
 impl<T: Element> Array<T> {
@@ -70,13 +70,10 @@ impl<T: Element> Array<T> {
             let message = format!("an array of width {} does not fit a slice of {} elements", self.len(), target.len());
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
         }
-        session::refuse_reading(self.var(), site)?;
-        if let Some(bits) = self.var().known_bits() {
-            target.fill(T::from_bits(bits));
-            return Ok(());
+        match look(self.var(), "its elements are read", site)? {
+            Seen::Same(bits) => target.fill(T::from_bits(bits)),
+            Seen::Memory(_) => target.copy_from_slice(&self.view()?),
         }
-        schedule::evaluate(&[self.var()], "its elements are read", site)?;
-        target.copy_from_slice(&self.view()?);
         Ok(())
     }
 }

@@ -11,8 +11,9 @@ use jit_runtime::Error;
 use jit_runtime::ir::{Type, scalar};
 
 use super::columns::{Cell, Rows};
+use super::read::{copy, look};
 use super::{Array, Element};
-use crate::freeze::session;
+use crate::freeze::host::Seen;
 use crate::schedule;
 use crate::trace::{Var, region};
 
@@ -113,15 +114,14 @@ fn shortest_of_half<T: Element>(element: T, value: f64) -> f64 {
 impl<T: Element> Array<T> {
     /// The elements at some positions in ascending order, of which neighbours are copied together.
     fn at_positions(&self, positions: &[usize]) -> Result<Vec<T>, Error> {
-        session::refuse_reading(&self.var, self.var.site())?;
-        if let Some(bits) = self.var.known_bits() {
-            return Ok(vec![T::from_bits(bits); positions.len()]);
-        }
         // Formatting does not tell who asked for it: the line that made the value is the best there is.
-        schedule::evaluate(&[&self.var], "it is printed", self.var.site())?;
+        let buffer = match look(&self.var, "it is printed", self.var.site())? {
+            Seen::Same(bits) => return Ok(vec![T::from_bits(bits); positions.len()]),
+            Seen::Memory(buffer) => buffer,
+        };
         let mut elements = Vec::with_capacity(positions.len());
         for run in positions.chunk_by(|a, b| a + 1 == *b) {
-            elements.extend(self.copy(run[0], run.len())?);
+            elements.extend(copy::<T>(&buffer, run[0], run.len())?);
         }
         Ok(elements)
     }

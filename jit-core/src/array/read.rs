@@ -3,11 +3,14 @@
 use std::panic::Location;
 
 use jit_runtime::ir::{Type, scalar};
+use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind};
 
 use super::{Array, Element};
-use crate::freeze::session;
+use crate::freeze::host::Seen;
+use crate::freeze::{host, session};
 use crate::schedule;
+use crate::trace::Var;
 
 impl<T: Element> Array<T> {
     /// The elements. Evaluates the array if that has not been done, and waits for it.
@@ -18,13 +21,13 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>, Error> {
         let site = Location::caller();
-        session::refuse_reading(&self.var, site)?;
-        if let Some(bits) = self.var.known_bits() {
-            schedule::tell(site)?;
-            return Ok(vec![T::from_bits(bits); self.len()]);
+        match look(&self.var, "its elements are read", site)? {
+            Seen::Same(bits) => {
+                schedule::tell(site)?;
+                Ok(vec![T::from_bits(bits); self.len()])
+            }
+            Seen::Memory(buffer) => copy(&buffer, 0, self.len()),
         }
-        schedule::evaluate(&[&self.var], "its elements are read", site)?;
-        self.copy(0, self.len())
     }
 
     /// The element of an array of width 1. Evaluates the array if that has not been done, and waits for it.
@@ -54,20 +57,36 @@ impl<T: Element> Array<T> {
             let message = format!("element {index} is outside of an array of width {}", self.len());
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
         }
-        session::refuse_reading(&self.var, site)?;
-        if let Some(bits) = self.var.known_bits() {
-            schedule::tell(site)?;
-            return Ok(T::from_bits(bits));
+        match look(&self.var, "its elements are read", site)? {
+            Seen::Same(bits) => {
+                schedule::tell(site)?;
+                Ok(T::from_bits(bits))
+            }
+            Seen::Memory(buffer) => Ok(copy(&buffer, index, 1)?[0]),
         }
-        schedule::evaluate(&[&self.var], "its elements are read", site)?;
-        Ok(self.copy(index, 1)?[0])
     }
+}
 
-    /// Some elements of an array that is evaluated.
-    pub(super) fn copy(&self, first: usize, count: usize) -> Result<Vec<T>, Error> {
-        let buffer = self.var.data().expect("an array that was evaluated lies in memory");
-        T::read(count, |bytes| buffer.read(first * size_of::<T>(), bytes))
+/// Some of the elements that lie in memory.
+pub(super) fn copy<T: Element>(buffer: &Buffer, first: usize, count: usize) -> Result<Vec<T>, Error> {
+    T::read(count, |bytes| buffer.read(first * size_of::<T>(), bytes))
+}
+
+/// The elements of an array for the host, which evaluates it. Every road to them begins here.
+///
+/// # Errors
+///
+/// When the evaluation fails, and in a frozen function, but for calls of the host in there.
+pub(crate) fn look(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Seen, Error> {
+    if let Some(seen) = host::look(var, why, site)? {
+        return Ok(seen);
     }
+    session::refuse_reading(var, site)?;
+    if let Some(bits) = var.known_bits() {
+        return Ok(Seen::Same(bits));
+    }
+    schedule::evaluate(&[var], why, site)?;
+    Ok(Seen::Memory(var.data().expect("an array that was evaluated lies in memory")))
 }
 
 /// The value of a float, exactly.

@@ -8,7 +8,7 @@ use std::panic::Location;
 
 use jit_runtime::recording::{Relation, SizeId, SizeOp};
 
-use crate::freeze::symbols;
+use crate::freeze::{host, symbols};
 use crate::trace::misuse::Misuse;
 
 /// A number of elements: what constructors take and [`Array::width`](super::Array::width) gives.
@@ -38,26 +38,33 @@ impl Size {
     #[must_use]
     #[track_caller]
     pub fn get(self) -> usize {
-        if !self.is_constant() {
-            symbols::pin(self);
+        let size = self.here();
+        if !size.is_constant() {
+            symbols::pin(size);
         }
-        self.value
+        size.value
+    }
+
+    /// The size as it is here: in a call of the host, one of the frozen function around it is the number that it is in this replay.
+    #[inline]
+    pub(crate) fn here(self) -> Size {
+        if self.is_constant() { self } else { host::settle(self) }
     }
 
     /// The smaller one.
     #[must_use]
     #[track_caller]
     pub fn min(self, other: impl Into<Size>) -> Size {
-        let other = other.into();
-        self.with(other, SizeOp::Min, self.value.min(other.value))
+        let (size, other) = (self.here(), other.into().here());
+        size.with(other, SizeOp::Min, size.value.min(other.value))
     }
 
     /// The larger one.
     #[must_use]
     #[track_caller]
     pub fn max(self, other: impl Into<Size>) -> Size {
-        let other = other.into();
-        self.with(other, SizeOp::Max, self.value.max(other.value))
+        let (size, other) = (self.here(), other.into().here());
+        size.with(other, SizeOp::Max, size.value.max(other.value))
     }
 
     /// The quotient rounded up: how many blocks of a size cover this many elements.
@@ -68,10 +75,10 @@ impl Size {
     #[must_use]
     #[track_caller]
     pub fn div_ceil(self, divisor: impl Into<Size>) -> Size {
-        let divisor = divisor.into();
+        let (size, divisor) = (self.here(), divisor.into().here());
         match divisor.value {
-            0 => refuse(self, "/", divisor),
-            value => self.with(divisor, SizeOp::DivCeil, self.value.div_ceil(value)),
+            0 => refuse(size, "/", divisor),
+            value => size.with(divisor, SizeOp::DivCeil, size.value.div_ceil(value)),
         }
     }
 
@@ -115,16 +122,17 @@ impl Size {
     #[inline]
     #[track_caller]
     fn decide(self, other: Size) -> Ordering {
-        let ordering = self.value.cmp(&other.value);
-        if self.is_same(other) || (self.is_constant() && other.is_constant()) {
+        let (size, other) = (self.here(), other.here());
+        let ordering = size.value.cmp(&other.value);
+        if size.is_same(other) || (size.is_constant() && other.is_constant()) {
             return ordering;
         }
         let relation = match ordering {
             Ordering::Less => Relation::Lt,
             Ordering::Equal => Relation::Eq,
-            Ordering::Greater => return self.note(Relation::Lt, other, self, ordering),
+            Ordering::Greater => return size.note(Relation::Lt, other, size, ordering),
         };
-        self.note(relation, self, other, ordering)
+        size.note(relation, size, other, ordering)
     }
 
     #[cold]
@@ -143,10 +151,11 @@ impl Size {
     #[inline]
     #[track_caller]
     fn is_below(self, other: Size) -> bool {
-        let is_below = self.value < other.value;
-        let is_known = self.is_constant() && other.is_constant() || self.is_same(other);
+        let (size, other) = (self.here(), other.here());
+        let is_below = size.value < other.value;
+        let is_known = size.is_constant() && other.is_constant() || size.is_same(other);
         if !is_known {
-            symbols::require(if is_below { Relation::Lt } else { Relation::Ge }, self, other);
+            symbols::require(if is_below { Relation::Lt } else { Relation::Ge }, size, other);
         }
         is_below
     }
@@ -161,14 +170,15 @@ impl PartialEq for Size {
     #[inline]
     #[track_caller]
     fn eq(&self, other: &Size) -> bool {
-        if self.is_constant() && other.is_constant() {
-            return self.value == other.value;
+        let (size, other) = (self.here(), other.here());
+        if size.is_constant() && other.is_constant() {
+            return size.value == other.value;
         }
-        if self.is_same(*other) {
+        if size.is_same(other) {
             return true;
         }
-        let is_equal = self.value == other.value;
-        symbols::require(if is_equal { Relation::Eq } else { Relation::Ne }, *self, *other);
+        let is_equal = size.value == other.value;
+        symbols::require(if is_equal { Relation::Eq } else { Relation::Ne }, size, other);
         is_equal
     }
 
@@ -226,7 +236,7 @@ impl Ord for Size {
 
 impl Hash for Size {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.value.hash(state);
+        self.here().value.hash(state);
     }
 }
 
@@ -250,9 +260,10 @@ macro_rules! operators {
 
             #[track_caller]
             fn $method(self, right: Size) -> Size {
-                match self.value.$checked(right.value) {
-                    Some(value) => self.with(right, SizeOp::$op, value),
-                    None => refuse(self, $symbol, right),
+                let (left, right) = (self.here(), right.here());
+                match left.value.$checked(right.value) {
+                    Some(value) => left.with(right, SizeOp::$op, value),
+                    None => refuse(left, $symbol, right),
                 }
             }
         }
@@ -395,12 +406,12 @@ impl PartialOrd<Size> for usize {
 
 impl fmt::Debug for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
+        self.here().value.fmt(f)
     }
 }
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
+        self.here().value.fmt(f)
     }
 }

@@ -8,9 +8,9 @@ use jit_runtime::Error;
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Bytes;
 
+use super::read::look;
 use super::{Array, Element};
-use crate::freeze::session;
-use crate::schedule;
+use crate::freeze::host::{self, Seen};
 
 /// The elements of an array as a slice, without a copy: see [`Array::view`].
 pub struct View<T: Element> {
@@ -49,13 +49,14 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn view(&self) -> Result<View<T>, Error> {
         let site = Location::caller();
-        session::refuse_reading(self.var(), site)?;
-        if T::TYPE == Type::Bool || self.var().known_bits().is_some() {
-            return Ok(View { elements: Elements::Copied(self.to_vec()?), _array: self.clone() });
-        }
-        schedule::evaluate(&[self.var()], "its elements are read", site)?;
-        let buffer = self.var().data().expect("an array that was evaluated lies in memory");
-        Ok(View { elements: Elements::Memory(buffer.bytes()?), _array: self.clone() })
+        let elements = match look(self.var(), "its elements are read", site)? {
+            // The memory of a frozen function is overwritten when a call of the host in there is over.
+            Seen::Memory(buffer) if T::TYPE != Type::Bool && !host::is_foreign(self.var()) => {
+                Elements::Memory(buffer.bytes()?)
+            }
+            _ => Elements::Copied(self.to_vec()?),
+        };
+        Ok(View { elements, _array: self.clone() })
     }
 }
 

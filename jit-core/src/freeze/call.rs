@@ -8,12 +8,13 @@ use std::sync::Arc;
 use jit_runtime::Error;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::{Given, Guard, Replayed, Scalar, SizeId, SlotId};
+use jit_runtime::recording::{Given, Replayed, Scalar, SizeId, SlotId};
 use smallvec::SmallVec;
 
 use super::argument::{Arguments, Kept};
-use super::explain;
+use super::explain::{self, Misfit};
 use super::function::{Entry, Fate, Function, Plan, Value};
+use super::host;
 use super::layout::{self, Form, Layout};
 use super::session;
 use super::symbols;
@@ -83,8 +84,8 @@ struct Call<'f, A, R> {
 
 /// A call that no recording fits.
 enum Missed {
-    /// The guards that failed, of recordings that fit but for sizes.
-    Guards(Vec<Option<Guard>>),
+    /// Why not, for each recording of arguments like these.
+    Guards(Vec<Misfit>),
     /// The body cannot be replayed.
     Run,
 }
@@ -98,6 +99,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
     ) -> Result<Option<R>, Error> {
         let mut body = Some(body);
         scratch.layout.fill(&arguments, self.function.parameters);
+        host::check_arguments(&scratch.layout, self.site);
         self.evaluate(&scratch.layout)?;
         let (arguments, missed) = match self.replay(scratch, arguments, &mut body)? {
             Ok(result) => return Ok(Some(result)),
@@ -160,8 +162,10 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
                 yielded: &layout.yielded,
             };
             outputs.clear();
+            let _numbers = plan.recording.calls_host().then(|| host::give_numbers(&layout.numbers));
             match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
-                Replayed::Unfit(guard) => failed.push(guard),
+                Replayed::Unfit(guard) => failed.push(guard.map_or(Misfit::Contents, Misfit::Size)),
+                Replayed::Differs(site) => failed.push(Misfit::Host(site)),
                 Replayed::Done => {
                     self.function.count_replay();
                     let body = if is_verified { body.take() } else { None };
@@ -222,11 +226,11 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         mut arguments: A,
         body: impl FnOnce(&mut A::Twins) -> R,
         lifted: Vec<bool>,
-        guards: &[Option<Guard>],
+        misfits: &[Misfit],
     ) -> Result<R, Error> {
         let function = self.function;
         let said = layout::describe(&arguments, function.parameters);
-        let why = explain::why(function, &said, &scratch.layout, guards, self.site);
+        let why = explain::why(function, &said, &scratch.layout, misfits, self.site);
         function.begin_recording(said, why).map_err(|text| explain::over_budget(text, self.site))?;
         let layout = &scratch.layout;
         let session = session::begin();
@@ -241,7 +245,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         schedule::evaluate(&wanted, "it is a result of a `#[freeze]` function", self.site)?;
         let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
         let values = leaves.iter().map(|leaf| outputs.value(leaf)).collect::<Result<Vec<Value>, Error>>()?;
-        let Outputs { slots, kept, .. } = outputs;
+        let Outputs { slots, mut kept, .. } = outputs;
         let sizes = sizes::<A>(&mut twins, &mut result);
         let may_yield = (0..layout.inputs.len()).map(|input| {
             !values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input))
@@ -257,6 +261,8 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         });
         let mut current: Vec<Var> = current.collect();
         drop((leaves, nodes));
+        host::part(&mut kept);
+        host::part(&mut current);
         let given_back = result.clone();
         strip::<A>(&mut twins);
         strip_tree(&mut result);

@@ -45,6 +45,11 @@ pub enum Cause {
     },
     /// Contents by which the function decides, as an `#[evaluated]` loop does by whether any lane goes on, or a size that was no size.
     Contents,
+    /// What a call of the host ([`host`](super::host())) gave back beside arrays and sizes, or which arrays it read.
+    Host {
+        /// The line of the call.
+        call: &'static Location<'static>,
+    },
     /// The recording was dropped, to keep to the `limit`.
     Evicted,
 }
@@ -61,6 +66,12 @@ impl fmt::Display for Retrace {
                 decided.line()
             )?,
             Cause::Contents => f.write_str("an `#[evaluated]` loop ran longer or shorter, or a size had no value")?,
+            Cause::Host { call } => write!(
+                f,
+                "`jit::freeze::host` at {}:{} gave back another number, length or variant, or read other arrays",
+                call.file(),
+                call.line()
+            )?,
             Cause::Evicted => f.write_str("its recording was dropped to keep to the `limit`")?,
         }
         write!(f, " ({}:{})", self.site.file(), self.site.line())?;
@@ -71,19 +82,30 @@ impl fmt::Display for Retrace {
     }
 }
 
+/// Why a recording does not fit a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Misfit {
+    /// A guard on sizes fails.
+    Size(Guard),
+    /// A value by which the function decides is another one, or something is no size.
+    Contents,
+    /// What a call of the host finds is something else.
+    Host(&'static Location<'static>),
+}
+
 /// Finds what a recording is made for.
 pub(super) fn why(
     function: &Function,
     said: &[Said],
     layout: &Layout,
-    guards: &[Option<Guard>],
+    misfits: &[Misfit],
     site: &'static Location<'static>,
 ) -> Retrace {
     let table = function.table.lock();
     if table.retraces.is_empty() {
         return Retrace { cause: Cause::First, site, hint: None };
     }
-    if let Some(Some(guard)) = guards.first() {
+    if let Some(Misfit::Size(guard)) = misfits.first() {
         let condition = match guard.relation {
             Relation::Eq => "was what it was compared with",
             Relation::Ne => "was not what it was compared with",
@@ -93,7 +115,11 @@ pub(super) fn why(
         let hint = "`x.width()` is a size that may change, with arithmetic of its own; `x.len()` and comparisons make a decision";
         return Retrace { cause: Cause::Size { decided: guard.site, condition }, site, hint: Some(hint) };
     }
-    if let Some(None) = guards.first() {
+    if let Some(Misfit::Host(call)) = misfits.first() {
+        let hint = "what changes from call to call is given back in an array, as `Float::opaque(x)`, or as a `Size`";
+        return Retrace { cause: Cause::Host { call }, site, hint: Some(hint) };
+    }
+    if let Some(Misfit::Contents) = misfits.first() {
         let hint = "a loop that is recorded, without `#[evaluated]`, runs as long as each call needs";
         return Retrace { cause: Cause::Contents, site, hint: Some(hint) };
     }

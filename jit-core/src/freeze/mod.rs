@@ -19,6 +19,7 @@
 //! | sizes while the body runs | `symbols` |
 //! | launches while the body runs | `session` |
 //! | why it was recorded again | `explain` |
+//! | calls of the host | `host` |
 //! | replays compared with what the body gives | `verify` |
 
 mod argument;
@@ -26,6 +27,7 @@ mod call;
 mod closure;
 mod explain;
 mod function;
+pub(crate) mod host;
 mod layout;
 mod number;
 pub(crate) mod session;
@@ -42,8 +44,9 @@ pub use call::call;
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
 pub use explain::{Cause, Retrace};
 pub use function::{Function, Options, functions};
+pub use host::{Owned, host};
 #[doc(hidden)]
-pub use number::{Beside, HostNumber, Lifted, Number, decide, decided, mixed};
+pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, mixed};
 
 /// What was counted of a frozen function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

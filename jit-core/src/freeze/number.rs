@@ -4,7 +4,7 @@
 //! makes what it likes; the recording is then made for this value.
 
 use super::argument::Argument;
-use super::session;
+use super::{host, session};
 use crate::array::{Array, Element};
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 
@@ -93,7 +93,15 @@ pub fn mixed<O, R>(other: O, combine: impl FnOnce(O) -> R) -> R {
 pub fn decide(numbers: &[usize]) {
     if session::is_recording() {
         session::decide(numbers);
+    } else {
+        host::decide(numbers);
     }
+}
+
+/// A number in a closure that a frozen function has the host run: it is that of the call.
+#[must_use]
+pub fn current<T: Element>(number: &T, position: usize) -> T {
+    host::number(position).map_or(*number, T::from_bits)
 }
 
 /// A number by which a decision is made.

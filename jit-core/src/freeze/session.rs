@@ -10,7 +10,7 @@ use jit_runtime::ir::Type;
 use jit_runtime::launch::Prepared;
 use jit_runtime::launch::native::{Call, Operand};
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::{Recorder, Recording, Scalar, SlotId};
+use jit_runtime::recording::{HostCall, HostSource, Recorder, Recording, Scalar, SizeId, SlotId};
 use jit_runtime::{Error, ErrorKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -226,6 +226,72 @@ pub(crate) fn note_count(
     }
 }
 
+/// A recording that is set aside while a call of the host runs.
+pub(super) struct Paused {
+    session: Option<Session>,
+    symbols: symbols::Paused,
+    /// Arrays of the caller that the function uses where they are, and that have a mark meanwhile.
+    lent: Vec<Var>,
+}
+
+/// Sets the recording aside.
+pub(super) fn pause() -> Paused {
+    let symbols = symbols::pause();
+    let session = SESSION.take();
+    let inputs = session.iter().flat_map(|session| &session.inputs);
+    let lent: Vec<Var> = inputs.filter(|var| var.flags() & flag::HOSTED == 0).cloned().collect();
+    lent.iter().for_each(|var| var.add_flag(flag::HOSTED));
+    Paused { session, symbols, lent }
+}
+
+/// Goes on with a recording that was set aside.
+pub(super) fn resume(paused: Paused) {
+    paused.lent.iter().for_each(|var| var.remove_flag(flag::HOSTED));
+    SESSION.set(paused.session);
+    symbols::resume(paused.symbols);
+}
+
+impl Paused {
+    /// Whether an array was made by the function, or is an input of it.
+    pub(super) fn is_own(&self, var: &Var) -> bool {
+        let is_known = || self.session.as_ref().is_some_and(|session| session.known.contains(&var.address()));
+        var.flags() & flag::RECORDED != 0 || is_known()
+    }
+
+    /// Notes that a decision was made by some of the plain numbers among the arguments.
+    pub(super) fn decide(&mut self, numbers: &[usize]) {
+        self.session.iter_mut().for_each(|session| session.decide(numbers));
+    }
+
+    /// Which recording it is.
+    pub(super) fn serial(&self) -> u32 {
+        self.symbols.serial()
+    }
+}
+
+/// What an array that is evaluated is in each replay.
+pub(super) fn source_of(var: &Var, site: &'static Location<'static>) -> Result<HostSource, Error> {
+    match (var.known_bits(), var.data()) {
+        (Some(bits), _) => Ok(HostSource::Scalar(scalar_of(var).unwrap_or(Scalar::Constant(bits)))),
+        (None, Some(buffer)) if slot(&buffer).is_some() => Ok(HostSource::Memory(buffer)),
+        _ => Err(hidden(Some(var), site)),
+    }
+}
+
+/// Notes a call of the host: what it has read, and what it has made.
+pub(super) fn note_host(
+    call: Arc<HostCall>,
+    reads: &[HostSource],
+    outputs: &[(Type, Arc<Buffer>, SizeId)],
+    sizes: usize,
+    site: &'static Location<'static>,
+) -> Result<(), Error> {
+    match with(|session| session.recorder.host(call, reads, outputs, sizes, site)) {
+        Some(Err(_)) => Err(hidden(None, site)),
+        _ => Ok(()),
+    }
+}
+
 /// Notes that the host decided by a value that was read.
 pub(crate) fn note_test(value: &Arc<Buffer>, bits: u64, site: &'static Location<'static>) -> Result<(), Error> {
     match with(|session| session.recorder.test(value, bits, Some(site))) {
@@ -246,14 +312,18 @@ pub(super) fn is_constant(slot: SlotId) -> bool {
 
 /// Notes that a decision was made by some of the plain numbers among the arguments.
 pub(crate) fn decide(numbers: &[usize]) {
-    with(|session| {
+    with(|session| session.decide(numbers));
+}
+
+impl Session {
+    fn decide(&mut self, numbers: &[usize]) {
         for &number in numbers {
-            if session.decided.len() <= number {
-                session.decided.resize(number + 1, false);
+            if self.decided.len() <= number {
+                self.decided.resize(number + 1, false);
             }
-            session.decided[number] = true;
+            self.decided[number] = true;
         }
-    });
+    }
 }
 
 /// The plain numbers among the arguments that decisions were made by.
@@ -306,7 +376,10 @@ pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) -> Res
     Err(refuse(
         Error::new(ErrorKind::NotRecordable, message)
             .at(site)
-            .with_hint("decide by lanes, with a traced `if` or `while`; or return the array and read it outside"),
+            .with_hint(
+                "read it in `jit::freeze::host(move || …)`, which runs in each call; or decide by lanes, with a traced `if` or `while`; or return the \
+                 array and read it outside",
+            ),
     ))
 }
 

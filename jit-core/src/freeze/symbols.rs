@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use jit_runtime::recording::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::session;
+use super::{host, session};
 use crate::array::Size;
 use crate::trace::extent::Extent;
 use crate::trace::node::{Node, Var, Weak, flag};
@@ -26,6 +26,8 @@ pub(crate) struct Symbols {
     values: Vec<usize>,
     /// What was recorded, which stops being special when the recording ends.
     made: Vec<Weak>,
+    /// How many of them calls of the host may hold.
+    hosted: usize,
     inputs: u16,
     counts: u16,
     /// The expressions that are widths of nodes, and so at least 2.
@@ -57,6 +59,7 @@ pub(crate) fn begin() {
         numbers: FxHashMap::default(),
         values: vec![0],
         made: Vec::new(),
+        hosted: 0,
         inputs: 0,
         counts: 0,
         wide: FxHashSet::default(),
@@ -73,6 +76,39 @@ pub(crate) fn end() -> Sizes {
         var.forget_recording();
     }
     symbols.sizes
+}
+
+/// The sizes of a recording that is set aside.
+pub(super) struct Paused(Option<Symbols>);
+
+/// Sets the recording aside; what was recorded by then may be held by what runs now.
+pub(super) fn pause() -> Paused {
+    SERIAL.set(0);
+    let mut symbols = SYMBOLS.take();
+    if let Some(symbols) = &mut symbols {
+        for var in symbols.made[symbols.hosted..].iter().filter_map(Weak::upgrade) {
+            var.add_flag(flag::HOSTED);
+        }
+        symbols.hosted = symbols.made.len();
+    }
+    Paused(symbols)
+}
+
+/// Goes on with a recording that was set aside.
+pub(super) fn resume(Paused(symbols): Paused) {
+    SERIAL.set(symbols.as_ref().map_or(0, |symbols| symbols.serial));
+    SYMBOLS.set(symbols);
+}
+
+impl Paused {
+    pub(super) fn serial(&self) -> u32 {
+        self.0.as_ref().map_or(0, |symbols| symbols.serial)
+    }
+}
+
+/// Which recording this thread makes.
+pub(super) fn serial() -> u32 {
+    SERIAL.get()
 }
 
 /// Remembers a node that was recorded.
@@ -195,9 +231,14 @@ pub(crate) fn extent(size: Size) -> Extent {
 /// The width of a node as a size.
 #[cold]
 pub(crate) fn size_of(extent: Extent) -> Size {
+    let lanes = extent.lanes as usize;
     match SERIAL.get() {
-        0 => Size::from(extent.lanes as usize),
-        serial => Size::symbolic(extent.lanes as usize, extent.size, serial),
+        0 => Size::from(host::size_of(extent.size).unwrap_or(lanes)),
+        // That of a node from elsewhere may be no size of this recording.
+        serial => match with(|symbols| symbols.values.get(extent.size.index()).is_some()) {
+            Some(true) => Size::symbolic(lanes, extent.size, serial),
+            _ => Size::from(lanes),
+        },
     }
 }
 

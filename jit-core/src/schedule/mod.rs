@@ -33,7 +33,7 @@ use jit_runtime::{Error, ErrorKind, launch as machine, stats};
 use smallvec::SmallVec;
 
 use crate::control;
-use crate::freeze::session;
+use crate::freeze::{host, session};
 use crate::trace::extent::Extent;
 use crate::trace::node::{Weak, flag};
 use crate::trace::region::RegionId;
@@ -98,6 +98,15 @@ pub(crate) fn mark(var: &Var) {
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
     let marked: Vec<Var> =
         MARKED.with_borrow_mut(|marked| marked.drain(..).filter_map(|weak| weak.upgrade()).collect());
+    let own;
+    let is_inside = host::is_inside();
+    let wanted = match is_inside {
+        true => {
+            own = host::evaluate_foreign(wanted, why, site)?;
+            &own
+        }
+        false => wanted,
+    };
     if let Some(inside) = wanted.iter().find(|var| is_symbolic(var)) {
         return Err(order::only_inside(inside).at(site));
     }
@@ -108,7 +117,8 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
     if !reports.is_empty() {
         session::give_up(|| "lanes print, or are checked, which replays would not tell".to_owned());
     }
-    let marked = marked.iter().filter(|var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0);
+    let may_run = |var: &&Var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0;
+    let marked = marked.iter().filter(|var| may_run(var) && !(is_inside && host::is_foreign(var)));
     let all = wanted.iter().copied().chain(marked).chain(reports.iter().flat_map(|report| &report.arrays));
     let missing: SmallVec<[&Var; 8]> = all.filter(|var| !var.is_evaluated()).collect();
     let outcome = if missing.is_empty() {

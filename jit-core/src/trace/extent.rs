@@ -26,7 +26,7 @@ impl Extent {
     #[inline]
     #[track_caller]
     pub(crate) fn of(size: impl Into<Size>) -> Extent {
-        let size = size.into();
+        let size = size.into().here();
         let Ok(lanes) = u32::try_from(size.value()) else { too_wide(size) };
         if size.is_constant() {
             return Extent { lanes, size: SizeId(0) };

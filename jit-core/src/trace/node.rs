@@ -29,7 +29,7 @@ use super::region::{BranchExtra, LoopExtra, RegionId, SwitchExtra};
 
 use super::{label, pool};
 use crate::array::Size;
-use crate::freeze::{session, symbols};
+use crate::freeze::{host, session, symbols};
 
 /// Facts about a node that are one bit each.
 pub(crate) mod flag {
@@ -45,6 +45,9 @@ pub(crate) mod flag {
     pub(crate) const LOCAL: u8 = 16;
     /// The node was made while this thread recorded a frozen function, and the recording has not ended.
     pub(crate) const RECORDED: u8 = 32;
+    /// The node was made while a frozen function was recorded, and a call of the host in there may hold it: in replays it stands for what it
+    /// is then.
+    pub(crate) const HOSTED: u8 = 64;
     /// What a node has if an operand has it.
     pub(crate) const INHERITED: u8 = CONTROL | EFFECT;
 }
@@ -292,7 +295,7 @@ impl Var {
     /// Makes a node from a draft.
     #[inline]
     pub(crate) fn new(draft: Draft<'_>) -> Var {
-        let mut flags = draft.flags;
+        let mut seen = 0;
         let mut cost = draft.op.weight() as u16;
         let node = pool::take();
         // SAFETY: addresses of nodes stay valid for ever.
@@ -300,7 +303,7 @@ impl Var {
         for (slot, operand) in draft.operands.iter().enumerate() {
             let address = match operand {
                 Some(operand) => {
-                    flags |= operand.flags() & flag::INHERITED;
+                    seen |= operand.flags();
                     cost = cost.saturating_add(if operand.has_data() { 1 } else { operand.node().head().cost });
                     ManuallyDrop::new((*operand).clone()).0.as_ptr()
                 }
@@ -312,6 +315,7 @@ impl Var {
             this.operands[2].store(ptr::without_provenance_mut(draft.position), Ordering::Relaxed);
         }
         this.word.store(draft.word, Ordering::Relaxed);
+        let flags = draft.flags | seen & flag::INHERITED;
         this.life.store(this.life.load(Ordering::Relaxed) | u32::from(flags), Ordering::Relaxed);
         let head = Head {
             op: draft.op,
@@ -328,6 +332,9 @@ impl Var {
         let var = Var(node);
         if symbols::is_recording() {
             symbols::note(&var);
+        }
+        if seen & flag::HOSTED != 0 || draft.op.holds_extra() {
+            host::check_operands(&var);
         }
         var
     }
@@ -379,9 +386,12 @@ impl Var {
         Extent { lanes: head.lanes, size: SizeId(head.size.load(Ordering::Relaxed)) }
     }
 
-    /// Ends what is special about a node that was recorded in a frozen function.
+    /// Ends what is special about a node that was recorded in a frozen function. One that a call of the host may ask for its width keeps the
+    /// expression.
     pub(crate) fn forget_recording(&self) {
-        self.node().head().size.store(0, Ordering::Relaxed);
+        if self.flags() & flag::HOSTED == 0 {
+            self.node().head().size.store(0, Ordering::Relaxed);
+        }
         self.node().life.fetch_and(!u32::from(flag::RECORDED), Ordering::Relaxed);
     }
 
@@ -415,6 +425,10 @@ impl Var {
     #[inline]
     pub(crate) fn is_pinned(&self) -> bool {
         self.flags() & flag::PINNED != 0
+    }
+
+    pub(crate) fn remove_flag(&self, flag: u8) {
+        self.node().life.fetch_and(!u32::from(flag), Ordering::Relaxed);
     }
 
     pub(crate) fn add_flag(&self, flag: u8) {

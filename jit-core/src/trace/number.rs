@@ -87,7 +87,10 @@ impl Draft<'_> {
             && var.region() == self.region
             && self.has_operands_of(var)
             // What a frozen function records is told apart from what was there before.
-            && (var.flags() & flag::RECORDED != 0) == symbols::is_recording()
+            && match symbols::is_recording() {
+                true => var.flags() & flag::RECORDED != 0,
+                false => var.flags() & (flag::RECORDED | flag::HOSTED) == 0,
+            }
             // A node that has got its elements is no expression any more: a program that is traced again is scheduled as before.
             && (if self.op.holds_bits() { var.word() == self.word } else { !var.has_data() })
     }

@@ -16,7 +16,7 @@ use super::op::Op;
 use super::region::{self, RegionId};
 use super::{fast, fold};
 use crate::array::Size;
-use crate::freeze::{session, symbols};
+use crate::freeze::{host, session, symbols};
 
 /// The common width of operands: all are equally wide, or have width 1.
 #[inline]
@@ -80,7 +80,7 @@ pub(crate) fn size(size: impl Into<Size>) -> Var {
 /// As [`size`], of any type of numbers.
 #[track_caller]
 pub(crate) fn size_as(ty: Type, size: impl Into<Size>) -> Var {
-    let size = size.into();
+    let size = size.into().here();
     let bits = scalar::cast(Type::U64, ty, size.value() as u64);
     if size.is_constant() {
         return literal(ty, bits, 1);
@@ -99,6 +99,7 @@ pub(crate) fn opaque(ty: Type, bits: u64, width: impl Into<Size>) -> Var {
 /// The value of an opaque one, of another width.
 #[track_caller]
 pub(crate) fn opaque_like(value: &Var, width: impl Into<Size>) -> Var {
+    host::refuse_use(value, Location::caller());
     let var = opaque(value.ty(), value.known_bits().unwrap_or_default(), width);
     if session::is_recording() {
         session::note_same_scalar(&var, value);

@@ -53,7 +53,7 @@ texts!(char, str, String, usize, isize, u128, i128);
 /// A size belongs to the host.
 impl Traverse for Size {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
-        visitor.host(HostValue::Number(u64::TYPE, self.value() as u64));
+        visitor.host(HostValue::Number(u64::TYPE, self.here().value() as u64));
     }
 
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {

@@ -115,7 +115,8 @@ pub(super) fn lift(numbers: &[Number], body: &mut Block, most: usize, private: &
             Known { ty: number.ty.clone(), value: syn::parse_quote!(#name), of: vec![number.position] },
         );
     }
-    let mut lifting = Lifting { known, lifted: Vec::new(), most, private };
+    let parameters = numbers.iter().map(|number| (number.name.to_string(), number.position)).collect();
+    let mut lifting = Lifting { known, parameters, lifted: Vec::new(), is_host: false, most, private };
     lifting.visit_block_mut(body);
     lifting.lifted
 }
@@ -131,8 +132,12 @@ struct Known {
 
 struct Lifting<'a> {
     known: HashMap<String, Known>,
+    /// The positions of parameters.
+    parameters: HashMap<String, usize>,
     lifted: Vec<Lifted>,
     most: usize,
+    /// In a closure that the host runs in each call.
+    is_host: bool,
     private: &'a TokenStream,
 }
 
@@ -225,6 +230,39 @@ impl Lifting<'_> {
         Some(name)
     }
 
+    /// A number in a closure that the host runs in each call: it is that of the call.
+    fn current(&self, known: &Known, span: Span) -> Option<Expr> {
+        struct Current<'a>(&'a Lifting<'a>, Span, bool);
+        impl VisitMut for Current<'_> {
+            fn visit_expr_mut(&mut self, expr: &mut Expr) {
+                let Expr::Path(path) = &*expr else { return visit_mut::visit_expr_mut(self, expr) };
+                let Some(position) = path.path.get_ident().and_then(|name| self.0.parameters.get(&name.to_string()))
+                else {
+                    return;
+                };
+                let (private, name) = (self.0.private, path.path.get_ident());
+                let is_element = |known: &Known| ELEMENTS.contains(&known.ty.as_str());
+                self.2 &= name.and_then(|name| self.0.known.get(&name.to_string())).is_some_and(is_element);
+                *expr = syn::parse_quote_spanned!(self.1=> #private::freeze::current(&#path, #position));
+            }
+        }
+        let mut value = known.value.clone();
+        let mut visit = Current(self, span, true);
+        visit.visit_expr_mut(&mut value);
+        visit.2.then_some(value)
+    }
+
+    /// A use of a number that stands by itself.
+    fn alone(&self, path: &syn::ExprPath) -> Option<Expr> {
+        let known = self.known.get(&path.path.get_ident()?.to_string())?;
+        let (private, of, span) = (self.private, &known.of, path.span());
+        let current = if self.is_host { self.current(known, span) } else { None };
+        Some(
+            current
+                .unwrap_or_else(|| syn::parse_quote_spanned!(span=> *#private::freeze::decided(&#path, &[#(#of),*]))),
+        )
+    }
+
     /// A number beside a place: an array or the number, as the place is.
     fn beside(&self, place: &TokenStream, parameter: &Ident, number: &Known, written: &Expr) -> Expr {
         let (private, of, span, written) = (self.private, &number.of, written.span(), bare(written));
@@ -298,6 +336,12 @@ fn bare(expr: &Expr) -> &Expr {
     }
 }
 
+/// Whether it is a call of `jit::freeze::host`, whose closure is run in each call.
+fn calls_host(call: &syn::ExprCall) -> bool {
+    let Expr::Path(function) = &*call.func else { return false };
+    function.path.segments.last().is_some_and(|last| last.ident == "host")
+}
+
 fn is_float(ty: &str) -> bool {
     ty.starts_with('f')
 }
@@ -341,6 +385,9 @@ impl VisitMut for Lifting<'_> {
     }
 
     fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
+        if self.is_host {
+            return visit_mut::visit_stmt_mut(self, stmt);
+        }
         let Stmt::Local(Local { pat: Pat::Ident(pattern), init: Some(init), attrs, .. }) = stmt else {
             return visit_mut::visit_stmt_mut(self, stmt);
         };
@@ -352,6 +399,14 @@ impl VisitMut for Lifting<'_> {
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let replaced = match expr {
+            Expr::Path(path) => self.alone(path),
+            _ if self.is_host => None,
+            Expr::Call(call) if calls_host(call) => {
+                self.is_host = true;
+                visit_mut::visit_expr_mut(self, expr);
+                self.is_host = false;
+                return;
+            }
             Expr::Binary(node) if is_assignment(&node.op) => {
                 let number = self.number(&node.right);
                 let parameter = number.as_ref().and_then(|number| self.parameter(number));
@@ -370,10 +425,6 @@ impl VisitMut for Lifting<'_> {
                 }
             }
             Expr::Call(call) => self.converted(call),
-            Expr::Path(path) => path.path.get_ident().and_then(|name| self.known.get(&name.to_string())).map(|known| {
-                let (private, of, span) = (self.private, &known.of, path.span());
-                syn::parse_quote_spanned!(span=> *#private::freeze::decided(&#path, &[#(#of),*]))
-            }),
             _ => None,
         };
         match replaced {
@@ -417,6 +468,17 @@ mod tests {
         let (values, body) = lifted("x: &Float, n: u32", "{ if n > 3 { x.powi(n as i32) } else { x.clone() } }");
         assert!(values.is_empty());
         assert_eq!(body.matches("decided").count(), 2, "{body}");
+    }
+
+    #[test]
+    fn closures_for_the_host_get_the_numbers_of_the_call() {
+        let (values, body) = lifted(
+            "x: &Float, it: u32, n: usize",
+            "{ let t = it as f32 * 0.5; x * host(move || Float::from([it as f32, t, n as f32])) }",
+        );
+        assert!(values.is_empty(), "{body}");
+        assert_eq!(body.matches("current (& it , 0usize)").count(), 2, "{body}");
+        assert_eq!(body.matches("decided (& n").count(), 1, "{body}");
     }
 
     #[test]

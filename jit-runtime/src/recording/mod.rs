@@ -18,10 +18,12 @@
 //! | launching | `replay` |
 //! | short kernels one after another, without launching them | `chain` |
 //! | which of these may be run band by band | `bands` |
+//! | calls of the host between launches | `host` |
 
 mod bands;
 mod bound;
 mod chain;
+mod host;
 mod kept;
 mod plan;
 mod recorder;
@@ -42,6 +44,8 @@ use crate::launch::native::Call;
 use crate::memory::Buffer;
 
 use bound::Bound;
+use host::HostStep;
+pub use host::{HostCall, HostGiven, HostInput, HostMade, HostSource};
 pub(crate) use kept::release;
 pub use recorder::{Recorder, Unknown};
 pub use replay::{Given, Replayed};
@@ -106,6 +110,7 @@ pub(crate) enum Step {
     Native(NativeStep),
     Count(CountStep),
     Test(TestStep),
+    Host(HostStep),
 }
 
 /// A kernel to be launched.
@@ -177,9 +182,9 @@ pub struct Recording {
     is_output: Vec<bool>,
     /// Copies that need not be made where inputs may be overwritten.
     yields: Vec<YieldedCopy>,
-    /// Some step counts elements, so that sizes are known only in the middle of a replay.
+    /// Some step finds sizes, so that they are known only in the middle of a replay.
     counts: bool,
-    /// Some step counts elements or looks at a value, so that a replay may turn out not to fit when it has begun.
+    /// Some step finds sizes, looks at a value or calls the host, so that a replay may turn out not to fit when it has begun.
     is_tentative: bool,
     inputs: u32,
     scalars: u32,
@@ -215,6 +220,12 @@ impl Recording {
         self.replays.load(Ordering::Relaxed)
     }
 
+    /// Whether any step calls the host.
+    #[must_use]
+    pub fn calls_host(&self) -> bool {
+        self.is_tentative && self.steps.iter().any(|step| matches!(step, Step::Host(_)))
+    }
+
     /// Whether any step reads an input's elements.
     #[must_use]
     pub fn is_read(&self, input: u32) -> bool {
@@ -247,7 +258,7 @@ impl Recording {
             let (name, site) = step.name();
             let lanes = match step {
                 Step::Kernel(kernel) => format!(" over {} lanes", self.sizes.display(kernel.lanes, names)),
-                Step::Native(_) | Step::Count(_) | Step::Test(_) => String::new(),
+                Step::Native(_) | Step::Count(_) | Step::Test(_) | Step::Host(_) => String::new(),
             };
             let line = site.map(|site| format!(", {}:{}", site.file(), site.line())).unwrap_or_default();
             let _ = writeln!(text, "{name}({}){lanes}{line}", slots.join(", "));
@@ -274,6 +285,7 @@ impl Step {
             Step::Native(native) => (&[], &native.inputs, &native.outputs),
             Step::Count(count) => (&[], std::slice::from_ref(&count.mask), std::slice::from_ref(&count.positions)),
             Step::Test(test) => (&[], std::slice::from_ref(&test.slot), &[]),
+            Step::Host(host) => (&host.reads, &[], &host.outputs),
         };
         let bound = binds.iter().filter_map(|bind| match bind {
             Bind::Slot(slot) => Some(*slot),
@@ -282,12 +294,31 @@ impl Step {
         bound.chain(inputs.iter().copied()).chain(outputs.iter().copied())
     }
 
+    /// Whether it finds sizes that nobody knows before.
+    fn counts(&self) -> bool {
+        match self {
+            Step::Count(_) => true,
+            Step::Host(host) => host.counts(),
+            Step::Kernel(_) | Step::Native(_) | Step::Test(_) => false,
+        }
+    }
+
+    /// Whether it makes the memory of a slot itself.
+    fn makes(&self, slot: SlotId) -> bool {
+        match self {
+            Step::Count(count) => count.positions == slot,
+            Step::Host(host) => host.outputs.contains(&slot),
+            Step::Kernel(_) | Step::Native(_) | Step::Test(_) => false,
+        }
+    }
+
     fn name(&self) -> (&'static str, Option<&'static Location<'static>>) {
         match self {
             Step::Kernel(kernel) => (kernel.label, kernel.site),
             Step::Native(native) => (native.call.name(), native.site),
             Step::Count(count) => ("compress", count.site),
             Step::Test(test) => ("test", test.site),
+            Step::Host(host) => ("host", Some(host.site)),
         }
     }
 }

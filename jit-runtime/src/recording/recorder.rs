@@ -175,6 +175,10 @@ impl Recorder {
         Ok(())
     }
 
+    pub(super) fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
     /// Notes that the program decided by a value that was read.
     ///
     /// # Errors
@@ -200,8 +204,8 @@ impl Recorder {
         Recording {
             is_output,
             yields: plan::yields(&self.slots, &self.steps, &plan, &outputs),
-            is_tentative: self.steps.iter().any(|step| matches!(step, Step::Count(_) | Step::Test(_))),
-            counts: self.steps.iter().any(|step| matches!(step, Step::Count(_))),
+            is_tentative: self.steps.iter().any(|step| matches!(step, Step::Count(_) | Step::Test(_) | Step::Host(_))),
+            counts: self.steps.iter().any(Step::counts),
             device: self.device,
             sizes,
             slots: self.slots,

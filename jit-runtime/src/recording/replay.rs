@@ -3,6 +3,7 @@
 //! Where all kernels are short, they run one after another on the calling thread, without being launched; that takes no memory but the
 //! results', and those are kept for the next replay. Otherwise each is launched as it was when it was recorded.
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -45,6 +46,8 @@ pub enum Replayed {
     /// The recording does not fit: the guard that failed, or none where an operation on sizes has no result. Nothing that the caller
     /// can see has happened.
     Unfit(Option<Guard>),
+    /// Nor does it fit what a call of the host finds, on this line.
+    Differs(&'static Location<'static>),
 }
 
 /// Memory that is used again.
@@ -56,9 +59,9 @@ pub(crate) struct State {
     /// What replays on the calling thread keep.
     pub(crate) tables: Tables,
     /// The memory of each slot in the replay that runs.
-    slots: Vec<Option<Arc<Buffer>>>,
-    values: Vec<usize>,
-    counts: Vec<usize>,
+    pub(super) slots: Vec<Option<Arc<Buffer>>>,
+    pub(super) values: Vec<usize>,
+    pub(super) counts: Vec<usize>,
 }
 
 impl Recording {
@@ -129,7 +132,7 @@ impl Recording {
             let code = bound.codes[number].as_ref();
             match self.launch(step, code, given, state)? {
                 Replayed::Done => {}
-                unfit @ Replayed::Unfit(_) => return Ok(unfit),
+                unfit @ (Replayed::Unfit(_) | Replayed::Differs(_)) => return Ok(unfit),
             }
             if self.counts {
                 self.let_go(number as u32, state);
@@ -225,7 +228,7 @@ impl Recording {
     /// Launches a step.
     fn launch(&self, step: &Step, code: Option<&Code>, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
         for slot in step.slots() {
-            if state.slots[slot.index()].is_none() && !matches!(step, Step::Count(count) if count.positions == slot) {
+            if state.slots[slot.index()].is_none() && !step.makes(slot) {
                 state.slots[slot.index()] = Some(Buffer::alloc(self.bytes_of(slot.index(), &state.values))?);
             }
         }
@@ -234,6 +237,7 @@ impl Recording {
             Step::Native(work) => self.launch_native(work, given, state).map(|()| Replayed::Done),
             Step::Count(count) => self.count(count, given, state),
             Step::Test(test) => self.test(test, state),
+            Step::Host(host) => self.call_host(host, given, state),
         }
     }
 
@@ -310,7 +314,7 @@ impl Recording {
         Ok(if u64::from_le_bytes(bytes) == test.expected { Replayed::Done } else { Replayed::Unfit(None) })
     }
 
-    fn operand(&self, slot: SlotId, state: &State) -> Operand {
+    pub(crate) fn operand(&self, slot: SlotId, state: &State) -> Operand {
         let described = &self.slots[slot.index()];
         let buffer = state.slots[slot.index()].clone().expect("memory is there before it is used");
         Operand { buffer, ty: described.ty, len: state.values[described.len.index()] }

@@ -1,0 +1,139 @@
+//! Calls of the host in the middle of a replay.
+//!
+//! A program may leave the device and look at what it has computed, at files or at the time, and go on with what it makes of that. Such a
+//! call is a step like any other: it is given the memory of the slots that it read when it was recorded, and what it makes becomes the memory
+//! of others. How many elements that has is found out in each replay, as with [`CountStep`](super::CountStep).
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::memory::Buffer;
+use crate::{Error, ErrorKind};
+
+use super::replay::{Given, Replayed, State};
+use super::{Bind, Recorder, Recording, Scalar, SizeId, SlotId, Step, Type, Unknown, bound};
+
+/// Something that a call of the host read when it was recorded.
+#[derive(Clone, Debug)]
+pub enum HostSource {
+    /// Memory that the recording knows.
+    Memory(Arc<Buffer>),
+    /// A value that is the same in all lanes.
+    Scalar(Scalar),
+}
+
+/// The same in a replay.
+#[derive(Clone, Debug)]
+pub enum HostInput {
+    /// Memory. It is overwritten once the call is over.
+    Memory(Arc<Buffer>),
+    /// The bits of a value that is the same in all lanes.
+    Same(u64),
+}
+
+/// What a call of the host is given in a replay.
+#[derive(Clone, Debug, Default)]
+pub struct HostGiven {
+    /// What it reads, in the order in which that was noted.
+    pub inputs: Vec<HostInput>,
+    /// The value of each size that is known by then.
+    pub sizes: Vec<usize>,
+}
+
+/// What a call of the host makes in a replay.
+#[derive(Debug, Default)]
+pub struct HostMade {
+    /// The memory of each array. Nobody else has it.
+    pub buffers: Vec<Arc<Buffer>>,
+    /// How many elements each array has, and then all other sizes that it finds.
+    pub counts: Vec<usize>,
+}
+
+/// A call of the host; it makes nothing if the recording does not fit what it finds.
+pub type HostCall = dyn Fn(HostGiven) -> Result<Option<HostMade>, Error> + Send + Sync;
+
+/// A call of the host in a recording.
+#[derive(Clone)]
+pub(crate) struct HostStep {
+    call: Arc<HostCall>,
+    pub(crate) reads: SmallVec<[Bind; 4]>,
+    pub(crate) outputs: SmallVec<[SlotId; 2]>,
+    /// How many sizes it finds beside those of its outputs.
+    sizes: usize,
+    pub(crate) site: &'static Location<'static>,
+}
+
+impl HostStep {
+    /// Whether it finds sizes that nobody knows before.
+    pub(crate) fn counts(&self) -> bool {
+        self.outputs.len() + self.sizes > 0
+    }
+}
+
+impl Recorder {
+    /// Notes a call of the host: what it has read, and the arrays that it has made, with their numbers of elements. Those are the next counts,
+    /// and after them come some sizes more.
+    ///
+    /// # Errors
+    ///
+    /// When it has read memory that the recording knows nothing of.
+    pub fn host(
+        &mut self,
+        call: Arc<HostCall>,
+        reads: &[HostSource],
+        outputs: &[(Type, Arc<Buffer>, SizeId)],
+        sizes: usize,
+        site: &'static Location<'static>,
+    ) -> Result<(), Unknown> {
+        let bind = |(position, source): (usize, &HostSource)| match source {
+            HostSource::Memory(buffer) => self.slot(buffer).map(Bind::Slot).ok_or(Unknown(position)),
+            HostSource::Scalar(scalar) => Ok(Bind::Scalar(*scalar)),
+        };
+        let reads = reads.iter().enumerate().map(bind).collect::<Result<_, _>>()?;
+        let outputs = outputs.iter().map(|(ty, buffer, len)| self.made(buffer, *ty, *len)).collect();
+        self.push(Step::Host(HostStep { call, reads, outputs, sizes, site }));
+        Ok(())
+    }
+}
+
+impl Recording {
+    /// Runs a call of the host. The sizes that depend on what it makes are known then.
+    pub(crate) fn call_host(&self, step: &HostStep, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
+        let input = |bind: &Bind| match bind {
+            Bind::Slot(slot) => HostInput::Memory(self.operand(*slot, state).buffer),
+            Bind::Scalar(scalar) => HostInput::Same(bound::bits(*scalar, &state.values, given.scalars)),
+        };
+        let inputs = step.reads.iter().map(input).collect();
+        let Some(made) = (step.call)(HostGiven { inputs, sizes: state.values.clone() })? else {
+            return Ok(Replayed::Differs(step.site));
+        };
+        self.check_made(step, &made)?;
+        for (slot, buffer) in step.outputs.iter().zip(made.buffers) {
+            state.slots[slot.index()] = Some(buffer);
+        }
+        for count in made.counts {
+            state.counts.push(count);
+            let State { values, counts, .. } = state;
+            if let Err(guard) = self.sizes.evaluate(given.sizes, counts, values) {
+                return Ok(Replayed::Unfit(guard));
+            }
+        }
+        Ok(Replayed::Done)
+    }
+
+    fn check_made(&self, step: &HostStep, made: &HostMade) -> Result<(), Error> {
+        let HostMade { buffers, counts } = made;
+        let is_whole = |((slot, buffer), count): ((&SlotId, &Arc<Buffer>), &usize)| {
+            buffer.size_bytes() >= count.saturating_mul(self.slots[slot.index()].ty.size_bytes())
+        };
+        let is_right = buffers.len() == step.outputs.len()
+            && counts.len() == step.outputs.len() + step.sizes
+            && step.outputs.iter().zip(buffers).zip(counts).all(is_whole);
+        if is_right {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Internal, "a call of the host gives other memory than it says").at(step.site))
+    }
+}

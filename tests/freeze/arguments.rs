@@ -303,3 +303,22 @@ fn what_is_behind_a_shared_reference_is_an_input() {
         [2.0, 3.0, 4.0, 3.0].map(|gain| values(&amplified(&floats(3, 1), &Settings { gain: Float::from(gain).into() })))
     });
 }
+
+#[freeze]
+fn lengthened(x: &Float, times: usize, by: isize) -> Float {
+    let mut x = x.clone();
+    for _ in 0..times {
+        x = x + 1.0;
+    }
+    if by < 0 { -x } else { x }
+}
+
+#[test]
+fn lengths_among_the_arguments_decide_what_is_recorded() {
+    for (times, by, recordings) in [(1, 2, 1), (2, 2, 2), (2, -2, 3), (1, 2, 3), (2, -2, 3), (2, -3, 4)] {
+        let wanted = times as f32 + 3.0;
+        let given = values(&lengthened(&Float::from([3.0]).make_opaque(), times, by));
+        assert_eq!(given, [if by < 0 { -wanted } else { wanted }]);
+        assert_eq!(lengthened::stats().recordings, recordings, "{:?}", lengthened::explain());
+    }
+}

@@ -130,3 +130,31 @@ fn every_third_time() {
     let text = message(|| numbered(&x));
     assert!(text.contains("a replay gives `result.1` as 2 (u32), and the body as 4 (u32)"), "{text}");
 }
+
+#[freeze]
+fn asked(x: &Float) -> Float {
+    let read = x.clone();
+    x + jit::freeze::host(move || {
+        TABLE.lock().unwrap().push(1);
+        let factor = FACTOR.fetch_add(1, Ordering::Relaxed);
+        // The body runs after the replay, in the call that is compared.
+        Float::from(vec![if factor < 9 { 1.0 } else { factor as f32 }; read.len()])
+    })
+}
+
+#[test]
+fn closures_of_the_host_run_in_both() {
+    verified("closures_of_the_host", "1");
+}
+
+#[test]
+#[ignore = "run in a process with JIT_FREEZE_VERIFY"]
+fn closures_of_the_host() {
+    let x = Float::from([1.0, 2.0]);
+    for (call, runs) in [(1, 1), (2, 3), (3, 5), (4, 7)] {
+        assert_eq!(asked(&x).to_vec().unwrap(), [2.0, 3.0], "{call}");
+        assert_eq!(TABLE.lock().unwrap().len(), runs);
+    }
+    let text = message(|| asked(&x));
+    assert!(text.contains("a replay gives `result[0]` as 10.0, and the body as 11.0"), "{text}");
+}

@@ -37,6 +37,8 @@ struct Templates<T, R> {
 struct Scratch {
     layout: Layout,
     found: Vec<Arc<Entry>>,
+    /// What was tried and does not fit. Nothing is tried twice: it might call the host.
+    unfit: Vec<(Arc<Entry>, Misfit)>,
     outputs: SmallVec<[Arc<Buffer>; 4]>,
 }
 
@@ -67,6 +69,7 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
     );
     scratch.layout.clear();
     scratch.found.clear();
+    scratch.unfit.clear();
     scratch.outputs.clear();
     SCRATCH.set(Some(scratch));
     if matches!(outcome, Ok(None)) {
@@ -150,7 +153,11 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             let entry = Arc::clone(&scratch.found[position]);
             self.function.touch(&entry);
             let Fate::Replay(plan) = &entry.fate else { return Ok(Err((arguments, Missed::Run))) };
-            let Scratch { layout, outputs, .. } = scratch;
+            let Scratch { layout, outputs, unfit, .. } = scratch;
+            if let Some((_, misfit)) = unfit.iter().find(|(tried, _)| Arc::ptr_eq(tried, &entry)) {
+                failed.push(*misfit);
+                continue;
+            }
             plan.give(layout, &entry.lifted);
             if is_verified {
                 layout.yielded.fill(false);
@@ -163,15 +170,17 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             };
             outputs.clear();
             let _numbers = plan.recording.calls_host().then(|| host::give_numbers(&layout.numbers));
-            match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
-                Replayed::Unfit(guard) => failed.push(guard.map_or(Misfit::Contents, Misfit::Size)),
-                Replayed::Differs(site) => failed.push(Misfit::Host(site)),
+            let misfit = match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
+                Replayed::Unfit(guard) => guard.map_or(Misfit::Contents, Misfit::Size),
+                Replayed::Differs(site) => Misfit::Host(site),
                 Replayed::Done => {
                     self.function.count_replay();
                     let body = if is_verified { body.take() } else { None };
                     return self.give_back(&entry, plan, scratch, arguments, body).map(Ok);
                 }
-            }
+            };
+            failed.push(misfit);
+            unfit.push((Arc::clone(&entry), misfit));
         }
         Ok(Err((arguments, Missed::Guards(failed))))
     }

@@ -3,6 +3,8 @@
 //! Beside an array such a number is an array of width 1, an input of the recording like any other. Anywhere else it is a number, of which the host
 //! makes what it likes; the recording is then made for this value.
 
+use jit_runtime::ir::Type;
+
 use super::argument::Argument;
 use super::{host, session};
 use crate::array::{Array, Element};
@@ -18,9 +20,15 @@ impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
     fn show(&self, visitor: &mut Visitor<'_>) {
         let mut number = None;
         self.0.traverse(&mut Visitor::new(&mut |_, leaf| {
-            if let Leaf::Host(HostValue::Number(ty, bits)) = leaf {
-                number = Some(HostValue::Given(ty, bits));
-            }
+            number = match leaf {
+                Leaf::Host(HostValue::Number(ty, bits)) => Some(HostValue::Given(ty, bits)),
+                // `usize` and `isize` are no elements.
+                Leaf::Host(HostValue::Text(text)) => {
+                    let bits = text.parse::<u64>().or_else(|_| text.parse::<i64>().map(i64::cast_unsigned));
+                    bits.ok().map(|bits| HostValue::Given(Type::U64, bits))
+                }
+                _ => None,
+            };
         }));
         number.into_iter().for_each(|number| visitor.host(number));
     }

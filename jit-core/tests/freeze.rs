@@ -106,9 +106,7 @@ fn arrays_from_elsewhere_are_refused() {
     let fine = call(&HIDDEN, (Shared(&x),), |(x,)| &*x + 1.0).unwrap();
     assert_eq!(fine.to_vec().unwrap(), [1.0, 2.0, 3.0, 4.0]);
     let read = || call(&HIDDEN, (Shared(&(&x * 1.0)),), |(x,)| if x.get(0).is_ok() { x.clone() } else { &*x + 1.0 });
-    // The recording from before fits.
-    assert_eq!(read().unwrap().to_vec().unwrap(), [1.0, 2.0, 3.0, 4.0]);
-    HIDDEN.clear();
+    // Another body has recordings of its own.
     let error = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_err();
     let text = error.downcast_ref::<String>().expect("a message");
     assert!(text.contains("reads the contents"), "{text}");

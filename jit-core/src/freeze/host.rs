@@ -93,7 +93,7 @@ pub fn host<R: Kept, F: Fn() -> R + Owned>(call: F) -> R {
 /// A call of the host that this thread is in.
 enum Running {
     /// The function around it is recorded, and what it has read of that.
-    Recorded { paused: Paused, reads: Vec<(Var, HostSource)> },
+    Recorded { paused: Box<Paused>, reads: Vec<(Var, HostSource)> },
     /// The function is replayed. It reads these nodes; true if it does what the recording does not know.
     Replayed { serial: u32, nodes: Arc<[Var]>, given: HostGiven, numbers: Vec<u64>, is_strange: bool },
 }
@@ -129,7 +129,7 @@ impl Drop for Call {
         let running = RUNNING.with_borrow_mut(|all| all.split_off(self.depth.min(all.len())));
         for running in running {
             if let Running::Recorded { paused, .. } = running {
-                session::resume(paused);
+                session::resume(*paused);
                 session::give_up(|| "a call of the host broke off".to_owned());
             }
         }
@@ -152,7 +152,7 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
     // What was marked to be evaluated belongs to the recording.
     schedule::evaluate(&[], "a call of the host follows", site)?;
     let _outside = region::leave_all();
-    let paused = session::pause();
+    let paused = Box::new(session::pause());
     let serial = paused.serial();
     let running = Call::begin(Running::Recorded { paused, reads: Vec::new() });
     let mut result = call();
@@ -162,7 +162,7 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
     let Some(Running::Recorded { paused, reads }) = running.end() else {
         return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
     };
-    session::resume(paused);
+    session::resume(*paused);
     let (nodes, reads): (Vec<Var>, Vec<HostSource>) = reads.into_iter().unzip();
     let (nodes, expected): (Arc<[Var]>, _) = (nodes.into(), (types.clone(), host));
     let again = move |given| {
@@ -335,9 +335,9 @@ fn while_recording<T>(site: &'static Location<'static>, run: impl FnOnce() -> Re
     let Some(Running::Recorded { paused, reads }) = running else {
         return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
     };
-    session::resume(paused);
+    session::resume(*paused);
     let outcome = run();
-    let paused = session::pause();
+    let paused = Box::new(session::pause());
     RUNNING.with_borrow_mut(|all| all.push(Running::Recorded { paused, reads }));
     outcome
 }

@@ -102,7 +102,7 @@ pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {
 /// would have left: lengths, fields that are no arrays, arrays that were scattered to.
 ///
 /// The body runs only when it is recorded: what it prints, counts or reads elsewhere happens then alone. An array that is no
-/// argument, and reading the contents of one, are errors that name the line.
+/// argument, and reading the contents of one outside of [`jit::freeze::host`](https://docs.rs/jit/latest/jit/freeze/fn.host.html), are errors that name the line.
 ///
 /// Beside a function `f` there is a type `f`, whose functions tell of its recordings: `f::stats()`, `f::explain()`, which says why it was recorded again, and
 /// `f::clear()`. For a method `m` of `T` they are `T::m_stats()` and so on, if it has a visibility (`pub(crate)`) or stands in a block with `#[jit]`; functions of traits

@@ -615,3 +615,73 @@ fn an_error_of_the_host_leaves_everything_as_it_was() {
     }
     assert_eq!((fails::stats().recordings, fails::stats().replays), (2, 2));
 }
+
+#[freeze]
+fn with_tensor(x: &Float) -> Tensor<f32> {
+    let read = x.clone();
+    let rows = host(move || {
+        let pairs = Float::from(read.to_vec().unwrap().into_iter().flat_map(|x| [x, -x]).collect::<Vec<_>>());
+        let length = read.len();
+        Tensor::from_array(pairs, [length, 2])
+    });
+    rows * 2.0
+}
+
+#[test]
+fn tensors_come_from_the_host() {
+    for width in [3, 4, 3, 4, 3] {
+        let x = floats(width, width);
+        let tensor = with_tensor(&x);
+        assert_eq!(tensor.shape().to_vec(), [width, 2]);
+        let wanted: Vec<f32> = values(&x).into_iter().flat_map(|x| [x * 2.0, -x * 2.0]).collect();
+        assert_eq!(tensor.to_vec().unwrap(), wanted);
+    }
+    assert!(with_tensor::stats().replays >= 3, "{:?}", with_tensor::explain());
+}
+
+static STASH: Mutex<Vec<jit::View<f32>>> = Mutex::new(Vec::new());
+
+#[freeze]
+fn stashed(x: &Float) -> Float {
+    let twice = x * 2.0;
+    let read = twice.clone();
+    let sum = host(move || {
+        let view = read.view().unwrap();
+        let sum = view.iter().sum::<f32>();
+        STASH.lock().unwrap().push(view);
+        Float::from(sum)
+    });
+    let sorted = (twice.sort() + 1.0).sort();
+    sorted * sum
+}
+
+#[test]
+fn a_view_that_outlives_the_call_keeps_its_elements() {
+    for salt in 0..5 {
+        let x = floats(64, salt);
+        let sum: f32 = values(&x).iter().map(|x| x * 2.0).sum();
+        assert_eq!(values(&stashed(&x)), values(&(((&x * 2.0).sort() + 1.0) * sum)));
+    }
+    for (salt, view) in STASH.lock().unwrap().iter().enumerate() {
+        assert_eq!(view[..], values(&(floats(64, salt) * 2.0)));
+    }
+    assert_eq!((stashed::stats().recordings, STASH.lock().unwrap().len()), (1, 5));
+}
+
+#[freeze]
+fn threaded(x: &Float) -> Float {
+    let twice = x * 2.0;
+    host(move || {
+        let read = || twice.to_vec().map_err(|error| error.to_string());
+        let elements = std::thread::scope(|scope| scope.spawn(read).join().unwrap());
+        Float::from(elements.unwrap_or_else(|text| panic!("{text}")))
+    })
+}
+
+#[test]
+fn another_thread_cannot_read_for_the_host() {
+    for _ in 0..2 {
+        let text = message_of(|| threaded(&Float::from([1.0, 2.0])));
+        assert!(text.contains("is used elsewhere") && text.contains("hand the elements on"), "{text}");
+    }
+}

@@ -284,10 +284,31 @@ impl Running {
     }
 }
 
+/// Whether an array that a call of the host may hold is used where neither that call runs nor the function is recorded, as on another
+/// thread: nobody knows there what it stands for.
+fn is_stray(var: &Var) -> bool {
+    let is_somewhere_else = || !is_inside() && !symbols::is_recording() && !is_constant(var);
+    var.flags() & flag::HOSTED != 0 && is_somewhere_else() && !session::is_lent(var)
+}
+
+#[cold]
+fn stray(var: &Var) -> Error {
+    let made = var.site();
+    let message = format!(
+        "an array of a frozen function that calls `jit::freeze::host` is used elsewhere: {} × {}, made at {}:{}",
+        var.ty(),
+        var.lanes(),
+        made.file(),
+        made.line()
+    );
+    let hint = "read it on the thread that runs the closure, and hand the elements on; give back from the function what is used outside of it";
+    Error::new(ErrorKind::NotRecordable, message).with_hint(hint)
+}
+
 /// Refuses a node that a call of the host makes of arrays of the frozen function.
 #[cold]
 pub(crate) fn check_operands(user: &Var) {
-    if !is_inside() {
+    if symbols::is_recording() {
         return;
     }
     (0..user.op().slots()).filter_map(|slot| user.operand(slot)).for_each(|var| refuse_use(&var, user.site()));
@@ -297,7 +318,10 @@ pub(crate) fn check_operands(user: &Var) {
 }
 
 /// Refuses to do anything but to read with an array of the frozen function that a call of the host stands in.
-pub(crate) fn refuse_use(var: &Var, site: &Location<'_>) {
+pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
+    if is_stray(var) {
+        misuse::panic_at(site, stray(var));
+    }
     if is_foreign(var) {
         Misuse::new("the closure of `jit::freeze::host` computes with an array of the frozen function", site)
             .value("it", var)
@@ -307,7 +331,7 @@ pub(crate) fn refuse_use(var: &Var, site: &Location<'_>) {
 }
 
 /// Refuses arrays of the frozen function as arguments of another one that a call of the host calls.
-pub(super) fn check_arguments(layout: &Layout, site: &Location<'_>) {
+pub(super) fn check_arguments(layout: &Layout, site: &'static Location<'static>) {
     if is_inside() {
         layout.inputs.iter().for_each(|input| refuse_use(&input.var, site));
     }
@@ -411,6 +435,9 @@ pub(crate) enum Seen {
 
 /// What an array of the frozen function is in this call of the host; nothing for one that is like any other.
 pub(crate) fn look(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Option<Seen>, Error> {
+    if is_stray(var) {
+        return Err(stray(var).at(site));
+    }
     if !is_foreign(var) {
         return Ok(None);
     }

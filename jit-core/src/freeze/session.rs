@@ -1,6 +1,7 @@
 //! The recording that a thread makes: the launches of a frozen function, noted while they happen.
 
 use std::cell::RefCell;
+use std::num::NonZero;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use jit_runtime::launch::native::{Call, Operand};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{HostCall, HostSource, Recorder, Recording, Scalar, SizeId, SlotId};
 use jit_runtime::{Error, ErrorKind};
+use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::symbols;
@@ -234,19 +236,34 @@ pub(super) struct Paused {
     lent: Vec<Var>,
 }
 
+/// Where the arrays are that recordings of all threads which are set aside use where they are.
+static LENT: Mutex<Vec<NonZero<usize>>> = Mutex::new(Vec::new());
+
+/// Whether an array is one that a recording which is set aside uses where it is: it belongs to the caller.
+pub(super) fn is_lent(var: &Var) -> bool {
+    LENT.lock().contains(&var.address().addr())
+}
+
 /// Sets the recording aside.
 pub(super) fn pause() -> Paused {
     let symbols = symbols::pause();
     let session = SESSION.take();
     let inputs = session.iter().flat_map(|session| &session.inputs);
-    let lent: Vec<Var> = inputs.filter(|var| var.flags() & flag::HOSTED == 0).cloned().collect();
+    let lent: Vec<Var> = inputs.filter(|var| var.flags() & flag::RECORDED == 0).cloned().collect();
+    LENT.lock().extend(lent.iter().map(|var| var.address().addr()));
     lent.iter().for_each(|var| var.add_flag(flag::HOSTED));
     Paused { session, symbols, lent }
 }
 
 /// Goes on with a recording that was set aside.
 pub(super) fn resume(paused: Paused) {
-    paused.lent.iter().for_each(|var| var.remove_flag(flag::HOSTED));
+    for var in &paused.lent {
+        var.remove_flag(flag::HOSTED);
+        let mut lent = LENT.lock();
+        if let Some(position) = lent.iter().position(|address| *address == var.address().addr()) {
+            lent.swap_remove(position);
+        }
+    }
     SESSION.set(paused.session);
     symbols::resume(paused.symbols);
 }

@@ -137,3 +137,68 @@ impl Recording {
         Err(Error::new(ErrorKind::Internal, "a call of the host gives other memory than it says").at(step.site))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+    use crate::recording::{SizeExpr, SizeOp, Sizes};
+
+    /// The odd ones of some bytes; nothing where there are none.
+    fn odd(given: HostGiven) -> Result<Option<HostMade>, Error> {
+        let ([HostInput::Memory(buffer), HostInput::Same(bias)], sizes) = (&given.inputs[..], &given.sizes) else {
+            return Err(Error::new(ErrorKind::Internal, "it is given something else"));
+        };
+        let mut bytes = vec![0; sizes[1]];
+        buffer.read(0, &mut bytes)?;
+        bytes.retain(|byte| byte % 2 == 1);
+        bytes.iter_mut().for_each(|byte| *byte += *bias as u8);
+        let counts = vec![bytes.len(), 7];
+        Ok((!bytes.is_empty()).then_some(HostMade { buffers: vec![Buffer::from_bytes(&bytes)?], counts }))
+    }
+
+    /// A recording of one input whose odd bytes are given back.
+    fn recording() -> Recording {
+        let mut sizes = Sizes::new();
+        let [width, found, other] = [SizeExpr::Input(0), SizeExpr::Count(0), SizeExpr::Count(1)]
+            .map(|expr| sizes.push(expr).expect("there is room"));
+        sizes.push(SizeExpr::Binary(SizeOp::Add, found, other)).expect("there is room");
+        let mut recorder = Recorder::new(Device::Interpreter);
+        let [input, output] = [[1, 2, 3], [1, 3, 0]].map(|bytes| Buffer::from_bytes(&bytes).expect("there is memory"));
+        recorder.input(&input, Type::U8, width);
+        let number = recorder.scalar();
+        let reads = [HostSource::Memory(input), HostSource::Scalar(Scalar::Input(number))];
+        let made = [(Type::U8, Arc::clone(&output), found)];
+        assert!(recorder.host(Arc::new(odd), &reads, &made, 1, Location::caller()).is_ok());
+        let stranger = [HostSource::Memory(Buffer::from_bytes(&[1]).expect("there is memory"))];
+        assert_eq!(recorder.host(Arc::new(odd), &stranger, &[], 0, Location::caller()), Err(Unknown(0)));
+        let slot = recorder.slot(&output).expect("it was noted");
+        recorder.finish(sizes, vec![slot])
+    }
+
+    #[test]
+    fn a_call_makes_other_memory_in_each_replay() {
+        let recording = recording();
+        let names = |_| "x.len()".to_owned();
+        assert!(
+            recording.dump(&names).starts_with("host(input 0: u8[x.len()], #1: u8[count 0])"),
+            "{}",
+            recording.dump(&names)
+        );
+        for (bytes, wanted) in
+            [(&[1, 2, 3, 4, 5][..], Some(&[11, 13, 15][..])), (&[2, 9], Some(&[19])), (&[2, 4, 6], None)]
+        {
+            let buffers = [Buffer::from_bytes(bytes).expect("there is memory")];
+            let given = Given { buffers: &buffers, scalars: &[10], sizes: &[bytes.len()], yielded: &[false] };
+            let (mut outputs, mut sizes) = (SmallVec::new(), Vec::new());
+            let replayed = recording.replay(given, &mut outputs, &mut sizes).expect("it runs");
+            let Some(wanted) = wanted else {
+                assert!(matches!(replayed, Replayed::Differs(site) if site.file().ends_with("host.rs")));
+                continue;
+            };
+            let mut made = vec![0; outputs[0].size_bytes()];
+            outputs[0].read(0, &mut made).expect("it was made");
+            assert_eq!((&made[..], &sizes[1..]), (wanted, &[bytes.len(), wanted.len(), 7, wanted.len() + 7][..]));
+        }
+    }
+}

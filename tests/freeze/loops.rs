@@ -43,16 +43,16 @@ fn halved(x: &Float) -> (Float, Float) {
 }
 
 #[test]
-fn loops_that_the_host_runs_are_recorded_for_their_length() {
-    for (top, recordings) in [(8.0_f32, 1), (7.5, 1), (3.0, 2), (8.0, 2), (100.0, 3), (0.5, 4), (2.5, 4)] {
+fn an_evaluated_loop_runs_as_long_as_each_call_needs() {
+    for top in [8.0_f32, 7.5, 3.0, 8.0, 100.0, 0.5, 2.5] {
         let x = Float::from([top, top / 2.0, 0.25]);
         let halvings = (0..).find(|&n| top * 0.5_f32.powi(n) <= 1.0).unwrap();
         let (halved_x, largest) = halved(&x);
         let factor = 0.5_f32.powi(halvings);
         assert_eq!(halved_x.to_vec().unwrap(), [top * factor, top / 2.0 * factor, 0.25 * factor]);
         assert_eq!(largest.item().unwrap(), top * factor);
-        assert_eq!(halved::stats().recordings, recordings, "{top}");
     }
+    assert_eq!(halved::stats().recordings, 1, "{:?}", halved::explain());
 }
 
 #[freeze]

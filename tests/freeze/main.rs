@@ -11,6 +11,7 @@ mod closures;
 #[cfg(feature = "llvm")]
 mod cost;
 mod defects;
+mod evaluated;
 mod failures;
 mod footprint;
 mod host;

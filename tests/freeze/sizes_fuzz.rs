@@ -62,6 +62,16 @@ enum Step {
     Linspace(usize),
     Take(usize),
     Evaluate(usize),
+    Iterate(Body, usize, usize),
+}
+
+/// What an `#[evaluated]` loop does in each iteration.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    Arithmetic,
+    Scatter,
+    Reduction,
+    Loop,
 }
 
 struct Dice(u64);
@@ -80,7 +90,7 @@ impl Dice {
         let reduce = [ReduceOp::Add, ReduceOp::Max, ReduceOp::Min, ReduceOp::Or][self.roll(4)];
         let (i, j, k) = (self.roll(64), self.roll(64), self.roll(64));
         let near = self.roll(9) as isize - 4;
-        match self.roll(44) {
+        match self.roll(48) {
             0..3 => Step::Size(op, i, j),
             3..6 => Step::SizeWith(op, i, 1 + j % 9),
             6 => Step::Value(i),
@@ -116,9 +126,34 @@ impl Dice {
             40 => Step::Argsort(i),
             41 => Step::Unique(i),
             42 => [Step::Linspace(i), Step::Take(i)][j % 2],
-            _ => Step::Evaluate(i),
+            43 => Step::Evaluate(i),
+            _ => Step::Iterate([Body::Arithmetic, Body::Scatter, Body::Reduction, Body::Loop][k % 4], i, j),
         }
     }
+}
+
+/// Loops of which lanes make different numbers of iterations.
+#[jit]
+fn iterate(body: Body, x: &UInt, rounds: &UInt) -> Vec<UInt> {
+    let (mut x, mut rest, mut sums) = (x.clone(), rounds.clone(), UInt::zeros(7));
+    #[evaluated]
+    while rest > 0 {
+        match body {
+            Body::Arithmetic => x = x * 3 + &rest,
+            Body::Scatter => sums.scatter_add(&x, &(&rest % 7)),
+            Body::Reduction => x += rest.sum() % 11,
+            Body::Loop => {
+                let mut inner = &rest % 3;
+                #[evaluated]
+                while inner > 0 {
+                    x = x * 5 + &inner;
+                    inner -= 1;
+                }
+            }
+        }
+        rest -= 1;
+    }
+    vec![x, sums]
 }
 
 /// The program of a seed.
@@ -279,6 +314,10 @@ impl Machine<'_> {
             Step::Linspace(a) => Float::linspace(0.0, 100.0, self.size(a)).bitcast(),
             Step::Take(a) if x(a).width() == 0 => return Vec::new(),
             Step::Take(a) => x(a).take(&jit::Int::from([-1, 0, -1])),
+            Step::Iterate(body, a, b) => {
+                let rounds = (fit(&x(b), x(a).width()) + x(a)) % 6;
+                return iterate(body, &x(a), &rounds);
+            }
             Step::Evaluate(a) => {
                 let array = x(a) + 1;
                 jit::eval(&array).unwrap();

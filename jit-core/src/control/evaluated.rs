@@ -5,17 +5,19 @@
 //! happens in any case, on no lane if need be: which state it changes, and how wide that becomes, is the same whatever the
 //! elements are, and as in a recorded loop.
 
-use crate::array::Size;
 use std::panic::Location;
+use std::sync::Arc;
 
 use jit_runtime::Error;
 use jit_runtime::ir::{ReduceOp, Type};
 use jit_runtime::memory::Buffer;
+use jit_runtime::recording::{Kept, Scalar};
 
 use super::compaction::{self, Compaction, Part};
-use crate::array::{Array, Mask};
+use crate::array::{Array, Mask, Size};
 use crate::freeze::session;
 use crate::schedule;
+use crate::trace::extent::Extent;
 use crate::trace::loops::{self, Lanes};
 use crate::trace::misuse::{Misuse, panic_at};
 use crate::trace::region::{self, Mark, State, Writes};
@@ -45,7 +47,30 @@ pub(super) struct Evaluated {
     /// Whether lanes that are done leave the launches.
     is_compressed: bool,
     compaction: Option<Compaction>,
+    noted: Option<Noted>,
     site: &'static Location<'static>,
+}
+
+/// What a frozen function that is recorded notes of a loop.
+struct Noted {
+    /// What the state of the present iteration lies in.
+    forms: Vec<Form>,
+    /// Iterations that no lane makes, to see what all of them have in common.
+    extra: u32,
+}
+
+/// How an array of the state is there: its width, and what is known of it if it is not in memory.
+type Form = (Extent, Option<(u64, Option<Scalar>)>);
+
+/// Iterations that no lane makes, in a recording. The first one begins with the state from before the loop, the second one with what a first one
+/// leaves, which may lie in other memory; from then on two are alike if any are.
+const MAX_EXTRA: u32 = 4;
+
+/// Whether any lane goes on.
+struct Answer {
+    goes_on: bool,
+    /// Where that lies in memory, if a recording is made.
+    noted: Option<Arc<Buffer>>,
 }
 
 impl Evaluated {
@@ -78,6 +103,10 @@ impl Evaluated {
             max_iterations,
             is_compressed,
             compaction: None,
+            noted: session::is_recording().then(|| {
+                session::begin_loop(max_iterations, site);
+                Noted { forms: Vec::new(), extra: 0 }
+            }),
             site,
         }
     }
@@ -184,8 +213,8 @@ impl Evaluated {
     }
 
     /// Computes the state and the lanes that go on; whether to run the body. A loop that ends by its exits alone runs its body once
-    /// more in the end, on no lane.
-    pub(super) fn test(&mut self, condition: &Var, is_endless: bool) -> bool {
+    /// more in the end, on no lane. `is_steady`: the host has the same in its variables as at the iteration before.
+    pub(super) fn test(&mut self, condition: &Var, is_endless: bool, is_steady: bool) -> bool {
         // What no lane has run has its state from before, of which the host may know all.
         if !is_endless && !self.is_never_run {
             loops::check_condition(condition, self.site);
@@ -198,26 +227,66 @@ impl Evaluated {
         };
         let is_first = self.active.is_none();
         if active.literal() == Some(0) && !is_first {
+            self.note_end(None, is_steady).unwrap_or_else(|error| panic_at(self.site, error));
             return is_endless && self.end(active.width());
         }
-        let (active, goes_on) = self.compute(active).unwrap_or_else(|error| panic_at(self.site, error));
-        if !goes_on && !is_first {
+        let (active, answer) = self.compute(active).unwrap_or_else(|error| panic_at(self.site, error));
+        let is_run = is_first || answer.goes_on;
+        let is_run = self.note(&answer, is_run, is_steady).unwrap_or_else(|error| panic_at(self.site, error));
+        if !is_run {
             return is_endless && self.end(active.width());
         }
         // As a recorded loop is, which is not told what lanes are around it.
         self.is_never_run = is_never;
-        let active = if goes_on { active } else { record::literal(Type::Bool, 0, active.width()) };
-        self.count(goes_on);
+        let is_known = !answer.goes_on && answer.noted.is_none();
+        let active = if is_known { record::literal(Type::Bool, 0, active.width()) } else { active };
+        self.count(answer.goes_on);
         self.iteration = Some(region::open_evaluated(active.clone(), self.site));
         self.active = Some(active);
         true
     }
 
+    /// Notes for a recording that an iteration begins, or that the loop ends; whether there is another iteration. Iterations that no lane makes
+    /// follow until two are alike, so that the recording serves whatever number of them a replay needs.
+    fn note(&mut self, answer: &Answer, is_run: bool, is_steady: bool) -> Result<bool, Error> {
+        if self.noted.is_none() {
+            return Ok(is_run);
+        }
+        let looked = answer.noted.as_ref().map(|buffer| (buffer, answer.goes_on));
+        self.note_state(is_steady);
+        let Some(noted) = &mut self.noted else { return Ok(is_run) };
+        let is_extra = !answer.goes_on && looked.is_some() && noted.extra < MAX_EXTRA;
+        if !is_run && (!is_extra || session::is_loop_settled()) {
+            self.noted = None;
+            return session::end_loop(looked, self.site).map(|()| false);
+        }
+        noted.extra += u32::from(!is_run);
+        session::begin_iteration(looked, self.site).map(|()| true)
+    }
+
+    fn note_end(&mut self, looked: Option<(&Arc<Buffer>, bool)>, is_steady: bool) -> Result<(), Error> {
+        if self.noted.is_none() {
+            return Ok(());
+        }
+        self.note_state(is_steady);
+        self.noted = None;
+        session::end_loop(looked, self.site)
+    }
+
+    /// Notes what the iteration that ends has left as it was.
+    fn note_state(&mut self, is_steady: bool) {
+        let arrays = flat(&self.current, &self.elements, &self.is_memory);
+        let forms: Vec<Form> = arrays.iter().map(|part| form(part.var)).collect();
+        let Some(noted) = &mut self.noted else { return };
+        let before = std::mem::replace(&mut noted.forms, forms);
+        session::end_iteration(Kept { host: is_steady, forms: before == noted.forms });
+    }
+
     /// Computes the state and a mask; gives the mask, and whether it holds on any lane.
-    fn compute(&mut self, active: Var) -> Result<(Var, bool), Error> {
+    fn compute(&mut self, active: Var) -> Result<(Var, Answer), Error> {
         if !self.is_compressed || session::is_recording() || active.width() == 1 || active.literal().is_some() {
-            let goes_on = self.compute_all(&active)?;
-            return Ok((active, goes_on));
+            let answer = self.compute_all(&active)?;
+            return Ok((active, answer));
         }
         let (active, going_on) = self.count_lanes(active)?;
         let lanes = self.compaction.as_ref().map_or(active.lanes(), Compaction::lanes);
@@ -225,7 +294,7 @@ impl Evaluated {
             let arrays = flat(&self.current, &self.elements, &self.is_memory);
             self.compaction = Some(Compaction::of(self.compaction.as_ref(), &arrays, &active, self.site)?);
         }
-        Ok((active, going_on > 0))
+        Ok((active, Answer { goes_on: going_on > 0, noted: None }))
     }
 
     /// Computes the state and a mask; gives the mask, and on how many lanes it holds.
@@ -241,25 +310,25 @@ impl Evaluated {
         Ok((active, count.item()? as usize))
     }
 
-    fn compute_all(&self, active: &Var) -> Result<bool, Error> {
+    fn compute_all(&self, active: &Var) -> Result<Answer, Error> {
         let any = reduce::reduce(ReduceOp::Or, active);
         self.compute_with(active, &any)?;
         self.read(&any)
     }
 
-    /// Whether any lane goes on. A recording is made for the answer: a replay in which the loop runs longer or shorter is recorded anew.
-    fn read(&self, any: &Var) -> Result<bool, Error> {
+    /// Whether any lane goes on.
+    fn read(&self, any: &Var) -> Result<Answer, Error> {
         if any.literal().is_some() || !session::is_recording() {
-            return Array::<bool>::from_var(any.clone()).item();
+            let goes_on = Array::<bool>::from_var(any.clone()).item()?;
+            return Ok(Answer { goes_on, noted: None });
         }
         let Some(buffer) = any.data() else {
             session::refuse_reading(any, self.site)?;
-            return Ok(any.known_bits() == Some(1));
+            return Ok(Answer { goes_on: any.known_bits() == Some(1), noted: None });
         };
         let mut byte = [0];
         buffer.read(0, &mut byte)?;
-        session::note_test(&buffer, u64::from(byte[0]), self.site)?;
-        Ok(byte[0] != 0)
+        Ok(Answer { goes_on: byte[0] != 0, noted: Some(buffer) })
     }
 
     fn compute_with(&self, active: &Var, reduced: &Var) -> Result<(), Error> {
@@ -291,7 +360,15 @@ impl Evaluated {
 impl Drop for Evaluated {
     fn drop(&mut self) {
         self.iteration.take().into_iter().for_each(region::give_up);
+        if self.noted.take().is_some() {
+            // What it did last was noted; nobody has looked at a value that made it end.
+            let _ = session::end_loop(None, self.site);
+        }
     }
+}
+
+fn form(var: &Var) -> Form {
+    (var.extent(), var.known_bits().map(|bits| (bits, session::scalar_of(var))))
 }
 
 /// The same state, in memory all of it, and of memory of the lane the elements: a kernel reads it as it will read what an iteration
@@ -305,8 +382,11 @@ fn in_memory(vars: &[Var], site: &'static Location<'static>) -> Result<(Vec<Var>
     let arrays = vars.iter().filter(|var| !local::is_local(var));
     let wanted: Vec<&Var> = arrays.chain(parts.iter().flatten()).collect();
     schedule::evaluate(&wanted, "an `#[evaluated]` loop needs its state in memory", site)?;
-    let stored =
-        vars.iter().zip(&mut parts).map(|(var, parts)| stored(var, parts)).collect::<Result<Vec<Var>, Error>>()?;
+    let stored = vars
+        .iter()
+        .zip(&mut parts)
+        .map(|(var, parts)| stored(var, parts, site))
+        .collect::<Result<Vec<Var>, Error>>()?;
     Ok((stored, parts))
 }
 
@@ -326,20 +406,24 @@ fn flat<'a>(state: &'a [Var], elements: &'a [Vec<Var>], is_memory: &'a [bool]) -
 }
 
 /// A value that the host knows, in memory; one that was evaluated as it is; memory of the lane made of its elements.
-fn stored(var: &Var, parts: &mut [Var]) -> Result<Var, Error> {
+fn stored(var: &Var, parts: &mut [Var], site: &'static Location<'static>) -> Result<Var, Error> {
     if local::is_local(var) {
         for part in &mut *parts {
-            *part = resident(part)?;
+            *part = resident(part, site)?;
         }
         return Ok(local::of_elements(var.ty(), parts));
     }
-    resident(var)
+    resident(var, site)
 }
 
-fn resident(var: &Var) -> Result<Var, Error> {
+fn resident(var: &Var, site: &'static Location<'static>) -> Result<Var, Error> {
     let Some(bits) = var.known_bits() else { return Ok(var.clone()) };
-    let element = &bits.to_le_bytes()[..var.ty().size_bytes()];
-    let buffer = Buffer::from_bytes(&element.repeat(var.lanes()))?;
+    let buffer = if session::is_recording() && var.lanes() > 0 {
+        schedule::filled(var, bits, site)?
+    } else {
+        let element = &bits.to_le_bytes()[..var.ty().size_bytes()];
+        Buffer::from_bytes(&element.repeat(var.lanes()))?
+    };
     let copy = record::data_at(var.site(), var.ty(), var.width(), buffer);
     region::note_version(&copy, var);
     Ok(copy)

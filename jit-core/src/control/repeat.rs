@@ -4,8 +4,11 @@ use super::evaluated::Evaluated;
 use super::exit::{Join, Worlds};
 use super::state::{Leaves, Named, check_loop, refuse};
 use super::world::{Carries, Host, Traced, World};
-use crate::array::Array;
+use crate::array::{Array, Size};
+use crate::freeze::{session, symbols};
 use crate::trace::{LoopRecorder, Var};
+use crate::traverse::{HostValue, Traverse, VisitorMut};
+use jit_runtime::recording::SizeId;
 use std::panic::Location;
 
 /// What may stand as the condition of a `while`.
@@ -190,7 +193,17 @@ pub struct TracedRepeat {
     max_iterations: Option<u32>,
     /// What an evaluated loop keeps from one iteration to the next.
     evaluated: Option<Evaluated>,
+    /// What the host decides of the state, before the last turn and now.
+    host: [Vec<HostPart>; 2],
     site: &'static Location<'static>,
+}
+
+/// A part of the state that the host decides.
+#[derive(PartialEq)]
+enum HostPart {
+    Value(HostValue),
+    /// In a recording, sizes are the same if their expressions are.
+    Size(SizeId),
 }
 
 impl TracedRepeat {
@@ -211,6 +224,7 @@ impl TracedRepeat {
             is_compressed: false,
             max_iterations: None,
             evaluated: None,
+            host: Default::default(),
             site,
         }
     }
@@ -224,6 +238,9 @@ impl TracedRepeat {
     }
 
     pub(super) fn collect(&mut self, name: &'static str, leaves: Leaves) {
+        if self.is_evaluated && session::is_recording() {
+            self.host[1].extend(leaves.host_values().into_iter().map(HostPart::Value));
+        }
         if self.turns == 0 {
             self.before.push(Named { name, leaves });
         } else {
@@ -313,6 +330,24 @@ impl TracedRepeat {
         mask.into_iter().chain(self.late_replacements.by_ref().take(values)).collect()
     }
 
+    /// Replaces a value of the state.
+    pub(super) fn replace(&mut self, value: &mut (impl Traverse + ?Sized)) {
+        self.replacement().write(value);
+        if self.is_evaluated && session::is_recording() {
+            let (mut arrays, host) = (|_: &str, _: &mut Var| {}, &mut self.host[1]);
+            let mut size = |size: &mut Size| host.push(HostPart::Size(symbols::id_of(*size)));
+            value.traverse_mut(&mut VisitorMut::with_sizes(&mut arrays, &mut size));
+        }
+    }
+
+    /// Whether the host decides the same of the state as at the turn before.
+    fn is_steady(&mut self) -> bool {
+        let [before, now] = &mut self.host;
+        let is_steady = before == now;
+        *before = std::mem::take(now);
+        is_steady
+    }
+
     pub(super) fn replacement(&mut self) -> Leaves {
         self.replacements.next().expect("each place that was collected is replaced")
     }
@@ -325,8 +360,9 @@ impl TracedRepeat {
     }
 
     pub(super) fn test(&mut self, condition: &Array<bool>) -> bool {
+        let is_steady = self.is_steady();
         if let Some(evaluated) = &mut self.evaluated {
-            return evaluated.test(condition.var(), self.is_endless);
+            return evaluated.test(condition.var(), self.is_endless, is_steady);
         }
         self.condition = Some(condition.clone());
         self.recorder.as_mut().expect("the loop was opened before its condition").condition(condition.var());

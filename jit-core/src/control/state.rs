@@ -83,6 +83,11 @@ impl Leaves {
         Leaves { arrays: arrays.take(self.arrays.len()).collect(), host: self.host.clone(), paths: Default::default() }
     }
 
+    /// What the host decides.
+    pub(super) fn host_values(&self) -> Vec<HostValue> {
+        self.host.clone()
+    }
+
     /// Whether two values cannot be merged, because parts of them that the host decides are different.
     pub(crate) fn differs_in_host_values(&self, other: &Leaves) -> bool {
         self.host != other.host || self.arrays.len() != other.arrays.len()

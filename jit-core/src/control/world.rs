@@ -274,7 +274,7 @@ impl<X: Traverse + ?Sized> Carries<X> for Traced {
         repeat.collect(name, leaves);
     }
     fn turn_replace(repeat: &mut TracedRepeat, value: &mut X) {
-        repeat.replacement().write(value);
+        repeat.replace(value);
     }
 }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use jit_runtime::Error;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::{Given, Replayed, Scalar, SizeId, SlotId};
+use jit_runtime::recording::{Given, Misfit, Replayed, Scalar, SizeId, SlotId};
 use smallvec::SmallVec;
 
 use super::argument::{Arguments, Kept};
-use super::explain::{self, Misfit};
+use super::explain;
 use super::function::{Entry, Fate, Function, Plan, Value};
 use super::host;
 use super::layout::{self, Form, Layout};
@@ -55,7 +55,7 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
     arguments: A,
     body: B,
 ) -> Option<R> {
-    if !function.is_on() || session::is_recording() || region::is_recording() || verify::is_running() {
+    if !function.is_on() || session::is_recording() || region::is_open() || verify::is_running() {
         function.count_direct();
         return None;
     }
@@ -87,8 +87,8 @@ struct Call<'f, A, R> {
 
 /// A call that no recording fits.
 enum Missed {
-    /// Why not, for each recording of arguments like these.
-    Guards(Vec<Misfit>),
+    /// Why recordings do not fit that are found by what the call is recognised by.
+    Unfit(Vec<Misfit>),
     /// The body cannot be replayed.
     Run,
 }
@@ -108,13 +108,13 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             Ok(result) => return Ok(Some(result)),
             Err(missed) => missed,
         };
-        let Missed::Guards(_) = missed else { return Ok(None) };
+        let Missed::Unfit(_) = missed else { return Ok(None) };
         let Some(_right) = self.function.try_record() else { return Ok(None) };
         // Another thread may have made the recording meanwhile.
-        let (mut arguments, mut guards) = match self.replay(scratch, arguments, &mut body)? {
+        let (mut arguments, mut misfits) = match self.replay(scratch, arguments, &mut body)? {
             Ok(result) => return Ok(Some(result)),
             Err((_, Missed::Run)) => return Ok(None),
-            Err((given, Missed::Guards(failed))) => (given, failed),
+            Err((given, Missed::Unfit(failed))) => (given, failed),
         };
         let (lifted, has_grown) = self.function.lift(self.of, &scratch.layout);
         if has_grown {
@@ -122,11 +122,11 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             match self.replay(scratch, arguments, &mut body)? {
                 Ok(result) => return Ok(Some(result)),
                 Err((_, Missed::Run)) => return Ok(None),
-                Err((given, Missed::Guards(failed))) => (arguments, guards) = (given, failed),
+                Err((given, Missed::Unfit(failed))) => (arguments, misfits) = (given, failed),
             }
         }
         let body = body.take().expect("a call that was replayed is done");
-        self.record(scratch, arguments, body, lifted, &guards).map(Some)
+        self.record(scratch, arguments, body, lifted, &misfits).map(Some)
     }
 
     /// Computes the arrays that are expressions still.
@@ -151,8 +151,10 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         let mut failed = Vec::new();
         for position in 0..scratch.found.len() {
             let entry = Arc::clone(&scratch.found[position]);
-            self.function.touch(&entry);
-            let Fate::Replay(plan) = &entry.fate else { return Ok(Err((arguments, Missed::Run))) };
+            let Fate::Replay(plan) = &entry.fate else {
+                self.function.touch(&entry);
+                return Ok(Err((arguments, Missed::Run)));
+            };
             let Scratch { layout, outputs, unfit, .. } = scratch;
             if let Some((_, misfit)) = unfit.iter().find(|(tried, _)| Arc::ptr_eq(tried, &entry)) {
                 failed.push(*misfit);
@@ -171,9 +173,9 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             outputs.clear();
             let _numbers = plan.recording.calls_host().then(|| host::give_numbers(&layout.numbers));
             let misfit = match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
-                Replayed::Unfit(guard) => guard.map_or(Misfit::Contents, Misfit::Size),
-                Replayed::Differs(site) => Misfit::Host(site),
+                Replayed::Unfit(misfit) => misfit,
                 Replayed::Done => {
+                    self.function.touch(&entry);
                     self.function.count_replay();
                     let body = if is_verified { body.take() } else { None };
                     return self.give_back(&entry, plan, scratch, arguments, body).map(Ok);
@@ -182,7 +184,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             failed.push(misfit);
             unfit.push((Arc::clone(&entry), misfit));
         }
-        Ok(Err((arguments, Missed::Guards(failed))))
+        Ok(Err((arguments, Missed::Unfit(failed))))
     }
 
     /// Makes the results of a replay.

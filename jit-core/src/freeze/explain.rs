@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::Location;
 
-use jit_runtime::recording::{Guard, Relation};
+use jit_runtime::recording::{Misfit, Relation};
 use jit_runtime::{Error, ErrorKind};
 
 use super::function::Function;
@@ -43,8 +43,13 @@ pub enum Cause {
         /// What held when it was recorded.
         condition: &'static str,
     },
-    /// Contents by which the function decides, as an `#[evaluated]` loop does by whether any lane goes on, or a size that was no size.
-    Contents,
+    /// How often an `#[evaluated]` loop runs.
+    Iterations {
+        /// The line of the loop.
+        decided: &'static Location<'static>,
+    },
+    /// A size that the function computes has no value, as the difference of a size and a larger one.
+    NoSize,
     /// What a call of the host ([`host`](super::host())) gave back beside arrays and sizes, or which arrays it read.
     Host {
         /// The line of the call.
@@ -65,7 +70,10 @@ impl fmt::Display for Retrace {
                 decided.file(),
                 decided.line()
             )?,
-            Cause::Contents => f.write_str("an `#[evaluated]` loop ran longer or shorter, or a size had no value")?,
+            Cause::Iterations { decided } => {
+                write!(f, "the `#[evaluated]` loop at {}:{} ran longer or shorter", decided.file(), decided.line())?;
+            }
+            Cause::NoSize => f.write_str("a size that the function computes had no value")?,
             Cause::Host { call } => write!(
                 f,
                 "`jit::freeze::host` at {}:{} gave back another number, length or variant, or read other arrays",
@@ -82,17 +90,6 @@ impl fmt::Display for Retrace {
     }
 }
 
-/// Why a recording does not fit a call.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Misfit {
-    /// A guard on sizes fails.
-    Size(Guard),
-    /// A value by which the function decides is another one, or something is no size.
-    Contents,
-    /// What a call of the host finds is something else.
-    Host(&'static Location<'static>),
-}
-
 /// Finds what a recording is made for.
 pub(super) fn why(
     function: &Function,
@@ -105,7 +102,7 @@ pub(super) fn why(
     if table.retraces.is_empty() {
         return Retrace { cause: Cause::First, site, hint: None };
     }
-    if let Some(Misfit::Size(guard)) = misfits.first() {
+    if let Some(Misfit::Guard(guard)) = misfits.first() {
         let condition = match guard.relation {
             Relation::Eq => "was what it was compared with",
             Relation::Ne => "was not what it was compared with",
@@ -115,13 +112,19 @@ pub(super) fn why(
         let hint = "`x.width()` is a size that may change, with arithmetic of its own; `x.len()` and comparisons make a decision";
         return Retrace { cause: Cause::Size { decided: guard.site, condition }, site, hint: Some(hint) };
     }
-    if let Some(Misfit::Host(call)) = misfits.first() {
-        let hint = "what changes from call to call is given back in an array, as `Float::opaque(x)`, or as a `Size`";
-        return Retrace { cause: Cause::Host { call }, site, hint: Some(hint) };
-    }
-    if let Some(Misfit::Contents) = misfits.first() {
-        let hint = "a loop that is recorded, without `#[evaluated]`, runs as long as each call needs";
-        return Retrace { cause: Cause::Contents, site, hint: Some(hint) };
+    match misfits.first() {
+        Some(Misfit::Value(Some(decided))) => {
+            let hint = "an `#[evaluated]` loop has a recording for each number of iterations if the host's variables, or widths, are others \
+                        in each; a loop that is recorded, without `#[evaluated]`, runs as long as each call needs";
+            return Retrace { cause: Cause::Iterations { decided }, site, hint: Some(hint) };
+        }
+        Some(Misfit::Host(call)) => {
+            let hint =
+                "what changes from call to call is given back in an array, as `Float::opaque(x)`, or as a `Size`";
+            return Retrace { cause: Cause::Host { call }, site, hint: Some(hint) };
+        }
+        Some(_) => return Retrace { cause: Cause::NoSize, site, hint: None },
+        None => {}
     }
     let differs = |(before, now): &(&Said, &Said)| before.path != now.path || kind(&before.what) != kind(&now.what);
     let first = table.last.iter().zip(said).find(differs);

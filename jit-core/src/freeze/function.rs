@@ -255,13 +255,17 @@ impl Function {
         self.direct.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The recordings that may fit a call, the latest first.
+    /// The recordings that may fit a call, those that were used last first.
     pub(super) fn find(&self, of: TypeId, layout: &Layout, found: &mut Vec<Arc<Entry>>) {
         let table = self.table.lock();
         found.clear();
         if let Some(position) = table.position(of, layout) {
             let group = &table.groups[position];
             found.extend(group.entries.iter().rev().filter(|entry| entry.fits(layout)).cloned());
+        }
+        drop(table);
+        if found.len() > 1 {
+            found.sort_by_cached_key(|entry| std::cmp::Reverse(entry.used.load(Ordering::Relaxed)));
         }
     }
 

@@ -11,7 +11,7 @@ use jit_runtime::ir::Type;
 use jit_runtime::launch::Prepared;
 use jit_runtime::launch::native::{Call, Operand};
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::{HostCall, HostSource, Recorder, Recording, Scalar, SizeId, SlotId};
+use jit_runtime::recording::{HostCall, HostSource, Kept, Looked, Recorder, Recording, Scalar, SizeId, SlotId};
 use jit_runtime::{Error, ErrorKind};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -176,10 +176,16 @@ pub(crate) fn note_made(buffer: &Arc<Buffer>, ty: Type, width: Extent) {
     });
 }
 
-/// Notes memory that the host has filled, which is the same in each replay.
-pub(crate) fn note_constant(buffer: &Arc<Buffer>, ty: Type, width: Extent) {
-    let id = symbols::id_of_extent(width);
-    with(|session| session.recorder.constant(buffer, ty, id));
+/// Notes an array that the host has filled, which is the same in each replay: what is scattered to it goes to a copy. What launches have written
+/// is known already.
+pub(crate) fn note_constant(var: &Var, buffer: &Arc<Buffer>) {
+    let id = symbols::id_of_extent(var.extent());
+    with(|session| {
+        if session.recorder.slot(buffer).is_none() {
+            session.recorder.constant(buffer, var.ty(), id);
+            session.inputs.push(var.clone());
+        }
+    });
 }
 
 /// Notes a kernel that is about to run. `inputs` are the arrays that its arguments are, as far as they are read.
@@ -309,12 +315,42 @@ pub(super) fn note_host(
     }
 }
 
-/// Notes that the host decided by a value that was read.
-pub(crate) fn note_test(value: &Arc<Buffer>, bits: u64, site: &'static Location<'static>) -> Result<(), Error> {
-    match with(|session| session.recorder.test(value, bits, Some(site))) {
+/// Notes that a loop begins whose iterations the host runs.
+pub(crate) fn begin_loop(limit: Option<u32>, site: &'static Location<'static>) {
+    with(|session| session.recorder.begin_loop(limit, site));
+}
+
+/// Notes that an iteration of the innermost loop begins, and the value by which the host decided that.
+pub(crate) fn begin_iteration(
+    test: Option<(&Arc<Buffer>, bool)>,
+    site: &'static Location<'static>,
+) -> Result<(), Error> {
+    match with(|session| session.recorder.begin_iteration(looked(test, site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(()),
     }
+}
+
+/// Notes that an iteration ends.
+pub(crate) fn end_iteration(kept: Kept) {
+    with(|session| session.recorder.end_iteration(kept));
+}
+
+/// Whether the last two iterations of the innermost loop are alike, or more of them would not be.
+pub(crate) fn is_loop_settled() -> bool {
+    with(|session| session.recorder.is_settled()).unwrap_or(true)
+}
+
+/// Notes that the innermost loop ends, and the value by which the host decided that.
+pub(crate) fn end_loop(test: Option<(&Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Result<(), Error> {
+    match with(|session| session.recorder.end_loop(looked(test, site))) {
+        Some(Err(_)) => Err(hidden(None, site)),
+        _ => Ok(()),
+    }
+}
+
+fn looked<'a>(test: Option<(&'a Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Option<Looked<'a>> {
+    test.map(|(buffer, is_true)| Looked { buffer, bits: u64::from(is_true), site })
 }
 
 /// The slot of memory that is given back.

@@ -50,6 +50,7 @@ mod live;
 mod local;
 mod map;
 mod native;
+pub(crate) use native::filled;
 mod order;
 mod place;
 mod selected;

@@ -4,10 +4,12 @@
 //! put there. Kernels of later stages read its results.
 
 use std::panic::Location;
+use std::sync::Arc;
 
 use jit_runtime::Error;
 use jit_runtime::device::current_device;
 use jit_runtime::launch::native::{Call, Launch, Operand, launch};
+use jit_runtime::memory::Buffer;
 use jit_runtime::recording::Scalar;
 use smallvec::SmallVec;
 
@@ -15,6 +17,7 @@ use super::Written;
 use super::emit::Outputs;
 use super::order::{Graph, NONE};
 use crate::freeze::session;
+use crate::trace::Var;
 use crate::trace::extent::Extent;
 use crate::trace::node::Extra;
 use crate::trace::op::Op;
@@ -78,6 +81,17 @@ fn input(
     let buffer = if entry.is_evaluated { entry.var.data() } else { outputs.get(&number).cloned() };
     let buffer = buffer.expect("an operand of native work was written before");
     Ok(Operand { buffer, ty, len })
+}
+
+/// Memory that holds a value in all lanes, the one of each replay if a frozen function is recorded.
+pub(crate) fn filled(var: &Var, bits: u64, site: &'static Location<'static>) -> Result<Arc<Buffer>, Error> {
+    let filled = Operand::alloc(var.ty(), var.lanes())?;
+    let buffer = Arc::clone(&filled.buffer);
+    session::note_made(&buffer, var.ty(), var.extent());
+    let fill = if session::is_recording() { session::scalar_of(var) } else { None };
+    let (inputs, outputs, written) = (Vec::new(), vec![filled], SmallVec::new());
+    start(Planned { call: Call::Fill(bits), fill, inputs, outputs, written }, site).1?;
+    Ok(buffer)
 }
 
 /// The entry of a result, if anything depends on it.

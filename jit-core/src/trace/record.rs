@@ -118,11 +118,10 @@ pub(crate) fn data(ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var
 pub(crate) fn data_at(site: &'static Location<'static>, ty: Type, width: impl Into<Size>, buffer: Arc<Buffer>) -> Var {
     let width = Extent::of(width);
     debug_assert!(buffer.size_bytes() >= width.lanes as usize * ty.size_bytes());
-    if session::is_recording() {
-        // What launches have written is known already.
-        session::note_constant(&buffer, ty, width);
-    }
     let var = Var::new(leaf(Op::Data, ty, width, 0, site));
+    if session::is_recording() {
+        session::note_constant(&var, &buffer);
+    }
     var.set_data(buffer);
     var
 }

@@ -437,6 +437,11 @@ pub(crate) fn has_effect(mark: Mark) -> bool {
     })
 }
 
+/// Whether a loop or branch is open on this thread, recorded or evaluated.
+pub(crate) fn is_open() -> bool {
+    STACK.try_with(|stack| !stack.frames.borrow().is_empty()).unwrap_or_default()
+}
+
 /// Whether any loop or branch is being recorded on this thread.
 pub(crate) fn is_recording() -> bool {
     recording_site().is_some()

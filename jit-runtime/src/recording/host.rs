@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::memory::Buffer;
 use crate::{Error, ErrorKind};
 
-use super::replay::{Given, Replayed, State};
+use super::replay::{Given, Misfit, Replayed, State};
 use super::{Bind, Recorder, Recording, Scalar, SizeId, SlotId, Step, Type, Unknown, bound};
 
 /// Something that a call of the host read when it was recorded.
@@ -107,7 +107,7 @@ impl Recording {
         };
         let inputs = step.reads.iter().map(input).collect();
         let Some(made) = (step.call)(HostGiven { inputs, sizes: state.values.clone() })? else {
-            return Ok(Replayed::Differs(step.site));
+            return Ok(Replayed::Unfit(Misfit::Host(step.site)));
         };
         self.check_made(step, &made)?;
         for (slot, buffer) in step.outputs.iter().zip(made.buffers) {
@@ -117,7 +117,7 @@ impl Recording {
             state.counts.push(count);
             let State { values, counts, .. } = state;
             if let Err(guard) = self.sizes.evaluate(given.sizes, counts, values) {
-                return Ok(Replayed::Unfit(guard));
+                return Ok(Replayed::Unfit(guard.into()));
             }
         }
         Ok(Replayed::Done)

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | sizes and guards | `size` |
 //! | noting launches | `recorder` |
+//! | loops, of which a replay counts the iterations | `rolled`, `alike`, `repeat` |
 //! | what memory each slot gets | `plan` |
 //! | all that follows from the sizes of the inputs, kept from one replay to the next | `bound` |
 //! | memory that is kept from one replay to the next | `kept` |
@@ -20,6 +21,7 @@
 //! | which of these may be run band by band | `bands` |
 //! | calls of the host between launches | `host` |
 
+mod alike;
 mod bands;
 mod bound;
 mod chain;
@@ -27,7 +29,9 @@ mod host;
 mod kept;
 mod plan;
 mod recorder;
+mod repeat;
 mod replay;
+mod rolled;
 mod size;
 
 use std::panic::Location;
@@ -47,8 +51,9 @@ use bound::Bound;
 use host::HostStep;
 pub use host::{HostCall, HostGiven, HostInput, HostMade, HostSource};
 pub(crate) use kept::release;
-pub use recorder::{Recorder, Unknown};
-pub use replay::{Given, Replayed};
+pub use recorder::{Looked, Recorder, Unknown};
+pub use replay::{Given, Misfit, Replayed};
+pub use rolled::Kept;
 pub use size::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
 
 /// The position of a slot in its recording.
@@ -111,6 +116,8 @@ pub(crate) enum Step {
     Count(CountStep),
     Test(TestStep),
     Host(HostStep),
+    Loop(LoopStep),
+    Repeat(RepeatStep),
 }
 
 /// A kernel to be launched.
@@ -146,11 +153,44 @@ pub(crate) struct CountStep {
 }
 
 /// A value that the program decided by, as an `#[evaluated]` loop does by whether any lane goes on.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct TestStep {
     pub(crate) slot: SlotId,
     pub(crate) expected: u64,
     pub(crate) site: Option<&'static Location<'static>>,
+}
+
+/// The begin of steps that are repeated as long as a value says.
+#[derive(Clone)]
+pub(crate) struct LoopStep {
+    pub(crate) carried: SmallVec<[Carried; 4]>,
+    /// The value that is looked at before each iteration: the number of what is carried.
+    pub(crate) test: u32,
+    /// How many steps are repeated; the step after them is [`Step::Repeat`].
+    pub(crate) length: u32,
+    /// How many iterations the program may make, and how many it has made before.
+    pub(crate) limit: Option<(u32, u32)>,
+    pub(crate) site: &'static Location<'static>,
+}
+
+/// A slot that one iteration makes and the next one reads.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Carried {
+    /// What iterations read, and what is there after the loop.
+    pub(crate) param: SlotId,
+    /// What the first iteration reads.
+    pub(crate) init: SlotId,
+    /// What each iteration makes.
+    pub(crate) out: SlotId,
+}
+
+/// The end of steps that are repeated.
+#[derive(Clone)]
+pub(crate) struct RepeatStep {
+    /// How many there are.
+    pub(crate) length: u32,
+    /// What is carried: parameters, and what iterations make of them.
+    pub(crate) slots: SmallVec<[SlotId; 8]>,
 }
 
 /// A copy of an input that is made in order to overwrite it. Where nobody else needs the input, that is overwritten instead.
@@ -180,6 +220,8 @@ pub struct Recording {
     plan: plan::Lifetimes,
     /// For each slot, whether it is given back.
     is_output: Vec<bool>,
+    /// For each slot, whether loops exchange its memory with that of others of which one is given back.
+    is_exchanged: Vec<bool>,
     /// Copies that need not be made where inputs may be overwritten.
     yields: Vec<YieldedCopy>,
     /// Some step finds sizes, so that they are known only in the middle of a replay.
@@ -253,12 +295,16 @@ impl Recording {
                 guard.site.line()
             );
         }
+        let mut depth: usize = 0;
         for step in &self.steps {
+            depth = depth.saturating_sub(usize::from(matches!(step, Step::Repeat(_))));
+            text.push_str(&"  ".repeat(depth));
+            depth += usize::from(matches!(step, Step::Loop(_)));
             let slots: Vec<String> = step.slots().map(|slot| self.describe(slot, names)).collect();
             let (name, site) = step.name();
             let lanes = match step {
                 Step::Kernel(kernel) => format!(" over {} lanes", self.sizes.display(kernel.lanes, names)),
-                Step::Native(_) | Step::Count(_) | Step::Test(_) | Step::Host(_) => String::new(),
+                _ => String::new(),
             };
             let line = site.map(|site| format!(", {}:{}", site.file(), site.line())).unwrap_or_default();
             let _ = writeln!(text, "{name}({}){lanes}{line}", slots.join(", "));
@@ -280,18 +326,56 @@ impl Recording {
 impl Step {
     /// The slots that the step uses.
     pub(crate) fn slots(&self) -> impl Iterator<Item = SlotId> + '_ {
-        let (binds, inputs, outputs): (&[Bind], &[SlotId], &[SlotId]) = match self {
-            Step::Kernel(kernel) => (&kernel.arguments, &[], &[]),
-            Step::Native(native) => (&[], &native.inputs, &native.outputs),
-            Step::Count(count) => (&[], std::slice::from_ref(&count.mask), std::slice::from_ref(&count.positions)),
-            Step::Test(test) => (&[], std::slice::from_ref(&test.slot), &[]),
-            Step::Host(host) => (&host.reads, &[], &host.outputs),
-        };
+        let (mut binds, mut carried): (&[Bind], &[Carried]) = (&[], &[]);
+        let (mut inputs, mut outputs): (&[SlotId], &[SlotId]) = (&[], &[]);
+        match self {
+            Step::Kernel(kernel) => binds = &kernel.arguments,
+            Step::Native(native) => (inputs, outputs) = (&native.inputs, &native.outputs),
+            Step::Count(count) => {
+                (inputs, outputs) = (std::slice::from_ref(&count.mask), std::slice::from_ref(&count.positions));
+            }
+            Step::Test(test) => inputs = std::slice::from_ref(&test.slot),
+            Step::Host(host) => (binds, outputs) = (&host.reads, &host.outputs),
+            Step::Loop(inner) => carried = &inner.carried,
+            Step::Repeat(inner) => inputs = &inner.slots,
+        }
         let bound = binds.iter().filter_map(|bind| match bind {
             Bind::Slot(slot) => Some(*slot),
             Bind::Scalar(_) => None,
         });
-        bound.chain(inputs.iter().copied()).chain(outputs.iter().copied())
+        let carried = carried.iter().flat_map(|carried| [carried.param, carried.init, carried.out]);
+        bound.chain(inputs.iter().copied()).chain(outputs.iter().copied()).chain(carried)
+    }
+
+    /// Puts other slots in the place of those that the step uses, in the order of [`Step::slots`].
+    pub(crate) fn rename(&mut self, mut other: impl FnMut(SlotId) -> SlotId) {
+        let mut put = |slot: &mut SlotId| *slot = other(*slot);
+        match self {
+            Step::Kernel(kernel) => {
+                for bind in &mut kernel.arguments {
+                    if let Bind::Slot(slot) = bind {
+                        put(slot);
+                    }
+                }
+                kernel.copy = recorder::copied(&kernel.entry.kernel, &kernel.arguments);
+            }
+            Step::Native(native) => native.inputs.iter_mut().chain(&mut native.outputs).for_each(put),
+            Step::Host(host) => {
+                let reads = host.reads.iter_mut().filter_map(|bind| match bind {
+                    Bind::Slot(slot) => Some(slot),
+                    Bind::Scalar(_) => None,
+                });
+                reads.chain(&mut host.outputs).for_each(put);
+            }
+            Step::Count(count) => [&mut count.mask, &mut count.positions].into_iter().for_each(put),
+            Step::Test(test) => put(&mut test.slot),
+            Step::Loop(inner) => {
+                for Carried { param, init, out } in &mut inner.carried {
+                    [param, init, out].into_iter().for_each(&mut put);
+                }
+            }
+            Step::Repeat(inner) => inner.slots.iter_mut().for_each(put),
+        }
     }
 
     /// Whether it finds sizes that nobody knows before.
@@ -299,7 +383,7 @@ impl Step {
         match self {
             Step::Count(_) => true,
             Step::Host(host) => host.counts(),
-            Step::Kernel(_) | Step::Native(_) | Step::Test(_) => false,
+            Step::Kernel(_) | Step::Native(_) | Step::Test(_) | Step::Loop(_) | Step::Repeat(_) => false,
         }
     }
 
@@ -308,7 +392,7 @@ impl Step {
         match self {
             Step::Count(count) => count.positions == slot,
             Step::Host(host) => host.outputs.contains(&slot),
-            Step::Kernel(_) | Step::Native(_) | Step::Test(_) => false,
+            Step::Kernel(_) | Step::Native(_) | Step::Test(_) | Step::Loop(_) | Step::Repeat(_) => false,
         }
     }
 
@@ -319,6 +403,8 @@ impl Step {
             Step::Count(count) => ("compress", count.site),
             Step::Test(test) => ("test", test.site),
             Step::Host(host) => ("host", Some(host.site)),
+            Step::Loop(inner) => ("loop", Some(inner.site)),
+            Step::Repeat(_) => ("repeat", None),
         }
     }
 }

@@ -12,7 +12,8 @@ pub(crate) struct Lifetime {
 /// When each slot is used; none for those that no step uses.
 pub(crate) type Lifetimes = Vec<Option<Lifetime>>;
 
-pub(crate) fn lifetimes(slots: &[Slot], steps: &[Step]) -> Lifetimes {
+/// When each slot is used, and of which slots loops exchange the memory with that of a slot that is given back.
+pub(crate) fn lifetimes(slots: &[Slot], steps: &[Step], is_output: &[bool]) -> (Lifetimes, Vec<bool>) {
     let mut lifetimes: Lifetimes = vec![None; slots.len()];
     for (number, step) in (0_u32..).zip(steps) {
         for slot in step.slots() {
@@ -20,7 +21,45 @@ pub(crate) fn lifetimes(slots: &[Slot], steps: &[Step]) -> Lifetimes {
             lifetime.last = number;
         }
     }
-    lifetimes
+    let mut is_exchanged = vec![false; slots.len()];
+    if steps.iter().any(|step| matches!(step, Step::Loop(_))) {
+        while repeat(steps, &mut lifetimes) || exchange(steps, is_output, &mut lifetimes, &mut is_exchanged) {}
+    }
+    (lifetimes, is_exchanged)
+}
+
+/// What is used in a loop and is from before it is used until the loop ends. Whether that changes anything.
+fn repeat(steps: &[Step], lifetimes: &mut Lifetimes) -> bool {
+    let mut has_changed = false;
+    for (begin, step) in (0_u32..).zip(steps) {
+        let Step::Loop(inner) = step else { continue };
+        let end = begin + inner.length + 1;
+        let is_from_before =
+            |lifetime: &&mut Lifetime| lifetime.first <= begin && (begin..end).contains(&lifetime.last);
+        for lifetime in lifetimes.iter_mut().flatten().filter(is_from_before) {
+            lifetime.last = end;
+            has_changed = true;
+        }
+    }
+    has_changed
+}
+
+/// What is carried may lie in the memory of either of two slots, so both are used while one is. Whether that changes anything.
+fn exchange(steps: &[Step], is_output: &[bool], lifetimes: &mut Lifetimes, is_exchanged: &mut [bool]) -> bool {
+    let mut has_changed = false;
+    let loops = steps.iter().filter_map(|step| if let Step::Loop(inner) = step { Some(inner) } else { None });
+    for carried in loops.flat_map(|inner| &inner.carried) {
+        let pair = [carried.param.index(), carried.out.index()];
+        let known = pair.map(|slot| lifetimes[slot].map(|lifetime| (lifetime.first, lifetime.last)));
+        let [Some(a), Some(b)] = known else { continue };
+        let both = Lifetime { first: a.0.min(b.0), last: a.1.max(b.1) };
+        let is_given_back = pair.iter().any(|&slot| is_output[slot] || is_exchanged[slot]);
+        for slot in pair {
+            has_changed |= lifetimes[slot] != Some(both) || is_exchanged[slot] != is_given_back;
+            (lifetimes[slot], is_exchanged[slot]) = (Some(both), is_given_back);
+        }
+    }
+    has_changed
 }
 
 /// Copies of inputs to which nobody comes back, to memory that nobody used before.
@@ -56,14 +95,14 @@ const MIN_LENT_RESULT: usize = 1 << 20;
 impl Recording {
     /// Whether a slot is memory that a replay needs for itself.
     fn is_temporary(&self, slot: usize) -> bool {
-        matches!(self.slots[slot].origin, Origin::Step) && !self.is_output[slot]
+        matches!(self.slots[slot].origin, Origin::Step) && !self.is_output[slot] && !self.is_exchanged[slot]
     }
 
     fn is_large_result(&self, slot: usize, bytes_of: impl Fn(usize) -> usize) -> bool {
         let is_step = matches!(self.slots[slot].origin, Origin::Step);
         // What may be an input that is overwritten lends nothing.
         let is_copy = || self.yields.iter().any(|copy| copy.to.index() == slot);
-        is_step && self.is_output[slot] && bytes_of(slot) >= MIN_LENT_RESULT && !is_copy()
+        is_step && self.is_output[slot] && !self.is_exchanged[slot] && bytes_of(slot) >= MIN_LENT_RESULT && !is_copy()
     }
 
     /// Whether a step uses a slot, or it is given back.

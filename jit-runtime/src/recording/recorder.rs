@@ -3,6 +3,7 @@
 //! Buffers are known by their address. The recorder holds those of inputs and constants; of what steps write it holds the header alone, so
 //! that the memory of an array that nobody needs any more is free, and its address still names no other buffer.
 
+use std::panic::Location;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
@@ -16,6 +17,7 @@ use crate::launch::native::{Call, Operand};
 use crate::launch::{Argument, Prepared};
 use crate::memory::Buffer;
 
+use super::rolled::{Kept as KeptByIteration, Log};
 use super::{
     Bind, CountStep, KernelStep, NativeStep, Origin, Recording, Scalar, SizeId, Sizes, Slot, SlotId, Step, TestStep,
     kept, plan,
@@ -25,6 +27,17 @@ use super::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown(pub usize);
 
+/// A value that the program has looked at: its memory, what it was, and the line that did so.
+#[derive(Clone, Copy)]
+pub struct Looked<'a> {
+    /// The memory of the value.
+    pub buffer: &'a Arc<Buffer>,
+    /// Its bits.
+    pub bits: u64,
+    /// The line.
+    pub site: &'static Location<'static>,
+}
+
 /// Notes launches.
 pub struct Recorder {
     device: Device,
@@ -32,7 +45,7 @@ pub struct Recorder {
     /// The slot of each buffer, by address.
     by_address: FxHashMap<usize, SlotId>,
     kept: Vec<Kept>,
-    steps: Vec<Step>,
+    log: Log,
     inputs: u32,
     scalars: u32,
 }
@@ -53,7 +66,7 @@ impl Recorder {
             slots: Vec::new(),
             by_address: FxHashMap::default(),
             kept: Vec::new(),
-            steps: Vec::new(),
+            log: Log::default(),
             inputs: 0,
             scalars: 0,
         }
@@ -124,7 +137,7 @@ impl Recorder {
             });
         }
         let copy = copied(&ready.entry.kernel, &arguments);
-        self.steps.push(Step::Kernel(KernelStep {
+        self.log.push(Step::Kernel(KernelStep {
             entry: Arc::clone(&ready.entry),
             lanes,
             reduce_block: ready.reduce_block,
@@ -146,14 +159,14 @@ impl Recorder {
         call: Call,
         fill: Option<Scalar>,
         (inputs, outputs): (&[Operand], &[Operand]),
-        site: Option<&'static std::panic::Location<'static>>,
+        site: Option<&'static Location<'static>>,
     ) -> Result<(), Unknown> {
         let slots = |operands: &[Operand], first: usize| -> Result<SmallVec<[SlotId; 2]>, Unknown> {
             let each = operands.iter().enumerate();
             each.map(|(position, operand)| self.slot(&operand.buffer).ok_or(Unknown(first + position))).collect()
         };
         let (inputs, outputs) = (slots(inputs, 0)?, slots(outputs, inputs.len())?);
-        self.steps.push(Step::Native(NativeStep { call, fill, inputs, outputs, site }));
+        self.log.push(Step::Native(NativeStep { call, fill, inputs, outputs, site }));
         Ok(())
     }
 
@@ -167,49 +180,85 @@ impl Recorder {
         mask: &Arc<Buffer>,
         positions: &Arc<Buffer>,
         len: SizeId,
-        site: Option<&'static std::panic::Location<'static>>,
+        site: Option<&'static Location<'static>>,
     ) -> Result<(), Unknown> {
         let mask = self.slot(mask).ok_or(Unknown(0))?;
         let positions = self.made(positions, Type::U32, len);
-        self.steps.push(Step::Count(CountStep { mask, positions, site }));
+        self.log.push(Step::Count(CountStep { mask, positions, site }));
         Ok(())
     }
 
     pub(super) fn push(&mut self, step: Step) {
-        self.steps.push(step);
+        self.log.push(step);
     }
 
-    /// Notes that the program decided by a value that was read.
+    /// Notes that a loop begins whose iterations the program runs one by one, each under the mask of the lanes that make it. The program
+    /// fails if it makes more iterations than the limit.
+    pub fn begin_loop(&mut self, limit: Option<u32>, site: &'static Location<'static>) {
+        self.log.begin_loop(limit, site);
+    }
+
+    /// Notes that an iteration of the innermost loop begins, since a value that was read is what it is.
     ///
     /// # Errors
     ///
     /// When the recording knows nothing of the value.
-    pub fn test(
-        &mut self,
-        value: &Arc<Buffer>,
-        expected: u64,
-        site: Option<&'static std::panic::Location<'static>>,
-    ) -> Result<(), Unknown> {
-        let slot = self.slot(value).ok_or(Unknown(0))?;
-        self.steps.push(Step::Test(TestStep { slot, expected, site }));
+    pub fn begin_iteration(&mut self, test: Option<Looked<'_>>) -> Result<(), Unknown> {
+        let test = self.test(test)?;
+        self.log.begin_iteration(test, self.slots.len());
         Ok(())
+    }
+
+    /// Notes that an iteration ends.
+    pub fn end_iteration(&mut self, kept: KeptByIteration) {
+        self.log.end_iteration(kept);
+    }
+
+    /// Whether the last two iterations of the innermost loop are alike, or more of them would not be.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.log.is_settled(&self.slots)
+    }
+
+    /// Notes that the innermost loop ends, since a value that was read is what it is, or for another reason.
+    ///
+    /// # Errors
+    ///
+    /// When the recording knows nothing of the value.
+    pub fn end_loop(&mut self, test: Option<Looked<'_>>) -> Result<(), Unknown> {
+        let test = self.test(test)?;
+        self.log.end_loop(test, self.slots.len());
+        Ok(())
+    }
+
+    fn test(&self, test: Option<Looked<'_>>) -> Result<Option<TestStep>, Unknown> {
+        let Some(Looked { buffer, bits, site }) = test else { return Ok(None) };
+        let slot = self.slot(buffer).ok_or(Unknown(0))?;
+        Ok(Some(TestStep { slot, expected: bits, site: Some(site) }))
     }
 
     /// Ends the recording, which gives back some slots. A slot may be given back more than once.
     #[must_use]
-    pub fn finish(self, sizes: Sizes, outputs: Vec<SlotId>) -> Recording {
-        let plan = plan::lifetimes(&self.slots, &self.steps);
+    pub fn finish(mut self, sizes: Sizes, mut outputs: Vec<SlotId>) -> Recording {
+        let steps = self.log.finish(&mut self.slots, &mut outputs);
         let mut is_output = vec![false; self.slots.len()];
         outputs.iter().for_each(|slot| is_output[slot.index()] = true);
+        let (plan, is_exchanged) = plan::lifetimes(&self.slots, &steps, &is_output);
+        let may_break_off = |step: &Step| match step {
+            Step::Count(_) | Step::Test(_) | Step::Host(_) => true,
+            Step::Loop(inner) => inner.limit.is_some(),
+            Step::Kernel(_) | Step::Native(_) | Step::Repeat(_) => false,
+        };
         Recording {
             is_output,
-            yields: plan::yields(&self.slots, &self.steps, &plan, &outputs),
-            is_tentative: self.steps.iter().any(|step| matches!(step, Step::Count(_) | Step::Test(_) | Step::Host(_))),
-            counts: self.steps.iter().any(Step::counts),
+            is_exchanged,
+            yields: plan::yields(&self.slots, &steps, &plan, &outputs),
+            is_tentative: steps.iter().any(may_break_off),
+            counts: steps.iter().any(Step::counts),
             device: self.device,
             sizes,
             slots: self.slots,
-            steps: self.steps,
+            steps,
             outputs,
             plan,
             inputs: self.inputs,
@@ -222,7 +271,7 @@ impl Recorder {
 }
 
 /// The slots between which a kernel copies, if it does nothing else.
-fn copied(kernel: &Kernel, arguments: &[Bind]) -> Option<(SlotId, SlotId)> {
+pub(super) fn copied(kernel: &Kernel, arguments: &[Bind]) -> Option<(SlotId, SlotId)> {
     let insts = &kernel.region(crate::ir::TOP).insts;
     let [load, store] = &insts[..] else { return None };
     let (Op::Load(from), Op::Store { buffer: to, .. }) = (&load.op, &store.op) else { return None };

@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, config};
 
 use super::bound::{self, Bound, Code};
 use super::chain::Tables;
+use super::repeat::Running;
 use super::{Bind, CountStep, Guard, KernelStep, NativeStep, Origin, Recording, SlotId, Step, TestStep};
 
 /// Results are kept for the next replay up to this size, if nobody else holds them any more; where there are several, up to a part of it.
@@ -43,11 +44,27 @@ pub struct Given<'a> {
 pub enum Replayed {
     /// The results are there or will be: the memory of each output, in order, and the value of each size.
     Done,
-    /// The recording does not fit: the guard that failed, or none where an operation on sizes has no result. Nothing that the caller
-    /// can see has happened.
-    Unfit(Option<Guard>),
-    /// Nor does it fit what a call of the host finds, on this line.
-    Differs(&'static Location<'static>),
+    /// The recording does not fit. Nothing that the caller can see has happened.
+    Unfit(Misfit),
+}
+
+/// Why a recording does not fit.
+#[derive(Clone, Copy, Debug)]
+pub enum Misfit {
+    /// A guard fails.
+    Guard(Guard),
+    /// An operation on sizes has no result.
+    NoSize,
+    /// A value is another one than it was when the line looked at it.
+    Value(Option<&'static Location<'static>>),
+    /// A call of the host finds something else, on this line.
+    Host(&'static Location<'static>),
+}
+
+impl From<Option<Guard>> for Misfit {
+    fn from(guard: Option<Guard>) -> Self {
+        guard.map_or(Misfit::NoSize, Misfit::Guard)
+    }
 }
 
 /// Memory that is used again.
@@ -62,6 +79,8 @@ pub(crate) struct State {
     pub(super) slots: Vec<Option<Arc<Buffer>>>,
     pub(super) values: Vec<usize>,
     pub(super) counts: Vec<usize>,
+    /// The loops in which the replay is.
+    pub(super) loops: Vec<Running>,
 }
 
 impl Recording {
@@ -80,7 +99,7 @@ impl Recording {
         self.check(given)?;
         let bound = match self.bind(given.sizes)? {
             Ok(bound) => bound,
-            Err(guard) => return Ok(Replayed::Unfit(guard)),
+            Err(guard) => return Ok(Replayed::Unfit(guard.into())),
         };
         let mut state = self.states.take();
         if let Some(chain) = bound.small_chain(self)
@@ -127,16 +146,25 @@ impl Recording {
         drop(state.tables.take_results());
         state.values.clone_from(&bound.values);
         state.counts.clear();
+        state.loops.clear();
         self.give_memory(bound, given, state)?;
-        for (number, step) in self.steps.iter().enumerate() {
-            let code = bound.codes[number].as_ref();
-            match self.launch(step, code, given, state)? {
-                Replayed::Done => {}
-                unfit @ (Replayed::Unfit(_) | Replayed::Differs(_)) => return Ok(unfit),
-            }
-            if self.counts {
-                self.let_go(number as u32, state);
-            }
+        let mut next = 0;
+        while let Some(step) = self.steps.get(next) {
+            next = match step {
+                Step::Loop(inner) => self.enter(next, inner, state)?,
+                Step::Repeat(end) => self.repeat(next, end, state)?,
+                _ => {
+                    let code = bound.codes[next].as_ref();
+                    match self.launch(step, code, given, state)? {
+                        Replayed::Done => {}
+                        unfit @ Replayed::Unfit(_) => return Ok(unfit),
+                    }
+                    if self.counts {
+                        self.let_go(next as u32, state);
+                    }
+                    next + 1
+                }
+            };
         }
         Ok(Replayed::Done)
     }
@@ -238,6 +266,7 @@ impl Recording {
             Step::Count(count) => self.count(count, given, state),
             Step::Test(test) => self.test(test, state),
             Step::Host(host) => self.call_host(host, given, state),
+            Step::Loop(_) | Step::Repeat(_) => Ok(Replayed::Done),
         }
     }
 
@@ -302,7 +331,7 @@ impl Recording {
         let State { values, counts, .. } = state;
         Ok(match self.sizes.evaluate(given.sizes, counts, values) {
             Ok(()) => Replayed::Done,
-            Err(guard) => Replayed::Unfit(guard),
+            Err(guard) => Replayed::Unfit(guard.into()),
         })
     }
 
@@ -311,7 +340,11 @@ impl Recording {
         let Operand { buffer, ty, .. } = self.operand(test.slot, state);
         let mut bytes = [0; 8];
         buffer.read(0, &mut bytes[..ty.size_bytes()])?;
-        Ok(if u64::from_le_bytes(bytes) == test.expected { Replayed::Done } else { Replayed::Unfit(None) })
+        Ok(if u64::from_le_bytes(bytes) == test.expected {
+            Replayed::Done
+        } else {
+            Replayed::Unfit(Misfit::Value(test.site))
+        })
     }
 
     pub(crate) fn operand(&self, slot: SlotId, state: &State) -> Operand {
@@ -321,7 +354,7 @@ impl Recording {
     }
 
     /// Lets go of the memory that no later step uses.
-    fn let_go(&self, number: u32, state: &mut State) {
+    pub(crate) fn let_go(&self, number: u32, state: &mut State) {
         for (slot, lifetime) in self.plan.iter().enumerate() {
             let is_over = lifetime.is_some_and(|lifetime| lifetime.last == number);
             if is_over && !self.is_output[slot] {
@@ -332,6 +365,7 @@ impl Recording {
 
     fn put_back(&self, bound: &Bound, mut state: Box<State>) {
         state.slots.clear();
+        state.loops.clear();
         for (kept, _) in state.blocks.iter_mut().zip(&bound.blocks.result).filter(|(_, result)| result.is_some()) {
             *kept = None;
         }

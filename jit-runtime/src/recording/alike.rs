@@ -1,0 +1,151 @@
+//! Whether two iterations of a loop launch the same, but for what the one makes and the other reads.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::ir::{Access, Param};
+
+use super::rolled::{Roller, Segment};
+use super::{Bind, Origin, Slot, SlotId, Step};
+
+/// The slots of an iteration, in the order of their places; that of the value that was looked at before it comes last.
+pub(super) struct Form {
+    /// The slot at each place.
+    pub(super) slots: Vec<SlotId>,
+    /// Whether it is written there.
+    pub(super) written: Vec<bool>,
+    /// The slots that the iteration makes, numbered by their first places.
+    pub(super) made: Vec<SlotId>,
+    numbers: FxHashMap<SlotId, u32>,
+}
+
+/// What stands at a place in each iteration.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Place {
+    /// What the iteration makes itself: its number.
+    Own(u32),
+    /// The same.
+    Same(SlotId),
+    /// Constants that are equal.
+    Constant,
+    /// What the iteration before has made: its number there.
+    Carried { made: u32 },
+}
+
+impl Form {
+    pub(super) fn of(roller: &Roller<'_>, segment: &Segment) -> Form {
+        let test = segment.test.iter().map(|test| test.slot);
+        let slots: Vec<SlotId> = segment.steps.iter().flat_map(Step::slots).chain(test).collect();
+        let mut written = Vec::with_capacity(slots.len());
+        segment.steps.iter().for_each(|step| note_written(step, &mut written));
+        let (mut made, mut numbers) = (Vec::new(), FxHashMap::default());
+        for &slot in &slots {
+            let is_own = segment.slots.contains(&slot.0) || segment.added.contains(&slot.0);
+            if is_own && matches!(roller.slot(slot).origin, Origin::Step) {
+                numbers.entry(slot).or_insert_with(|| {
+                    made.push(slot);
+                    made.len() as u32 - 1
+                });
+            }
+        }
+        Form { slots, written, made, numbers }
+    }
+}
+
+/// For each slot of a step, in order, whether it is written.
+fn note_written(step: &Step, written: &mut Vec<bool>) {
+    match step {
+        Step::Kernel(kernel) => {
+            let params = &kernel.entry.kernel.params;
+            let slots = kernel.arguments.iter().zip(params).filter(|(bind, _)| matches!(bind, Bind::Slot(_)));
+            written.extend(slots.map(|(_, param)| !matches!(param, Param::Buffer { access: Access::Read, .. })));
+        }
+        Step::Native(native) => {
+            written.extend(native.inputs.iter().map(|_| false).chain(native.outputs.iter().map(|_| true)));
+        }
+        // Where a loop begins, it looks at what its parameters begin with.
+        Step::Loop(inner) => inner.carried.iter().for_each(|_| written.extend([true, false, true])),
+        Step::Repeat(inner) => written.extend(inner.slots.iter().map(|_| true)),
+        Step::Count(_) => written.extend([false, true]),
+        Step::Test(_) => written.push(false),
+        Step::Host(host) => {
+            let reads = host.reads.iter().filter(|bind| matches!(bind, Bind::Slot(_)));
+            written.extend(reads.map(|_| false).chain(host.outputs.iter().map(|_| true)));
+        }
+    }
+}
+
+/// What stands at each place of two iterations, one after the other; none if they are not alike.
+pub(super) fn places(roller: &Roller<'_>, segments: &[Segment], forms: &[Form]) -> Option<Vec<Place>> {
+    let ([first, second], [form, next]) = (segments, forms) else { return None };
+    let is_same = first.steps.len() == second.steps.len()
+        && form.slots.len() == next.slots.len()
+        && first.steps.iter().zip(&second.steps).all(|(a, b)| is_same_work(a, b));
+    if !is_same {
+        return None;
+    }
+    let pairs = form.slots.iter().zip(&next.slots);
+    pairs.map(|(a, b)| place(roller, [form, next], *a, *b)).collect()
+}
+
+fn place(roller: &Roller<'_>, [form, next]: [&Form; 2], a: SlotId, b: SlotId) -> Option<Place> {
+    let (slot, other) = (roller.slot(a), roller.slot(b));
+    let place = match (form.numbers.get(&a), next.numbers.get(&b)) {
+        (Some(own), Some(other)) => (own == other).then_some(Place::Own(*own)),
+        (None, None) if a == b => Some(Place::Same(a)),
+        (None, None) => match form.numbers.get(&b) {
+            Some(&made) => Some(Place::Carried { made }),
+            None => is_equal_constant(slot, other).then_some(Place::Constant),
+        },
+        _ => None,
+    };
+    place.filter(|_| is_like(slot, other))
+}
+
+fn is_like(a: &Slot, b: &Slot) -> bool {
+    (a.ty, a.len) == (b.ty, b.len)
+}
+
+fn is_equal_constant(a: &Slot, b: &Slot) -> bool {
+    let (Origin::Constant(a), Origin::Constant(b)) = (&a.origin, &b.origin) else { return false };
+    match (a.bytes(), b.bytes()) {
+        (Ok(a), Ok(b)) => *a == *b,
+        _ => false,
+    }
+}
+
+/// Whether steps do the same, on whatever slots.
+fn is_same_work(a: &Step, b: &Step) -> bool {
+    match (a, b) {
+        (Step::Kernel(a), Step::Kernel(b)) => {
+            let is_same_kind = |(a, b): (&Bind, &Bind)| match (a, b) {
+                (Bind::Slot(_), Bind::Slot(_)) => true,
+                (Bind::Scalar(a), Bind::Scalar(b)) => a == b,
+                _ => false,
+            };
+            Arc::ptr_eq(&a.entry, &b.entry)
+                && (a.lanes, a.reduce_block) == (b.lanes, b.reduce_block)
+                && a.arguments.len() == b.arguments.len()
+                && a.arguments.iter().zip(&b.arguments).all(is_same_kind)
+        }
+        (Step::Native(a), Step::Native(b)) => {
+            (a.call, a.fill, a.inputs.len(), a.outputs.len()) == (b.call, b.fill, b.inputs.len(), b.outputs.len())
+        }
+        (Step::Test(a), Step::Test(b)) => a.expected == b.expected,
+        (Step::Loop(a), Step::Loop(b)) => {
+            (a.carried.len(), a.test, a.length, a.limit) == (b.carried.len(), b.test, b.length, b.limit)
+        }
+        (Step::Repeat(a), Step::Repeat(b)) => a.length == b.length,
+        _ => false,
+    }
+}
+
+/// Whether each slot that is carried begins as one slot.
+pub(super) fn is_one_for_each(form: &Form, places: &[Place]) -> bool {
+    let mut inits: FxHashMap<u32, SlotId> = FxHashMap::default();
+    places.iter().zip(&form.slots).all(|(place, slot)| match place {
+        Place::Carried { made } => *inits.entry(*made).or_insert(*slot) == *slot,
+        _ => true,
+    })
+}

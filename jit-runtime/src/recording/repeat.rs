@@ -1,0 +1,95 @@
+//! Repeating steps of a recording, for as long as a value says.
+//!
+//! Parameters begin as what was there before the loop, whose memory is read and never written. After each iteration what it made becomes the parameter, and the
+//! next one writes to the memory that is free then: that of the parameter, from the second iteration on. So a loop takes memory for two of
+//! each, however often it runs.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::memory::Buffer;
+use crate::{Error, ErrorKind};
+
+use super::replay::State;
+use super::{Carried, LoopStep, Recording, RepeatStep, Step};
+
+/// A loop of the replay that runs.
+#[derive(Default)]
+pub(crate) struct Running {
+    iterations: u32,
+    /// The memory of the parameters, as long as they lie in that of what was there before.
+    spare: SmallVec<[Option<Arc<Buffer>>; 4]>,
+}
+
+impl Recording {
+    /// Begins a loop; gives the step to go on with.
+    pub(crate) fn enter(&self, at: usize, inner: &LoopStep, state: &mut State) -> Result<usize, Error> {
+        let mut running = Running::default();
+        for Carried { param, init, .. } in &inner.carried {
+            let before = state.slots[init.index()].clone();
+            running.spare.push(std::mem::replace(&mut state.slots[param.index()], before));
+        }
+        state.loops.push(running);
+        self.go_on(at, inner, state)
+    }
+
+    /// Ends an iteration; gives the step to go on with.
+    pub(crate) fn repeat(&self, at: usize, end: &RepeatStep, state: &mut State) -> Result<usize, Error> {
+        let begin = at - end.length as usize - 1;
+        let Step::Loop(inner) = &self.steps[begin] else { unreachable!("a loop begins where its end says") };
+        let running = state.loops.last_mut().expect("an iteration ends in its loop");
+        running.iterations += 1;
+        let mut spare = std::mem::take(&mut running.spare).into_iter();
+        let is_first = running.iterations == 1;
+        for Carried { param, out, .. } in &inner.carried {
+            let made = state.slots[out.index()].take();
+            let before = std::mem::replace(&mut state.slots[param.index()], made);
+            state.slots[out.index()] = if is_first { spare.next().flatten() } else { before };
+        }
+        self.go_on(begin, inner, state)
+    }
+
+    /// Looks whether there is another iteration.
+    fn go_on(&self, begin: usize, inner: &LoopStep, state: &mut State) -> Result<usize, Error> {
+        let test = self.operand(inner.carried[inner.test as usize].param, state);
+        let mut byte = [0];
+        test.buffer.read(0, &mut byte)?;
+        let iterations = state.loops.last().map_or(0, |running| running.iterations);
+        if byte[0] != 0 {
+            return check_limit(inner, iterations).map(|()| begin + 1);
+        }
+        let running = state.loops.pop().unwrap_or_default();
+        if running.iterations == 0 {
+            self.copy_all(inner, running, state)?;
+        }
+        let end = begin + inner.length as usize + 1;
+        if self.counts {
+            self.let_go(end as u32, state);
+        }
+        Ok(end + 1)
+    }
+
+    /// What no iteration has made is what was there before, in memory of its own: steps after the loop may overwrite it, and callers get it.
+    fn copy_all(&self, inner: &LoopStep, running: Running, state: &mut State) -> Result<(), Error> {
+        for (Carried { param, .. }, spare) in inner.carried.iter().zip(running.spare) {
+            let bytes = self.bytes_of(param.index(), &state.values);
+            let own = spare.map_or_else(|| Buffer::alloc(bytes), Ok)?;
+            if let Some(before) = &state.slots[param.index()] {
+                own.write(0, &before.bytes()?[..bytes])?;
+            }
+            state.slots[param.index()] = Some(own);
+        }
+        Ok(())
+    }
+}
+
+fn check_limit(inner: &LoopStep, iterations: u32) -> Result<(), Error> {
+    match inner.limit {
+        Some((limit, before)) if before.saturating_add(iterations) >= limit => {
+            let message = format!("a loop makes more than the {limit} iterations that `max_iterations` promises");
+            Err(Error::new(ErrorKind::InvalidArgument, message).at(inner.site))
+        }
+        _ => Ok(()),
+    }
+}

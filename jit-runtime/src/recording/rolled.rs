@@ -1,0 +1,388 @@
+//! Loops whose iterations a replay counts itself.
+//!
+//! A loop that the host runs, each iteration under the mask of the lanes that go on, is noted as what happened: iteration after
+//! iteration, with the value that was looked at before each. When the recording ends, the iterations are compared. Those that launch the
+//! same on what the iteration before has made are one body that a replay repeats for as long as the value says; iterations before them, which
+//! begin with something else, stay in front. Under the mask of an iteration that no lane makes nothing changes, so a replay runs these in
+//! any case. A loop that is nowhere the same twice stays as it was, with a test of each value.
+//!
+//! A slot that an iteration reads and the one before has made is *carried*: the body reads a parameter instead, and after each iteration the memory of what
+//! it made becomes that of the parameter, and the other way round.
+
+use std::ops::Range;
+use std::panic::Location;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::alike::{self, Form, Place};
+use super::{Carried, LoopStep, Origin, RepeatStep, Slot, SlotId, Step, TestStep};
+
+/// What happened, in order.
+pub(super) enum Item {
+    Step(Step),
+    Loop(Box<Noted>),
+}
+
+/// A loop that the host ran.
+pub(super) struct Noted {
+    site: &'static Location<'static>,
+    /// How many iterations it may make.
+    limit: Option<u32>,
+    /// What computes the first value that is looked at.
+    before: Vec<Item>,
+    iterations: Vec<Iteration>,
+    /// The value that ended it; none where it ended otherwise.
+    end: Option<TestStep>,
+    /// The slots that were made in its iterations.
+    slots: Range<u32>,
+}
+
+/// What an iteration has left as it was.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// The host had the same in its variables after it as before.
+    pub host: bool,
+    /// What lies in memory lay there before, and is as wide.
+    pub forms: bool,
+}
+
+struct Iteration {
+    test: Option<TestStep>,
+    kept: Kept,
+    first_slot: u32,
+    items: Vec<Item>,
+}
+
+/// What was noted so far, with the loops that are open.
+#[derive(Default)]
+pub(super) struct Log {
+    items: Vec<Item>,
+    open: Vec<Noted>,
+}
+
+impl Log {
+    pub(super) fn push(&mut self, step: Step) {
+        self.current().push(Item::Step(step));
+    }
+
+    fn current(&mut self) -> &mut Vec<Item> {
+        match self.open.last_mut() {
+            None => &mut self.items,
+            Some(noted) => match noted.iterations.last_mut() {
+                None => &mut noted.before,
+                Some(iteration) => &mut iteration.items,
+            },
+        }
+    }
+
+    pub(super) fn begin_loop(&mut self, limit: Option<u32>, site: &'static Location<'static>) {
+        let (before, iterations) = (Vec::new(), Vec::new());
+        self.open.push(Noted { site, limit, before, iterations, end: None, slots: 0..0 });
+    }
+
+    /// Begins an iteration, after the value that said so was looked at. `slots` is the number of slots so far.
+    pub(super) fn begin_iteration(&mut self, test: Option<TestStep>, slots: usize) {
+        if let Some(noted) = self.open.last_mut() {
+            let first_slot = slots as u32;
+            let kept = Kept { host: false, forms: false };
+            noted.iterations.push(Iteration { test, kept, first_slot, items: Vec::new() });
+        }
+    }
+
+    pub(super) fn end_iteration(&mut self, kept: Kept) {
+        if let Some(iteration) = self.open.last_mut().and_then(|noted| noted.iterations.last_mut()) {
+            iteration.kept = kept;
+        }
+    }
+
+    pub(super) fn end_loop(&mut self, end: Option<TestStep>, slots: usize) {
+        if let Some(mut noted) = self.open.pop() {
+            let end_slot = slots as u32;
+            noted.slots = noted.iterations.first().map_or(end_slot, |first| first.first_slot)..end_slot;
+            noted.end = end;
+            self.current().push(Item::Loop(Box::new(noted)));
+        }
+    }
+
+    /// Whether the last two iterations of the innermost open loop are alike, or more of them would not be.
+    pub(super) fn is_settled(&self, slots: &[Slot]) -> bool {
+        let Some(noted) = self.open.last() else { return true };
+        if noted.iterations.iter().any(|iteration| !iteration.kept.host || counts(&iteration.items)) {
+            return true;
+        }
+        let [.., first, second] = &noted.iterations[..] else { return false };
+        let mut roller = Roller::new(slots, None);
+        let middle = second.first_slot;
+        let segments = [roller.segment(first, middle), roller.segment(second, slots.len() as u32)];
+        let forms = roller.forms(&segments);
+        roller.first_alike(&segments, &forms, true).is_some()
+    }
+
+    /// The steps of a recording that gives back some slots. New slots are appended, and what is given back is renamed.
+    pub(super) fn finish(mut self, slots: &mut Vec<Slot>, outputs: &mut [SlotId]) -> Vec<Step> {
+        while !self.open.is_empty() {
+            self.end_loop(None, slots.len());
+        }
+        let mut last_use = vec![0; slots.len()];
+        note_uses(&self.items, &mut 0, &mut last_use);
+        outputs.iter().for_each(|slot| last_use[slot.index()] = u32::MAX);
+        let mut roller = Roller::new(slots, Some(&last_use));
+        let mut steps = Vec::new();
+        roller.flatten(&self.items, &mut steps);
+        outputs.iter_mut().for_each(|slot| *slot = roller.resolve(*slot));
+        let added = roller.added;
+        slots.extend(added);
+        steps
+    }
+}
+
+/// Whether sizes are found, which differ from iteration to iteration, or the host is called.
+fn counts(items: &[Item]) -> bool {
+    items.iter().any(|item| match item {
+        Item::Step(step) => matches!(step, Step::Count(_) | Step::Host(_)),
+        Item::Loop(noted) => counts(&noted.before) || noted.iterations.iter().any(|iteration| counts(&iteration.items)),
+    })
+}
+
+/// For each slot, the position of its last use, counting steps and tests.
+fn note_uses(items: &[Item], position: &mut u32, last_use: &mut [u32]) {
+    for item in items {
+        match item {
+            Item::Step(step) => {
+                *position += 1;
+                step.slots().for_each(|slot| last_use[slot.index()] = *position);
+            }
+            Item::Loop(noted) => {
+                note_uses(&noted.before, position, last_use);
+                for Iteration { test, items, .. } in &noted.iterations {
+                    test.iter().for_each(|test| last_use[test.slot.index()] = *position);
+                    note_uses(items, position, last_use);
+                }
+                noted.end.iter().for_each(|test| last_use[test.slot.index()] = *position);
+            }
+        }
+    }
+}
+
+/// An iteration as steps, loops in it rolled up.
+pub(super) struct Segment {
+    pub(super) test: Option<TestStep>,
+    kept: Kept,
+    pub(super) steps: Vec<Step>,
+    /// Slots that were made in it: by what happened, and by rolling up.
+    pub(super) slots: Range<u32>,
+    pub(super) added: Range<u32>,
+}
+
+/// Turns what happened into steps.
+pub(super) struct Roller<'a> {
+    slots: &'a [Slot],
+    added: Vec<Slot>,
+    /// What stands for a slot from here on.
+    renamed: FxHashMap<SlotId, SlotId>,
+    last_use: Option<&'a [u32]>,
+    position: u32,
+}
+
+impl<'a> Roller<'a> {
+    fn new(slots: &'a [Slot], last_use: Option<&'a [u32]>) -> Self {
+        Roller { slots, added: Vec::new(), renamed: FxHashMap::default(), last_use, position: 0 }
+    }
+
+    pub(super) fn slot(&self, slot: SlotId) -> &Slot {
+        self.slots.get(slot.index()).unwrap_or_else(|| &self.added[slot.index() - self.slots.len()])
+    }
+
+    fn resolve(&self, mut slot: SlotId) -> SlotId {
+        while let Some(&renamed) = self.renamed.get(&slot) {
+            slot = renamed;
+        }
+        slot
+    }
+
+    fn next_added(&self) -> u32 {
+        (self.slots.len() + self.added.len()) as u32
+    }
+
+    fn add(&mut self, like: SlotId) -> SlotId {
+        let id = SlotId(self.next_added());
+        let slot = self.slot(like).clone();
+        self.added.push(slot);
+        id
+    }
+
+    fn flatten(&mut self, items: &[Item], steps: &mut Vec<Step>) {
+        for item in items {
+            match item {
+                Item::Step(step) => {
+                    self.position += 1;
+                    let mut step = step.clone();
+                    step.rename(|slot| self.resolve(slot));
+                    steps.push(step);
+                }
+                Item::Loop(noted) => self.flatten_loop(noted, steps),
+            }
+        }
+    }
+
+    fn renamed_test(&self, test: &TestStep) -> TestStep {
+        TestStep { slot: self.resolve(test.slot), ..*test }
+    }
+
+    fn segment(&mut self, iteration: &Iteration, end_slot: u32) -> Segment {
+        let test = iteration.test.as_ref().map(|test| self.renamed_test(test));
+        let first_added = self.next_added();
+        let mut steps = Vec::new();
+        self.flatten(&iteration.items, &mut steps);
+        let (slots, added) = (iteration.first_slot..end_slot, first_added..self.next_added());
+        Segment { test, kept: iteration.kept, steps, slots, added }
+    }
+
+    fn flatten_loop(&mut self, noted: &Noted, steps: &mut Vec<Step>) {
+        self.flatten(&noted.before, steps);
+        let ends = noted.iterations.iter().skip(1).map(|next| next.first_slot).chain([noted.slots.end]);
+        let segments: Vec<Segment> =
+            noted.iterations.iter().zip(ends).map(|(iteration, end)| self.segment(iteration, end)).collect();
+        let end = noted.end.as_ref().map(|test| self.renamed_test(test));
+        let Err(segments) = self.roll(noted, segments, end.as_ref(), steps) else { return };
+        for segment in segments {
+            steps.extend(segment.test.map(Step::Test));
+            steps.extend(segment.steps);
+        }
+        steps.extend(end.map(Step::Test));
+    }
+
+    fn forms(&self, segments: &[Segment]) -> Vec<Form> {
+        segments.iter().map(|segment| Form::of(self, segment)).collect()
+    }
+
+    /// The first iteration from which on all are alike, with what stands at each of its places; none if there are no two that are.
+    fn first_alike(&self, segments: &[Segment], forms: &[Form], is_tested: bool) -> Option<(usize, Vec<Place>)> {
+        let mut found: Option<(usize, Vec<Place>)> = None;
+        if !is_tested {
+            return None;
+        }
+        for number in (0..segments.len().saturating_sub(1)).rev() {
+            let pair = &segments[number..number + 2];
+            if !pair.iter().all(|segment| segment.kept.host && segment.kept.forms && segment.test.is_some()) {
+                break;
+            }
+            let Some(places) = alike::places(self, pair, &forms[number..number + 2]) else { break };
+            if found.as_ref().is_some_and(|(_, known)| *known != places) {
+                break;
+            }
+            found = Some((number, places));
+        }
+        found
+    }
+
+    /// Rolls a loop up; gives its iterations back where that cannot be.
+    fn roll(
+        &mut self,
+        noted: &Noted,
+        segments: Vec<Segment>,
+        end: Option<&TestStep>,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Vec<Segment>> {
+        let forms = self.forms(&segments);
+        let Some((first, places)) = self.body(noted, &segments, &forms, end.is_some()) else { return Err(segments) };
+        let form = [&forms[first], &forms[forms.len() - 1]];
+        self.emit(noted, segments, first, form, &places, steps);
+        Ok(())
+    }
+
+    /// The iteration that is the body of a loop, with what stands at each of its places.
+    fn body(
+        &self,
+        noted: &Noted,
+        segments: &[Segment],
+        forms: &[Form],
+        is_tested: bool,
+    ) -> Option<(usize, Vec<Place>)> {
+        let (found, places) = self.first_alike(segments, forms, is_tested)?;
+        let last = segments.len() - 1;
+        // Two that begin as different slots and go on as one are alike from the next iteration on.
+        let first = (found..last).find(|&number| alike::is_one_for_each(&forms[number], &places))?;
+        let is_carried = |place: &Place| matches!(place, Place::Carried { .. });
+        let is_written =
+            places.iter().zip(&forms[first].written).any(|(place, &is_written)| is_written && is_carried(place));
+        let is_short = noted.limit.is_some_and(|limit| (limit as usize) < first);
+        if is_written || is_short || !matches!(places.last(), Some(Place::Carried { .. })) {
+            return None;
+        }
+        let made = |place: &Place| match place {
+            Place::Carried { made } => Some(forms[last].made[*made as usize]),
+            _ => None,
+        };
+        let given_on: FxHashSet<SlotId> = places.iter().filter_map(made).collect();
+        let of_body = segments[first].slots.start..noted.slots.end;
+        (!self.is_used_later(of_body, &given_on)).then_some((first, places))
+    }
+
+    /// Whether any of the slots is used after the loop that has just ended, but for those that it gives on.
+    fn is_used_later(&self, slots: Range<u32>, given_on: &FxHashSet<SlotId>) -> bool {
+        let Some(last_use) = self.last_use else { return false };
+        let is_constant = |slot: SlotId| matches!(self.slot(slot).origin, Origin::Constant(_));
+        slots.filter(|slot| last_use[*slot as usize] > self.position).any(|slot| {
+            let slot = self.resolve(SlotId(slot));
+            !given_on.contains(&slot) && !is_constant(slot)
+        })
+    }
+
+    /// The iterations before the body, once, and the body between the steps that begin and repeat it.
+    fn emit(
+        &mut self,
+        noted: &Noted,
+        segments: Vec<Segment>,
+        first: usize,
+        [form, last]: [&Form; 2],
+        places: &[Place],
+        steps: &mut Vec<Step>,
+    ) {
+        let (carried, inside) = self.parameters([form, last], places);
+        let mut inside = inside.into_iter();
+        // The body runs once in any case. What the host had in its variables after later runs it has only where lanes made these.
+        let is_steady: Vec<bool> = segments.iter().take(first).map(|segment| segment.kept.host).collect();
+        let is_tested = |number: usize| number > 0 && is_steady[number..].contains(&false);
+        let mut body = Vec::new();
+        for (number, segment) in segments.into_iter().take(first + 1).enumerate() {
+            if number == first {
+                body = segment.steps;
+            } else {
+                steps.extend(segment.test.filter(|_| is_tested(number)).map(Step::Test));
+                steps.extend(segment.steps);
+            }
+        }
+        body.iter_mut().for_each(|step| step.rename(|slot| inside.next().unwrap_or(slot)));
+        let test = inside.next().and_then(|test| carried.iter().position(|carried| carried.param == test));
+        let test = test.expect("what is looked at is the last of the places, and carried") as u32;
+        let (length, limit) = (body.len() as u32, noted.limit.map(|limit| (limit, first as u32)));
+        let slots = carried.iter().flat_map(|carried| [carried.param, carried.out]).collect();
+        steps.push(Step::Loop(LoopStep { carried, test, length, limit, site: noted.site }));
+        steps.extend(body);
+        steps.push(Step::Repeat(RepeatStep { length, slots }));
+    }
+
+    /// Makes the parameters of a body, which stand for what the last iteration has made from here on; gives what is carried, and the slot
+    /// at each place.
+    fn parameters(&mut self, [form, last]: [&Form; 2], places: &[Place]) -> (SmallVec<[Carried; 4]>, Vec<SlotId>) {
+        let mut carried: SmallVec<[Carried; 4]> = SmallVec::new();
+        let mut inside = Vec::with_capacity(places.len());
+        for (place, &init) in places.iter().zip(&form.slots) {
+            let Place::Carried { made } = place else {
+                inside.push(init);
+                continue;
+            };
+            let out = form.made[*made as usize];
+            let known = carried.iter().find(|carried| carried.out == out).map(|carried| carried.param);
+            inside.push(known.unwrap_or_else(|| {
+                let param = self.add(out);
+                carried.push(Carried { param, init, out });
+                self.renamed.insert(last.made[*made as usize], param);
+                param
+            }));
+        }
+        (carried, inside)
+    }
+}

@@ -470,3 +470,47 @@ fn memory_does_not_grow_with_the_number_of_iterations() {
     assert_eq!((iterated::stats().recordings, iterated::stats().replays), (1, 3));
     assert!(many <= few + 4 * WIDTH, "{} KiB, and {} KiB with many iterations", few >> 10, many >> 10);
 }
+
+#[freeze]
+fn long(x: &Float, rounds: &UInt) -> (Float, UInt) {
+    let (mut x, mut rest, mut sum) = (x.clone(), rounds.clone(), UInt::from(0));
+    #[evaluated]
+    while rest > 0 {
+        let mut inner = &rest % 2;
+        #[evaluated]
+        while inner > 0 {
+            x = x * 0.75 + 1.0;
+            inner -= 1;
+        }
+        sum += &rest;
+        rest -= 1;
+    }
+    (x, sum)
+}
+
+#[test]
+fn a_loop_that_is_long_when_it_is_recorded_serves_short_ones() {
+    alike(frozen!(long), 1, || {
+        [700, 3, 0, 150, 1].map(|trips| {
+            let (x, sum) = long(&floats(4, trips as usize), &rounds(trips, 4));
+            (values(&x), values(&sum))
+        })
+    });
+}
+
+#[freeze]
+fn asked(x: &Float, rounds: &UInt) -> Float {
+    let (mut x, mut rest) = (x.clone(), rounds.clone());
+    #[evaluated]
+    while rest > 0 {
+        let y = x.clone();
+        x += &jit::freeze::host(move || Float::from(y.to_vec().unwrap()) * 0.5);
+        rest -= 1;
+    }
+    x
+}
+
+#[test]
+fn loops_that_call_the_host_are_recorded_for_each_number_of_iterations() {
+    alike(frozen!(asked), 6, || TRIPS.map(|trips| values(&asked(&floats(5, trips as usize), &rounds(trips, 5)))));
+}

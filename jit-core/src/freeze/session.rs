@@ -91,7 +91,7 @@ impl Guard {
         let sizes = symbols::end();
         std::mem::forget(self);
         match session {
-            Some(Session { unfit: None, recorder, .. }) => Ok(recorder.finish(sizes, outputs)),
+            Some(Session { unfit: None, recorder, .. }) => recorder.finish(sizes, outputs),
             Some(Session { unfit: Some(reason), .. }) => Err(reason),
             None => Err("it was given up".to_owned()),
         }

@@ -51,10 +51,10 @@ pub struct Recorder {
 }
 
 /// What keeps an address from naming another buffer.
-#[expect(dead_code, reason = "held for what they keep alive")]
 enum Kept {
-    Buffer(Arc<Buffer>),
+    Buffer(#[expect(dead_code, reason = "held for what it keeps alive")] Arc<Buffer>),
     Header(Weak<Buffer>),
+    Nothing,
 }
 
 impl Recorder {
@@ -205,8 +205,19 @@ impl Recorder {
     /// When the recording knows nothing of the value.
     pub fn begin_iteration(&mut self, test: Option<Looked<'_>>) -> Result<(), Unknown> {
         let test = self.test(test)?;
-        self.log.begin_iteration(test, self.slots.len());
+        let dropped = self.log.begin_iteration(test, &self.slots);
+        dropped.into_iter().flatten().for_each(|slot| self.forget(slot as usize));
         Ok(())
+    }
+
+    /// Lets go of what keeps the address of a slot, if its memory is gone.
+    fn forget(&mut self, slot: usize) {
+        if let Kept::Header(header) = &self.kept[slot]
+            && header.strong_count() == 0
+        {
+            self.by_address.remove(&header.as_ptr().addr());
+            self.kept[slot] = Kept::Nothing;
+        }
     }
 
     /// Notes that an iteration ends.
@@ -238,9 +249,12 @@ impl Recorder {
     }
 
     /// Ends the recording, which gives back some slots. A slot may be given back more than once.
-    #[must_use]
-    pub fn finish(mut self, sizes: Sizes, mut outputs: Vec<SlotId>) -> Recording {
-        let steps = self.log.finish(&mut self.slots, &mut outputs);
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be replayed.
+    pub fn finish(mut self, sizes: Sizes, mut outputs: Vec<SlotId>) -> Result<Recording, String> {
+        let steps = self.log.finish(&mut self.slots, &mut outputs)?;
         let mut is_output = vec![false; self.slots.len()];
         outputs.iter().for_each(|slot| is_output[slot.index()] = true);
         let (plan, is_exchanged) = plan::lifetimes(&self.slots, &steps, &is_output);
@@ -249,7 +263,7 @@ impl Recorder {
             Step::Loop(inner) => inner.limit.is_some(),
             Step::Kernel(_) | Step::Native(_) | Step::Repeat(_) => false,
         };
-        Recording {
+        Ok(Recording {
             is_output,
             is_exchanged,
             yields: plan::yields(&self.slots, &steps, &plan, &outputs),
@@ -266,7 +280,7 @@ impl Recorder {
             bound: Mutex::default(),
             states: kept::States::new(),
             replays: AtomicU64::new(0),
-        }
+        })
     }
 }
 

@@ -51,8 +51,13 @@ struct Iteration {
     test: Option<TestStep>,
     kept: Kept,
     first_slot: u32,
+    /// Iterations before it were dropped, which were alike as it is.
+    follows_gap: bool,
     items: Vec<Item>,
 }
+
+/// Iterations of a loop that are kept while it runs, before those in the middle are dropped if they are alike.
+const MAX_KEPT: usize = 64;
 
 /// What was noted so far, with the loops that are open.
 #[derive(Default)]
@@ -81,13 +86,14 @@ impl Log {
         self.open.push(Noted { site, limit, before, iterations, end: None, slots: 0..0 });
     }
 
-    /// Begins an iteration, after the value that said so was looked at. `slots` is the number of slots so far.
-    pub(super) fn begin_iteration(&mut self, test: Option<TestStep>, slots: usize) {
-        if let Some(noted) = self.open.last_mut() {
-            let first_slot = slots as u32;
-            let kept = Kept { host: false, forms: false };
-            noted.iterations.push(Iteration { test, kept, first_slot, items: Vec::new() });
-        }
+    /// Begins an iteration, after the value that said so was looked at. Gives the slots that were made in iterations that need not be kept any
+    /// longer.
+    pub(super) fn begin_iteration(&mut self, test: Option<TestStep>, slots: &[Slot]) -> Option<Range<u32>> {
+        let noted = self.open.last_mut()?;
+        let dropped = if noted.iterations.len() >= MAX_KEPT { noted.drop_middle(slots) } else { None };
+        let (kept, first_slot) = (Kept { host: false, forms: false }, slots.len() as u32);
+        noted.iterations.push(Iteration { test, kept, first_slot, follows_gap: false, items: Vec::new() });
+        dropped
     }
 
     pub(super) fn end_iteration(&mut self, kept: Kept) {
@@ -120,7 +126,11 @@ impl Log {
     }
 
     /// The steps of a recording that gives back some slots. New slots are appended, and what is given back is renamed.
-    pub(super) fn finish(mut self, slots: &mut Vec<Slot>, outputs: &mut [SlotId]) -> Vec<Step> {
+    ///
+    /// # Errors
+    ///
+    /// Why there are none.
+    pub(super) fn finish(mut self, slots: &mut Vec<Slot>, outputs: &mut [SlotId]) -> Result<Vec<Step>, String> {
         while !self.open.is_empty() {
             self.end_loop(None, slots.len());
         }
@@ -130,10 +140,32 @@ impl Log {
         let mut roller = Roller::new(slots, Some(&last_use));
         let mut steps = Vec::new();
         roller.flatten(&self.items, &mut steps);
+        if let Some(site) = roller.incomplete {
+            let (file, line) = (site.file(), site.line());
+            return Err(format!("what the loop at {file}:{line} has made, beside its state, is used after it"));
+        }
         outputs.iter_mut().for_each(|slot| *slot = roller.resolve(*slot));
         let added = roller.added;
         slots.extend(added);
-        steps
+        Ok(steps)
+    }
+}
+
+impl Noted {
+    /// Drops iterations in the middle, if all of them are alike; gives the slots that were made in them.
+    fn drop_middle(&mut self, slots: &[Slot]) -> Option<Range<u32>> {
+        let mut roller = Roller::new(slots, None);
+        let segments = roller.segments(self, slots.len() as u32);
+        let forms = roller.forms(&segments);
+        let (first, _) = roller.body(self, &segments, &forms, true)?;
+        let dropped = first + 2..self.iterations.len() - 2;
+        if dropped.is_empty() {
+            return None;
+        }
+        let made = self.iterations[dropped.start].first_slot..self.iterations[dropped.end].first_slot;
+        self.iterations[dropped.end].follows_gap = true;
+        self.iterations.drain(dropped);
+        Some(made)
     }
 }
 
@@ -169,6 +201,7 @@ fn note_uses(items: &[Item], position: &mut u32, last_use: &mut [u32]) {
 pub(super) struct Segment {
     pub(super) test: Option<TestStep>,
     kept: Kept,
+    follows_gap: bool,
     pub(super) steps: Vec<Step>,
     /// Slots that were made in it: by what happened, and by rolling up.
     pub(super) slots: Range<u32>,
@@ -183,11 +216,13 @@ pub(super) struct Roller<'a> {
     renamed: FxHashMap<SlotId, SlotId>,
     last_use: Option<&'a [u32]>,
     position: u32,
+    /// A loop that is not rolled up, and of which iterations were dropped.
+    incomplete: Option<&'static Location<'static>>,
 }
 
 impl<'a> Roller<'a> {
     fn new(slots: &'a [Slot], last_use: Option<&'a [u32]>) -> Self {
-        Roller { slots, added: Vec::new(), renamed: FxHashMap::default(), last_use, position: 0 }
+        Roller { slots, added: Vec::new(), renamed: FxHashMap::default(), last_use, position: 0, incomplete: None }
     }
 
     pub(super) fn slot(&self, slot: SlotId) -> &Slot {
@@ -236,16 +271,24 @@ impl<'a> Roller<'a> {
         let mut steps = Vec::new();
         self.flatten(&iteration.items, &mut steps);
         let (slots, added) = (iteration.first_slot..end_slot, first_added..self.next_added());
-        Segment { test, kept: iteration.kept, steps, slots, added }
+        let Iteration { kept, follows_gap, .. } = *iteration;
+        Segment { test, kept, follows_gap, steps, slots, added }
+    }
+
+    /// All iterations of a loop, of which the last one ends before a slot.
+    fn segments(&mut self, noted: &Noted, end: u32) -> Vec<Segment> {
+        let ends = noted.iterations.iter().skip(1).map(|next| next.first_slot).chain([end]);
+        noted.iterations.iter().zip(ends).map(|(iteration, end)| self.segment(iteration, end)).collect()
     }
 
     fn flatten_loop(&mut self, noted: &Noted, steps: &mut Vec<Step>) {
         self.flatten(&noted.before, steps);
-        let ends = noted.iterations.iter().skip(1).map(|next| next.first_slot).chain([noted.slots.end]);
-        let segments: Vec<Segment> =
-            noted.iterations.iter().zip(ends).map(|(iteration, end)| self.segment(iteration, end)).collect();
+        let segments = self.segments(noted, noted.slots.end);
         let end = noted.end.as_ref().map(|test| self.renamed_test(test));
         let Err(segments) = self.roll(noted, segments, end.as_ref(), steps) else { return };
+        if segments.iter().any(|segment| segment.follows_gap) {
+            self.incomplete = Some(noted.site);
+        }
         for segment in segments {
             steps.extend(segment.test.map(Step::Test));
             steps.extend(segment.steps);
@@ -265,6 +308,11 @@ impl<'a> Roller<'a> {
         }
         for number in (0..segments.len().saturating_sub(1)).rev() {
             let pair = &segments[number..number + 2];
+            if pair[1].follows_gap {
+                // They were compared when those between them were dropped.
+                found = found.map(|(_, places)| (number, places));
+                continue;
+            }
             if !pair.iter().all(|segment| segment.kept.host && segment.kept.forms && segment.test.is_some()) {
                 break;
             }

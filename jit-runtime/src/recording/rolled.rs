@@ -310,7 +310,8 @@ impl<'a> Roller<'a> {
             let pair = &segments[number..number + 2];
             if pair[1].follows_gap {
                 // They were compared when those between them were dropped.
-                found = found.map(|(_, places)| (number, places));
+                let Some((_, places)) = found.take() else { break };
+                found = Some((number, places));
                 continue;
             }
             if !pair.iter().all(|segment| segment.kept.host && segment.kept.forms && segment.test.is_some()) {

@@ -1,39 +1,51 @@
 //! Failures of launches that had returned already, as `sync` and the buffers report them.
 //!
-//! One test, since `sync` reports what failed anywhere in the process. The interpreter checks indices in debug builds only.
-#![cfg(debug_assertions)]
+//! One test, since `sync` reports what failed anywhere in the process.
 
 use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::device::Device;
-use jit_runtime::ir::{Access, Builder, Kernel, Type};
-use jit_runtime::launch::{Argument, Launch, launch, sync};
+use jit_runtime::ir::{Access, Builder, CompareOp, Kernel, ReduceOp, Type};
+use jit_runtime::launch::{AccessKind, Argument, CheckedAccess, Checks, Launch, Notes, launch_with_notes, sync};
 use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind};
 
 const WIDTH: usize = 100_000;
+const ELEMENTS: usize = 10;
 
-/// `output = table[index]`
+/// `output = table[index]`, which notes an index beyond the table.
 fn gather() -> Kernel {
     let mut builder = Builder::new();
     let [table, index] = [0, 1].map(|_| builder.buffer(Type::U32, Access::Read));
     let output = builder.buffer(Type::U32, Access::Write);
+    let report = builder.buffer(Type::U64, Access::ReadWrite);
     let index = builder.load(index);
     let value = builder.gather(table, index, None);
     builder.store(output, value);
+    let last = builder.constant(Type::U32, ELEMENTS as u64 - 1);
+    let is_outside = builder.compare(CompareOp::Gt, index, last);
+    let (first, note) = (builder.constant(Type::U32, 0), builder.cast(Type::U64, index));
+    builder.scatter(Some(ReduceOp::Min), report, first, note, Some(is_outside));
     builder.finish()
 }
 
 fn launch_gather(index: &Arc<Buffer>, output: &Arc<Buffer>) -> Result<(), Error> {
-    let table = Buffer::from_bytes(&[0; 40])?;
+    let table = Buffer::from_bytes(&[0; 4 * ELEMENTS])?;
     let arguments = vec![
-        Argument::Buffer(table, 10),
+        Argument::Buffer(table, ELEMENTS),
         Argument::Buffer(Arc::clone(index), WIDTH),
         Argument::Buffer(Arc::clone(output), WIDTH),
+        Argument::Buffer(Buffer::from_bytes(&[u8::MAX; 8])?, 1),
     ];
-    let (device, kernel, site) = (Device::Interpreter, gather(), Some(Location::caller()));
-    launch(Launch { device, kernel, width: WIDTH, reduce_block: None, arguments, label: "gather", site })
+    let site = Location::caller();
+    let access = CheckedAccess { kind: AccessKind::Gather, ty: Type::U32, width: ELEMENTS, is_signed: false, site };
+    let notes =
+        Notes { checks: Some(Checks { report: 3, accesses: vec![access], ..Checks::default() }), ..Notes::default() };
+    let (device, kernel) = (Device::Interpreter, gather());
+    let launch =
+        Launch { device, kernel, width: WIDTH, reduce_block: None, arguments, label: "gather", site: Some(site) };
+    launch_with_notes(launch, notes)
 }
 
 #[test]
@@ -49,7 +61,7 @@ fn sync_reports_a_failure_that_nobody_has_seen_and_each_only_once() {
 
     let error = sync().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Launch);
-    assert!(error.to_string().contains("index 10 is out of range of a buffer of 10 u32 elements"), "{error}");
+    assert!(error.to_string().contains("element 10 of an array of 10 u32 elements"), "{error}");
     assert_eq!(error.site().unwrap().file(), file!());
     sync().unwrap();
     for buffer in [&first, &second] {

@@ -70,9 +70,8 @@ pub trait Executable: Send + Sync {
     /// # Safety
     ///
     /// The arguments match the kernel's parameters; buffers begin at multiples of 64 bytes, and 64 bytes past their end
-    /// can be read; those that are loaded or stored reach to the end of the range,
-    /// gather and scatter indices of the lanes are in range; nobody writes what the kernel reads, or accesses what it
-    /// writes, during the run, but for runs of the same launch on other ranges; with [`Scatters::Private`], not even those
+    /// can be read; those that are loaded or stored reach to the end of the range, and all have as many elements as the
+    /// argument says; nobody writes what the kernel reads, or accesses what it writes, during the run, but for runs of the same launch on other ranges; with [`Scatters::Private`], not even those
     /// access the buffers that are only combined into.
     unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]);
 

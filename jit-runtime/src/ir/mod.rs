@@ -36,9 +36,9 @@
 //!
 //! A buffer parameter points to elements of one type. Distinct buffers of a launch do not overlap, except that one
 //! read-only buffer may be bound to several parameters. [`Op::Load`] and [`Op::Store`] use the lane's own index.
-//! [`Op::Gather`] and [`Op::Scatter`] use any integer index, read by value (a negative one is out of range); the
-//! program promises that lanes which are active and not masked off are in range. Masked-off lanes touch no memory; a
-//! masked-off gather gives zero.
+//! [`Op::Gather`] and [`Op::Scatter`] use any integer index, read by value. It is out of range if it is negative, or not below
+//! the number of elements that the launch says the buffer has. Lanes that are masked off, and those whose index is out of range,
+//! touch no memory: they read zero, and write nothing. Buffers have fewer than 2^32 elements.
 //!
 //! Several lanes may scatter to one element: a plain write keeps one of the values, a reducing scatter combines all of
 //! them, and what was there, in some order and grouping, which sums and products of floats may show in their rounding. An
@@ -47,7 +47,7 @@
 //! [`Op::Atomic`] and [`Op::CompareExchange`] also give what they found. The step from reading to writing is indivisible,
 //! for each lane alone: no other lane changes the element in between. Which lane is first is unspecified; one lane's
 //! operations on an element happen in the order of the program. Values are compared by their bits, so `-0` is not `+0`
-//! and a NaN can be equal. Masked-off lanes change nothing and give zero and false.
+//! and a NaN can be equal. Lanes that are masked off or out of range change nothing and give zero and false.
 //!
 //! [`Op::Reduce`] combines a value over all lanes, or, where the launch says so, over each block of a number of consecutive
 //! lanes. The order is fixed, so that floats give the same bits whatever the vector width, the number of threads and the

@@ -238,11 +238,11 @@ pub enum Op {
     Bitcast(Type, Value),
     /// The element of a buffer at the lane's own index.
     Load(ParamId),
-    /// The element of a buffer at an index, zero where the mask is off.
+    /// The element of a buffer at an index, zero where the index is out of range or the mask is off.
     Gather {
         /// The buffer that is read.
         buffer: ParamId,
-        /// An integer index; lanes that are active and not masked off must be in range.
+        /// Any integer.
         index: Value,
         /// Lanes that read; all active ones without it.
         mask: Option<Value>,
@@ -254,13 +254,13 @@ pub enum Op {
         /// What is written.
         value: Value,
     },
-    /// Writes, or combines into, the element of a buffer at an index.
+    /// Writes, or combines into, the element of a buffer at an index; nothing happens where the index is out of range.
     Scatter {
         /// How to combine with what is there; a plain write without it.
         reduce: Option<ReduceOp>,
         /// The buffer that is written.
         buffer: ParamId,
-        /// An integer index; lanes that are active and not masked off must be in range.
+        /// Any integer.
         index: Value,
         /// What is written.
         value: Value,
@@ -268,13 +268,13 @@ pub enum Op {
         mask: Option<Value>,
     },
     /// Combines into, or replaces, the element of a buffer at an index in one indivisible step. The result is what was
-    /// there before, zero where the mask is off.
+    /// there before, zero where the index is out of range or the mask is off.
     Atomic {
         /// What is left there.
         op: AtomicOp,
         /// The buffer that is changed.
         buffer: ParamId,
-        /// An integer index; lanes that are active and not masked off must be in range.
+        /// Any integer.
         index: Value,
         /// What is combined or written.
         value: Value,
@@ -282,11 +282,12 @@ pub enum Op {
         mask: Option<Value>,
     },
     /// Replaces the element of a buffer at an index if it has the expected bits, in one indivisible step. The results
-    /// are what was there before and whether it was replaced; zero and false where the mask is off.
+    /// are what was there before and whether it was replaced; zero and false where the index is out of range or the mask
+    /// is off.
     CompareExchange {
         /// The buffer that is changed.
         buffer: ParamId,
-        /// An integer index; lanes that are active and not masked off must be in range.
+        /// Any integer.
         index: Value,
         /// What must be there.
         expected: Value,

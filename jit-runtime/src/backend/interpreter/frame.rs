@@ -218,7 +218,6 @@ impl<'a> Frame<'a> {
         let elements = self.elements(buffer);
         for (lane, _) in active.iter().enumerate().filter(|(_, active)| **active) {
             let index = self.first_lane + lane as u64;
-            elements.check("load", index.into());
             // SAFETY: loaded buffers reach to the end of the range of lanes.
             let bits = unsafe { elements.read(index) };
             self.set(out, lane, bits);
@@ -229,7 +228,6 @@ impl<'a> Frame<'a> {
         let elements = self.elements(buffer);
         for (lane, _) in active.iter().enumerate().filter(|(_, active)| **active) {
             let index = self.first_lane + lane as u64;
-            elements.check("store", index.into());
             // SAFETY: stored buffers reach to the end of the range of lanes.
             unsafe { elements.write(index, self.at(value, lane)) };
         }
@@ -238,14 +236,9 @@ impl<'a> Frame<'a> {
     fn gather(&mut self, out: Value, buffer: ParamId, index: Value, mask: &Mask) {
         let elements = self.elements(buffer);
         for (lane, &on) in mask.iter().enumerate() {
-            let bits = if on {
-                let index = self.index(index, lane);
-                elements.check("gather", index);
-                // SAFETY: indices of active lanes that are not masked off are in range.
-                unsafe { elements.read(index as u64) }
-            } else {
-                0
-            };
+            let place = elements.place(self.index(index, lane)).filter(|_| on);
+            // SAFETY: the index is in range.
+            let bits = place.map_or(0, |index| unsafe { elements.read(index) });
             self.set(out, lane, bits);
         }
     }
@@ -254,17 +247,16 @@ impl<'a> Frame<'a> {
         let elements = self.elements(buffer);
         let copies_log2 = self.copies_log2[buffer.index()];
         for (lane, _) in mask.iter().enumerate().filter(|(_, on)| **on) {
-            let index = self.index(index, lane);
-            elements.check("scatter", index);
+            let Some(index) = elements.place(self.index(index, lane)) else { continue };
             let index = index << copies_log2;
             let bits = self.at(value, lane);
-            // SAFETY: indices of active lanes that are not masked off are in range.
+            // SAFETY: the index is in range.
             unsafe {
                 match combine {
                     Some(function) => {
-                        elements.combine(index as u64, bits, function);
+                        elements.combine(index, bits, function);
                     }
-                    None => elements.write(index as u64, bits),
+                    None => elements.write(index, bits),
                 }
             }
         }
@@ -273,14 +265,9 @@ impl<'a> Frame<'a> {
     fn atomic(&mut self, out: Value, combine: BinaryFn, buffer: ParamId, index: Value, value: Value, mask: &Mask) {
         let elements = self.elements(buffer);
         for (lane, &on) in mask.iter().enumerate() {
-            let old = if on {
-                let index = self.index(index, lane);
-                elements.check("atomic operation", index);
-                // SAFETY: indices of active lanes that are not masked off are in range.
-                unsafe { elements.combine(index as u64, self.at(value, lane), combine) }
-            } else {
-                0
-            };
+            let place = elements.place(self.index(index, lane)).filter(|_| on);
+            // SAFETY: the index is in range.
+            let old = place.map_or(0, |index| unsafe { elements.combine(index, self.at(value, lane), combine) });
             self.set(out, lane, old);
         }
     }
@@ -288,17 +275,13 @@ impl<'a> Frame<'a> {
     fn compare_exchange(&mut self, out: Value, buffer: ParamId, index: Value, values: [Value; 2], mask: &Mask) {
         let elements = self.elements(buffer);
         for (lane, &on) in mask.iter().enumerate() {
-            let (old, is_exchanged) = if on {
-                let index = self.index(index, lane);
-                elements.check("compare_exchange", index);
+            let place = elements.place(self.index(index, lane)).filter(|_| on);
+            let (old, is_exchanged) = place.map_or((0, false), |index| {
                 let [expected, new] = values.map(|value| self.at(value, lane));
-                // SAFETY: indices of active lanes that are not masked off are in range.
-                let old =
-                    unsafe { elements.combine(index as u64, new, |old, new| if old == expected { new } else { old }) };
+                // SAFETY: the index is in range.
+                let old = unsafe { elements.combine(index, new, |old, new| if old == expected { new } else { old }) };
                 (old, old == expected)
-            } else {
-                (0, false)
-            };
+            });
             self.set(out, lane, old);
             self.set(Value(out.0 + 1), lane, u64::from(is_exchanged));
         }

@@ -52,16 +52,9 @@ impl Elements {
         Elements { address: argument.word, length: argument.length, ty }
     }
 
-    /// In debug builds, panics unless the index is in range.
-    pub(super) fn check(self, what: &str, index: i128) {
-        if cfg!(debug_assertions) {
-            assert!(
-                (0..i128::from(self.length)).contains(&index),
-                "{what}: index {index} is out of range of a buffer of {} {} elements",
-                self.length,
-                self.ty
-            );
-        }
+    /// An index by value as the position of an element; none if it is out of range.
+    pub(super) fn place(self, index: i128) -> Option<u64> {
+        u64::try_from(index).ok().filter(|&index| index < self.length)
     }
 
     /// The carrier of an element.

@@ -9,6 +9,7 @@
 //! counter is uniform inside of it, although its final value is not.
 
 use super::hints::{self, Hint};
+use super::ranges::Ranges;
 use super::rows::Rows;
 use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
 
@@ -64,6 +65,8 @@ pub(super) struct Analysis {
     pub(super) hints: Vec<Option<Hint>>,
     /// Gathers that are done together.
     pub(super) rows: Rows,
+    /// Accesses that can be proven to be in range.
+    pub(super) ranges: Ranges,
 }
 
 impl Analysis {
@@ -77,10 +80,12 @@ impl Analysis {
         };
         solver.region(TOP);
         let hoisted = solver.hoisted();
-        let (used, hints, rows) = (used(kernel), Vec::new(), Rows::default());
-        let mut analysis = Analysis { used, hoisted, hints, rows, shapes: solver.shapes, constants: solver.constants };
+        let (used, hints, rows, ranges) = (used(kernel), Vec::new(), Rows::default(), Ranges::default());
+        let mut analysis =
+            Analysis { used, hoisted, hints, rows, ranges, shapes: solver.shapes, constants: solver.constants };
         analysis.hints = hints::hints(kernel, &analysis);
         analysis.rows = Rows::of(kernel, &analysis);
+        analysis.ranges = Ranges::of(kernel, &analysis);
         analysis
     }
 

@@ -20,7 +20,7 @@ use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 
-use super::analysis::Analysis;
+use super::analysis::{Analysis, Shape};
 use super::codegen::{Job, generate};
 use super::interleave;
 use super::target::Target;
@@ -127,7 +127,11 @@ fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
         Op::LocalRead { .. } | Op::LocalWrite { .. } => true,
         ref op if op.has_regions() => true,
         Op::Scatter { reduce: Some(_), .. } | Op::Atomic { .. } | Op::CompareExchange { .. } => true,
-        Op::Gather { index, .. } => analysis.index_hint(kernel, index).is_some(),
+        Op::Gather { index, .. } if analysis.index_hint(kernel, index).is_some() => true,
+        Op::Gather { buffer, index, mask } | Op::Scatter { buffer, index, mask, .. } => {
+            let is_linear = matches!(analysis.shape(index), Shape::Linear { .. });
+            is_linear && mask.is_none() && !analysis.ranges.is_proven(buffer, index)
+        }
         _ => false,
     })
 }

@@ -234,6 +234,14 @@ impl Emitter {
     /// A float constant in all lanes, read from memory. The fast code generator spends far more time on a vector of
     /// constants than on a load that is repeated into all lanes.
     pub(super) fn constant_from_memory(&self, ty: Type, lanes: u32, bits: u64) -> Raw {
+        let size = ty.size_bytes();
+        let load = self.load(self.register_type(ty), self.constant_address(ty, bits), size);
+        self.mark_invariant(load);
+        self.splat(load, lanes)
+    }
+
+    /// The address of a constant in memory.
+    pub(super) fn constant_address(&self, ty: Type, bits: u64) -> Raw {
         let mut table = self.table.borrow_mut();
         let table = &mut *table;
         let size = ty.size_bytes();
@@ -246,10 +254,7 @@ impl Emitter {
         // SAFETY: see the head of the file.
         let global =
             *table.placeholder.get_or_insert_with(|| unsafe { LLVMAddGlobal(self.module, self.int(8), c"".as_ptr()) });
-        let address = self.address(self.int(8), global, self.i64(offset as u64));
-        let load = self.load(self.register_type(ty), address, size);
-        self.mark_invariant(load);
-        self.splat(load, lanes)
+        self.address(self.int(8), global, self.i64(offset as u64))
     }
 
     /// Gives the constants that are read from memory their place in the module.

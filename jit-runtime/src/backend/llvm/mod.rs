@@ -7,6 +7,7 @@
 //! | which values are uniform or consecutive | `analysis`, `hints` |
 //! | how many packets a body works on | `interleave` |
 //! | gathers of neighbouring elements | `rows` |
+//! | indices that stay in range | `ranges` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
 //! | object file → memory | `object`, `relocate` |
@@ -25,6 +26,7 @@ mod hints;
 mod interleave;
 mod library;
 mod object;
+mod ranges;
 mod relocate;
 mod rows;
 mod scratch;
@@ -45,7 +47,7 @@ use crate::ir::Kernel;
 use object::LoadedObject;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
-pub const CODE_VERSION: u32 = 5;
+pub const CODE_VERSION: u32 = 6;
 
 /// Machine code of one kernel.
 #[derive(Debug)]

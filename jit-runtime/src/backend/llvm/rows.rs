@@ -19,6 +19,8 @@ pub(super) struct Row {
     /// How far the row's first element lies from the element at that index.
     pub(super) start: i64,
     pub(super) mask: Option<Value>,
+    /// The indices of all gathers.
+    pub(super) indices: SmallVec<[Value; 4]>,
     /// The results of the gathers at each element of the row.
     pub(super) columns: Vec<SmallVec<[Value; 1]>>,
 }
@@ -101,7 +103,8 @@ impl Rows {
             // Values are numbered in the order of the code.
             let Some(first) = run.iter().min_by_key(|candidate| candidate.result) else { continue };
             self.roles.insert(first.result, Role::First(self.rows.len() as u32));
-            self.rows.push(Row { buffer, index: first.index, start: start - first.offset, mask, columns });
+            let indices = run.iter().map(|candidate| candidate.index).collect();
+            self.rows.push(Row { buffer, index: first.index, start: start - first.offset, mask, indices, columns });
         }
     }
 }

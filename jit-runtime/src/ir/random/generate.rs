@@ -8,7 +8,7 @@ use crate::ir::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use crate::ir::scalar;
 use crate::ir::types::Type;
 
-/// Elements of a buffer that is gathered from or reduced into: few enough for every integer type to index them.
+/// Elements of most buffers that are gathered from or reduced into: few enough for every integer type to index them.
 const TABLE: usize = 50;
 
 /// How deep loops and branches nest.
@@ -25,6 +25,7 @@ struct Target {
     reduce: Option<ReduceOp>,
     /// Distance between a lane's index and its element, where each lane has an element of its own.
     own_element: Option<u32>,
+    elements: usize,
 }
 
 struct Generator {
@@ -169,29 +170,72 @@ impl Generator {
         self.builder.select(is_nan, one, value)
     }
 
-    /// An index below [`TABLE`], of any integer type.
-    fn table_index(&mut self) -> Value {
+    /// An index into so many elements, of any integer type and more or less often in range, of each kind that code
+    /// generators tell apart.
+    fn any_index(&mut self, elements: usize) -> Value {
+        match self.rng.below(8) {
+            0 => {
+                let ty = self.type_that(Type::is_integer);
+                self.pick(ty)
+            }
+            1 => {
+                let ty = self.type_that(Type::is_integer);
+                let near = (elements as u64 + 1).wrapping_sub(self.rng.below(4) as u64);
+                let bits = if self.rng.one_in(2) { near } else { self.rng.below(elements + 1) as u64 };
+                self.builder.constant(ty, bits & ty.bit_mask())
+            }
+            2 | 3 => self.moved_lane(),
+            4 => self.folded_lane(elements),
+            _ => self.remainder(elements),
+        }
+    }
+
+    /// A value of any integer type modulo a number around that of the elements; negative for some.
+    fn remainder(&mut self, elements: usize) -> Value {
         let ty = self.type_that(Type::is_integer);
         let any = self.pick(ty);
-        let length = self.builder.constant(ty, TABLE as u64);
-        let remainder = self.builder.binary(BinaryOp::Rem, any, length);
-        if ty.is_signed_integer() { self.builder.unary(UnaryOp::Abs, remainder) } else { remainder }
+        let most = (elements + self.rng.below(4)).saturating_sub(self.rng.below(3)).max(1) as u64;
+        let most = self.builder.constant(ty, most & ty.bit_mask());
+        let remainder = self.builder.binary(BinaryOp::Rem, any, most);
+        let is_absolute = ty.is_signed_integer() && !self.rng.one_in(4);
+        if is_absolute { self.builder.unary(UnaryOp::Abs, remainder) } else { remainder }
+    }
+
+    /// The number of the lane, moved up or down, in a type that is wide enough.
+    fn moved_lane(&mut self) -> Value {
+        let lane = self.builder.lane_index();
+        let ty = self.rng.choose(&[Type::U32, Type::I32, Type::U64, Type::I64]);
+        let lane = self.builder.cast(ty, lane);
+        let offset = self.rng.below(40) as u64;
+        let op = if self.rng.one_in(2) { BinaryOp::Add } else { BinaryOp::Sub };
+        let offset = if self.rng.one_in(20) { self.pick(ty) } else { self.builder.constant(ty, offset) };
+        self.builder.binary(op, lane, offset)
+    }
+
+    /// What is consecutive, or the same, in most neighbours.
+    fn folded_lane(&mut self, elements: usize) -> Value {
+        let lane = self.moved_lane();
+        let ty = self.ty(lane);
+        let op = self.rng.choose(&[
+            BinaryOp::And,
+            BinaryOp::Or,
+            BinaryOp::Rem,
+            BinaryOp::Min,
+            BinaryOp::Max,
+            BinaryOp::Div,
+            BinaryOp::Shr,
+        ]);
+        let constant = match op {
+            BinaryOp::Shr => self.rng.below(8),
+            BinaryOp::And if self.rng.one_in(2) => elements.next_power_of_two() - 1,
+            _ => self.rng.below(elements + 4),
+        };
+        let constant = self.builder.constant(ty, constant as u64);
+        self.builder.binary(op, lane, constant)
     }
 
     fn mask(&mut self) -> Option<Value> {
         if self.rng.one_in(2) { Some(self.pick(Type::Bool)) } else { None }
-    }
-
-    /// An index into a table, in range unless the mask that comes with it is off.
-    fn table_access(&mut self) -> (Value, Option<Value>) {
-        if !self.rng.one_in(3) {
-            return (self.table_index(), self.mask());
-        }
-        let ty = self.type_that(Type::is_unsigned_integer);
-        let any = self.pick(ty);
-        let length = self.builder.constant(ty, TABLE as u64);
-        let in_range = self.builder.compare(CompareOp::Lt, any, length);
-        (any, Some(in_range))
     }
 
     // Parameters.
@@ -296,34 +340,70 @@ impl Generator {
     // Memory.
 
     fn gather(&mut self) {
-        let ty = self.any_type();
-        let buffer = self.buffer(ty, Access::Read, TABLE);
-        let (index, mask) = self.table_access();
+        let (ty, elements) = (self.any_type(), self.elements());
+        let buffer = self.buffer(ty, Access::Read, elements);
+        let (index, mask) = (self.any_index(elements), self.mask());
         let value = self.builder.gather(buffer, index, mask);
         self.add(value);
+        if self.rng.one_in(3) {
+            self.gather_neighbours(buffer, index, mask);
+        }
+    }
+
+    /// Elements behind and before the one at an index.
+    fn gather_neighbours(&mut self, buffer: ParamId, index: Value, mask: Option<Value>) {
+        let ty = self.ty(index);
+        for _ in 0..1 + self.rng.below(4) {
+            let distance = self.rng.below(6) as u64;
+            let distance = if self.rng.one_in(4) { distance.wrapping_neg() & ty.bit_mask() } else { distance };
+            let distance = self.builder.constant(ty, distance);
+            let index = self.builder.binary(BinaryOp::Add, index, distance);
+            let value = self.builder.gather(buffer, index, mask);
+            self.add(value);
+        }
+    }
+
+    /// How many elements a buffer has that is accessed at any index.
+    fn elements(&mut self) -> usize {
+        match self.rng.below(6) {
+            0 => self.rng.below(4),
+            1 => self.width,
+            2 => 256,
+            _ => TABLE,
+        }
+    }
+
+    /// How many elements a buffer has of which each lane accesses one of its own; some lanes may have none.
+    fn own_elements(&mut self, offset: u32) -> usize {
+        let all = self.width + offset as usize + 3;
+        if self.rng.one_in(3) { self.rng.below(all) } else { all }
     }
 
     fn scatter(&mut self) {
         let target = if self.targets.is_empty() || self.rng.one_in(2) { self.new_target() } else { self.any_target() };
         let value = self.pick(target.ty);
-        let (index, mask) = match target.own_element {
-            Some(offset) => (self.own_index(offset), self.mask()),
-            None => self.table_access(),
+        let index = match target.own_element {
+            Some(offset) => self.own_index(offset),
+            None => self.any_index(target.elements),
         };
+        let mask = self.mask();
         self.builder.scatter(target.reduce, target.param, index, value, mask);
     }
 
+    /// An index that is another one in each lane. All of one offset agree.
     fn own_index(&mut self, offset: u32) -> Value {
         let lane = self.builder.lane_index();
+        let op = if offset.is_multiple_of(5) { BinaryOp::Sub } else { BinaryOp::Add };
         let offset = self.builder.constant(Type::U32, offset.into());
-        self.builder.binary(BinaryOp::Add, lane, offset)
+        self.builder.binary(op, lane, offset)
     }
 
     /// An operation that gives the old element, which the order of lanes does not change: each has its own.
     fn atomic(&mut self) {
         let ty = self.any_type();
         let offset = self.rng.below(20) as u32;
-        let buffer = self.buffer(ty, Access::ReadWrite, self.width + offset as usize + 3);
+        let elements = self.own_elements(offset);
+        let buffer = self.buffer(ty, Access::ReadWrite, elements);
         let op = self.rng.choose(&AtomicOp::ALL);
         let is_supported = match op {
             AtomicOp::Reduce(op) => scalar::is_supported_reduce(op, ty),
@@ -355,9 +435,12 @@ impl Generator {
         let is_once = reduce.is_some_and(is_rounded);
         let is_ordered = reduce.is_none() || is_once;
         let own_element = if is_ordered { Some(self.rng.below(20) as u32) } else { None };
-        let elements = own_element.map_or(TABLE, |offset| self.width + offset as usize + 3);
+        let elements = match own_element {
+            Some(offset) => self.own_elements(offset),
+            None => self.elements(),
+        };
         let param = self.buffer(ty, Access::ReadWrite, elements);
-        let target = Target { param, ty, reduce, own_element };
+        let target = Target { param, ty, reduce, own_element, elements };
         if !is_once {
             self.targets.push(target);
         }

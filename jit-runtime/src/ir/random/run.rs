@@ -8,10 +8,10 @@ use crate::ir::op::{Op, ReduceOp};
 use crate::ir::scalar;
 use crate::ir::types::Type;
 
-/// What stands behind the end of a buffer, where nothing may be written.
+/// What stands around a buffer, where nothing may be written.
 const PADDING: u8 = 0xa5;
 
-/// A cache line; buffers are aligned to it and padded by one.
+/// A cache line; buffers are aligned to it, and padded by one before and behind.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -24,8 +24,8 @@ struct Memory {
 
 impl Memory {
     fn new(bytes: &[u8]) -> Self {
-        let mut lines = vec![Line([PADDING; 64]); bytes.len() / 64 + 2];
-        for (line, part) in lines.iter_mut().zip(bytes.chunks(64)) {
+        let mut lines = vec![Line([PADDING; 64]); bytes.len() / 64 + 3];
+        for (line, part) in lines[1..].iter_mut().zip(bytes.chunks(64)) {
             line.0[..part.len()].copy_from_slice(part);
         }
         Memory { lines, size_bytes: bytes.len() }
@@ -33,9 +33,10 @@ impl Memory {
 
     fn bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.lines.iter().flat_map(|line| line.0).collect();
-        let padding = bytes.split_off(self.size_bytes);
-        assert!(padding.iter().all(|&byte| byte == PADDING), "memory behind a buffer was written");
-        bytes
+        let behind = bytes.split_off(64 + self.size_bytes);
+        let elements = bytes.split_off(64);
+        assert!(bytes.iter().chain(&behind).all(|&byte| byte == PADDING), "memory outside of a buffer was written");
+        elements
     }
 }
 
@@ -50,7 +51,7 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// Where memory behind the end of a buffer was written.
+    /// Where memory outside of a buffer was written.
     #[must_use]
     pub fn run(&self, executable: &dyn Executable, piece: Option<usize>) -> Vec<Vec<u8>> {
         let mut memories: Vec<Memory> =
@@ -61,8 +62,7 @@ impl Case {
         let mut first = 0;
         while first < self.width {
             let end = self.width.min(first.saturating_add(piece));
-            // SAFETY: the arguments were made for the parameters; generated kernels keep their indices in range; the
-            // memory is this function's own.
+            // SAFETY: the arguments were made for the parameters; the memory is this function's own.
             unsafe { executable.run(first as u64..end as u64, &self.at_chunk(&arguments, first)) };
             first = end;
         }
@@ -96,7 +96,7 @@ impl Case {
             Input::Scalar(word) => RawArgument { word, length: 0 },
             Input::Buffer(_) => {
                 let length = memory.size_bytes / self.kernel.params[param].ty().size_bytes();
-                RawArgument { word: memory.lines.as_mut_ptr() as u64, length: length as u64 }
+                RawArgument { word: memory.lines[1..].as_mut_ptr() as u64, length: length as u64 }
             }
         }
     }

@@ -59,14 +59,15 @@ impl Codegen<'_> {
         if copies_log2 == 0 && matches!(self.analysis.shape(index), Shape::Linear { .. }) {
             return self.combine_consecutive(op, buffer, index, value, lanes);
         }
+        let lanes = self.lanes_inside(buffer, index, lanes.cloned());
         let shared_value = self.analysis.shape(value).is_scalar().then(|| self.scalar(value));
         let shared_value = shared_value.map(|value| self.stored_value(ty, value, 1));
         let values = self.vectors(value);
         let indices = self.vectors(index);
-        let nowhere = lanes.map(|_| self.emit.alloca(self.emit.vector(self.emit.int(64), self.lanes), 64));
+        let nowhere = lanes.as_ref().map(|_| self.emit.alloca(self.emit.vector(self.emit.int(64), self.lanes), 64));
         for packet in 0..self.packets {
             let mut addresses = self.copy_addresses(buffer, self.ty(index), indices[packet], copies_log2);
-            if let (Some(lanes), Some(nowhere)) = (lanes, nowhere) {
+            if let (Some(lanes), Some(nowhere)) = (&lanes, nowhere) {
                 let each = self.emit.address(self.emit.int(64), nowhere, self.emit.iota(64, self.lanes, 0));
                 addresses = self.emit.select(lanes[packet], addresses, each);
             }
@@ -118,13 +119,15 @@ impl Codegen<'_> {
     ) {
         let ty = self.kernel.param(buffer).ty();
         let values = self.vectors(value);
-        let addresses = self.linear_addresses(buffer, index);
-        for packet in 0..self.packets {
-            let lanes = lanes.map(|lanes| lanes[packet]);
-            let old = self.vector_load(ty, addresses[packet], lanes);
-            let new = self.combine(op, ty, old, values[packet], self.lanes);
-            self.vector_store(ty, addresses[packet], new, lanes, ty.size_bytes());
-        }
+        self.consecutive(buffer, index, lanes.cloned(), |codegen, addresses, lanes| {
+            for packet in 0..codegen.packets {
+                let lanes = lanes.map(|lanes| lanes[packet]);
+                let old = codegen.vector_load(ty, addresses[packet], lanes);
+                let new = codegen.combine(op, ty, old, values[packet], codegen.lanes);
+                codegen.vector_store(ty, addresses[packet], new, lanes, ty.size_bytes());
+            }
+            Packets::new()
+        });
     }
 
     /// All lanes combine into one element.
@@ -146,10 +149,11 @@ impl Codegen<'_> {
         let total = self.combine_lanes(op, ty, &kept);
         let total = self.stored_value(ty, total, 1);
         let index = self.wide_index(self.ty(index), self.scalar(index));
+        let updates = self.is_updated(buffer, index, lanes);
         let copies_log2 = if self.private[buffer.index()] { self.options.scatters.copies_log2() } else { 0 };
         let first = self.emit.shl(index, self.emit.i64(copies_log2.into()));
         let address = self.element_address(buffer, first);
-        self.update_if_any(AtomicOp::Reduce(op), buffer, address, total, lanes);
+        self.update_if(updates, AtomicOp::Reduce(op), buffer, address, total);
     }
 
     /// Runs code for each lane of a mask, with the lane's part of some vectors. Gives a vector of each result, which is
@@ -325,12 +329,13 @@ impl Codegen<'_> {
         lanes: Option<&Packets>,
         mut update: impl FnMut(&mut Self, usize, Raw, Raw) -> T,
     ) -> Vec<T> {
+        let lanes = self.lanes_inside(buffer, index, lanes.cloned());
         let indices = self.vectors(index);
         let all = self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes));
         let packets = self.packets;
         let packet = |packet: usize| {
             let addresses = self.lane_addresses(buffer, self.ty(index), indices[packet]);
-            update(self, packet, lanes.map_or(all, |lanes| lanes[packet]), addresses)
+            update(self, packet, lanes.as_ref().map_or(all, |lanes| lanes[packet]), addresses)
         };
         (0..packets).map(packet).collect()
     }
@@ -353,31 +358,29 @@ impl Codegen<'_> {
             let last = self.emit.extract_element(sums, self.emit.i64(u64::from(self.lanes) - 1));
             total = self.emit.add(total, last);
         }
-        let address = self.element_address(buffer, self.wide_index(self.ty(index), self.scalar(index)));
-        let old = self.update_if_any(AtomicOp::Reduce(ReduceOp::Add), buffer, address, total, lanes);
+        let index = self.wide_index(self.ty(index), self.scalar(index));
+        let (updates, address) = (self.is_updated(buffer, index, lanes), self.element_address(buffer, index));
+        let old = self.update_if(updates, AtomicOp::Reduce(ReduceOp::Add), buffer, address, total);
         let old = self.emit.splat(old, self.lanes);
         let found = |packet: usize| {
-            let found = self.emit.add(old, before[packet]);
+            let found = self.emit.select(updates, self.emit.add(old, before[packet]), zero);
             lanes.map_or(found, |lanes| self.emit.select(lanes[packet], found, zero))
         };
         let found = (0..self.packets).map(found).collect();
         self.set_vectors(result, found);
     }
 
-    /// Combines a value into one element, if any lane takes part. Gives what was there, or zero.
-    fn update_if_any(
-        &mut self,
-        op: AtomicOp,
-        buffer: ParamId,
-        address: Raw,
-        value: Raw,
-        lanes: Option<&Packets>,
-    ) -> Raw {
-        let Some(lanes) = lanes else { return self.update(op, buffer, address, value) };
-        let any = self.any(lanes);
+    /// Whether an element that lanes share, at an index of 64 bits, is changed: it exists, and some lane takes part.
+    fn is_updated(&self, buffer: ParamId, index: Raw, lanes: Option<&Packets>) -> Raw {
+        let is_inside = self.is_inside(buffer, index);
+        lanes.map_or(is_inside, |lanes| self.emit.and(is_inside, self.any(lanes)))
+    }
+
+    /// Combines a value into one element where a condition holds. Gives what was there, or zero.
+    fn update_if(&mut self, condition: Raw, op: AtomicOp, buffer: ParamId, address: Raw, value: Raw) -> Raw {
         let [update, after] = ["update", "after"].map(|name| self.emit.new_block(name));
         let before = self.emit.block();
-        self.emit.cond_br(any, update, after);
+        self.emit.cond_br(condition, update, after);
         self.emit.position_at_end(update);
         let old = self.update(op, buffer, address, value);
         let updated = self.emit.block();

@@ -1,9 +1,10 @@
 //! The frame of the generated function: what runs once, the loop over groups of packets, and the partial groups at both
-//! ends of a range.
+//! ends of a range. Where there are two bodies, the one for whole groups rests on proofs that indices are in range
+//! ([`crate::backend::llvm::ranges`]), and the other one serves the lanes where they don't hold.
 
 use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntUGE, LLVMIntULE, LLVMIntULT};
 
-use super::{Codegen, Packets, Slot};
+use super::{Codegen, Packets, Slot, bounds};
 use crate::backend::RawArgument;
 use crate::backend::llvm::analysis::Analysis;
 use crate::backend::llvm::emit::{Block, Conversion, Raw};
@@ -71,6 +72,7 @@ impl Codegen<'_> {
         self.start_accumulators();
         let first = self.emit.and(start, self.emit.i64(!(self.step() - 1)));
         let next = if self.frame == Frame::TwoBodies {
+            self.proven_lanes = Some(self.lanes_of_proofs());
             self.loop_with_two_bodies(first)
         } else {
             self.loop_with_one_body(first)
@@ -82,6 +84,7 @@ impl Codegen<'_> {
 
     fn load_pointers(&mut self) {
         let arguments = self.emit.parameter(2);
+        let is_indexed = bounds::is_indexed(self.kernel);
         for (index, param) in self.kernel.params.iter().enumerate() {
             let offset = self.emit.i64((index * size_of::<RawArgument>()) as u64);
             let word = self.emit.address(self.emit.int(8), arguments, offset);
@@ -94,6 +97,12 @@ impl Codegen<'_> {
                 Param::Scalar { .. } => word,
             };
             self.pointers.push(pointer);
+            self.lengths.push(is_indexed[index].then(|| {
+                let offset = self.emit.i64(std::mem::offset_of!(RawArgument, length) as u64);
+                let length = self.emit.load(self.emit.int(64), self.emit.address(self.emit.int(8), word, offset), 8);
+                self.emit.mark_invariant(length);
+                length
+            }));
         }
     }
 
@@ -111,6 +120,7 @@ impl Codegen<'_> {
     fn body(&mut self, group_start: Raw, mask: Option<Packets>) {
         self.slots.iter_mut().filter(|slot| !slot.in_prologue).for_each(|slot| *slot = Slot::default());
         self.group_start = Some(group_start);
+        self.is_edge = self.frame == Frame::TwoBodies && mask.is_some();
         self.mask = mask;
         self.clear_locals();
         let mut reductions = 0;
@@ -130,13 +140,14 @@ impl Codegen<'_> {
         let [dispatch, full, check, partial, exit] =
             ["dispatch", "full", "check", "partial", "exit"].map(|name| self.emit.new_block(name));
         let (end, step) = (self.emit.parameter(1), self.emit.i64(self.step()));
+        let [full_start, full_end] = self.proven_lanes.unwrap_or([self.emit.parameter(0), end]);
         let before = self.emit.block();
         self.emit.br(dispatch);
 
         self.emit.position_at_end(dispatch);
         let lane = self.group_phi(first, before);
         let reductions = self.accumulator_phis(before);
-        let is_whole = self.is_whole(lane);
+        let is_whole = self.is_whole(lane, full_start, full_end);
         self.emit.cond_br(is_whole, full, check);
 
         self.emit.position_at_end(full);
@@ -144,7 +155,7 @@ impl Codegen<'_> {
         let full_reductions = self.accumulator_phis(dispatch);
         self.body(full_lane, None);
         let next = self.emit.add(full_lane, step);
-        let again = self.emit.icmp(LLVMIntULE, self.emit.add(next, step), end);
+        let again = self.emit.icmp(LLVMIntULE, self.emit.add(next, step), full_end);
         let latch = self.emit.block();
         self.emit.cond_br(again, full, dispatch);
         for (phi, reductions) in [(full_lane, &full_reductions), (lane, &reductions)] {
@@ -192,7 +203,7 @@ impl Codegen<'_> {
         let pending = std::mem::take(&mut self.pending_stores);
         let values: Vec<Packets> = pending.iter().map(|store| self.vectors(store.value)).collect();
         let [full, partial, join] = ["full", "partial", "join"].map(|name| self.emit.new_block(name));
-        let is_whole = self.is_whole(lane);
+        let is_whole = self.is_whole(lane, self.emit.parameter(0), self.emit.parameter(1));
         self.emit.cond_br(is_whole, full, partial);
         for (block, is_partial) in [(full, false), (partial, true)] {
             self.emit.position_at_end(block);
@@ -205,11 +216,10 @@ impl Codegen<'_> {
         self.emit.position_at_end(join);
     }
 
-    /// Whether the range covers the group that begins at a lane.
-    fn is_whole(&self, lane: Raw) -> Raw {
-        let (start, end, step) = (self.emit.parameter(0), self.emit.parameter(1), self.emit.i64(self.step()));
+    /// Whether lanes from a start to an end cover the group that begins at a lane.
+    fn is_whole(&self, lane: Raw, start: Raw, end: Raw) -> Raw {
         let covers_start = self.emit.icmp(LLVMIntULE, start, lane);
-        let covers_end = self.emit.icmp(LLVMIntULE, self.emit.add(lane, step), end);
+        let covers_end = self.emit.icmp(LLVMIntULE, self.emit.add(lane, self.emit.i64(self.step())), end);
         self.emit.and(covers_start, covers_end)
     }
 

@@ -188,7 +188,7 @@ impl Codegen<'_> {
     }
 
     /// Indices by value in at least 32 bits.
-    fn extended_index(&self, ty: Type, indices: Raw) -> Raw {
+    pub(super) fn extended_index(&self, ty: Type, indices: Raw) -> Raw {
         if ty.bits() >= 32 {
             return indices;
         }

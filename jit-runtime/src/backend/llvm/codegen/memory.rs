@@ -27,7 +27,7 @@ impl Codegen<'_> {
     }
 
     /// Addresses of the packets of a group whose first element is at `first`.
-    fn packet_addresses(&self, buffer: ParamId, first: Raw) -> Packets {
+    pub(super) fn packet_addresses(&self, buffer: ParamId, first: Raw) -> Packets {
         let base = self.element_address(buffer, first);
         let element = self.emit.memory_type(self.element(buffer));
         let offset = |packet: usize| self.emit.i64(packet as u64 * u64::from(self.lanes));
@@ -146,51 +146,60 @@ impl Codegen<'_> {
             }
             Shape::Uniform | Shape::Packet => self.gather_shared(result, buffer, index, mask),
             Shape::Linear { .. } => {
-                let lanes = self.lanes_of(mask);
-                let addresses = self.linear_addresses(buffer, index);
-                let ty = self.element(buffer);
-                let load =
-                    |packet: usize| self.vector_load(ty, addresses[packet], lanes.as_ref().map(|lanes| lanes[packet]));
-                let loads = (0..self.packets).map(load).collect();
+                let (lanes, ty) = (self.lanes_of(mask), self.element(buffer));
+                let loads = self.consecutive(buffer, index, lanes, |codegen, addresses, lanes| {
+                    let load =
+                        |packet: usize| codegen.vector_load(ty, addresses[packet], lanes.map(|lanes| lanes[packet]));
+                    (0..codegen.packets).map(load).collect()
+                });
                 self.set_vectors(result, loads);
             }
             Shape::Varying => {
                 let lanes = self.lanes_of(mask);
-                let indices = self.vectors(index);
                 // Only a vector can be read under a mask that may be empty for one packet.
                 let hint = self.analysis.index_hint(self.kernel, index);
-                let hint = hint.filter(|hint| lanes.is_none() || *hint == Hint::Consecutive);
-                let gather = |packet: usize| {
-                    let lanes = lanes.as_ref().map(|lanes| lanes[packet]);
-                    match hint {
-                        Some(hint) => self.gather_checked(hint, buffer, self.ty(index), indices[packet], lanes),
-                        None => self.gather_packet(buffer, self.ty(index), indices[packet], lanes),
+                let gathers = match hint.filter(|hint| lanes.is_none() || *hint == Hint::Consecutive) {
+                    Some(hint) => {
+                        let vectors = self.vectors(index);
+                        let gather = |(packet, &indices): (usize, &Raw)| {
+                            let lanes = lanes.as_ref().map(|lanes| lanes[packet]);
+                            self.gather_checked(hint, buffer, index, indices, lanes)
+                        };
+                        vectors.iter().enumerate().map(gather).collect()
+                    }
+                    None => {
+                        let lanes = self.lanes_inside(buffer, index, lanes);
+                        let (ty, indices) = (self.ty(index), self.vectors(index));
+                        let gather = |packet: usize| {
+                            self.gather_packet(buffer, ty, indices[packet], lanes.as_ref().map(|lanes| lanes[packet]))
+                        };
+                        (0..self.packets).map(gather).collect()
                     }
                 };
-                let gathers = (0..self.packets).map(gather).collect();
                 self.set_vectors(result, gathers);
             }
         }
     }
 
-    /// One element for all lanes. Without an active lane it would not run, so the index is in range unless masked off.
+    /// One element for all lanes: zero if the index is out of range, or the mask is off.
     fn gather_scalar(&mut self, buffer: ParamId, index: Value, mask: Option<Raw>) -> Raw {
         let ty = self.element(buffer);
-        let index = self.wide_index(self.ty(index), self.scalar(index));
-        let mut address = self.element_address(buffer, index);
-        if let Some(mask) = mask {
-            let nowhere = self.scratch();
-            address = self.emit.select(mask, address, nowhere);
-        }
+        let wide = self.wide_index(self.ty(index), self.scalar(index));
+        let address = self.element_address(buffer, wide);
+        let is_inside = (!self.is_proven(buffer, index)).then(|| self.is_inside(buffer, wide));
+        let reads = match (mask, is_inside) {
+            (Some(mask), Some(is_inside)) => Some(self.emit.and(mask, is_inside)),
+            (mask, is_inside) => mask.or(is_inside),
+        };
+        let address = match reads {
+            Some(reads) => self.emit.select(reads, address, self.emit.constant_address(Type::U64, 0)),
+            None => address,
+        };
         let load = self.emit.load(self.emit.memory_type(ty), address, ty.size_bytes());
-        if mask.is_none() && matches!(self.kernel.param(buffer), Param::Buffer { access: Access::Read, .. }) {
+        if matches!(self.kernel.param(buffer), Param::Buffer { access: Access::Read, .. }) {
             self.emit.mark_invariant(load);
         }
-        let value = self.loaded_value(ty, load, 1);
-        match mask {
-            Some(mask) => self.emit.select(mask, value, self.emit.bits_constant(ty, 1, 0)),
-            None => value,
-        }
+        self.loaded_value(ty, load, 1)
     }
 
     /// One element for those lanes that the operation's mask leaves.
@@ -204,11 +213,6 @@ impl Codegen<'_> {
         self.set_vectors(result, vectors);
     }
 
-    fn scratch(&mut self) -> Raw {
-        let scratch = self.scratch.unwrap_or_else(|| self.emit.alloca(self.emit.int(64), 8));
-        *self.scratch.insert(scratch)
-    }
-
     /// An index as 64 bits.
     pub(super) fn wide_index(&self, ty: Type, index: Raw) -> Raw {
         let word = self.emit.int(64);
@@ -219,12 +223,11 @@ impl Codegen<'_> {
         }
     }
 
-    /// Where the packets of consecutive indices begin.
-    pub(super) fn linear_addresses(&self, buffer: ParamId, index: Value) -> Packets {
+    /// The first one of the consecutive indices of a group, as 64 bits.
+    pub(super) fn linear_start(&self, index: Value) -> Raw {
         let (ty, first) = (self.ty(index), self.scalar(index));
         let aligned = self.analysis.shape(index) == Shape::Linear { aligned: true };
-        let first = if aligned { self.wide_index(ty, first) } else { self.consecutive_start(ty, first) };
-        self.packet_addresses(buffer, first)
+        if aligned { self.wide_index(ty, first) } else { self.consecutive_start(ty, first) }
     }
 
     /// The first of consecutive indices, as 64 bits.
@@ -240,8 +243,9 @@ impl Codegen<'_> {
         self.emit.sub(moved, self.emit.i64(self.step()))
     }
 
-    /// A gather whose indices are compared with what they are hoped to be.
-    fn gather_checked(&self, hint: Hint, buffer: ParamId, index_type: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
+    /// A gather of a packet whose indices are compared with what they are hoped to be.
+    fn gather_checked(&mut self, hint: Hint, buffer: ParamId, index: Value, indices: Raw, lanes: Option<Raw>) -> Raw {
+        let index_type = self.ty(index);
         let e = &self.emit;
         let first = e.extract_element(indices, e.i64(0));
         let expected = match hint {
@@ -252,30 +256,35 @@ impl Codegen<'_> {
         if let Some(lanes) = lanes {
             differs = e.and(differs, lanes);
         }
-        let any = self.any(&Packets::from_elem(differs, 1));
-        let [each, together, join] = ["each", "together", "gathered"].map(|name| e.new_block(name));
-        e.cond_br(any, each, together);
-        e.position_at_end(each);
-        let one_by_one = self.gather_packet(buffer, index_type, indices, lanes);
-        let each_end = e.block();
-        e.br(join);
-        e.position_at_end(together);
-        let ty = self.element(buffer);
-        let at_once = match hint {
-            Hint::Shared => {
-                let address = self.element_address(buffer, self.wide_index(index_type, first));
-                let load = e.load(e.memory_type(ty), address, ty.size_bytes());
-                self.splat_with(e, self.loaded_value(ty, load, 1))
-            }
-            Hint::Consecutive => {
-                let address = self.element_address(buffer, self.consecutive_start(index_type, first));
-                self.vector_load(ty, address, lanes)
-            }
+        let differs = self.any(&Packets::from_elem(differs, 1));
+        let (first, count) = match hint {
+            Hint::Shared => (self.wide_index(index_type, first), 1),
+            Hint::Consecutive => (self.consecutive_start(index_type, first), u64::from(self.lanes)),
         };
-        let together_end = e.block();
-        e.br(join);
-        e.position_at_end(join);
-        e.merge(&[(one_by_one, each_end), (at_once, together_end)])
+        let is_proven = self.is_proven(buffer, index);
+        let mut is_hoped = self.emit.not(differs);
+        if !is_proven {
+            let is_inside = self.is_run_inside(buffer, index_type, first, count);
+            is_hoped = self.emit.and(is_hoped, is_inside);
+        }
+        let ty = self.element(buffer);
+        let address = self.element_address(buffer, first);
+        let gathered = self.either(
+            is_hoped,
+            |codegen| match hint {
+                Hint::Shared => {
+                    let load = codegen.emit.load(codegen.emit.memory_type(ty), address, ty.size_bytes());
+                    let value = codegen.loaded_value(ty, load, 1);
+                    Packets::from_elem(codegen.splat_with(&codegen.emit, value), 1)
+                }
+                Hint::Consecutive => Packets::from_elem(codegen.vector_load(ty, address, lanes), 1),
+            },
+            |codegen| {
+                let lanes = if is_proven { lanes } else { Some(codegen.inside(buffer, index_type, indices, lanes)) };
+                Packets::from_elem(codegen.gather_packet(buffer, index_type, indices, lanes), 1)
+            },
+        );
+        gathered[0]
     }
 
     /// A vector of addresses, one for each lane.
@@ -298,7 +307,7 @@ impl Codegen<'_> {
         }
     }
 
-    fn gather_packet(&self, buffer: ParamId, index_type: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
+    pub(super) fn gather_packet(&self, buffer: ParamId, index_type: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
         let ty = self.element(buffer);
         if ty.size_bytes() < 4 {
             return self.gather_small(buffer, index_type, indices, lanes);
@@ -359,13 +368,16 @@ impl Codegen<'_> {
         let ty = self.element(buffer);
         let values = self.vectors(value);
         if matches!(self.analysis.shape(index), Shape::Linear { .. }) {
-            let addresses = self.linear_addresses(buffer, index);
-            for packet in 0..self.packets {
-                let lanes = lanes.as_ref().map(|lanes| lanes[packet]);
-                self.vector_store(ty, addresses[packet], values[packet], lanes, ty.size_bytes());
-            }
+            self.consecutive(buffer, index, lanes, |codegen, addresses, lanes| {
+                for packet in 0..codegen.packets {
+                    let lanes = lanes.map(|lanes| lanes[packet]);
+                    codegen.vector_store(ty, addresses[packet], values[packet], lanes, ty.size_bytes());
+                }
+                Packets::new()
+            });
             return;
         }
+        let lanes = self.lanes_inside(buffer, index, lanes);
         let indices = self.vectors(index);
         for packet in 0..self.packets {
             let lanes = lanes.as_ref().map(|lanes| lanes[packet]);

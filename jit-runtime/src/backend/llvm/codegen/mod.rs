@@ -6,11 +6,12 @@
 //! range covers wholly run without masks; the partial ones at both ends run under a mask of the lanes that are in the
 //! range. Small bodies are emitted twice for that, big ones once; see [`frame`].
 //!
-//! Always holds: code is reached only if at least one lane is active, so memory at an index that all lanes share may be
-//! read. No operation that is emitted has undefined or poison results on lanes that are not active.
+//! Always holds: code is reached only if at least one lane is active. Memory is accessed by lanes that are active and whose
+//! index is in range, see [`bounds`]. No operation that is emitted has undefined or poison results on lanes that are not active.
 
 mod arithmetic;
 mod atomics;
+mod bounds;
 mod control;
 mod convert;
 mod division;
@@ -24,10 +25,12 @@ mod switch;
 
 pub(super) use local::local_bytes;
 
+use bounds::Reach;
 use frame::Frame;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::analysis::{Analysis, Shape};
@@ -75,6 +78,11 @@ struct Codegen<'a> {
     slots: Vec<Slot>,
     /// The address of each buffer, or of each scalar's word.
     pointers: Vec<Raw>,
+    /// The length of each buffer that is accessed by an index.
+    lengths: Vec<Option<Raw>>,
+    /// What indices are compared with, as scalars and in all lanes.
+    limits: FxHashMap<(ParamId, Reach, u64), Raw>,
+    limit_vectors: FxHashMap<(ParamId, Reach, u64), Raw>,
     /// Where local memory is, if it is accessed.
     locals: Vec<Option<Raw>>,
     /// Active lanes of each packet; all if there is none.
@@ -89,8 +97,10 @@ struct Codegen<'a> {
     pending_stores: Vec<PendingStore>,
     /// Float constants are read from memory, which the fast code generator prefers.
     constants_in_memory: bool,
-    /// Stack memory that is read instead of an element that no lane wants.
-    scratch: Option<Raw>,
+    /// The body that serves groups of which only some lanes are in the range, beside one for whole groups.
+    is_edge: bool,
+    /// The lanes whose whole groups get the other one of these bodies: those of the range where all proofs hold.
+    proven_lanes: Option<[Raw; 2]>,
 }
 
 /// What to generate code from, and how.
@@ -135,6 +145,9 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         lanes: target.lanes as u32,
         slots: vec![Slot::default(); kernel.types.len()],
         pointers: Vec::new(),
+        lengths: Vec::new(),
+        limits: FxHashMap::default(),
+        limit_vectors: FxHashMap::default(),
         locals: Vec::new(),
         mask: None,
         group_start: None,
@@ -143,7 +156,8 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         frame,
         pending_stores: Vec::new(),
         constants_in_memory: !optimised,
-        scratch: None,
+        is_edge: false,
+        proven_lanes: None,
     };
     codegen.function();
 }

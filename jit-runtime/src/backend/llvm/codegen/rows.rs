@@ -16,22 +16,79 @@ impl Codegen<'_> {
         let analysis = self.analysis;
         let row = &analysis.rows.rows[row as usize];
         let lanes = self.lanes_of(row.mask);
-        let addresses = self.row_addresses(row, lanes.as_ref());
+        let starts = self.row_starts(row);
+        let vectors = if self.is_row_proven(row) {
+            self.read_rows(row, &starts, lanes.as_ref())
+        } else if self.is_edge {
+            // Few groups come here, so less code counts more.
+            self.gather_columns(row, &starts, lanes.as_ref())
+        } else {
+            let outside = self.rows_outside(row, &starts, lanes.as_ref());
+            let is_inside = self.emit.not(self.any(&outside));
+            self.either(
+                is_inside,
+                |codegen| codegen.read_rows(row, &starts, lanes.as_ref()),
+                |codegen| codegen.gather_columns(row, &starts, lanes.as_ref()),
+            )
+        };
+        for (column, results) in vectors.chunks(self.packets).zip(&row.columns) {
+            results.iter().for_each(|&result| self.set_vectors(result, column.into()));
+        }
+    }
+
+    fn is_row_proven(&self, row: &Row) -> bool {
+        row.indices.iter().all(|&index| self.is_proven(row.buffer, index))
+    }
+
+    /// The index of the first element of each row.
+    fn row_starts(&mut self, row: &Row) -> Packets {
+        let bits = self.ty(row.index).bits();
+        let start = self.emit.constant(self.emit.int(bits), self.lanes, row.start as u64);
+        let indices = self.vectors(row.index);
+        indices.iter().map(|&index| if row.start == 0 { index } else { self.emit.add(index, start) }).collect()
+    }
+
+    /// The lanes whose row is not in range as a whole.
+    fn rows_outside(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
+        let (ty, count) = (self.ty(row.index), row.columns.len() as u64);
+        let outside = |(packet, &starts): (usize, &Raw)| {
+            let inside = self.are_inside(row.buffer, ty, starts, count);
+            let outside = self.emit.not(inside);
+            lanes.map_or(outside, |lanes| self.emit.and(lanes[packet], outside))
+        };
+        starts.iter().enumerate().map(outside).collect()
+    }
+
+    /// The elements of rows that are in range: for each column its packets.
+    fn read_rows(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
+        let addresses = self.row_addresses(row, starts, lanes);
         let ty = self.kernel.param(row.buffer).ty();
         let mut columns: Vec<Packets> = vec![SmallVec::new(); row.columns.len()];
         for &packet in &addresses {
             for (column, vector) in columns.iter_mut().zip(self.columns(ty, packet, row.columns.len())) {
-                column.push(vector);
+                column.push(self.loaded_value(ty, vector, self.lanes));
             }
         }
-        for (column, results) in columns.into_iter().zip(&row.columns) {
-            let column: Packets = column.into_iter().map(|vector| self.loaded_value(ty, vector, self.lanes)).collect();
-            let column = match (row.mask, &lanes) {
-                (Some(_), Some(lanes)) => self.zero_elsewhere(ty, &column, lanes),
-                _ => column,
-            };
-            results.iter().for_each(|&result| self.set_vectors(result, column.clone()));
+        let zeroed = |column: Packets| match (row.mask, lanes) {
+            (Some(_), Some(lanes)) => self.zero_elsewhere(ty, &column, lanes),
+            _ => column,
+        };
+        columns.into_iter().flat_map(zeroed).collect()
+    }
+
+    /// The elements of rows that reach out of range, one by one.
+    fn gather_columns(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
+        let index_type = self.ty(row.index);
+        let mut gathered = Packets::new();
+        for column in 0..row.columns.len() as u64 {
+            let offset = self.emit.constant(self.emit.int(index_type.bits()), self.lanes, column);
+            for packet in 0..self.packets {
+                let indices = self.emit.add(starts[packet], offset);
+                let inside = self.inside(row.buffer, index_type, indices, lanes.map(|lanes| lanes[packet]));
+                gathered.push(self.gather_packet(row.buffer, index_type, indices, Some(inside)));
+            }
         }
+        gathered
     }
 
     fn zero_elsewhere(&self, ty: Type, vectors: &Packets, lanes: &Packets) -> Packets {
@@ -40,13 +97,9 @@ impl Codegen<'_> {
     }
 
     /// Where the rows of each packet begin; for lanes that don't read, the start of the buffer, which can be read.
-    fn row_addresses(&mut self, row: &Row, lanes: Option<&Packets>) -> Packets {
-        let index_type = self.ty(row.index);
-        let start = self.emit.constant(self.emit.int(index_type.bits()), self.lanes, row.start as u64);
-        let indices = self.vectors(row.index);
+    fn row_addresses(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
         let address = |packet: usize| {
-            let index = if row.start == 0 { indices[packet] } else { self.emit.add(indices[packet], start) };
-            let addresses = self.lane_addresses(row.buffer, index_type, index);
+            let addresses = self.lane_addresses(row.buffer, self.ty(row.index), starts[packet]);
             match lanes {
                 None => addresses,
                 Some(lanes) => self.emit.select(lanes[packet], addresses, self.buffer_starts(row.buffer)),

@@ -292,7 +292,8 @@ fn many_threads_update_one_element() {
             tickets.0.as_mut_ptr() as u64,
             seen.0.as_mut_ptr() as u64,
         ];
-        let arguments = addresses.map(|word| RawArgument { word, length: 2 });
+        let lengths = [2, 2, 1, 20000];
+        let arguments = std::array::from_fn::<_, 4, _>(|at| RawArgument { word: addresses[at], length: lengths[at] });
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let (executable, arguments) = (&executable, &arguments);

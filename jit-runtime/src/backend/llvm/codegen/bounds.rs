@@ -1,0 +1,244 @@
+//! Indices out of range: lanes that have one read zero and write nothing, see [`crate::ir`].
+//!
+//! The length of a buffer stands in the argument table. Where each lane has an index of its own the lanes in range become part of
+//! the mask that gathers and scatters take anyway. An index that lanes share, and the first of consecutive ones, is compared as a
+//! scalar: the group as a whole is in range, or its lanes are looked at one by one. Accesses that cannot leave their buffers in
+//! whole groups of a part of the launch are not looked at there, see [`super::frame`].
+
+use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntSLT, LLVMIntULT};
+
+use super::{Codegen, Packets};
+use crate::backend::llvm::emit::{Conversion, Raw};
+use crate::backend::llvm::ranges::Proof;
+use crate::ir::{Kernel, Op, ParamId, Type, Value};
+
+/// How indices of a type are compared with a length.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Reach {
+    /// Up to `i32::MAX`.
+    Signed32,
+    /// Below `u32::MAX`: no buffer that such an index is used on is longer.
+    Unsigned32,
+    /// Any element.
+    Wide,
+}
+
+impl Reach {
+    fn of(index: Type) -> Reach {
+        match index {
+            Type::I64 | Type::U64 => Reach::Wide,
+            _ if index.is_signed_integer() => Reach::Signed32,
+            _ => Reach::Unsigned32,
+        }
+    }
+
+    /// Elements that can be named, if not all.
+    fn most(self) -> Option<u64> {
+        match self {
+            Reach::Signed32 => Some(1 << 31),
+            Reach::Unsigned32 => Some(u32::MAX.into()),
+            Reach::Wide => None,
+        }
+    }
+}
+
+/// For each parameter whether it is accessed by an index.
+pub(super) fn is_indexed(kernel: &Kernel) -> Vec<bool> {
+    let mut indexed = vec![false; kernel.params.len()];
+    for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+        match inst.op {
+            Op::Gather { buffer, .. }
+            | Op::Scatter { buffer, .. }
+            | Op::Atomic { buffer, .. }
+            | Op::CompareExchange { buffer, .. } => indexed[buffer.index()] = true,
+            _ => {}
+        }
+    }
+    indexed
+}
+
+impl Codegen<'_> {
+    /// Elements of a buffer that is accessed by an index, 64 bits.
+    fn length(&self, buffer: ParamId) -> Raw {
+        self.lengths[buffer.index()].expect("lengths of indexed buffers are loaded in the beginning")
+    }
+
+    /// How many elements there are, of those that have `count - 1` more behind them, as 64 bits. Computed once.
+    fn limit(&mut self, buffer: ParamId, reach: Reach, count: u64) -> Raw {
+        if let Some(&limit) = self.limits.get(&(buffer, reach, count)) {
+            return limit;
+        }
+        let length = self.length(buffer);
+        let limit = self.emit.after_definition(length, |emit| {
+            let word = emit.int(64);
+            let most = reach.most();
+            let reached = most.map_or(length, |most| emit.intrinsic("llvm.umin", &[word], &[length, emit.i64(most)]));
+            if count == 1 {
+                return reached;
+            }
+            emit.intrinsic("llvm.usub.sat", &[word], &[reached, emit.i64(count - 1)])
+        });
+        *self.limits.entry((buffer, reach, count)).or_insert(limit)
+    }
+
+    /// As [`Codegen::limit`], in the bits of the index and in all lanes.
+    fn limit_vector(&mut self, buffer: ParamId, reach: Reach, count: u64) -> Raw {
+        if let Some(&limit) = self.limit_vectors.get(&(buffer, reach, count)) {
+            return limit;
+        }
+        let limit = self.limit(buffer, reach, count);
+        let vector = self.emit.after_definition(limit, |emit| {
+            let narrow = match reach {
+                Reach::Wide => limit,
+                _ => emit.convert(Conversion::Trunc, limit, emit.int(32)),
+            };
+            emit.splat(narrow, self.lanes)
+        });
+        *self.limit_vectors.entry((buffer, reach, count)).or_insert(vector)
+    }
+
+    /// The lanes at whose index of a type `count` elements follow one another in a buffer.
+    pub(super) fn are_inside(&mut self, buffer: ParamId, ty: Type, indices: Raw, count: u64) -> Raw {
+        let limit = self.limit_vector(buffer, Reach::of(ty), count);
+        let indices = self.extended_index(ty, indices);
+        self.emit.icmp(LLVMIntULT, indices, limit)
+    }
+
+    /// As [`Codegen::are_inside`], of one element and of some lanes.
+    pub(super) fn inside(&mut self, buffer: ParamId, ty: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
+        let inside = self.are_inside(buffer, ty, indices, 1);
+        lanes.map_or(inside, |lanes| self.emit.and(lanes, inside))
+    }
+
+    /// The lanes of the group whose index is in range, of those given; none if that is all of them.
+    pub(super) fn lanes_inside(&mut self, buffer: ParamId, index: Value, lanes: Option<Packets>) -> Option<Packets> {
+        if self.is_proven(buffer, index) {
+            return lanes;
+        }
+        let (ty, indices) = (self.ty(index), self.indices_here(index));
+        let inside = |(packet, &indices): (usize, &Raw)| {
+            self.inside(buffer, ty, indices, lanes.as_ref().map(|lanes| lanes[packet]))
+        };
+        Some(indices.iter().enumerate().map(inside).collect())
+    }
+
+    /// Indices as vectors; consecutive ones are spread where they are wanted, which may be seldom.
+    fn indices_here(&mut self, index: Value) -> Packets {
+        let slot = &self.slots[index.index()];
+        match (slot.scalar, &slot.vectors) {
+            (Some(first), None) if slot.linear => {
+                let (bits, first) = (self.ty(index).bits(), self.emit.splat(first, self.lanes));
+                let packet = |packet: u64| {
+                    let offsets = self.emit.iota(bits, self.lanes, packet * u64::from(self.lanes));
+                    self.emit.add(first, offsets)
+                };
+                (0..self.packets as u64).map(packet).collect()
+            }
+            _ => self.vectors(index),
+        }
+    }
+
+    /// Whether an index that lanes share, as 64 bits, is in range.
+    pub(super) fn is_inside(&self, buffer: ParamId, index: Raw) -> Raw {
+        self.emit.icmp(LLVMIntULT, index, self.length(buffer))
+    }
+
+    /// Whether as many consecutive elements are in range from an index on, which is the first one of a type as 64 bits.
+    pub(super) fn is_run_inside(&mut self, buffer: ParamId, ty: Type, first: Raw, count: u64) -> Raw {
+        let limit = self.limit(buffer, Reach::of(ty), count);
+        self.emit.icmp(LLVMIntULT, first, limit)
+    }
+
+    /// Whether the index cannot be out of range in the code that is being generated.
+    pub(super) fn is_proven(&self, buffer: ParamId, index: Value) -> bool {
+        self.proven_lanes.is_some() && !self.is_edge && self.analysis.ranges.is_proven(buffer, index)
+    }
+
+    /// The lanes of the range where all proofs hold: from one to another.
+    pub(super) fn lanes_of_proofs(&mut self) -> [Raw; 2] {
+        let word = self.emit.int(64);
+        let [mut start, mut end] = [0, 1].map(|parameter| self.emit.parameter(parameter));
+        let analysis = self.analysis;
+        for (buffer, proof) in &analysis.ranges.proofs {
+            let [first, last] = self.lanes_of_proof(*buffer, proof);
+            start = self.emit.intrinsic("llvm.umax", &[word], &[start, first]);
+            end = self.emit.intrinsic("llvm.umin", &[word], &[end, last]);
+        }
+        [start, end]
+    }
+
+    fn lanes_of_proof(&mut self, buffer: ParamId, proof: &Proof) -> [Raw; 2] {
+        let (word, zero) = (self.emit.int(64), self.emit.i64(0));
+        match proof {
+            Proof::AtMost(most) => {
+                let is_inside = self.is_inside(buffer, self.emit.i64(*most));
+                let last = self.emit.select(is_inside, self.emit.all_ones(word), zero);
+                [zero, last]
+            }
+            Proof::Moved { ty, terms } => {
+                let limit = self.limit(buffer, Reach::of(*ty), 1);
+                let mut moved = self.emit.int_const(ty.bits(), 0);
+                for &(term, is_minus) in terms {
+                    let term = self.scalar(term);
+                    moved = if is_minus { self.emit.sub(moved, term) } else { self.emit.add(moved, term) };
+                }
+                // Lanes that wrap around are not among those that are found, whatever the type.
+                let up = if ty.bits() == 64 { moved } else { self.emit.convert(Conversion::SExt, moved, word) };
+                let (is_down, down) = (self.emit.icmp(LLVMIntSLT, up, zero), self.emit.neg(up));
+                let above = self.emit.intrinsic("llvm.usub.sat", &[word], &[limit, up]);
+                let below = self.emit.add(limit, down);
+                [self.emit.select(is_down, down, zero), self.emit.select(is_down, below, above)]
+            }
+        }
+    }
+
+    /// Accesses consecutive elements: under the mask of some lanes, or without one where all of them are in range.
+    pub(super) fn consecutive(
+        &mut self,
+        buffer: ParamId,
+        index: Value,
+        lanes: Option<Packets>,
+        access: impl Fn(&Self, &Packets, Option<&Packets>) -> Packets,
+    ) -> Packets {
+        let first = self.linear_start(index);
+        let addresses = self.packet_addresses(buffer, first);
+        if self.is_proven(buffer, index) {
+            return access(self, &addresses, lanes.as_ref());
+        }
+        if lanes.is_some() {
+            let lanes = self.lanes_inside(buffer, index, lanes);
+            return access(self, &addresses, lanes.as_ref());
+        }
+        let is_inside = self.is_run_inside(buffer, self.ty(index), first, self.step());
+        self.either(
+            is_inside,
+            |codegen| access(codegen, &addresses, None),
+            |codegen| {
+                let lanes = codegen.lanes_inside(buffer, index, None);
+                access(codegen, &addresses, lanes.as_ref())
+            },
+        )
+    }
+
+    /// Computes vectors in one of two ways.
+    pub(super) fn either(
+        &mut self,
+        condition: Raw,
+        usual: impl FnOnce(&mut Self) -> Packets,
+        other: impl FnOnce(&mut Self) -> Packets,
+    ) -> Packets {
+        let [usual_block, other_block, join] = ["inside", "outside", "accessed"].map(|name| self.emit.new_block(name));
+        self.emit.cond_br(condition, usual_block, other_block);
+        self.emit.position_at_end(usual_block);
+        let usual = usual(self);
+        let usual_end = self.emit.block();
+        self.emit.br(join);
+        self.emit.position_at_end(other_block);
+        let other = other(self);
+        let other_end = self.emit.block();
+        self.emit.br(join);
+        self.emit.position_at_end(join);
+        let merge = |(&usual, &other): (&Raw, &Raw)| self.emit.merge(&[(usual, usual_end), (other, other_end)]);
+        usual.iter().zip(&other).map(merge).collect()
+    }
+}

@@ -12,7 +12,7 @@ use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
 use super::{Array, Element, Integer, Mask, Number};
 use crate::trace::effect::{self, How, Request};
 use crate::trace::misuse::Misuse;
-use crate::trace::{Var, gather, record};
+use crate::trace::{Var, gather, inside, record};
 
 impl<T: Element> Array<T> {
     /// The packets of `N` neighbouring elements at some positions: array `k` of the result holds, in each lane, the element at
@@ -156,19 +156,41 @@ fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
     if array.width() == 1 {
         return vec![index.clone()];
     }
-    let index = record::cast(position_type(index.ty(), array.lanes()), index);
+    let index = packet_number(index, array.lanes(), length);
     let literal = |value: usize| record::literal(index.ty(), value as u64, 1);
     let first = record::binary(BinaryOp::Mul, &index, &literal(length));
     (0..length).map(|offset| record::binary(BinaryOp::Add, &first, &literal(offset))).collect()
 }
 
-/// The type that positions are computed in: one that holds them all, and, while debugging, those out of range.
-fn position_type(index: Type, width: usize) -> Type {
-    let is_wide = config::is_debug_on() || index.size_bytes() == 8;
-    match index.is_signed_integer() {
-        true if is_wide || width > i32::MAX as usize => Type::I64,
-        true => Type::I32,
-        false if is_wide => Type::U64,
-        false => Type::U32,
+/// The number of a packet, in a type that holds the positions of its elements: where it is out of range they are so, too.
+#[track_caller]
+fn packet_number(index: &Var, width: usize, length: usize) -> Var {
+    let ty = index.ty();
+    let wide = if ty.is_signed_integer() { Type::I64 } else { Type::U64 };
+    if ty == wide {
+        return clamped(index, i64::MAX as u64 / length as u64 - 1);
     }
+    // No position of a packet before this one passes the largest number.
+    let beyond = (i32::MAX as usize / length).saturating_sub(1);
+    if config::is_debug_on() || width > beyond * length || index.literal().is_some() {
+        return record::cast(wide, index);
+    }
+    let is_small = ty.bits() < 32 || inside::most(index).is_some_and(|most| most <= beyond as u64);
+    if is_small && length < 1 << 15 {
+        return record::cast(Type::I32, index);
+    }
+    // What is negative becomes large.
+    record::cast(Type::I32, &clamped(&record::cast(Type::U32, index), beyond as u64))
+}
+
+/// An index no further from zero than a number.
+#[track_caller]
+fn clamped(index: &Var, most: u64) -> Var {
+    let ty = index.ty();
+    let limit = |bits: u64| record::literal(ty, bits, 1);
+    let index = record::binary(BinaryOp::Min, index, &limit(most));
+    if ty.is_signed_integer() {
+        return record::binary(BinaryOp::Max, &index, &limit(most.wrapping_neg()));
+    }
+    index
 }

@@ -2,7 +2,7 @@
 //!
 //! A source in memory is read there. A source that is a small expression need not go through memory: the expression is
 //! recorded again, with the index in the place of the lane's number and gathers in the place of loads. Otherwise the
-//! scheduler has the source written by an earlier kernel.
+//! scheduler has the source written by an earlier kernel. All three give zero where the index is out of range.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -11,6 +11,7 @@ use jit_runtime::config;
 use jit_runtime::ir::{Type, scalar};
 use rustc_hash::FxHashMap;
 
+use super::inside::{is_lane_index, lanes_inside};
 use super::misuse::Misuse;
 use super::node::{Node, Var, flag};
 use super::op::Op;
@@ -23,7 +24,8 @@ const MAX_NODES: usize = 200;
 /// The most work that is done again in each iteration of a loop, to save a read from memory.
 const MAX_LOOP_COST: u32 = 12;
 
-/// The elements of a source at an index where a mask holds, zero elsewhere.
+/// The elements of a source at an index where a mask holds and the index is in range, zero elsewhere. A source of width 1 has the
+/// same element everywhere.
 #[track_caller]
 pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
     let width: Size = record::common_width([Some(index), mask, None]).into();
@@ -32,16 +34,20 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
         return record::literal(source.ty(), 0, width);
     }
     check_source(source);
-    if let Some(value) = uniform_value(source) {
-        return masked(&value, mask, width);
+    if source.width() == 1 {
+        return masked(source, mask, width);
     }
     check_index(source, index, mask);
+    let inside = || lanes_inside(index, source.width(), mask);
+    if let Some(value) = uniform_value(source) {
+        return masked(&value, inside().as_ref(), width);
+    }
     if is_lane_index(index) && width.is_always(source.width()) {
         return masked(source, mask, width);
     }
     let at = Position::new(source, index, mask);
     match at.substitute(source) {
-        Some(value) => masked(&value, mask, width),
+        Some(value) => masked(&value, inside().as_ref(), width),
         None => at.read(source),
     }
 }
@@ -51,7 +57,7 @@ struct Position {
     index: Var,
     /// Lanes that touch memory: those that are asked for and reach the code.
     mask: Option<Var>,
-    /// The loop body that the reading must not leave: lanes that do not enter it need not have a valid index.
+    /// The loop body that the reading does not leave: lanes that do not enter it read nothing.
     pinned: RegionId,
 }
 
@@ -194,17 +200,6 @@ fn uniform_value(source: &Var) -> Option<Var> {
         Op::Scalar => Some(record::opaque_like(source, 1)),
         Op::Broadcast => source.operand(0),
         _ => None,
-    }
-}
-
-fn is_lane_index(index: &Var) -> bool {
-    match index.op() {
-        Op::LaneIndex => true,
-        // Wide enough for every lane.
-        Op::Cast if index.ty().size_bytes() >= 4 => {
-            index.operand(0).is_some_and(|operand| operand.op() == Op::LaneIndex)
-        }
-        _ => false,
     }
 }
 

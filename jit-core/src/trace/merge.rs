@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use super::detach::{self, Edges};
 use super::effect::Results;
 use super::extent::Extent;
+use super::inside::is_below;
 use super::loops::{self, control_node, result};
 use super::node::{Draft, Extra, Node, Var, flag};
 use super::op::Op;
@@ -174,7 +175,7 @@ impl<'e> Context<'e> {
 
     /// Whether arrays that differ by target can be joined.
     fn can_be_joined(&self, source: &Var) -> bool {
-        // In a joined array an index that is out of range is not noticed.
+        // In a joined array an index that is out of range cannot be reported.
         source.has_data() && !self.shared.contains(&source.address()) && !config::is_debug_on()
     }
 
@@ -571,9 +572,22 @@ impl Merged {
         };
         let begins: Vec<u64> = step.sources.iter().map(&mut begin_of).collect();
         let joined = tables::joined(&sources)?;
-        let begins: Vec<Var> = begins.into_iter().map(|begin| record::literal(Type::U32, begin, 1)).collect();
-        let begin = self.read_table(&begins, lanes)?;
+        let begin = self.read_numbers(begins.into_iter(), lanes)?;
+        let length = self.read_numbers(step.sources.iter().map(|source| source.lanes() as u64), lanes)?;
+        let inside = is_below(operands[0], &length);
+        let mask = mask.map_or_else(|| inside.clone(), |mask| record::and(mask, &inside));
         let index = record::binary(BinaryOp::Add, &record::cast(Type::U32, operands[0]), &begin);
-        Some(record::gather_node(&joined, &index, mask, flags, pinned))
+        Some(record::gather_node(&joined, &index, Some(&mask), flags, pinned))
+    }
+
+    /// A number for each target, of the lane's one; a literal if they are all the same.
+    fn read_numbers(&self, numbers: impl Iterator<Item = u64>, lanes: &Lanes<'_>) -> Option<Var> {
+        let numbers: Vec<u64> = numbers.collect();
+        let literal = |number: u64| record::literal(Type::U32, number, 1);
+        if numbers.iter().all(|&number| number == numbers[0]) {
+            return Some(literal(numbers[0]));
+        }
+        let numbers: Vec<Var> = numbers.into_iter().map(literal).collect();
+        self.read_table(&numbers, lanes)
     }
 }

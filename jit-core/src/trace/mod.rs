@@ -28,6 +28,7 @@ pub(crate) mod extent;
 pub(crate) mod fast;
 pub(crate) mod fold;
 pub(crate) mod gather;
+pub(crate) mod inside;
 pub(crate) mod label;
 pub(crate) mod local;
 pub(crate) mod loops;

@@ -32,7 +32,8 @@ pub enum Scatters {
     /// By plain operations: no two runs that happen at the same time share a target.
     ///
     /// Each element of the target is a group of `1 << copies_log2` neighbours in memory that are combined in the end.
-    /// Neighbouring lanes use different ones, so that they need not wait for one another where their indices are equal.
+    /// Neighbouring lanes use different ones, so that they need not wait for one another where their indices are equal. Where
+    /// there are neighbours, one more group behind the last one may be written, too.
     Private {
         /// Logarithm of the size of the groups; the argument's length counts groups.
         copies_log2: u8,

@@ -166,9 +166,11 @@ impl PrivateTargets {
     /// A new set, filled with what changes nothing.
     fn allocate(&self) -> Result<Memory, Error> {
         let each = self.targets.iter().map(|target| {
-            let memory = Buffer::alloc(target.slots * target.ty.size_bytes())?;
+            // One more group behind the last one, for lanes that are out of range.
+            let slots = target.slots + target.slots / target.elements.max(1);
+            let memory = Buffer::alloc(slots * target.ty.size_bytes())?;
             // SAFETY: the memory has room for so many elements, and is fresh.
-            unsafe { fill(memory.address(), target.ty, target.slots, target.neutral) };
+            unsafe { fill(memory.address(), target.ty, slots, target.neutral) };
             Ok(memory)
         });
         each.collect()

@@ -7,7 +7,7 @@
 //! | which values are uniform or consecutive | `analysis`, `hints` |
 //! | how many packets a body works on | `interleave` |
 //! | gathers of neighbouring elements | `rows` |
-//! | indices that stay in range | `ranges` |
+//! | indices that stay in range | `ranges`, by `bound` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
 //! | object file → memory | `object`, `relocate` |
@@ -17,6 +17,7 @@
 //! kernel, the [`CodeOptions`] and [`target_identity`] alone, and can be loaded without LLVM.
 
 mod analysis;
+mod bound;
 mod codegen;
 mod compiler;
 #[cfg(not(feature = "llvm-static"))]

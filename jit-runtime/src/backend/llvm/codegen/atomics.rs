@@ -59,19 +59,15 @@ impl Codegen<'_> {
         if copies_log2 == 0 && matches!(self.analysis.shape(index), Shape::Linear { .. }) {
             return self.combine_consecutive(op, buffer, index, value, lanes);
         }
-        let lanes = self.lanes_inside(buffer, index, lanes.cloned());
         let shared_value = self.analysis.shape(value).is_scalar().then(|| self.scalar(value));
         let shared_value = shared_value.map(|value| self.stored_value(ty, value, 1));
         let values = self.vectors(value);
-        let indices = self.vectors(index);
-        let nowhere = lanes.as_ref().map(|_| self.emit.alloca(self.emit.vector(self.emit.int(64), self.lanes), 64));
+        let addresses = match copies_log2 {
+            0 => self.private_addresses(buffer, index, lanes),
+            copies_log2 => self.copy_addresses(buffer, index, copies_log2, lanes),
+        };
         for packet in 0..self.packets {
-            let mut addresses = self.copy_addresses(buffer, self.ty(index), indices[packet], copies_log2);
-            if let (Some(lanes), Some(nowhere)) = (&lanes, nowhere) {
-                let each = self.emit.address(self.emit.int(64), nowhere, self.emit.iota(64, self.lanes, 0));
-                addresses = self.emit.select(lanes[packet], addresses, each);
-            }
-            let addresses = self.on_stack(addresses);
+            let addresses = self.on_stack(addresses[packet]);
             let values = match shared_value {
                 Some(_) => None,
                 None => Some(self.on_stack(self.stored_value(ty, values[packet], self.lanes))),
@@ -94,18 +90,35 @@ impl Codegen<'_> {
         slot
     }
 
-    /// The addresses of elements whose neighbours stand for one element together; each lane takes another neighbour.
-    fn copy_addresses(&self, buffer: ParamId, index_type: Type, indices: Raw, copies_log2: u8) -> Raw {
-        if copies_log2 == 0 {
-            return self.lane_addresses(buffer, index_type, indices);
-        }
-        // Targets with neighbours are small, so 32 bits are enough.
-        let words = self.integer_to_integer(index_type, Type::U32, indices, self.lanes);
+    /// The addresses of elements; memory that no one reads on lanes that are off or out of range.
+    fn private_addresses(&mut self, buffer: ParamId, index: Value, lanes: Option<&Packets>) -> Packets {
+        let lanes = self.lanes_inside(buffer, index, lanes.cloned());
+        let (ty, indices) = (self.ty(index), self.vectors(index));
+        let addresses = indices.iter().map(|&indices| self.lane_addresses(buffer, ty, indices));
+        let Some(lanes) = lanes else { return addresses.collect() };
+        let nowhere = self.emit.alloca(self.emit.vector(self.emit.int(64), self.lanes), 64);
+        let each = self.emit.address(self.emit.int(64), nowhere, self.emit.iota(64, self.lanes, 0));
+        addresses.zip(&lanes).map(|(addresses, &lanes)| self.emit.select(lanes, addresses, each)).collect()
+    }
+
+    /// The addresses of elements whose neighbours stand for one element together; each lane takes another neighbour. Behind
+    /// the last element there is another one, which no one reads, for lanes that are off or out of range.
+    fn copy_addresses(&mut self, buffer: ParamId, index: Value, copies_log2: u8, lanes: Option<&Packets>) -> Packets {
+        let (ty, indices) = (self.ty(index), self.vectors(index));
         let log2 = self.emit.constant(self.emit.int(32), self.lanes, copies_log2.into());
         let neighbour: Vec<Raw> =
             (0..u64::from(self.lanes)).map(|lane| self.emit.int_const(32, lane % (1 << copies_log2))).collect();
-        let first = self.emit.shl(words, log2);
-        self.lane_addresses(buffer, Type::I32, self.emit.or(first, self.emit.const_vector(&neighbour)))
+        let neighbour = self.emit.const_vector(&neighbour);
+        let mut addresses = Packets::new();
+        for (packet, &indices) in indices.iter().enumerate() {
+            let place = self.place_or_end(buffer, ty, indices, lanes.map(|lanes| lanes[packet]));
+            // Targets with neighbours are small, so 32 bits are enough.
+            let words = self.emit.vector(self.emit.int(32), self.lanes);
+            let place = if ty.bits() == 64 { self.emit.convert(Conversion::Trunc, place, words) } else { place };
+            let first = self.emit.shl(place, log2);
+            addresses.push(self.lane_addresses(buffer, Type::I32, self.emit.or(first, neighbour)));
+        }
+        addresses
     }
 
     /// Consecutive elements that no other thread accesses.

@@ -5,9 +5,10 @@
 //! scalar: the group as a whole is in range, or its lanes are looked at one by one. Accesses that cannot leave their buffers in
 //! whole groups of a part of the launch are not looked at there, see [`super::frame`].
 
-use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntSLT, LLVMIntULT};
+use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntSLT, LLVMIntULE, LLVMIntULT};
 
 use super::{Codegen, Packets};
+use crate::backend::llvm::bound::Bound;
 use crate::backend::llvm::emit::{Conversion, Raw};
 use crate::backend::llvm::ranges::Proof;
 use crate::ir::{Kernel, Op, ParamId, Type, Value};
@@ -110,6 +111,14 @@ impl Codegen<'_> {
         lanes.map_or(inside, |lanes| self.emit.and(lanes, inside))
     }
 
+    /// Indices in at least 32 bits; the length of the buffer on lanes that are off or out of range.
+    pub(super) fn place_or_end(&mut self, buffer: ParamId, ty: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
+        let end = self.limit_vector(buffer, Reach::of(ty), 1);
+        let indices = self.extended_index(ty, indices);
+        let place = self.emit.intrinsic("llvm.umin", &[self.emit.type_of(indices)], &[indices, end]);
+        lanes.map_or(place, |lanes| self.emit.select(lanes, place, end))
+    }
+
     /// The lanes of the group whose index is in range, of those given; none if that is all of them.
     pub(super) fn lanes_inside(&mut self, buffer: ParamId, index: Value, lanes: Option<Packets>) -> Option<Packets> {
         if self.is_proven(buffer, index) {
@@ -171,7 +180,8 @@ impl Codegen<'_> {
         let (word, zero) = (self.emit.int(64), self.emit.i64(0));
         match proof {
             Proof::AtMost(most) => {
-                let is_inside = self.is_inside(buffer, self.emit.i64(*most));
+                let most = self.bound(most);
+                let is_inside = self.is_inside(buffer, most);
                 let last = self.emit.select(is_inside, self.emit.all_ones(word), zero);
                 [zero, last]
             }
@@ -188,6 +198,37 @@ impl Codegen<'_> {
                 let above = self.emit.intrinsic("llvm.usub.sat", &[word], &[limit, up]);
                 let below = self.emit.add(limit, down);
                 [self.emit.select(is_down, down, zero), self.emit.select(is_down, below, above)]
+            }
+        }
+    }
+
+    /// The value of a bound.
+    fn bound(&self, bound: &Bound) -> Raw {
+        let (e, word, all) = (&self.emit, self.emit.int(64), self.emit.i64(u64::MAX));
+        let both =
+            |name: &'static str, a: &Bound, b: &Bound| e.intrinsic(name, &[word], &[self.bound(a), self.bound(b)]);
+        match bound {
+            Bound::Number(number) => e.i64(*number),
+            Bound::LastLane => e.sub(e.parameter(1), e.i64(1)),
+            Bound::Shared(value) => self.wide_index(self.ty(*value), self.scalar(*value)),
+            Bound::Sum(a, b) => both("llvm.uadd.sat", a, b),
+            Bound::Min(a, b) => both("llvm.umin", a, b),
+            Bound::Max(a, b) => both("llvm.umax", a, b),
+            Bound::Product(a, b) => {
+                let [a, b] = [a, b].map(|factor| self.bound(factor));
+                let is_exact = e.icmp(LLVMIntULT, e.or(a, b), e.i64(1 << 32));
+                e.select(is_exact, e.mul(a, b), all)
+            }
+            Bound::AllBits(most) => {
+                let most = e.or(self.bound(most), e.i64(1));
+                let zeros = e.intrinsic("llvm.ctlz", &[word], &[most, e.int_const(1, 0)]);
+                e.lshr(all, zeros)
+            }
+            Bound::Below(end) => e.sub(self.bound(end), e.i64(1)),
+            Bound::Quotient(most, divisor) => e.udiv(self.bound(most), e.i64(*divisor)),
+            Bound::If(operand, most, bound) => {
+                let holds = e.icmp(LLVMIntULE, self.bound(operand), e.i64(*most));
+                e.select(holds, self.bound(bound), all)
             }
         }
     }

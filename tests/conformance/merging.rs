@@ -368,3 +368,29 @@ fn random_targets_of_few_shapes_agree_with_plain_rust() {
         }
     });
 }
+
+/// Arrays of merged targets lie behind one another, yet each ends where it ends.
+#[test]
+fn merged_targets_read_nothing_of_one_another() {
+    on_each_device(|| {
+        let texels = |values: &[f32]| {
+            let texels = Float::from(values);
+            jit::eval(&texels).unwrap();
+            textured(Float::from(1.0), texels)
+        };
+        let materials: Instances<dyn Material> =
+            [texels(&[1.0, 2.0, 3.0]), texels(&[10.0, 20.0, 30.0, 40.0]), texels(&[100.0, 200.0])]
+                .into_iter()
+                .collect();
+        // From 1 on there is no texel.
+        let u = [0.4, 1.1, 0.3, 1.2, 0.4, 1.0, 2.5];
+        let ids = [1, 1, 2, 2, 3, 3, 3];
+        let colours = materials.at(&resident_ids(&ids)).colour(&resident(u));
+        assert_eq!(count(&colours, "Unary(Tan)"), 1, "they are merged");
+        let alone =
+            |(&id, &u): (&u32, &f32)| -> Option<f32> { materials.get(id)?.colour(&Float::opaque(u)).item().ok() };
+        let expected: Vec<f32> = ids.iter().zip(&u).filter_map(alone).collect();
+        assert_eq!(colours.to_vec().unwrap(), expected);
+        assert_eq!((expected[0], expected[2], expected[4]), (2.0, 20.0, 100.0));
+    });
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
 mod agree;
+mod bounds;
 mod casts;
 mod corners;
 mod floats;

@@ -12,10 +12,9 @@ impl<T: Element> Array<T> {
     /// is a small expression of the lane's number, constants and memory; else it is evaluated first, when the result is.
     /// Inside of a traced branch, lanes that do not take it read nothing.
     ///
-    /// Any integer type will do as an index. Positions outside of the source, negative ones among them, are an error of the
-    /// program. A constant one is refused while recording. The others are not detected, and read whatever lies there, which
-    /// can end the process; with `JIT_DEBUG=on` they touch nothing and the result is an [`Error`](jit_runtime::Error) that
-    /// names lane, index, width and line.
+    /// Any integer type will do as an index. Positions outside of the source, negative ones among them, give zero on every device.
+    /// A constant one is refused while recording, and with `JIT_DEBUG=on` the others make the result an
+    /// [`Error`](jit_runtime::Error) that names lane, index, width and line.
     ///
     /// # Panics
     ///

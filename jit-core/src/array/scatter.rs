@@ -23,9 +23,8 @@ impl<T: Element> Array<T> {
     ///
     /// A value has the type of the array, or one that promotes into it. Any integer type will do as an index.
     ///
-    /// Positions outside of the array, negative ones among them, are an error of the program. A constant one is refused while
-    /// recording. The others are not detected, and overwrite whatever lies there; with `JIT_DEBUG=on` they touch nothing and
-    /// the array becomes an [`Error`](jit_runtime::Error) that names lane, index, width and line.
+    /// Nothing is written at positions outside of the array, negative ones among them. A constant one is refused while recording,
+    /// and with `JIT_DEBUG=on` the others make the array an [`Error`](jit_runtime::Error) that names lane, index, width and line.
     ///
     /// # Panics
     ///
@@ -69,7 +68,7 @@ impl<T: Element> Array<T> {
     }
 
     /// Writes values to the elements at some positions; gives what each lane has found there, at the moment when it wrote.
-    /// Lanes with the same position come one after another, in an unspecified order.
+    /// Lanes with the same position come one after another, in an unspecified order. Outside of the array there is zero.
     ///
     /// # Panics
     ///
@@ -159,7 +158,8 @@ impl<T: Number> Array<T> {
 
 impl<T: Integer> Array<T> {
     /// Adds one to the elements at some positions; gives what each lane has found there. So lanes with the same position
-    /// get different, consecutive numbers: places in a list that is being filled. Which lane gets which is unspecified.
+    /// get different, consecutive numbers: places in a list that is being filled. Which lane gets which is unspecified. Lanes whose
+    /// position is outside of the array get zero.
     ///
     /// # Panics
     ///

@@ -119,7 +119,7 @@ fn operations_that_give_what_they_found_give_zero() {
         for index in [4, -1] {
             let index = Int::opaque(index);
             let lanes = UInt::arange(40);
-            let found = counts.scatter_inc(&(&index + lanes.cast::<i32>() * 0));
+            let found = counts.scatter_inc(&(&index + (&lanes / 64).cast::<i32>()));
             same(&found.to_vec().unwrap(), &[0; 40], |at| format!("found by lane {at} of those that share an index"));
             counts.scatter_reduce(ReduceOp::Max, lanes, &index);
         }
@@ -166,6 +166,9 @@ fn consecutive_indices_leave_an_array_at_both_ends() {
     });
 }
 
+/// An index, and that of a lane as the host computes it.
+type Limited = (UInt, fn(u32) -> u32);
+
 /// What is in range by a remainder, a mask or a limit that is larger than the array.
 #[test]
 fn limited_indices_leave_an_array_that_is_shorter() {
@@ -174,7 +177,7 @@ fn limited_indices_leave_an_array_that_is_shorter() {
             let host: Vec<f32> = (0..elements).map(|i| i as f32 + 0.5).collect();
             let memory = resident(&host);
             let lanes = UInt::arange(1000);
-            let at: [(UInt, fn(u32) -> u32); 5] = [
+            let at: [Limited; 5] = [
                 ((&lanes + 3) & 63, |lane| (lane + 3) & 63),
                 ((&lanes + 1) % 100, |lane| (lane + 1) % 100),
                 ((&lanes + 5).min(99_u32), |lane| (lane + 5).min(99)),

@@ -1,0 +1,355 @@
+//! Building the kernel of a group.
+//!
+//! Without loops and branches, entries are appended in their order, with them block by block (`blocks`). Arrays that lanes access by an index are
+//! in `access`.
+
+mod access;
+mod blocks;
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use jit_runtime::Error;
+use jit_runtime::ir::{Access, BinaryOp, Builder, Kernel, ParamId, RegionId, Type, Value};
+use jit_runtime::launch::{Argument, Checks};
+use jit_runtime::memory::Buffer;
+use jit_runtime::recording::Scalar;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::check::Checker;
+use super::group::{Group, is_leaf};
+use super::local::Locals;
+use super::order::{Entry, Graph, NONE};
+use super::place::{Placement, TOP, place};
+use super::selected::Selection;
+use crate::freeze::session;
+use crate::trace::Var;
+use crate::trace::local;
+use crate::trace::op::Op;
+
+/// Memory that kernels of this evaluation write, by entry.
+pub(super) type Outputs = FxHashMap<u32, Arc<Buffer>>;
+
+/// A kernel and what it is launched with.
+pub(super) struct Emitted {
+    pub(super) kernel: Kernel,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) literals: Literals,
+    pub(super) checks: Option<Checks>,
+    pub(super) noted: Noted,
+}
+
+/// What a recording wants to know about the arguments, by position; empty if there is none.
+#[derive(Default)]
+pub(super) struct Noted {
+    pub(super) scalars: Vec<(usize, Scalar)>,
+    pub(super) inputs: Vec<(usize, Var)>,
+}
+
+/// The literals of a kernel, and the lines that made them.
+pub(super) type Literals = SmallVec<[(Value, &'static Location<'static>); 8]>;
+
+pub(super) struct Emitter<'a, 'e> {
+    pub(super) graph: &'a Graph<'e>,
+    pub(super) group: &'a Group,
+    outputs: &'a mut Outputs,
+    /// The lanes that are computed, if not all are.
+    selection: Option<&'a Selection>,
+    pub(super) placement: Option<Placement>,
+    pub(super) builder: Builder,
+    arguments: Vec<Argument>,
+    literals: Literals,
+    noted: Noted,
+    pub(super) values: Vec<Option<Value>>,
+    /// Parameters for memory that is read, by entry.
+    inputs: Vec<Option<ParamId>>,
+    /// Parameters for memory that is written in place.
+    written: Vec<Option<ParamId>>,
+    /// Loops, branches and switches whose regions are built: the finished regions.
+    regions: FxHashMap<u32, SmallVec<[RegionId; 2]>>,
+    pub(super) checker: Option<Checker>,
+    pub(super) locals: Locals,
+    /// The number of the lane, if only some lanes are computed.
+    lane: Option<Value>,
+}
+
+/// Builds the kernel of a group.
+pub(super) fn emit(graph: &Graph<'_>, group: &Group, outputs: &mut Outputs) -> Result<Emitted, Error> {
+    let count = graph.entries.len();
+    let has_control =
+        !graph.controls.is_empty() && group.order.iter().any(|&number| graph.entries[number as usize].is_control());
+    let emitter = Emitter {
+        graph,
+        group,
+        outputs,
+        selection: graph.selection.filter(|selection| group.is_selected(selection)),
+        placement: has_control.then(|| place(graph, group)),
+        builder: Builder::with_capacity(group.order.len() + group.roots.len()),
+        arguments: Vec::with_capacity(8),
+        literals: SmallVec::new(),
+        noted: Noted::default(),
+        values: vec![None; count],
+        inputs: vec![None; count],
+        written: vec![None; graph.memories.len()],
+        regions: FxHashMap::default(),
+        checker: Checker::wanted(),
+        locals: Locals::default(),
+        lane: None,
+    };
+    emitter.run()
+}
+
+impl<'e> Emitter<'_, 'e> {
+    fn run(mut self) -> Result<Emitted, Error> {
+        self.locals = Locals::of(self.graph, self.group, self.placement.as_ref());
+        self.select_lanes();
+        match self.placement.is_some() {
+            true => self.emit_blocks(),
+            false => self.emit_line(),
+        }
+        for &root in &self.group.roots {
+            self.write(root)?;
+        }
+        let checks = match self.checker.take() {
+            Some(checker) => checker.finish(&mut self.arguments)?,
+            None => None,
+        };
+        Ok(Emitted {
+            kernel: self.builder.finish(),
+            arguments: self.arguments,
+            literals: self.literals,
+            checks,
+            noted: self.noted,
+        })
+    }
+
+    /// Where only some lanes are computed, reads their numbers.
+    fn select_lanes(&mut self) {
+        if let Some((buffer, len)) = self.selection.and_then(|all| Some((all.lanes.data()?, all.lanes.lanes()))) {
+            self.arguments.push(Argument::Buffer(buffer, len));
+            let param = self.builder.buffer(Type::U32, Access::Read);
+            self.lane = Some(self.builder.load(param));
+        }
+    }
+
+    /// Whether the elements of an entry lie in memory for the lanes that are computed.
+    fn is_at_hand(&self, number: u32) -> bool {
+        let (var, is_written) = (self.entry(number).var, self.outputs.contains_key(&number));
+        is_written || self.selection.is_some_and(|selection| selection.narrow(var).is_some())
+    }
+
+    pub(super) fn entry(&self, number: u32) -> &Entry<'e> {
+        &self.graph.entries[number as usize]
+    }
+
+    /// Without control flow: leaves are read when they are first used.
+    fn emit_line(&mut self) {
+        for position in 0..self.group.order.len() {
+            let number = self.group.order[position];
+            if !is_leaf(self.graph, self.group, number) {
+                self.emit_value(number, TOP);
+            }
+        }
+    }
+
+    /// The value of an entry; a leaf is read here if it has not been before.
+    pub(super) fn value(&mut self, number: u32) -> Value {
+        if let Some(value) = self.values[number as usize] {
+            return value;
+        }
+        let value = self.leaf(number);
+        self.values[number as usize] = Some(value);
+        value
+    }
+
+    fn emit_value(&mut self, number: u32, block: u32) {
+        if self.values[number as usize].is_none()
+            && let Some(value) = self.compute(number, block)
+        {
+            self.values[number as usize] = Some(value);
+        }
+    }
+
+    /// Reads a value from memory, or gives a known one.
+    fn leaf(&mut self, number: u32) -> Value {
+        let Entry { op, var, .. } = *self.entry(number);
+        match (op, var.known_bits()) {
+            (Op::Literal, Some(bits)) => {
+                let value = self.builder.constant(var.ty(), bits);
+                self.literals.push((value, var.site()));
+                value
+            }
+            (_, Some(bits)) => {
+                if session::is_recording() {
+                    let position = self.arguments.len();
+                    self.noted.scalars.extend(session::scalar_of(var).map(|scalar| (position, scalar)));
+                }
+                self.arguments.push(Argument::Scalar(bits));
+                let param = self.builder.scalar_param(var.ty());
+                self.builder.scalar(param)
+            }
+            _ => {
+                let param = self.input(number);
+                let is_wide = var.lanes() == self.group.lanes.lanes as usize;
+                match self.lane {
+                    Some(lane) if is_wide && !self.is_at_hand(number) => {
+                        return self.builder.gather(param, lane, None);
+                    }
+                    _ if is_wide => return self.builder.load(param),
+                    _ => {}
+                }
+                let first = self.builder.constant(Type::U32, 0);
+                self.builder.gather(param, first, None)
+            }
+        }
+    }
+
+    /// The parameter for the memory of an entry, as lanes read their own elements of it.
+    fn input(&mut self, number: u32) -> ParamId {
+        if let Some(param) = self.inputs[number as usize] {
+            return param;
+        }
+        let var = self.entry(number).var;
+        let narrow = self.selection.and_then(|selection| Some((selection.narrow(var)?, selection.len_of(var))));
+        let (buffer, len) = narrow.unwrap_or_else(|| self.memory_of(number));
+        if session::is_recording() {
+            self.noted.inputs.push((self.arguments.len(), var.clone()));
+        }
+        let param = self.add_input(var.ty(), buffer, len);
+        self.inputs[number as usize] = Some(param);
+        param
+    }
+
+    /// The parameter for the memory of an entry, all elements of it.
+    fn source(&mut self, number: u32) -> ParamId {
+        let var = self.entry(number).var;
+        if self.selection.is_none_or(|selection| selection.narrow(var).is_none()) {
+            return self.input(number);
+        }
+        let (buffer, len) = self.memory_of(number);
+        self.add_input(var.ty(), buffer, len)
+    }
+
+    fn add_input(&mut self, ty: Type, buffer: Arc<Buffer>, len: usize) -> ParamId {
+        self.arguments.push(Argument::Buffer(buffer, len));
+        self.builder.buffer(ty, Access::Read)
+    }
+
+    /// The memory of an entry, and its length.
+    fn memory_of(&self, number: u32) -> (Arc<Buffer>, usize) {
+        let Entry { var, is_evaluated, .. } = *self.entry(number);
+        let buffer = if is_evaluated { var.data() } else { self.outputs.get(&number).cloned() };
+        let len = self.selection.filter(|_| !is_evaluated).map_or(var.lanes(), |selection| selection.len_of(var));
+        (buffer.expect("an entry that is read was written before"), len)
+    }
+
+    /// Appends the operation of an entry.
+    fn compute(&mut self, number: u32, block: u32) -> Option<Value> {
+        if is_leaf(self.graph, self.group, number) {
+            return Some(self.leaf(number));
+        }
+        let Entry { op, var, operands: [a, b, c], .. } = *self.entry(number);
+        let value = match op {
+            Op::Local | Op::LocalWrite | Op::Select | Op::Param | Op::LoopResult if local::is_local(var) => {
+                return self.memory_of_lane(number, block);
+            }
+            Op::LaneIndex => match self.lane {
+                Some(lane) => lane,
+                None => self.builder.lane_index(),
+            },
+            Op::Broadcast => self.value(a),
+            Op::Param if a == NONE => return None,
+            Op::Param => self.value(a),
+            Op::Cast => {
+                let a = self.value(a);
+                self.builder.cast(var.ty(), a)
+            }
+            Op::Bitcast => {
+                let a = self.value(a);
+                self.builder.bitcast(var.ty(), a)
+            }
+            Op::Unary(op) => {
+                let a = self.value(a);
+                self.builder.unary(op, a)
+            }
+            Op::Binary(op) => self.binary(op, [a, b], block),
+            Op::Fma => {
+                let [a, b, c] = [a, b, c].map(|operand| self.value(operand));
+                self.builder.fma(a, b, c)
+            }
+            Op::Compare(op) => {
+                let [a, b] = [a, b].map(|operand| self.value(operand));
+                self.builder.compare(op, a, b)
+            }
+            Op::LocalRead => self.read_local(number),
+            Op::Select => {
+                let [mask, a, b] = [a, b, c].map(|operand| self.value(operand));
+                self.builder.select(mask, a, b)
+            }
+            Op::Gather => self.gather(number, block),
+            Op::Scatter => return self.scatter(number, block),
+            Op::ScatterResult | Op::LoopResult if self.entry(number).memory != NONE => return None,
+            // The first result is the array, the others are consecutive values.
+            Op::ScatterResult => Value(self.values[a as usize]?.0 + var.position() as u32 - 1),
+            Op::LoopResult | Op::BranchResult | Op::SwitchResult => self.result(a, var.position())?,
+            // A reduction is what the kernel writes; loops and branches are emitted by their blocks; native work is no
+            // part of a kernel.
+            Op::Local | Op::LocalWrite | Op::Reduce(_) | Op::Native | Op::NativeResult => return None,
+            Op::Loop | Op::Branch | Op::Switch => return None,
+            Op::Literal | Op::Scalar | Op::Data | Op::Placeholder => self.leaf(number),
+        };
+        Some(value)
+    }
+
+    fn binary(&mut self, op: BinaryOp, [a, b]: [u32; 2], block: u32) -> Value {
+        // What the branches around us say about a mask need not be computed again.
+        if op == BinaryOp::And && self.entry(a).var.ty() == Type::Bool {
+            if self.is_implied(a, block) {
+                return self.value(b);
+            }
+            if self.is_implied(b, block) {
+                return self.value(a);
+            }
+        }
+        let [a, b] = [a, b].map(|operand| self.value(operand));
+        self.builder.binary(op, a, b)
+    }
+
+    /// Writes a root to its memory.
+    fn write(&mut self, root: u32) -> Result<(), Error> {
+        let Entry { op, var, operands, memory, .. } = *self.entry(root);
+        if memory != NONE {
+            let (buffer, _) = self.buffer_of(memory);
+            self.outputs.insert(root, buffer);
+            return Ok(());
+        }
+        let len = self.selection.map_or(var.lanes(), |selection| selection.len_of(var));
+        let buffer = Buffer::alloc(len * var.ty().size_bytes())?;
+        self.outputs.insert(root, Arc::clone(&buffer));
+        if session::is_recording() {
+            session::note_made(&buffer, var.ty(), var.extent());
+        }
+        match op {
+            Op::Reduce(op) => {
+                let value = self.value(operands[0]);
+                let param = self.builder.buffer(var.ty(), Access::Reduce);
+                self.builder.reduce(op, param, value);
+            }
+            _ if var.lanes() == 1 && self.group.lanes.lanes != 1 => {
+                let value = self.value(root);
+                let param = self.builder.buffer(var.ty(), Access::ReadWrite);
+                let mask = self.first_lane(None);
+                let zero = self.builder.constant(Type::U32, 0);
+                self.builder.scatter(None, param, zero, value, Some(mask));
+            }
+            _ => {
+                let value = self.value(root);
+                let param = self.builder.buffer(var.ty(), Access::Write);
+                self.builder.store(param, value);
+            }
+        }
+        self.arguments.push(Argument::Buffer(buffer, len));
+        Ok(())
+    }
+}

@@ -18,6 +18,7 @@ fn each_value_has_its_own_recordings() {
         assert_eq!(first.call(&x).to_vec().unwrap(), [0.0, 2.0, 4.0, 6.0]);
     }
     assert_eq!(second.call(&x).len(), 4);
+    crate::frozen_only!();
     assert_eq!((first.stats().recordings, first.stats().replays), (1, 2));
     assert_eq!((second.stats().recordings, second.stats().replays), (1, 0));
     first.clear();
@@ -41,6 +42,7 @@ fn arguments_are_references_and_numbers() {
         assert_eq!(state.calls, 1);
     }
     // The total was a constant in the first call.
+    crate::frozen_only!();
     assert_eq!(step.stats().recordings, 2, "{:?}", step.explain());
 }
 
@@ -53,7 +55,7 @@ fn what_is_listed_is_looked_at_in_each_call() {
     assert_eq!(scaled.call(&x).to_vec().unwrap(), [3.0, 6.0]);
     scaled.captures_mut().0 = Float::opaque(5.0);
     assert_eq!(scaled.call(&x).to_vec().unwrap(), [5.0, 10.0]);
-    assert_eq!(scaled.stats().recordings, 1);
+    crate::frozen_only!(assert_eq!(scaled.stats().recordings, 1));
     scaled.captures_mut().1 = 2;
     assert_eq!(scaled.call(&x).to_vec().unwrap(), [25.0, 50.0]);
     assert_eq!(scaled.captures().1, 2);
@@ -69,6 +71,7 @@ fn options_are_those_of_functions() {
         assert_eq!(power.call((&x, n)).to_vec().unwrap(), [2_f32.powi(n), 3_f32.powi(n)], "{call}");
     }
     let stats = power.stats();
+    crate::frozen_only!();
     assert_eq!((stats.recordings, stats.replays, stats.evictions, stats.cached), (3, 1, 2, 1));
     let off = Frozen::new(|x: &Float| x + 1.0).enabled(false);
     assert_eq!((off.call(&x).to_vec().unwrap(), off.stats().direct), (vec![3.0, 4.0], 1));
@@ -97,6 +100,7 @@ fn functions_are_frozen_as_closures_are() {
         let x = Float::arange(width).make_opaque();
         assert_eq!(frozen.call(&x).to_vec().unwrap(), limited(&x).to_vec().unwrap());
     }
+    crate::frozen_only!();
     assert_eq!(frozen.stats().recordings, 1);
     let nothing = Frozen::new(|| Float::arange(3));
     assert_eq!((nothing.call(()).len(), nothing.call(()).len()), (3, 3));
@@ -118,5 +122,6 @@ fn threads_share_a_closure() {
             });
         }
     });
+    crate::frozen_only!();
     assert_eq!(square.stats().recordings, 2, "one more for a value that the host knows: {:?}", square.explain());
 }

@@ -56,6 +56,7 @@ fn both(x: &Float, k: &Float) -> (Float, Float) {
 
 #[test]
 fn a_replay_of_one_kernel_allocates_nothing_on_the_host() {
+    crate::frozen_only!();
     let (x, k) = (Float::linspace(0.0, 1.0, 64), Float::opaque(2.0));
     jit::eval(&x).unwrap();
     let mut last = None;
@@ -80,6 +81,7 @@ fn swing(state: &mut Oscillator, dt: &Float) {
 
 #[test]
 fn a_replay_that_changes_its_state_allocates_nothing_on_the_host() {
+    crate::frozen_only!();
     let position = Float::linspace(1.0, 2.0, 64);
     let mut state = Oscillator { velocity: &position * 0.0, position, steps: 3 };
     jit::eval(&state).unwrap();
@@ -107,9 +109,49 @@ fn hundred(x: &Float) -> Float {
 
 #[test]
 fn a_replay_of_a_hundred_kernels_allocates_nothing_on_the_host() {
+    crate::frozen_only!();
     let x = Float::arange(32).make_opaque();
     jit::eval(&x).unwrap();
     let mut last = None;
     assert_eq!(allocations(|| last = Some(hundred(&x))), 0);
     assert!(last.unwrap().to_vec().unwrap().iter().all(|value| *value == 2.0));
+}
+
+#[derive(Clone, Traverse)]
+struct Named {
+    name: String,
+    lines: usize,
+    parts: std::collections::BTreeMap<String, Float>,
+}
+
+#[freeze]
+fn named(of: &Named, title: &str, width: usize) -> Float {
+    let mut sum = of.parts["first part of the whole"].clone() + title.len() as f32;
+    for part in of.parts.values() {
+        sum += part;
+    }
+    sum * (of.name.len() + of.lines + width) as f32
+}
+
+#[test]
+fn texts_and_sizes_of_the_host_are_told_apart_without_allocating() {
+    crate::frozen_only!();
+    let part = Float::arange(4).make_opaque();
+    jit::eval(&part).unwrap();
+    let parts = ["first part of the whole", "second"].map(|name| (name.to_owned(), part.clone())).into();
+    let mut of = Named { name: "a name of more than thirty-two bytes".to_owned(), lines: 12_345, parts };
+    let mut last = None;
+    assert_eq!(allocations(|| last = Some(named(&of, "a title that is just as long as that", 67_890))), 0);
+    assert_eq!(named::stats().recordings, 1);
+    let wanted = [36.0, 39.0, 42.0, 45.0].map(|sum| sum * (36 + 12_345 + 67_890) as f32);
+    assert_eq!(last.unwrap().to_vec().unwrap(), wanted);
+    for (recordings, change) in (2..).zip([
+        |of: &mut Named| of.name.push('.'),
+        |of: &mut Named| of.lines += 1,
+        |of: &mut Named| drop(of.parts.insert("third".to_owned(), Float::from(1.0))),
+    ]) {
+        change(&mut of);
+        drop(named(&of, "a title that is just as long as that", 67_890));
+        assert_eq!(named::stats().recordings, recordings);
+    }
 }

@@ -40,6 +40,7 @@ fn stopped(state: &mut State, x: &Float, is_wrong: bool) -> Float {
 
 #[test]
 fn a_panic_leaves_arguments_as_they_were() {
+    crate::frozen_only!();
     for device in [Device::Interpreter, Device::Cpu] {
         jit::with_device(device, || {
             let x = floats(6, 5);
@@ -83,6 +84,7 @@ fn widths_that_do_not_fit_are_told_in_each_call() {
     is_right(4, call(4, 4));
     for _ in 0..2 {
         // The recording is for equal widths; the body says what is wrong.
+        crate::frozen_only!();
         assert_eq!(call(4, 5), (None, State::new(3).seen()));
         is_right(6, call(6, 6));
     }
@@ -103,6 +105,7 @@ fn leaky(state: &mut State, x: &Float, is_wrong: bool) -> Float {
 
 #[test]
 fn a_panic_leaks_no_memory() {
+    crate::frozen_only!();
     if crate::alone("failures::a_panic_leaks_no_memory", "").is_some() {
         return;
     }
@@ -136,6 +139,7 @@ fn hungry(state: &mut State, x: &Float) -> Float {
 
 #[test]
 fn without_memory_nothing_changes_and_the_next_call_works() {
+    crate::frozen_only!();
     // 3 GiB: enough for the program, and not for 4 GB more.
     if crate::alone("failures::without_memory_nothing_changes_and_the_next_call_works", "ulimit -v 3145728;").is_some()
     {

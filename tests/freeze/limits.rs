@@ -21,6 +21,7 @@ macro_rules! limited {
 
 #[test]
 fn a_limit_bounds_what_is_kept() {
+    crate::frozen_only!();
     limited! {
         unlimited(limit = -1) (3, 3);
         unsaid() (3, 3);
@@ -41,6 +42,7 @@ fn cleared_functions_begin_anew() {
     let call = || assert_eq!(values(&cleared(&x)), values(&(&x + 1.0)));
     call();
     call();
+    crate::frozen_only!();
     assert_eq!((cleared::stats().recordings, cleared::stats().replays), (1, 1));
     cleared::clear();
     assert_eq!((cleared::stats().recordings, cleared::stats().replays, cleared::explain().len()), (0, 0, 0));
@@ -61,6 +63,7 @@ fn a_function_that_is_off_runs_its_body() {
     assert_eq!((switched::stats().recordings, switched::stats().direct), (0, 1));
     switched::set_enabled(true);
     call();
+    crate::frozen_only!();
     assert_eq!((switched::stats().recordings, switched::stats().replays), (1, 0));
     call();
     assert_eq!((switched::stats().recordings, switched::stats().replays), (1, 1));
@@ -73,6 +76,7 @@ fn warned(x: &Float, n: i32) -> Float {
 
 #[test]
 fn many_recordings_are_told_once() {
+    crate::frozen_only!();
     if let Some(text) = crate::alone("limits::many_recordings_are_told_once", "") {
         let told = "`warned` was recorded 3 times: `n` was 2 (i32) and is 3 (i32)";
         assert_eq!(text.matches("was recorded").count(), 1, "{text}");
@@ -172,6 +176,7 @@ fn what_has_changed_is_named_by_its_path() {
         assert_eq!(call(a, b, c), wanted(a, b, c));
     }
     let said: Vec<String> = paths::explain().iter().map(ToString::to_string).collect();
+    crate::frozen_only!();
     assert_eq!(said.len(), 4, "{said:?}");
     for (said, path) in said[1..].iter().zip(["`list[1]`", "`point.z`", "`k`"]) {
         assert!(said.starts_with(path), "{said}");
@@ -189,5 +194,31 @@ fn functions_without_arguments() {
     let on = |device| jit::with_device(device, || values(&without_arguments()));
     without_arguments::clear();
     assert_eq!(on(Device::Cpu), on(Device::Interpreter));
+    crate::frozen_only!();
     assert_eq!(without_arguments::stats().recordings, 2, "a device has recordings of its own");
+}
+
+#[freeze(limit = 2)]
+fn few(x: &Float, n: i32, name: &str) -> Float {
+    x.powi(n) + name.len() as f32
+}
+
+#[test]
+fn what_was_dropped_is_found_no_more_and_what_was_kept_is() {
+    let x = floats(4, 1);
+    let call = |n: i32, name: &str| {
+        assert_eq!(values(&few(&x, n, name)), values(&(x.powi(n) + name.len() as f32)), "{n} {name}");
+    };
+    for round in 0..3 {
+        for name in ["", "a", "bc", "def", "a"] {
+            call(round, name);
+            call(round, name);
+            call(round + 1, "kept");
+        }
+    }
+    crate::frozen_only!();
+    let stats = few::stats();
+    assert_eq!((stats.cached, stats.replays + stats.recordings, stats.direct), (2, 45, 0));
+    assert_eq!(stats.evictions, stats.recordings - 2);
+    assert!(stats.replays >= 15, "{stats:?}");
 }

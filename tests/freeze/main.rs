@@ -20,6 +20,7 @@ mod limits;
 mod loops;
 mod members;
 mod memory;
+mod optimisers;
 mod random;
 mod reductions;
 mod results;
@@ -73,20 +74,33 @@ fn alike<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn()
             (frozen.clear)();
             let given = calls();
             assert_eq!(given, wanted, "frozen, and as it is");
-            frozen_only(|| {
-                let stats = (frozen.stats)();
-                assert_eq!((stats.recordings, stats.direct), (recordings, 0), "{:#?}", (frozen.explain)());
-                assert!(stats.replays > 0, "nothing was replayed");
-            });
+            frozen_only!();
+            let stats = (frozen.stats)();
+            assert_eq!((stats.recordings, stats.direct), (recordings, 0), "{:#?}", (frozen.explain)());
+            assert!(stats.replays > 0, "nothing was replayed");
         });
     }
 }
 
-/// Does what is only true where functions are frozen, and not with `JIT_FREEZE=off`: looks at counts, or has a recording refuse something.
-fn frozen_only(check: impl FnOnce()) {
-    if std::env::var_os("JIT_FREEZE").is_none_or(|value| value != "off") {
-        check();
-    }
+/// What follows in a test, or what is given, is only true where functions are frozen, and not with `JIT_FREEZE=off`: counts, costs, and what recordings
+/// refuse. All else is the same there.
+macro_rules! frozen_only {
+    () => {
+        if !crate::is_frozen() {
+            return;
+        }
+    };
+    ($($check:tt)*) => {
+        if crate::is_frozen() {
+            $($check)*;
+        }
+    };
+}
+use frozen_only;
+
+/// Whether functions are frozen in this process.
+fn is_frozen() -> bool {
+    std::env::var_os("JIT_FREEZE").is_none_or(|value| value != "off")
 }
 
 /// What the panic of a wrong program says.

@@ -101,10 +101,9 @@ fn functions_of_traits_are_replayed() {
     );
     assert_eq!(run(), first);
     let [step, start, weigh] = ["step", "start", "weigh"].map(counts);
-    crate::frozen_only(|| {
-        assert!(step.replays >= 6, "{step:?}");
-        assert_eq!((start.recordings, start.replays, weigh.recordings, weigh.replays), (1, 1, 1, 1));
-    });
+    crate::frozen_only!();
+    assert!(step.replays >= 6, "{step:?}");
+    assert_eq!((start.recordings, start.replays, weigh.recordings, weigh.replays), (1, 1, 1, 1));
 }
 
 #[test]
@@ -113,7 +112,7 @@ fn bodies_that_traits_provide_are_recorded_for_each_type() {
     let mut fluid = Fluid { cells: Float::from([0.0, 0.0]), steps: 0 };
     let sums = [(); 3].map(|()| fluid.twice(&force).item().unwrap());
     assert_eq!((sums, fluid.steps), ([4.5, 9.0, 13.5], 0));
-    crate::frozen_only(|| assert_eq!((counts("twice").recordings, counts("twice").replays), (1, 2)));
+    crate::frozen_only!(assert_eq!((counts("twice").recordings, counts("twice").replays), (1, 2)));
 }
 
 #[test]
@@ -124,10 +123,9 @@ fn functions_in_blocks_with_jit_are_traced_once() {
         assert_eq!(values(&Heavy::of(&x)), [0.5, 4.0]);
         assert_eq!(values(&Heavy::not_frozen(&x)), [0.5, 6.0]);
     }
-    crate::frozen_only(|| {
-        assert_eq!((Heavy::doubled_stats().recordings, Heavy::doubled_stats().replays), (1, 2));
-        assert_eq!((counts("of").recordings, counts("of").replays), (1, 2));
-    });
+    crate::frozen_only!();
+    assert_eq!((Heavy::doubled_stats().recordings, Heavy::doubled_stats().replays), (1, 2));
+    assert_eq!((counts("of").recordings, counts("of").replays), (1, 2));
 }
 
 #[jit]
@@ -257,11 +255,10 @@ fn methods_of_generic_types_are_replayed_for_each() {
         let (cells, text) = floats().into_cells("x");
         assert_eq!((values(&cells), text.as_str()), (vec![0.0, 1.0, 2.0], "x7"));
     }
-    crate::frozen_only(|| {
-        let stats = Fluid::<f32>::turned_stats();
-        assert_eq!((stats.recordings, stats.replays), (2, 4));
-        assert_eq!((counts("into_cells").recordings, counts("into_cells").replays), (1, 2));
-    });
+    crate::frozen_only!();
+    let stats = Fluid::<f32>::turned_stats();
+    assert_eq!((stats.recordings, stats.replays), (2, 4));
+    assert_eq!((counts("into_cells").recordings, counts("into_cells").replays), (1, 2));
 }
 
 #[test]
@@ -284,9 +281,8 @@ impl Fluid<f32> {
 #[test]
 fn messages_of_methods_name_the_line_and_leave_the_receiver_as_it_was() {
     let mut fluid = Fluid { cells: Float::arange(3).make_opaque(), steps: 1 };
-    crate::frozen_only(|| {
-        let message = message_of(std::panic::AssertUnwindSafe(|| fluid.reads()));
-        assert!(message.contains("members.rs"), "{message}");
-        assert_eq!(values(&fluid.cells), [0.0, 1.0, 2.0]);
-    });
+    crate::frozen_only!();
+    let message = message_of(std::panic::AssertUnwindSafe(|| fluid.reads()));
+    assert!(message.contains("members.rs"), "{message}");
+    assert_eq!(values(&fluid.cells), [0.0, 1.0, 2.0]);
 }

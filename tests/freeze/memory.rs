@@ -140,6 +140,7 @@ fn to_scratch_and_back(x: &Float, index: &UInt) -> Float {
 
 #[test]
 fn memory_of_the_body_is_its_own_and_hidden_memory_is_refused() {
+    crate::frozen_only!();
     let scratch = Scratch { hidden: floats(4, 1), size: floats(4, 2) };
     let text = message_of(|| to_hidden(&scratch));
     assert!(text.contains("no argument of it"), "{text}");

@@ -28,6 +28,7 @@ fn sizes_that_are_given_back_are_those_of_the_call() {
         assert_eq!(part.padded.unwrap(), width.div_ceil(4) * 4);
         assert_eq!((kept.get(), log[0].get(), log[1].get()), (width - 3, 3 * width, 5));
     }
+    crate::frozen_only!();
     assert_eq!(part::stats().recordings, 1, "{:?}", part::explain());
 }
 
@@ -41,6 +42,6 @@ fn sizes_that_are_given_are_numbers_of_the_host() {
     for (width, to, recordings) in [(4, 8, 1), (6, 8, 1), (6, 7, 2), (4, 8, 2)] {
         let x = Float::arange(width).make_opaque();
         assert_eq!(padded(&x, Size::from(to)).len(), to);
-        assert_eq!(padded::stats().recordings, recordings);
+        crate::frozen_only!(assert_eq!(padded::stats().recordings, recordings));
     }
 }

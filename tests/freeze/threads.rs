@@ -92,6 +92,7 @@ fn threads_begin_at_once() {
         });
     }
     let stats = begun::stats();
+    crate::frozen_only!();
     assert_eq!((stats.recordings, stats.recordings + stats.replays + stats.direct), (6, 160));
 }
 
@@ -117,6 +118,7 @@ fn slow(x: &mut Float) -> Float {
 
 #[test]
 fn while_one_thread_records_others_run_the_body() {
+    crate::frozen_only!();
     let (inside, is_inside) = channel();
     let (go_on, may_go_on) = channel();
     *RECORDING.lock().unwrap() = Some((inside, may_go_on));

@@ -143,6 +143,12 @@ pub fn lend_mut<T: ?Sized, O: BorrowMut<T>>(twin: &mut O, _: PhantomData<fn(&T)>
     twin.borrow_mut()
 }
 
+/// Copies a twin for the body of a frozen function, which takes it by value.
+#[doc(hidden)]
+pub fn copied<T: Kept>(twin: &T) -> T {
+    twin.clone()
+}
+
 /// The type of what an argument refers to, which may have no name: `&impl Trait`.
 #[doc(hidden)]
 pub fn type_behind<T: ?Sized>(_: &T) -> PhantomData<fn(&T)> {

@@ -353,7 +353,7 @@ impl Function {
             Some(position) => &mut table.groups[position],
             None => {
                 let position = table.groups.len() as u32;
-                table.by_hash.entry(hash(of, layout)).or_default().push(position);
+                table.by_hash.entry(hash(of, &layout.words)).or_default().push(position);
                 let words = layout.words.clone().into();
                 table.groups.push(Group { of, words, lifted, last: Vec::new(), entries: Vec::new() });
                 table.groups.last_mut().expect("just added")
@@ -370,9 +370,9 @@ impl Function {
 /// Groups up to which all are looked at, rather than hashing what they are found by.
 const FEW: usize = 2;
 
-fn hash(of: TypeId, layout: &Layout) -> u64 {
+fn hash(of: TypeId, words: &[u64]) -> u64 {
     let mut hasher = FxHasher::default();
-    (of, &layout.words).hash(&mut hasher);
+    (of, words).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -395,7 +395,7 @@ impl Table {
         if self.groups.len() <= FEW {
             return (0..self.groups.len()).find(|&position| is_it(position));
         }
-        let alike = self.by_hash.get(&hash(of, layout))?;
+        let alike = self.by_hash.get(&hash(of, &layout.words))?;
         alike.iter().map(|&position| position as usize).find(|&position| is_it(position))
     }
 
@@ -410,8 +410,27 @@ impl Table {
             let Some((_, group, entry)) = all.min() else { break };
             evicted.push(self.groups[group].entries.remove(entry));
             self.evictions += 1;
+            if self.groups[group].entries.is_empty() {
+                self.remove(group);
+            }
         }
         evicted
+    }
+
+    /// Forgets a group; the last one takes its place.
+    fn remove(&mut self, position: usize) {
+        let last = self.groups.len() - 1;
+        let [of_it, of_last] = [position, last].map(|at| hash(self.groups[at].of, &self.groups[at].words));
+        if let Some(alike) = self.by_hash.get_mut(&of_it) {
+            alike.retain(|at| *at as usize != position);
+            if alike.is_empty() {
+                self.by_hash.remove(&of_it);
+            }
+        }
+        for at in self.by_hash.get_mut(&of_last).into_iter().flatten().filter(|at| **at as usize == last) {
+            *at = position as u32;
+        }
+        self.groups.swap_remove(position);
     }
 }
 

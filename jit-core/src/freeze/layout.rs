@@ -6,7 +6,9 @@
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use rustc_hash::FxHashMap;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
+use std::fmt::{self, Write as _};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -41,6 +43,8 @@ pub(super) struct Input {
 pub(super) struct Layout {
     /// Shape, host values and which arrays are the same.
     pub(super) words: Vec<u64>,
+    /// What texts are, until they stand behind the other words.
+    texts: Vec<u64>,
     pub(super) inputs: Vec<Input>,
     /// The positions of inputs, where there are many.
     by_address: FxHashMap<NonNull<Node>, u32>,
@@ -62,6 +66,7 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn clear(&mut self) {
         self.words.clear();
+        self.texts.clear();
         self.inputs.clear();
         self.by_address.clear();
         self.order.clear();
@@ -78,18 +83,30 @@ impl Layout {
     pub(super) fn fill(&mut self, arguments: &impl Arguments, names: &[&'static str]) {
         self.clear();
         self.words.push(ambient());
+        let (texts, leaves) = (RefCell::new(std::mem::take(&mut self.texts)), Cell::new(0));
+        let text = |text: fmt::Arguments<'_>| {
+            let mut texts = texts.borrow_mut();
+            // Behind which of the other leaves it comes.
+            texts.push(leaves.get());
+            write_text(&mut texts, text);
+        };
         arguments.show(names, &mut |is_exclusive, show| {
-            let mut visit = |_: &str, leaf: Leaf<'_>| match leaf {
-                Leaf::Array(var) => self.array(var, false, is_exclusive),
-                Leaf::Shared(var) => self.array(var, true, false),
-                Leaf::Host(HostValue::Given(ty, bits)) => {
-                    self.words.push(tag(Tag::Number) | (ty as u64) << 8 | 1 << 40);
-                    self.numbers.push(bits);
+            let mut visit = |_: &str, leaf: Leaf<'_>| {
+                leaves.set(leaves.get() + 1);
+                match leaf {
+                    Leaf::Array(var) => self.array(var, false, is_exclusive),
+                    Leaf::Shared(var) => self.array(var, true, false),
+                    Leaf::Host(HostValue::Given(ty, bits)) => {
+                        self.words.push(tag(Tag::Number) | (ty as u64) << 8 | 1 << 40);
+                        self.numbers.push(bits);
+                    }
+                    Leaf::Host(value) => host(&mut self.words, &value),
                 }
-                Leaf::Host(value) => host(&mut self.words, &value),
             };
-            show(&mut Visitor::new(&mut visit).and_instances());
+            show(&mut Visitor::new(&mut visit).and_instances().and_texts(&text));
         });
+        self.texts = texts.into_inner();
+        self.words.append(&mut self.texts);
         self.sizes.extend(self.inputs.iter().map(|input| input.var.lanes()));
     }
 
@@ -184,19 +201,43 @@ fn host(words: &mut Vec<u64>, value: &HostValue) {
             words.extend([tag(Tag::Number) | (*ty as u64) << 8, *bits])
         }
         HostValue::Shape(length) => words.extend([tag(Tag::Shape), *length as u64]),
-        HostValue::Variant(name) => text(words, Tag::Variant, name),
-        HostValue::Text(said) => text(words, Tag::Text, said),
+        HostValue::Variant(name) => {
+            words.push(tag(Tag::Variant));
+            write_text(words, format_args!("{name}"));
+        }
+        HostValue::Text(text) => write_text(words, format_args!("{text}")),
         HostValue::Shared(var) => words.extend([tag(Tag::Shared), var.address().addr().get() as u64]),
     }
 }
 
-fn text(words: &mut Vec<u64>, kind: Tag, text: &str) {
-    words.push(tag(kind) | (text.len() as u64) << 8);
-    for bytes in text.as_bytes().chunks(8) {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        words.push(u64::from_le_bytes(word));
+/// Appends a text: its length, and its bytes.
+fn write_text(words: &mut Vec<u64>, text: fmt::Arguments<'_>) {
+    struct Packed<'a> {
+        words: &'a mut Vec<u64>,
+        bytes: usize,
     }
+
+    impl fmt::Write for Packed<'_> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            for byte in text.bytes() {
+                let position = self.bytes % 8;
+                match self.words.last_mut() {
+                    Some(word) if position > 0 => *word |= u64::from(byte) << (8 * position),
+                    _ => self.words.push(u64::from(byte)),
+                }
+                self.bytes += 1;
+            }
+            Ok(())
+        }
+    }
+
+    let length = words.len();
+    words.push(tag(Tag::Text));
+    let mut packed = Packed { words, bytes: 0 };
+    // What fails to write itself is what it wrote until then.
+    let _ = packed.write_fmt(text);
+    let bytes = packed.bytes;
+    words[length] |= (bytes as u64) << 8;
 }
 
 /// A leaf of the arguments in words, for people.

@@ -38,7 +38,7 @@ mod verify;
 pub use crate::array::Array;
 pub use argument::{Argument, Arguments, Given, Kept, Visit};
 #[doc(hidden)]
-pub use argument::{ByValue, Exclusive, Shared, State, lend, lend_mut, state, type_behind};
+pub use argument::{ByValue, Exclusive, Shared, State, copied, lend, lend_mut, state, type_behind};
 #[doc(hidden)]
 pub use call::call;
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};

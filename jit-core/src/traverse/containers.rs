@@ -40,7 +40,7 @@ macro_rules! texts {
     ($($ty:ty),*) => {$(
         impl Traverse for $ty {
             fn traverse(&self, visitor: &mut Visitor<'_>) {
-                visitor.host(HostValue::Text(self.to_string()));
+                visitor.text(format_args!("{self}"));
             }
 
             fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
@@ -152,7 +152,7 @@ fn entries<'m, K: Debug + 'm, V: Traverse + 'm>(
     visitor.host(HostValue::Shape(entries.len()));
     deeper(|| {
         for (key, value) in entries {
-            visitor.host(HostValue::Text(format!("{key:?}")));
+            visitor.text(format_args!("{key:?}"));
             visitor.element(format_args!("{key:?}"), value);
         }
     });

@@ -106,6 +106,8 @@ pub struct Visitor<'a> {
     is_shared: bool,
     /// The sets of instances that were shown, for a visitor who wants to see what pointers name.
     instances: Option<Vec<u64>>,
+    /// Is told texts, instead of being given each as a value of its own.
+    texts: Option<&'a dyn Fn(std::fmt::Arguments<'_>)>,
 }
 
 /// Is lent arrays.
@@ -119,17 +121,22 @@ pub struct VisitorMut<'a> {
 impl<'a> Visitor<'a> {
     /// A visitor that calls a function with each array.
     pub fn new(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
-        Visitor { visit, path: Path::default(), is_shared: false, instances: None }
+        Visitor { visit, path: Path::default(), is_shared: false, instances: None, texts: None }
     }
 
     /// A visitor that calls a function with each array and its path.
     pub fn with_paths(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
-        Visitor { visit, path: Path::wanted(), is_shared: false, instances: None }
+        Visitor { visit, path: Path::wanted(), is_shared: false, instances: None, texts: None }
     }
 
     /// The visitor, who sees the instances of pointers, too, with arrays that are [`Leaf::Shared`].
     pub(crate) fn and_instances(self) -> Self {
         Visitor { instances: Some(Vec::new()), ..self }
+    }
+
+    /// The visitor, who is told texts by another function, which need not be made for it.
+    pub(crate) fn and_texts(self, texts: &'a dyn Fn(std::fmt::Arguments<'_>)) -> Self {
+        Visitor { texts: Some(texts), ..self }
     }
 
     /// Shows a set of instances, unless it was shown before.
@@ -150,6 +157,14 @@ impl<'a> Visitor<'a> {
     /// Tells of something that is no array.
     pub fn host(&mut self, value: HostValue) {
         (self.visit)(&self.path.text, Leaf::Host(value));
+    }
+
+    /// Tells of text, or of anything else that compares by its text.
+    pub fn text(&mut self, text: std::fmt::Arguments<'_>) {
+        match self.texts {
+            Some(tell) => tell(text),
+            None => self.host(HostValue::Text(text.to_string())),
+        }
     }
 
     /// Visits a field.

@@ -11,10 +11,10 @@ impl Frozen {
     pub(super) fn recordings(&self) -> TokenStream {
         let name = &self.function.sig.ident;
         match self.place {
-            Place::Free => quote!(#name::__jit_function()),
+            Place::Free => quote_spanned!(name.span()=> #name::__jit_function()),
             Place::Inherent => {
                 let getter = self.getter();
-                quote!(Self::#getter())
+                quote_spanned!(name.span()=> Self::#getter())
             }
             Place::Member => quote!(__JIT_FUNCTION.listed()),
         }

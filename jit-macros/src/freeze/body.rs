@@ -5,7 +5,7 @@
 
 use super::parameter::RECEIVER;
 use crate::sink::Sink;
-use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{FnArg, GenericParam, ItemFn, Lifetime, Pat, Receiver, ReceiverKind, ReturnType, Type};
@@ -35,9 +35,11 @@ pub(super) fn function(mut body: ItemFn) -> Body {
 
 /// The body as a closure.
 pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
-    let block = renamed(body.block.to_token_stream(), sink);
+    let block = body.block.to_token_stream();
+    let name = unused(&block);
+    let block = Renaming { name: &name, sink }.tokens(block);
     let parameters = body.sig.inputs.iter().map(|argument| match argument {
-        FnArg::Receiver(receiver) => of_receiver(receiver),
+        FnArg::Receiver(receiver) => of_receiver(receiver, &name),
         FnArg::Typed(typed) => {
             let (pattern, mut ty) = (&typed.pat, typed.ty.clone());
             Elided.visit_type_mut(&mut ty);
@@ -60,56 +62,72 @@ pub(super) fn result(output: &ReturnType) -> TokenStream {
 }
 
 /// The receiver as a parameter.
-fn of_receiver(receiver: &Receiver) -> TokenStream {
-    let span = receiver.self_token.span;
-    let name = this(span);
-    let mutability = receiver.mutability;
+fn of_receiver(receiver: &Receiver, name: &str) -> TokenStream {
+    let (span, mutability) = (receiver.self_token.span, receiver.mutability);
+    let (name, own) = (Ident::new(name, span), Ident::new("Self", span));
     match &receiver.kind {
-        ReceiverKind::Reference(_, _, Some(_)) => quote_spanned!(span=> #name: &mut Self),
-        ReceiverKind::Reference(_, _, None) => quote_spanned!(span=> #name: &Self),
+        ReceiverKind::Reference(and, _, mutability) => quote!(#name: #and #mutability #own),
         ReceiverKind::Typed(_, ty) => {
             let mut ty = ty.clone();
             Elided.visit_type_mut(&mut ty);
             quote_spanned!(span=> #mutability #name: #ty)
         }
-        _ => quote_spanned!(span=> #mutability #name: Self),
+        _ => quote_spanned!(span=> #mutability #name: #own),
     }
 }
 
-/// What `self` is called in a closure, by a name that is no name of the user's.
-fn this(span: Span) -> Ident {
-    Ident::new("this", Span::mixed_site().located_at(span))
+/// What `self` is called in the closure, and in messages about it: by a name that the body does not have.
+fn unused(body: &TokenStream) -> String {
+    fn has(tokens: &TokenStream, name: &str) -> bool {
+        tokens.clone().into_iter().any(|token| match token {
+            TokenTree::Ident(ident) => ident == name,
+            TokenTree::Group(group) => has(&group.stream(), name),
+            _ => false,
+        })
+    }
+    let mut name = "self_".to_owned();
+    while has(body, &name) {
+        name.push('_');
+    }
+    name
 }
 
 /// Gives `self` its name in the closure. Blocks of items inside of the function have a `self` of their own.
-fn renamed(tokens: TokenStream, sink: &Sink) -> TokenStream {
-    let all: Vec<TokenTree> = tokens.into_iter().collect();
-    let is_colon = |at: usize| matches!(all.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
-    let mut is_in_item = false;
-    let each = all.iter().enumerate().map(|(at, token)| match token {
-        TokenTree::Ident(ident) if ident == "impl" || ident == "trait" => {
-            is_in_item = true;
-            token.clone()
-        }
-        TokenTree::Ident(ident) if ident == RECEIVER && !(is_colon(at + 1) && is_colon(at + 2)) => {
-            this(ident.span()).into()
-        }
-        TokenTree::Group(group) if is_in_item => {
-            is_in_item = group.delimiter() != Delimiter::Brace;
-            token.clone()
-        }
-        TokenTree::Group(group) => {
-            let mut inner = Group::new(group.delimiter(), renamed(group.stream(), sink));
-            inner.set_span(group.span());
-            inner.into()
-        }
-        TokenTree::Literal(literal) => {
-            refuse_text(literal, sink);
-            token.clone()
-        }
-        TokenTree::Ident(_) | TokenTree::Punct(_) => token.clone(),
-    });
-    each.collect()
+struct Renaming<'a> {
+    name: &'a str,
+    sink: &'a Sink,
+}
+
+impl Renaming<'_> {
+    fn tokens(&self, tokens: TokenStream) -> TokenStream {
+        let all: Vec<TokenTree> = tokens.into_iter().collect();
+        let is_colon = |at: usize| matches!(all.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
+        let mut is_in_item = false;
+        let each = all.iter().enumerate().map(|(at, token)| match token {
+            TokenTree::Ident(ident) if ident == "impl" || ident == "trait" => {
+                is_in_item = true;
+                token.clone()
+            }
+            TokenTree::Ident(ident) if ident == RECEIVER && !(is_colon(at + 1) && is_colon(at + 2)) => {
+                Ident::new(self.name, ident.span()).into()
+            }
+            TokenTree::Group(group) if is_in_item => {
+                is_in_item = group.delimiter() != Delimiter::Brace;
+                token.clone()
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), self.tokens(group.stream()));
+                inner.set_span(group.span());
+                inner.into()
+            }
+            TokenTree::Literal(literal) => {
+                refuse_text(literal, self.sink);
+                token.clone()
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => token.clone(),
+        });
+        each.collect()
+    }
 }
 
 /// A name inside of a text is not ours to change.

@@ -66,6 +66,18 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
     }
 }
 
+/// The signature without what [`signature`] refuses.
+pub(super) fn plain(signature: &Signature) -> Signature {
+    Signature {
+        asyncness: None,
+        constness: None,
+        safety: syn::Safety::Default,
+        abi: None,
+        variadic: None,
+        ..signature.clone()
+    }
+}
+
 /// Takes `#[jit]` away, which the body gets; refuses a second `#[freeze]`.
 pub(super) fn take_attributes(attributes: &mut Vec<Attribute>, sink: &Sink) -> Option<Attribute> {
     let mut traced = None;

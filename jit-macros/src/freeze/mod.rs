@@ -34,7 +34,7 @@ use crate::sink::Sink;
 use body::Body;
 use number::{Lifted, Number};
 use options::FreezeOptions;
-use parameter::{Parameter, twins};
+use parameter::Parameter;
 use place::Place;
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -115,7 +115,7 @@ impl Frozen {
         let room = MAX_ARGUMENTS.saturating_sub(parameters.len() + usize::from(state.is_some()));
         check::count(&function.sig, MAX_ARGUMENTS - usize::from(state.is_some()), &own);
         let krate = options.krate.as_ref().map_or_else(|| quote!(::jit), ToTokens::to_token_stream);
-        let mut body = ItemFn { attrs: Vec::new(), ..function.clone() };
+        let mut body = ItemFn { attrs: Vec::new(), sig: check::plain(&function.sig), ..function.clone() };
         let numbers = number::numbers(&function.sig, &function.block, &|name| options.is_key(name));
         let lifted = number::lift(&numbers, &mut body.block, room, &quote!(#krate::__private));
         for Lifted { name, ty, .. } in &lifted {
@@ -160,10 +160,12 @@ impl Frozen {
         let Body { definition, callee } = &self.body;
         let remembered = self.parameters.iter().enumerate();
         let remembered = remembered.filter_map(|(position, parameter)| parameter.remembered_type(position, &private));
+        let (result, span) = (body::result(&self.function.sig.output), self.function.sig.ident.span());
+        let twins = Ident::new("__jit_twins", span);
         let (function, given, lent, again) =
-            (self.recordings(), self.given(&private), self.lent(&private), self.again());
-        let (result, twins) = (body::result(&self.function.sig.output), twins());
-        quote_spanned! {self.function.sig.ident.span()=>
+            (self.recordings(), self.given(&private), self.lent(&twins, &private), self.again());
+        let private = parameter::spanned(&private, span);
+        quote_spanned! {span=>
             #definition
             #(#remembered)*
             match #private::freeze::call::<_, #result, _>(#function, #given, |#twins| #callee(#lent)) {
@@ -196,14 +198,15 @@ impl Frozen {
             let (names, body) = (closure.inputs.iter(), &closure.body);
             quote!(#private::freeze::State(#private::freeze::state((#(#arguments,)*), |(#(#names,)*)| #body)),)
         });
-        quote!((#(#each,)* #(#lifted)* #state))
+        quote_spanned!(self.function.sig.ident.span()=> (#(#each,)* #(#lifted)* #state))
     }
 
     /// The arguments of the body, lent from the copies.
-    fn lent(&self, private: &TokenStream) -> TokenStream {
-        let each = self.parameters.iter().enumerate().map(|(position, parameter)| parameter.lent(position, private));
+    fn lent(&self, twins: &Ident, private: &TokenStream) -> TokenStream {
+        let each = self.parameters.iter().enumerate();
+        let each = each.map(|(position, parameter)| parameter.lent(position, twins, private));
         let lifted = (self.parameters.len()..).take(self.lifted.len()).map(|position| {
-            let (twins, index) = (twins(), syn::Index::from(position));
+            let index = syn::Index::from(position);
             quote!(&#twins.#index)
         });
         let all = each.chain(lifted);
@@ -224,7 +227,7 @@ impl Frozen {
     /// What has messages name the line of the caller.
     fn located(&self) -> Option<TokenStream> {
         let is_said = self.function.attrs.iter().any(|attribute| attribute.path().is_ident("track_caller"));
-        (!is_said).then(|| quote!(#[track_caller]))
+        (self.is_right && !is_said).then(|| quote!(#[track_caller]))
     }
 
     /// A function that was refused uses nothing.

@@ -94,15 +94,10 @@ fn has_unnamed(ty: &Type) -> bool {
     search.0
 }
 
-/// The copies of the arguments, by one name wherever the function and its parameters were written.
-pub(super) fn twins() -> Ident {
-    Ident::new("__jit_twins", Span::mixed_site())
-}
-
 impl Parameter {
     /// The argument as the run-time support takes it.
     pub(super) fn given(&self, private: &TokenStream) -> TokenStream {
-        let (name, span) = (&self.name, self.span);
+        let (name, span, private) = (&self.name, self.span, spanned(private, self.span));
         match self.kind {
             Kind::Exclusive => quote_spanned!(span=> #private::freeze::Exclusive(&mut *#name)),
             Kind::Shared => quote_spanned!(span=> #private::freeze::Shared(#name)),
@@ -112,27 +107,29 @@ impl Parameter {
 
     /// The argument as the run-time support takes it, if it is a plain number.
     pub(super) fn given_as_number(&self, private: &TokenStream) -> TokenStream {
-        let name = &self.name;
+        let (name, private) = (&self.name, spanned(private, self.span));
         quote_spanned!(self.span=> #private::freeze::Number(&#name))
     }
 
     /// Remembers the type of an argument that has no name, to lend a copy by.
     pub(super) fn remembered_type(&self, position: usize, private: &TokenStream) -> Option<TokenStream> {
-        let (name, ty) = (&self.name, remembered(position));
+        let (name, ty, private) = (&self.name, remembered(position), spanned(private, self.span));
         self.is_unnamed.then(|| quote_spanned!(self.span=> let #ty = #private::freeze::type_behind(&*#name);))
     }
 
     /// The argument of the body, lent from the copies.
-    pub(super) fn lent(&self, position: usize, private: &TokenStream) -> TokenStream {
-        let (twins, index, span) = (twins(), syn::Index::from(position), self.span);
+    pub(super) fn lent(&self, position: usize, twins: &Ident, private: &TokenStream) -> TokenStream {
+        // All at one place, where a message about the argument is given once.
+        let span = twins.span();
+        let (private, index) = (spanned(private, span), syn::Index { index: position as u32, span });
         let ty = match self.is_unnamed {
             true => remembered(position).into_token_stream(),
-            false => quote!(::core::marker::PhantomData),
+            false => quote_spanned!(span=> ::core::marker::PhantomData),
         };
         match self.kind {
             Kind::Exclusive => quote_spanned!(span=> #private::freeze::lend_mut(&mut #twins.#index, #ty)),
             Kind::Shared => quote_spanned!(span=> #private::freeze::lend(&#twins.#index, #ty)),
-            Kind::Value => quote_spanned!(span=> ::core::clone::Clone::clone(&#twins.#index)),
+            Kind::Value => quote_spanned!(span=> #private::freeze::copied(&#twins.#index)),
         }
     }
 
@@ -145,6 +142,15 @@ impl Parameter {
             Kind::Value => quote!(&#name),
         }
     }
+}
+
+/// A path, for messages to point at what it is used for.
+pub(super) fn spanned(path: &TokenStream, span: Span) -> TokenStream {
+    let each = path.clone().into_iter().map(|mut token| {
+        token.set_span(span);
+        token
+    });
+    each.collect()
 }
 
 fn remembered(position: usize) -> Ident {

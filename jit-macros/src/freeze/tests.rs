@@ -38,15 +38,15 @@ fn self_has_another_name_in_the_body_and_paths_keep_theirs() {
             self::scale(self.x.clone())
         }
     });
-    assert!(text.contains("note ! (\"x\" , this . x , self :: NAME)"), "{text}");
-    assert!(text.contains("self :: scale (this . x . clone ())"), "{text}");
+    assert!(text.contains("note ! (\"x\" , self_ . x , self :: NAME)"), "{text}");
+    assert!(text.contains("self :: scale (self_ . x . clone ())"), "{text}");
     assert!(text.contains("fn own (& self) -> u32 { self . n }"), "{text}");
 }
 
 #[test]
 fn lifetimes_of_parameters_are_those_of_each_call_of_the_body() {
     let text = expanded(quote! { fn f<'a>(&'a self, x: &'a Float, y: Pair<'a>, z: &impl Shape) {} });
-    assert!(text.contains("| this : & Self , x : & Float , y : Pair < '_ > , z : & _ |"), "{text}");
+    assert!(text.contains("| self_ : & Self , x : & Float , y : Pair < '_ > , z : & _ |"), "{text}");
 }
 
 #[test]

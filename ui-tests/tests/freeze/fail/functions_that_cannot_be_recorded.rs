@@ -1,0 +1,43 @@
+// wanted: `#[freeze]` functions cannot be `async`: a recording is made in one go
+use jit::prelude::*;
+
+#[freeze]
+async fn later(x: &Float) -> Float {
+    x + 1.0
+}
+
+#[freeze]
+const fn fixed(x: &Float) -> Float {
+    x.clone()
+}
+
+#[freeze]
+unsafe fn promised(x: &Float) -> Float {
+    x + 1.0
+}
+
+#[freeze]
+extern "C" fn foreign(x: &Float) -> Float {
+    x + 1.0
+}
+
+#[freeze]
+fn hidden(x: &Float) -> impl Clone {
+    x + 1.0
+}
+
+#[freeze]
+fn borrowed(x: &Float) -> &Float {
+    x
+}
+
+#[freeze]
+#[freeze]
+fn twice(x: &Float) -> Float {
+    x + 1.0
+}
+
+fn main() {
+    twice(&fixed(&Float::from(1.0)));
+    println!("{:?}", (twice::stats(), fixed::stats()));
+}

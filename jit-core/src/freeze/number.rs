@@ -3,6 +3,8 @@
 //! Beside an array such a number is an array of width 1, an input of the recording like any other. Anywhere else it is a number, of which the host
 //! makes what it likes; the recording is then made for this value.
 
+use std::any::Any;
+
 use jit_runtime::ir::Type;
 
 use super::argument::Argument;
@@ -18,18 +20,18 @@ impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
     const IS_EXCLUSIVE: bool = false;
 
     fn show(&self, visitor: &mut Visitor<'_>) {
-        let mut number = None;
-        self.0.traverse(&mut Visitor::new(&mut |_, leaf| {
-            number = match leaf {
-                Leaf::Host(HostValue::Number(ty, bits)) => Some(HostValue::Given(ty, bits)),
-                // `usize` and `isize` are no elements.
-                Leaf::Host(HostValue::Text(text)) => {
-                    let bits = text.parse::<u64>().or_else(|_| text.parse::<i64>().map(i64::cast_unsigned));
-                    bits.ok().map(|bits| HostValue::Given(Type::U64, bits))
+        let any: &dyn Any = self.0;
+        // `usize` and `isize` are no elements.
+        let size = any.downcast_ref::<usize>().map(|number| *number as u64);
+        let size = size.or_else(|| any.downcast_ref::<isize>().map(|number| *number as u64));
+        let mut number = size.map(|bits| HostValue::Given(Type::U64, bits));
+        if number.is_none() {
+            self.0.traverse(&mut Visitor::new(&mut |_, leaf| {
+                if let Leaf::Host(HostValue::Number(ty, bits)) = leaf {
+                    number = Some(HostValue::Given(ty, bits));
                 }
-                _ => None,
-            };
-        }));
+            }));
+        }
         number.into_iter().for_each(|number| visitor.host(number));
     }
 

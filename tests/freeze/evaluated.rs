@@ -229,6 +229,7 @@ fn what_the_host_counts_is_recorded_for_each_number_of_iterations() {
     alike(frozen!(host_counted), 6, || {
         TRIPS.map(|trips| values(&host_counted(&floats(5, trips as usize), &rounds(trips, 5))))
     });
+    crate::frozen_only!();
     let text: String = host_counted::explain().iter().map(|retrace| format!("{retrace}\n")).collect();
     assert!(text.contains("evaluated.rs") && text.contains("ran longer or shorter"), "{text}");
 }
@@ -307,6 +308,7 @@ fn bounded(sums: &mut Float, x: &Float, rounds: &UInt) -> Float {
 
 #[test]
 fn a_promise_of_few_iterations_is_checked_in_replays() {
+    crate::frozen_only!();
     for device in [Device::Interpreter, Device::Cpu] {
         jit::with_device(device, || {
             bounded::clear();
@@ -454,6 +456,7 @@ fn iterated(x: &Float, rounds: &UInt) -> Float {
 
 #[test]
 fn memory_does_not_grow_with_the_number_of_iterations() {
+    crate::frozen_only!();
     if crate::alone("evaluated::memory_does_not_grow_with_the_number_of_iterations", "").is_some() {
         return;
     }

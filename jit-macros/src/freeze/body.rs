@@ -36,10 +36,10 @@ pub(super) fn function(mut body: ItemFn) -> Body {
 /// The body as a closure.
 pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
     let block = body.block.to_token_stream();
-    let name = unused(&block);
-    let block = Renaming { name: &name, sink }.tokens(block);
+    let this = unused(&block);
+    let block = Renaming { name: &this, sink }.tokens(block);
     let parameters = body.sig.inputs.iter().map(|argument| match argument {
-        FnArg::Receiver(receiver) => of_receiver(receiver, &name),
+        FnArg::Receiver(receiver) => of_receiver(receiver, &this),
         FnArg::Typed(typed) => {
             let (pattern, mut ty) = (&typed.pat, typed.ty.clone());
             Elided.visit_type_mut(&mut ty);
@@ -49,6 +49,14 @@ pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
     let (attrs, span) = (&body.attrs, body.sig.ident.span());
     let result = result(&body.sig.output);
     let name = Ident::new("__jit_body", span);
+    // Nobody is told that a method has no use for `self`.
+    let block = match body.sig.receiver() {
+        Some(receiver) => {
+            let this = Ident::new(&this, receiver.self_token.span);
+            quote!({ let _ = &#this; #block })
+        }
+        None => block,
+    };
     let definition = quote_spanned!(span=> #(#attrs)* let #name = |#(#parameters),*| -> #result #block;);
     Body { definition, callee: name.into_token_stream() }
 }

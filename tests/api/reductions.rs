@@ -128,3 +128,13 @@ fn every_operation_reduces() {
         assert!(!mask.none().item().unwrap() && (!&mask | &mask).all().item().unwrap());
     });
 }
+
+#[test]
+fn nothing_times_a_sum_is_nothing() {
+    let (nothing, numbers) = (UInt::from(Vec::new()) + 1, UInt::from([1, 2, 3]));
+    jit::eval(&nothing).unwrap();
+    assert_eq!((&nothing * numbers.sum()).to_vec().unwrap(), []);
+    let (product, sum) = (nothing * numbers.sum(), numbers.sum() + 1);
+    jit::eval(&(&product, &sum)).unwrap();
+    assert_eq!((product.to_vec().unwrap(), sum.to_vec().unwrap()), (vec![], vec![7]));
+}

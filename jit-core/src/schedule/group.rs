@@ -43,8 +43,8 @@ pub(super) struct Group {
 ///
 /// When a later kernel would have to compute the memory of a lane's own again, and with it what scatters gave.
 pub(super) fn groups(graph: &mut Graph<'_>) -> Result<Vec<Group>, Error> {
-    let mut groups = by_stage_and_lanes(graph);
-    if let ([only], true) = (&mut groups[..], graph.natives.is_empty()) {
+    let (mut groups, has_empty) = by_stage_and_lanes(graph);
+    if let ([only], true) = (&mut groups[..], graph.natives.is_empty() && !has_empty) {
         only.order = (0..graph.entries.len() as u32).collect();
         return Ok(groups);
     }
@@ -107,8 +107,8 @@ impl Group {
     }
 
     /// The blocks of lanes that the kernel reduces.
-    pub(super) fn reduce_block(&self) -> Option<usize> {
-        self.reduced.filter(|&block| block != 0)
+    pub(super) fn reduce_block(&self) -> Option<Extent> {
+        self.reduced.filter(|&block| block != 0).map(Extent::from_position)
     }
 
     /// Whether the writes in place of a loop or scatter are the kernel's.
@@ -129,15 +129,18 @@ impl Group {
     }
 }
 
-fn by_stage_and_lanes(graph: &Graph<'_>) -> Vec<Group> {
+/// The roots of each kernel; and whether there are some of no lanes, which no kernel computes.
+fn by_stage_and_lanes(graph: &Graph<'_>) -> (Vec<Group>, bool) {
     let entries = &graph.entries;
     let mut groups: Vec<Group> = Vec::with_capacity(2);
+    let mut has_empty = false;
     for (number, entry) in entries.iter().enumerate() {
         if !entry.is_root || entry.is_evaluated || entry.op == Op::NativeResult {
             continue;
         }
         let (stage, lanes) = (entry.stage, entry.lanes(entries));
         if lanes.lanes == 0 {
+            has_empty = true;
             continue;
         }
         let reduced = matches!(entry.op, Op::Reduce(_)).then(|| entry.var.position());
@@ -153,7 +156,7 @@ fn by_stage_and_lanes(graph: &Graph<'_>) -> Vec<Group> {
             }
         }
     }
-    groups
+    (groups, has_empty)
 }
 
 /// Finds what each of several kernels computes.

@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use jit_runtime::launch::native::Call;
 
-use crate::array::{Array, Element, Number};
+use crate::array::{Array, Element, Number, Size};
 use crate::trace::misuse::Misuse;
 use crate::trace::region::RegionId;
 use crate::trace::{native, record};
@@ -36,15 +36,32 @@ pub use jit_runtime::launch::native::MatMul;
 #[must_use]
 #[track_caller]
 pub fn matmul<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul) -> Array<T> {
-    let Some([a_len, b_len, len]) = product.lens().filter(|lens| lens[0] == a.len() && lens[1] == b.len()) else {
-        let what = format!("arrays of {} and {} elements are no matrices for {product:?}", a.len(), b.len());
+    let MatMul { rows, inner, columns, batch, .. } = product;
+    // The recording of a frozen function is made for these widths.
+    let _ = (a.len(), b.len());
+    matmul_of_sizes(a, b, product, [rows, inner, columns, batch].map(Size::from))
+}
+
+/// As [`matmul`], with sizes that stay free in a frozen function: rows, inner length, columns and number of products. Those of `product` are the same numbers.
+///
+/// # Panics
+///
+/// As [`matmul`].
+#[must_use]
+#[track_caller]
+pub fn matmul_of_sizes<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul, sizes: [Size; 4]) -> Array<T> {
+    let widths = [a, b].map(|factor| factor.width().value());
+    let Some([a_len, b_len, len]) = product.lens().filter(|lens| lens[..2] == widths) else {
+        let what = format!("arrays of {} and {} elements are no matrices for {product:?}", widths[0], widths[1]);
         let misuse = Misuse::new(what, Location::caller()).value("the first factor", a.var());
         misuse.value("the second factor", b.var()).panic()
     };
     if a_len == 0 || b_len == 0 || len == 0 {
         return Array::from_var(record::literal(T::TYPE, 0, len));
     }
-    Array::from_var(native::call(Call::MatMul(product), &[a.var(), b.var()], T::TYPE, len))
+    let [rows, _, columns, batch] = sizes;
+    let (call, sizes) = (Call::MatMul(product), native::sizes(sizes));
+    Array::from_var(native::call(call, sizes, &[a.var(), b.var()], T::TYPE, batch * rows * columns))
 }
 
 /// Whether an array depends on the state of a traced loop, so that native work cannot have it as an operand.

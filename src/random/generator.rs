@@ -225,11 +225,11 @@ impl Generator {
     #[must_use]
     #[track_caller]
     pub fn choice<T: Element>(&mut self, from: &Array<T>, width: impl Into<Size>) -> Array<T> {
-        if from.len() == 0 {
+        if from.width() == 0 {
             refuse("a choice from an array without elements was asked for".into(), "give an array with elements");
         }
-        let positions = u64::try_from(from.len()).unwrap_or(u64::MAX);
-        from.gather(&self.integers::<u64>(0..positions, width))
+        let call = self.call(width.into());
+        from.gather(&call.below_size(from.width()))
     }
 }
 

@@ -72,6 +72,17 @@ impl Generator {
 }
 
 impl Call {
+    /// Numbers from 0 to below the width of an array.
+    #[track_caller]
+    pub(super) fn below_size(&self, size: Size) -> UInt {
+        if size.is_constant() {
+            return self.below_u32(size.now() as u128);
+        }
+        let size = UInt::from(size);
+        let excess = (0 - &size) % &size;
+        reject_u32(self, &size, &excess)
+    }
+
     /// Numbers from 0 to below a size of at most 2³².
     #[track_caller]
     fn below_u32(&self, size: u128) -> UInt {

@@ -34,7 +34,27 @@ struct Network {
 impl Network {
     /// A network of that many places.
     #[track_caller]
-    fn new(places: usize, key: [UInt; 2]) -> Self {
+    fn new(places: Size, key: [UInt; 2]) -> Self {
+        match places.is_constant() {
+            true => Network::known(places.now(), key),
+            false => Network::computed(&UInt::from(places), key),
+        }
+    }
+
+    /// A network of a number of places, above 0, that each replay of a recording finds out.
+    #[track_caller]
+    fn computed(places: &UInt, key: [UInt; 2]) -> Self {
+        // Of a number below 2³², the square root in double precision is rounded to no other whole number.
+        let root = (places - 1).cast::<f64>().sqrt().cast::<u32>();
+        let columns = (root + 2) / 2 * 2;
+        let rows = (places - 1) / &columns + 1;
+        let last = places - (&rows - 1) * &columns;
+        let rounds = places.le(FEW as u32).select(ROUNDS_OF_FEW, ROUNDS);
+        Network { columns, rows, columns_of_last_row: last, rounds, key }
+    }
+
+    #[track_caller]
+    fn known(places: usize, key: [UInt; 2]) -> Self {
         // An even number of columns: rotating a column of an odd number of rows, or a row of an odd number of columns, never
         // makes an odd permutation.
         let columns = (places.max(1) - 1).isqrt() + 1;
@@ -74,21 +94,21 @@ impl Generator {
     #[must_use]
     #[track_caller]
     pub fn permutation(&mut self, size: impl Into<Size>) -> UInt {
-        let size = size.into();
+        let size = size.into().settled();
         self.places(size, size)
     }
 
     /// The first of the numbers of a permutation.
     #[track_caller]
     fn places(&mut self, size: Size, count: Size) -> UInt {
-        if u64::try_from(size.get()).is_ok_and(|size| size > 1 << 32) {
+        if u64::try_from(size.now()).is_ok_and(|size| size > 1 << 32) {
             refuse(
                 format!("a permutation of {size} numbers was asked for"),
                 "permutations have at most 4294967296 numbers, as 32 bits count them",
             );
         }
         let key = self.key_of_permutation();
-        permuted(&UInt::arange(count), &Network::new(size.get(), key))
+        permuted(&UInt::arange(count), &Network::new(size, key))
     }
 
     /// The elements of an array in random order, every order being as likely as every other ([`Generator::permutation`]).
@@ -123,7 +143,7 @@ impl Generator {
         let count = count.into();
         if count > from.width() {
             refuse(
-                format!("a sample of {count} elements, none twice, was asked for from an array of {}", from.len()),
+                format!("a sample of {count} elements, none twice, was asked for from an array of {}", from.width()),
                 "ask for at most as many as there are; `choice` may take elements several times",
             );
         }

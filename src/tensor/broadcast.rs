@@ -8,9 +8,10 @@ use std::panic::Location;
 use half::{bf16, f16};
 use jit_core::trace::misuse::Misuse;
 
-use super::view::{View, ViewAxis, strides};
+use super::lengths::{Sizes, happens_to_be_shape, is, product};
+use super::view::{Stride, View, ViewAxis, strides};
 use super::{Shape, Tensor};
-use crate::{Array, Element, Operand};
+use crate::{Array, Element, Operand, Size};
 
 /// What operations take beside a tensor of `T`: a tensor, an array (of one axis, or of width 1 for any shape), or a number.
 #[diagnostic::on_unimplemented(
@@ -60,28 +61,50 @@ array_operands! {
 }
 
 /// An array as an operand: one axis, or none where the one element goes with any shape.
+#[track_caller]
 fn of_array<T: Element>(array: Array<T>) -> Tensor<T> {
-    let shape: &[usize] = if array.len() == 1 { &[] } else { &[array.len()] };
+    let width = array.width();
+    let shape: &[Size] = if width == 1 { &[] } else { &[width] };
     Tensor::new(array, shape)
 }
 
-/// The shape that two shapes have in common.
-fn common_of_two(first: &[usize], second: &[usize]) -> Result<Vec<usize>, usize> {
+/// The length of an axis of one of several shapes that have a number of axes; 1 for axes that it has not.
+fn length_of(shape: &[Size], axis: usize, count: usize) -> Size {
+    (axis + shape.len()).checked_sub(count).map_or(Size::from(1), |axis| shape[axis])
+}
+
+/// The length that two lengths of an axis have in common.
+#[track_caller]
+fn common_length(a: Size, b: Size) -> Option<Size> {
+    if a.is_always(b) || is(b, 1) {
+        Some(a)
+    } else if is(a, 1) {
+        Some(b)
+    } else if a == b {
+        Some(if b.is_constant() { b } else { a })
+    } else {
+        None
+    }
+}
+
+/// The shape that two shapes have in common, or the number of the axis, counted from the last, that differs.
+#[track_caller]
+fn common_of_two(first: &[Size], second: &[Size]) -> Result<Sizes, usize> {
     let count = first.len().max(second.len());
-    let length = |shape: &[usize], axis: usize| (axis + shape.len()).checked_sub(count).map_or(1, |axis| shape[axis]);
-    let axes = (0..count).map(|axis| match (length(first, axis), length(second, axis)) {
-        (a, b) if a == b => Ok(a),
-        (1, b) => Ok(b),
-        (a, 1) => Ok(a),
-        _ => Err(count - axis),
-    });
-    axes.collect()
+    let mut common = Sizes::with_capacity(count);
+    for axis in 0..count {
+        match common_length(length_of(first, axis, count), length_of(second, axis, count)) {
+            Some(length) => common.push(length),
+            None => return Err(count - axis),
+        }
+    }
+    Ok(common)
 }
 
 /// The shape that all shapes have in common.
 #[track_caller]
-pub(super) fn common_shape<'a>(shapes: impl IntoIterator<Item = &'a [usize]>) -> Vec<usize> {
-    let mut common: Vec<usize> = Vec::new();
+pub(super) fn common_shape<'a>(shapes: impl IntoIterator<Item = &'a [Size]>) -> Sizes {
+    let mut common = Sizes::new();
     for shape in shapes {
         match common_of_two(&common, shape) {
             Ok(next) => common = next,
@@ -94,7 +117,7 @@ pub(super) fn common_shape<'a>(shapes: impl IntoIterator<Item = &'a [usize]>) ->
 
 #[cold]
 #[track_caller]
-fn mismatch(first: &[usize], second: &[usize], from_last: usize) -> ! {
+fn mismatch(first: &[Size], second: &[Size], from_last: usize) -> ! {
     let (a, b) = (first[first.len() - from_last], second[second.len() - from_last]);
     let what = format!(
         "tensors of shape {first:?} and {second:?} cannot be combined: axis −{from_last} has length {a} in the one and {b} in the other"
@@ -105,14 +128,27 @@ fn mismatch(first: &[usize], second: &[usize], from_last: usize) -> ! {
 }
 
 /// How to read a shape's elements as those of a larger shape that it broadcasts to.
-pub(super) fn spread(shape: &[usize], to: &[usize]) -> View {
+#[track_caller]
+pub(super) fn spread(shape: &[Size], to: &[Size]) -> View {
     let missing = to.len() - shape.len();
     let steps = strides(shape);
     let axes = to.iter().enumerate().map(|(axis, &length)| {
-        let source = axis.checked_sub(missing).filter(|&axis| shape[axis] != 1);
-        ViewAxis { length, stride: source.map_or(0, |axis| steps[axis]) }
+        let source = axis.checked_sub(missing).filter(|&axis| !is(shape[axis], 1));
+        ViewAxis { length, stride: source.map_or(Stride::none(), |axis| steps[axis].into()) }
     });
-    View { axes: axes.collect(), offset: 0 }
+    View { axes: axes.collect(), offset: Size::from(0) }
+}
+
+/// Whether a shape broadcasts to a larger one.
+#[track_caller]
+pub(super) fn fits(shape: &[Size], to: &[Size]) -> bool {
+    let Some(missing) = to.len().checked_sub(shape.len()) else { return false };
+    for (&length, &wanted) in shape.iter().zip(&to[missing..]) {
+        if !is(length, 1) && !length.is_always(wanted) && length != wanted {
+            return false;
+        }
+    }
+    true
 }
 
 impl<T: Element> Tensor<T> {
@@ -125,8 +161,8 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn broadcast_to(&self, shape: impl Into<Shape>) -> Self {
         let shape = shape.into().known();
-        if common_of_two(&self.shape, &shape).as_ref() != Ok(&shape) {
-            let what = format!("a tensor of shape {:?} does not broadcast to shape {shape:?}", self.shape);
+        if !fits(&self.shape, &shape) {
+            let what = format!("a tensor of shape {:?} does not broadcast to shape {shape:?}", &*self.shape);
             Misuse::new(what, Location::caller())
                 .value("the tensor", self.array.var())
                 .hint("axes are added in front, and an axis of length 1 takes any length; no other length changes")
@@ -137,8 +173,8 @@ impl<T: Element> Tensor<T> {
 
     /// The tensor in a shape that it is known to broadcast to.
     #[track_caller]
-    pub(super) fn spread_to(&self, shape: &[usize]) -> Self {
-        if *self.shape == *shape {
+    pub(super) fn spread_to(&self, shape: &[Size]) -> Self {
+        if happens_to_be_shape(&self.shape, shape) {
             return self.clone();
         }
         Tensor::new(spread(&self.shape, shape).read(&self.array), shape)
@@ -146,8 +182,8 @@ impl<T: Element> Tensor<T> {
 
     /// The elements for an operation whose result has a shape: one element stays one, as arrays repeat it themselves.
     #[track_caller]
-    pub(super) fn lanes(&self, shape: &[usize]) -> Array<T> {
-        if self.len() == 1 { self.array.clone() } else { self.spread_to(shape).array }
+    pub(super) fn lanes(&self, shape: &[Size]) -> Array<T> {
+        if self.shape.iter().all(|length| is(*length, 1)) { self.array.clone() } else { self.spread_to(shape).array }
     }
 
     /// What a function of arrays makes of the elements of two tensors, brought to a common shape.
@@ -164,8 +200,8 @@ impl<T: Element> Tensor<T> {
     ) -> Tensor<R> {
         let shape = common_shape([&*self.shape, &*other.shape]);
         let array = function(&self.lanes(&shape), &other.lanes(&shape));
-        let array = super::filled(array, shape.iter().product());
-        Tensor::new(array, shape)
+        let array = super::filled(array, product(&shape));
+        Tensor::new(array, &shape)
     }
 
     /// As [`Tensor::zip_with`], with three tensors.
@@ -179,7 +215,7 @@ impl<T: Element> Tensor<T> {
     ) -> Tensor<R> {
         let shape = common_shape([&*self.shape, &*second.shape, &*third.shape]);
         let array = function(&self.lanes(&shape), &second.lanes(&shape), &third.lanes(&shape));
-        let array = super::filled(array, shape.iter().product());
-        Tensor::new(array, shape)
+        let array = super::filled(array, product(&shape));
+        Tensor::new(array, &shape)
     }
 }

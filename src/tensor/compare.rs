@@ -3,6 +3,7 @@
 use jit_core::control::{Equal, IfCondition, Logical, Order, Traced, WhileCondition};
 
 use super::broadcast::{TensorOperand, common_shape};
+use super::lengths::product;
 use super::{Tensor, filled};
 use crate::{Array, Element, Mask};
 
@@ -17,7 +18,7 @@ macro_rules! comparisons {
                     let other = other.into_tensor();
                     let shape = common_shape([&*self.shape, &*other.shape]);
                     let array = self.lanes(&shape).$name(other.lanes(&shape));
-                    Tensor::new(filled(array, shape.iter().product()), shape)
+                    Tensor::new(filled(array, product(&shape)), &shape)
                 }
             )*
         }
@@ -47,7 +48,7 @@ impl Tensor<bool> {
         let (a, b) = (if_true.into_tensor(), if_false.into_tensor());
         let shape = common_shape([&*self.shape, &*a.shape, &*b.shape]);
         let array = self.lanes(&shape).select(a.lanes(&shape), b.lanes(&shape));
-        Tensor::new(filled(array, shape.iter().product()), shape)
+        Tensor::new(filled(array, product(&shape)), &shape)
     }
 }
 

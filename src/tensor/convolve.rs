@@ -5,9 +5,10 @@ use std::panic::Location;
 use jit_core::trace::misuse::Misuse;
 
 use super::Tensor;
+use super::lengths::{Sizes, is, number, product};
 use super::shape::element_count;
 use super::view::{coordinates, number_of};
-use crate::{Array, Mask, Number, UInt, jit};
+use crate::{Array, Mask, Number, Size, UInt, jit};
 
 /// Kernels of up to this many elements are unrolled.
 const UNROLLED: usize = 32;
@@ -25,17 +26,19 @@ pub enum Padding {
 
 impl Padding {
     /// How many zeros stand in front of an axis, and how long the result is.
-    fn resolve(self, length: usize, kernel: usize, stride: usize) -> Option<(usize, usize)> {
-        let fitting = |padded: usize| padded.checked_sub(kernel).map(|rest| rest / stride + 1);
-        match self {
-            Padding::Valid => Some((0, fitting(length)?)),
-            Padding::Zeros(count) => Some((count, fitting(length + 2 * count)?)),
+    #[track_caller]
+    fn resolve(self, length: Size, kernel: Size, stride: usize) -> Option<(Size, Size)> {
+        let (before, padded) = match self {
             Padding::Same => {
                 let result = length.div_ceil(stride);
-                let needed = (result.saturating_sub(1) * stride + kernel).saturating_sub(length);
-                Some((needed / 2, result))
+                let reach = (result.max(1) - 1) * stride + kernel;
+                let needed = reach.max(length) - length;
+                return Some((needed / 2, result));
             }
-        }
+            Padding::Valid => (0, length),
+            Padding::Zeros(count) => (count, length + 2 * count),
+        };
+        (padded >= kernel).then(|| (before.into(), (padded - kernel) / stride + 1))
     }
 }
 
@@ -82,20 +85,20 @@ impl<T: Number> Tensor<T> {
             refuse(&self.shape, &kernel.shape, padding, strides)
         };
         let count = element_count(&plan.shape);
-        let array = if count == 0 || plan.taps() == 0 {
+        let array = if is(count, 0) || is(plan.taps(), 0) {
             Array::zeros(count)
         } else if T::TYPE.is_float() && T::TYPE.bits() == 16 {
             plan.compute(&self.array.cast::<f32>(), &kernel.array.cast::<f32>()).cast()
         } else {
             plan.compute(&self.array, &kernel.array)
         };
-        Tensor::new(array, plan.shape)
+        Tensor::new(array, &plan.shape)
     }
 }
 
 #[cold]
 #[track_caller]
-fn refuse(input: &[usize], kernel: &[usize], padding: Padding, strides: &[usize]) -> ! {
+fn refuse(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) -> ! {
     let what = format!(
         "a tensor of shape {input:?} cannot be convolved with kernels of shape {kernel:?}, padding {padding:?} and strides {strides:?}"
     );
@@ -112,11 +115,13 @@ fn refuse(input: &[usize], kernel: &[usize], padding: Padding, strides: &[usize]
 
 /// Which elements the results of a correlation are made of.
 struct Correlation {
-    input: Vec<usize>,
-    kernel: Vec<usize>,
-    shape: Vec<usize>,
-    before: Vec<usize>,
+    input: Sizes,
+    kernel: Sizes,
+    shape: Sizes,
+    before: Sizes,
     strides: Vec<usize>,
+    /// The products of each result are few enough to be written out.
+    is_unrolled: bool,
 }
 
 /// What a lane computes: the first element of its kernel, its image and its place there.
@@ -127,39 +132,46 @@ struct Lane {
 }
 
 impl Correlation {
-    fn new(input: &[usize], kernel: &[usize], padding: Padding, strides: &[usize]) -> Option<Self> {
+    #[track_caller]
+    fn new(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) -> Option<Self> {
         let axes = strides.len() + 2;
-        if input.len() != axes || kernel.len() != axes || input[1] != kernel[1] || strides.contains(&0) {
+        if input.len() != axes || kernel.len() != axes || strides.contains(&0) || input[1] != kernel[1] {
             return None;
         }
-        let mut plan = Correlation {
-            input: input.to_vec(),
-            kernel: kernel.to_vec(),
-            shape: vec![input[0], kernel[0]],
-            before: Vec::new(),
-            strides: strides.to_vec(),
-        };
-        for ((&length, &kernel), &stride) in input[2..].iter().zip(&kernel[2..]).zip(strides) {
-            let (before, result) = padding.resolve(length, kernel, stride)?;
+        let (mut input, mut kernel) = (Sizes::from_slice(input), Sizes::from_slice(kernel));
+        let is_unrolled = product(&kernel[1..]) <= UNROLLED;
+        if is_unrolled {
+            // Written out, products are those of one kernel.
+            for length in &mut kernel[1..] {
+                *length = length.get().into();
+            }
+        }
+        input[1] = kernel[1];
+        let shape = Sizes::from_slice(&[input[0], kernel[0]]);
+        let mut plan =
+            Correlation { input, kernel, shape, before: Sizes::new(), strides: strides.to_vec(), is_unrolled };
+        for (axis, &stride) in strides.iter().enumerate() {
+            let (before, result) = padding.resolve(plan.input[axis + 2], plan.kernel[axis + 2], stride)?;
             plan.before.push(before);
-            plan.shape.push(result);
+            plan.shape.push(result.settled());
         }
         Some(plan)
     }
 
     /// How many products each result is the sum of.
-    fn taps(&self) -> usize {
-        self.kernel[1..].iter().product()
+    #[track_caller]
+    fn taps(&self) -> Size {
+        product(&self.kernel[1..])
     }
 
     #[track_caller]
     fn compute<T: Number>(&self, input: &Array<T>, kernel: &Array<T>) -> Array<T> {
-        let count = self.shape.iter().product();
+        let count = product(&self.shape);
         let at = coordinates(&self.shape, &UInt::arange(count));
         let corner = at[2..].iter().zip(&self.strides).map(|(at, &stride)| at * stride as u32);
-        let lane = Lane { kernel: &at[1] * self.taps() as u32, image: at[0].clone(), corner: corner.collect() };
-        let sum = if self.taps() <= UNROLLED {
-            let taps = (0..self.taps() as u32).map(UInt::from);
+        let lane = Lane { kernel: &at[1] * number(self.taps()), image: at[0].clone(), corner: corner.collect() };
+        let sum = if self.is_unrolled {
+            let taps = (0..self.taps().now() as u32).map(UInt::from);
             taps.fold(Array::from(T::default()), |sum, tap| self.add_product(&sum, input, kernel, &lane, &tap))
         } else {
             sum_over_taps(self, input, kernel, &lane)
@@ -182,9 +194,9 @@ impl Correlation {
         let mut inside: Option<Mask> = None;
         for (axis, (corner, within)) in lane.corner.iter().zip(&within[1..]).enumerate() {
             // In front of the edge this wraps, to a number that is beyond the other edge.
-            let position = corner + within - self.before[axis] as u32;
+            let position = corner + within - number(self.before[axis]);
             if self.reaches_out(axis) {
-                let is_inside = position.lt(self.input[axis + 2] as u32);
+                let is_inside = position.lt(number(self.input[axis + 2]));
                 inside = Some(inside.map_or(is_inside.clone(), |inside| inside & &is_inside));
             }
             at.push(position);
@@ -197,16 +209,23 @@ impl Correlation {
         element.mul_add(kernel.gather(&(&lane.kernel + tap)), sum)
     }
 
-    /// Whether a kernel reaches beyond the edges of an axis.
+    /// Whether a kernel reaches beyond the edges of an axis, or may in other replays.
+    #[track_caller]
     fn reaches_out(&self, axis: usize) -> bool {
+        let (before, length) = (self.before[axis], self.input[axis + 2]);
         let end = (self.shape[axis + 2] - 1) * self.strides[axis] + self.kernel[axis + 2];
-        self.before[axis] > 0 || end > self.input[axis + 2]
+        !(is(before, 0) && end <= length)
     }
+}
+
+#[track_caller]
+fn number_of_taps(plan: &Correlation) -> UInt {
+    number(plan.taps())
 }
 
 #[jit]
 fn sum_over_taps<T: Number>(plan: &Correlation, input: &Array<T>, kernel: &Array<T>, lane: &Lane) -> Array<T> {
-    let taps = plan.taps() as u32;
+    let taps = number_of_taps(plan);
     let mut sum = Array::from(T::default());
     let mut tap = UInt::from(0);
     while tap < taps {

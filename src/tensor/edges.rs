@@ -5,9 +5,10 @@ use std::panic::Location;
 use jit_core::trace::misuse::Misuse;
 
 use super::Tensor;
+use super::lengths::{Sizes, is, number, product};
 use super::shape::element_count;
 use super::view::{coordinates, number_of};
-use crate::{Array, Element, Mask, UInt};
+use crate::{Array, Element, Mask, Size, UInt};
 
 /// What stands beyond the edges of a tensor. For `1 2 3`:
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,29 +28,36 @@ pub enum Edge<T> {
 impl<T: Element> Edge<T> {
     /// The position, and where it lies inside, of elements that are numbered from `before` in front of an axis.
     #[track_caller]
-    pub(super) fn position(&self, at: &UInt, before: usize, length: usize) -> (UInt, Option<Mask>) {
-        let (begin, n) = (before as u32, length as u32);
-        // Shifted by whole periods, so that nothing is negative.
-        let periodic = |period: u32| (at + (period - begin % period) % period) % period;
+    fn position(&self, at: &UInt, before: usize, length: Size) -> (UInt, Option<Mask>) {
+        let begin = before as u32;
         match self {
             Edge::Constant(_) => {
                 let position = at - begin;
-                let is_inside = position.lt(n);
+                let is_inside = position.lt(number(length));
                 (position, Some(is_inside))
             }
-            Edge::Nearest => (at.clamp(begin, begin + n - 1) - begin, None),
-            Edge::Wrap => (periodic(n), None),
-            Edge::Reflect if n == 1 => (UInt::from(0), None),
+            Edge::Nearest => (at.clamp(begin, number(length + before - 1)) - begin, None),
+            Edge::Wrap => (periodic(at, before, length), None),
+            Edge::Reflect if is(length, 1) => (UInt::from(0), None),
             Edge::Reflect => {
-                let position = periodic(2 * (n - 1));
-                (position.min(2 * (n - 1) - &position), None)
+                let period = (length - 1) * 2;
+                let position = periodic(at, before, period);
+                (position.min(number(period) - &position), None)
             }
             Edge::Mirror => {
-                let position = periodic(2 * n);
-                (position.min((2 * n - 1) - &position), None)
+                let position = periodic(at, before, length * 2);
+                (position.min(number(length * 2 - 1) - &position), None)
             }
         }
     }
+}
+
+/// The position within a period, of elements that are numbered from `before` in front of one.
+#[track_caller]
+fn periodic(at: &UInt, before: usize, period: Size) -> UInt {
+    // Shifted by whole periods, so that nothing is negative.
+    let shift = (period - Size::from(before) % period) % period;
+    (at + number(shift)) % number(period)
 }
 
 impl<T: Element> Tensor<T> {
@@ -71,30 +79,30 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn pad(&self, widths: &[(usize, usize)], edge: Edge<T>) -> Self {
         if widths.len() != self.ndim() {
-            let what = format!("{} widths do not pad a tensor of shape {:?}", widths.len(), self.shape);
+            let what = format!("{} widths do not pad a tensor of shape {:?}", widths.len(), &*self.shape);
             Misuse::new(what, Location::caller()).hint("give each axis a pair of widths, (0, 0) for none").panic();
         }
         if widths.iter().all(|width| *width == (0, 0)) {
             return self.clone();
         }
-        let shape: Vec<usize> = self.shape.iter().zip(widths).map(|(length, (a, b))| length + a + b).collect();
+        let shape: Sizes = self.shape.iter().zip(widths).map(|(&length, &(a, b))| length + a + b).collect();
         let count = element_count(&shape);
-        if let (0, Edge::Constant(value)) = (self.len(), edge) {
-            return Tensor::full(value, shape);
+        if let (true, Edge::Constant(value)) = (self.is_empty(), edge) {
+            return Tensor::full(value, shape.as_slice());
         }
-        if self.len() == 0 && count != 0 {
-            let what = format!("a tensor of shape {:?} has no elements to pad with", self.shape);
+        if self.is_empty() && count != 0 {
+            let what = format!("a tensor of shape {:?} has no elements to pad with", &*self.shape);
             Misuse::new(what, Location::caller()).hint("pad it with `Edge::Constant`").panic();
         }
-        if count == 0 {
-            return Tensor::new(Array::zeros(0), shape);
+        if is(count, 0) {
+            return Tensor::new(Array::zeros(0), &shape);
         }
-        Tensor::new(self.padded(&shape, widths, edge), shape)
+        Tensor::new(self.padded(&shape, widths, edge), &shape)
     }
 
     #[track_caller]
-    fn padded(&self, shape: &[usize], widths: &[(usize, usize)], edge: Edge<T>) -> Array<T> {
-        let count = shape.iter().product();
+    fn padded(&self, shape: &[Size], widths: &[(usize, usize)], edge: Edge<T>) -> Array<T> {
+        let count = product(shape);
         let mut at = coordinates(shape, &UInt::arange(count));
         let mut inside: Option<Mask> = None;
         for (axis, (before, after)) in widths.iter().enumerate() {

@@ -6,8 +6,11 @@
 //! same way. The order depends on the shape alone, so results are the same on every device; and the sum of `n` numbers
 //! is a tree whose error grows with its depth, not with `n`.
 
+use smallvec::smallvec;
+
+use super::lengths::{is, number};
 use super::view::{View, ViewAxis};
-use crate::{Array, Element, UInt, jit};
+use crate::{Array, Element, Size, UInt, jit};
 
 /// The most elements that one lane folds where more lanes could.
 const LONGEST: usize = 64;
@@ -25,56 +28,59 @@ pub(super) struct Reduction {
     pub(super) kept: View,
     /// The elements of a result, relative to the first one.
     pub(super) folded: View,
+    /// Whether neighbouring elements of a result are closer in memory than neighbouring results.
+    is_along_memory: bool,
 }
 
 impl Reduction {
     /// The reduction of some axes of a shape.
-    pub(super) fn new(shape: &[usize], axes: &[usize]) -> Self {
+    #[track_caller]
+    pub(super) fn new(shape: &[Size], axes: &[usize]) -> Self {
         let (mut kept, mut folded) = (View::of(shape), View::of(shape));
         let mut number = 0..shape.len();
         kept.axes.retain(|_| number.next().is_some_and(|axis| !axes.contains(&axis)));
         let mut number = 0..shape.len();
         folded.axes.retain(|_| number.next().is_some_and(|axis| axes.contains(&axis)));
-        Reduction { kept, folded }
+        let innermost = (0..shape.len()).rfind(|&axis| !is(shape[axis], 1));
+        Reduction { kept, folded, is_along_memory: innermost.is_some_and(|axis| axes.contains(&axis)) }
     }
 
     /// How many results there are.
-    pub(super) fn results(&self) -> usize {
+    #[track_caller]
+    fn results(&self) -> Size {
         self.kept.len()
     }
 
     /// How many elements each is made of.
-    pub(super) fn length(&self) -> usize {
+    #[track_caller]
+    pub(super) fn length(&self) -> Size {
         self.folded.len()
     }
 
-    /// Whether neighbouring elements of a result are closer in memory than neighbouring results.
-    fn is_along_memory(&self) -> bool {
-        let nearest = |view: &View| {
-            let steps = view.axes.iter().filter(|axis| axis.length > 1).map(|axis| axis.stride.unsigned_abs());
-            steps.min().unwrap_or(usize::MAX)
-        };
-        nearest(&self.folded) < nearest(&self.kept)
-    }
-
     /// How many parts each result is made of.
-    fn parts(&self) -> usize {
+    #[track_caller]
+    fn parts(&self) -> Size {
         let length = self.length();
-        let is_busy = self.results() >= MANY && !self.is_along_memory();
-        if length <= LONGEST || (is_busy && length <= TOO_LONG) {
-            return 1;
+        if length <= LONGEST || (!self.is_along_memory && self.results() >= MANY && length <= TOO_LONG) {
+            return Size::from(1);
         }
-        length.div_ceil(LONGEST).clamp(16, MOST_PARTS)
+        length.div_ceil(LONGEST).max(16).min(MOST_PARTS)
     }
 
     /// The reduction, a part at a time: elements of each part, and the reduction of the parts if there are several.
+    #[track_caller]
     pub(super) fn step(self) -> (Step, Option<Reduction>) {
         let (parts, results) = (self.parts(), self.results());
-        let part_is_inner = self.is_along_memory();
-        let rest = (parts > 1).then(|| {
-            let (kept, folded) = if part_is_inner { (parts as isize, 1) } else { (1, results as isize) };
-            let view = |length, stride| View { axes: vec![ViewAxis { length, stride }], offset: 0 };
-            Reduction { kept: view(results, kept), folded: view(parts, folded) }
+        let part_is_inner = self.is_along_memory;
+        let rest = (!is(parts, 1)).then(|| {
+            let one = Size::from(1);
+            let (kept, folded) = if part_is_inner { (parts, one) } else { (one, results) };
+            let view = |length: Size, stride: Size| View {
+                axes: smallvec![ViewAxis { length, stride: stride.into() }],
+                offset: Size::from(0),
+            };
+            let is_along_memory = part_is_inner || is(results, 1);
+            Reduction { kept: view(results, kept), folded: view(parts, folded), is_along_memory }
         });
         (Step { reduction: self, parts, part_is_inner }, rest)
     }
@@ -83,13 +89,14 @@ impl Reduction {
 /// One fold of a reduction: lanes, each of which folds every `parts`th element of a result.
 pub(super) struct Step {
     reduction: Reduction,
-    parts: usize,
+    parts: Size,
     part_is_inner: bool,
 }
 
 impl Step {
     /// The number of lanes.
-    fn lanes(&self) -> usize {
+    #[track_caller]
+    fn lanes(&self) -> Size {
         self.reduction.results() * self.parts
     }
 
@@ -97,10 +104,11 @@ impl Step {
     #[track_caller]
     fn places(&self) -> (UInt, UInt) {
         let lane = UInt::arange(self.lanes());
-        let (result, part) = match (self.parts, self.part_is_inner) {
-            (1, _) => (lane, UInt::from(0)),
-            (parts, true) => (&lane / parts as u32, &lane % parts as u32),
-            (_, false) => (&lane % self.reduction.results() as u32, &lane / self.reduction.results() as u32),
+        let results = self.reduction.results();
+        let (result, part) = match self.part_is_inner {
+            _ if is(self.parts, 1) => (lane, UInt::from(0)),
+            true => (&lane / number(self.parts), &lane % number(self.parts)),
+            false => (&lane % number(results), &lane / number(results)),
         };
         (self.reduction.kept.position(&result), part)
     }
@@ -113,7 +121,7 @@ impl Step {
         combine: fn(&Array<T>, &Array<T>) -> Array<T>,
     ) -> Array<T> {
         let (first, part) = self.places();
-        super::filled(fold(source, &self.reduction.folded, (&first, &part), self.parts as u32, combine), self.lanes())
+        super::filled(fold(source, &self.reduction.folded, (&first, &part), &number(self.parts), combine), self.lanes())
     }
 
     /// The best element of each lane, of which `is_better` says whether its first argument beats the second, and its number in the
@@ -127,9 +135,14 @@ impl Step {
     ) -> (Array<T>, UInt) {
         let (first, part) = self.places();
         let (best, number) =
-            find(source, numbers, &self.reduction.folded, (&first, &part), self.parts as u32, is_better);
+            find(source, numbers, &self.reduction.folded, (&first, &part), &number(self.parts), is_better);
         (super::filled(best, self.lanes()), super::filled(number, self.lanes()))
     }
+}
+
+#[track_caller]
+fn number_of_elements(view: &View) -> UInt {
+    number(view.len())
 }
 
 /// Each lane begins at an element of its part, and takes every `step`th.
@@ -138,10 +151,10 @@ fn fold<T: Element>(
     source: &Array<T>,
     view: &View,
     (first, part): (&UInt, &UInt),
-    step: u32,
+    step: &UInt,
     combine: fn(&Array<T>, &Array<T>) -> Array<T>,
 ) -> Array<T> {
-    let length = view.len() as u32;
+    let length = number_of_elements(view);
     let mut result = source.gather(&(first + view.position(part)));
     let mut number = part + step;
     while number < length {
@@ -157,10 +170,10 @@ fn find<T: Element>(
     numbers: Option<&UInt>,
     view: &View,
     (first, part): (&UInt, &UInt),
-    step: u32,
+    step: &UInt,
     is_better: fn(&Array<T>, &Array<T>) -> crate::Mask,
 ) -> (Array<T>, UInt) {
-    let length = view.len() as u32;
+    let length = number_of_elements(view);
     let name =
         |position: &UInt, number: &UInt| numbers.map_or_else(|| number.clone(), |numbers| numbers.gather(position));
     let position = first + view.position(part);

@@ -1,6 +1,7 @@
 //! Element-wise functions of tensors: those of arrays, by the same names.
 
 use super::broadcast::{TensorOperand, common_shape};
+use super::lengths::product;
 use super::{Tensor, filled};
 use crate::{FloatElement, Number, Signed};
 
@@ -30,7 +31,7 @@ macro_rules! functions_of_two {
                     let other = other.into_tensor();
                     let shape = common_shape([&*self.shape, &*other.shape]);
                     let array = self.lanes(&shape).$name(other.lanes(&shape));
-                    Tensor::new(filled(array, shape.iter().product()), shape)
+                    Tensor::new(filled(array, product(&shape)), &shape)
                 }
             )*
         }
@@ -48,7 +49,7 @@ macro_rules! functions_of_three {
                     let (second, third) = (second.into_tensor(), third.into_tensor());
                     let shape = common_shape([&*self.shape, &*second.shape, &*third.shape]);
                     let array = self.lanes(&shape).$name(second.lanes(&shape), third.lanes(&shape));
-                    Tensor::new(filled(array, shape.iter().product()), shape)
+                    Tensor::new(filled(array, product(&shape)), &shape)
                 }
             )*
         }

@@ -6,7 +6,8 @@ use std::panic::Location;
 use jit_core::trace::misuse::Misuse;
 
 use super::Tensor;
-use crate::{Array, Integer};
+use super::lengths::is;
+use crate::{Array, Integer, Size};
 
 /// A list of indices for [`Tensor::slice`], [`Tensor::set`] and their like, separated by commas, one for each axis:
 ///
@@ -86,18 +87,28 @@ impl Steps {
     pub(super) const ALL: Steps = Steps { start: None, end: None, is_inclusive: false, step: 1 };
 
     /// The first position, and how many there are, in an axis; the ends are clipped as in Python.
-    pub(super) fn resolve(&self, length: usize) -> (isize, usize) {
-        let (length, direction) = (length as isize, self.step.signum());
-        let (lowest, highest) = if self.step > 0 { (0, length) } else { (-1, length - 1) };
-        let wrapped = |bound: isize| if bound < 0 { bound.saturating_add(length) } else { bound };
-        let (first, last) = if self.step > 0 { (lowest, highest) } else { (highest, lowest) };
-        let start = self.start.map_or(first, |start| wrapped(start).clamp(lowest, highest));
-        let end = self.end.map_or(last, |end| {
-            let end = wrapped(end).saturating_add(if self.is_inclusive { direction } else { 0 });
-            end.clamp(lowest, highest)
-        });
-        let distance = (end - start) * direction;
-        (start, if distance > 0 { (distance as usize).div_ceil(self.step.unsigned_abs()) } else { 0 })
+    #[track_caller]
+    pub(super) fn resolve(&self, length: Size) -> (Size, Size) {
+        // Positions of ranges that go backwards are counted from 1 on, so that none is negative.
+        let is_backward = self.step < 0;
+        let first = if is_backward { length } else { Size::from(0) };
+        let last = if is_backward { Size::from(0) } else { length };
+        let begin = self.start.map_or(first, |start| clipped(start, usize::from(is_backward), length));
+        let end = self.end.map_or(last, |end| clipped(end, usize::from(self.is_inclusive != is_backward), length));
+        let (low, high) = if is_backward { (end, begin) } else { (begin, end) };
+        let count = (high.max(low) - low).div_ceil(self.step.unsigned_abs()).settled();
+        let start = if is_backward { begin.max(1) - 1 } else { begin };
+        (if is(count, 0) { Size::from(0) } else { start }, count)
+    }
+}
+
+/// A position and some more, counted from the end if it is negative, as one from 0 up to a length.
+#[track_caller]
+fn clipped(position: isize, more: usize, length: Size) -> Size {
+    let distance = position.unsigned_abs();
+    match position < 0 {
+        false => length.min(distance.saturating_add(more)),
+        true => (length + more).max(distance) - distance,
     }
 }
 

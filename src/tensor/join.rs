@@ -5,10 +5,11 @@ use std::panic::Location;
 
 use jit_core::trace::misuse::Misuse;
 
+use super::lengths::{Sizes, is, is_same_shape, number, product};
 use super::shape::element_count;
-use super::view::{View, ViewAxis, coordinates, number_of, strides};
+use super::view::{Stride, View, ViewAxis, coordinates, number_of, strides};
 use super::{Axis, Tensor};
-use crate::{Array, Element, UInt};
+use crate::{Array, Element, Size, UInt};
 
 impl<T: Element> Tensor<T> {
     /// Tensors one behind the other along an axis. Their other axes have equal lengths.
@@ -34,7 +35,8 @@ impl<T: Element> Tensor<T> {
         for other in tensors {
             check_joins(&first.shape, &other.borrow().shape, axis);
         }
-        let parts: Vec<&Tensor<T>> = tensors.iter().map(Borrow::borrow).filter(|part| part.shape[axis] != 0).collect();
+        let parts: Vec<&Tensor<T>> =
+            tensors.iter().map(Borrow::borrow).filter(|part| !is(part.shape[axis], 0)).collect();
         match parts[..] {
             [] => first.clone(),
             [only] => only.clone(),
@@ -54,11 +56,9 @@ impl<T: Element> Tensor<T> {
             Misuse::new("no tensors to stack", Location::caller()).hint("give at least one").panic()
         };
         let axis = axis.into().resolve_new(&first.shape);
-        if let Some(other) = tensors.iter().map(Borrow::borrow).find(|other| other.shape != first.shape) {
-            let what = format!("tensors of shape {:?} and {:?} cannot be stacked", first.shape, other.shape);
-            Misuse::new(what, Location::caller())
-                .hint("stacked tensors have one shape; `concat` joins along an axis")
-                .panic();
+        // No closure: the user's line is that of our caller.
+        for other in tensors {
+            check_stacks(&first.shape, &other.borrow().shape);
         }
         let expanded: Vec<Self> = tensors.iter().map(|tensor| tensor.borrow().expand_dims(axis)).collect();
         Tensor::concat(&expanded, axis)
@@ -74,12 +74,16 @@ impl<T: Element> Tensor<T> {
     pub fn split(&self, parts: usize, axis: impl Into<Axis>) -> Vec<Self> {
         let axis = axis.into().resolve(&self.shape);
         let length = self.shape[axis];
-        if parts == 0 || !length.is_multiple_of(parts) {
+        if parts == 0 || length % parts != 0 {
             let what = format!("axis {axis} of length {length} cannot be split into {parts} equal parts");
             Misuse::new(what, Location::caller()).hint("`split_at` takes the places to split at").panic();
         }
         let step = length / parts;
-        (0..parts).map(|part| self.part(axis, part * step, step)).collect()
+        let mut all = Vec::with_capacity(parts);
+        for part in 0..parts {
+            all.push(self.part(axis, step * part, step));
+        }
+        all
     }
 
     /// Parts along an axis that end and begin at given places, in ascending order: one part more than places.
@@ -92,20 +96,25 @@ impl<T: Element> Tensor<T> {
     pub fn split_at(&self, places: &[usize], axis: impl Into<Axis>) -> Vec<Self> {
         let axis = axis.into().resolve(&self.shape);
         let length = self.shape[axis];
-        if !places.is_sorted() || places.last().is_some_and(|&last| last > length) {
+        if !places.is_sorted() || places.last().is_some_and(|&last| length < last) {
             let what = format!("axis {axis} of length {length} cannot be split at {places:?}");
             Misuse::new(what, Location::caller()).hint("places ascend from 0 to the length of the axis").panic();
         }
-        let begins = std::iter::once(0).chain(places.iter().copied());
-        let ends = places.iter().copied().chain([length]);
-        begins.zip(ends).map(|(begin, end)| self.part(axis, begin, end - begin)).collect()
+        let mut begin = Size::from(0);
+        let mut parts = Vec::with_capacity(places.len() + 1);
+        for end in places.iter().map(|&place| Size::from(place)).chain([length]) {
+            parts.push(self.part(axis, begin, end - begin));
+            begin = end;
+        }
+        parts
     }
 
     /// Some neighbours along an axis.
     #[track_caller]
-    pub(super) fn part(&self, axis: usize, begin: usize, length: usize) -> Self {
+    fn part(&self, axis: usize, begin: Size, length: Size) -> Self {
         let mut view = View::of(&self.shape);
-        view.offset = if length == 0 { 0 } else { begin as isize * view.axes[axis].stride };
+        let length = length.settled();
+        view.offset = if is(length, 0) { length } else { begin * view.axes[axis].stride.distance };
         view.axes[axis].length = length;
         self.viewed(&view)
     }
@@ -123,17 +132,19 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn tile(&self, times: &[usize]) -> Self {
         let count = times.len().max(self.ndim());
-        let padded = |values: &[usize]| [vec![1; count - values.len()], values.to_vec()].concat();
-        let (shape, times) = (padded(&self.shape), padded(times));
+        let mut shape = Sizes::from_elem(Size::from(1), count - self.ndim());
+        shape.extend_from_slice(&self.shape);
+        let ones = std::iter::repeat_n(1, count - times.len());
+        let times: Vec<usize> = ones.chain(times.iter().copied()).collect();
         let steps = strides(&shape);
         let axes = (0..count).flat_map(|axis| {
-            let whole = ViewAxis { length: times[axis], stride: 0 };
-            [whole, ViewAxis { length: shape[axis], stride: steps[axis] }]
+            let whole = ViewAxis { length: times[axis].into(), stride: Stride::none() };
+            [whole, ViewAxis { length: shape[axis], stride: steps[axis].into() }]
         });
-        let view = View { axes: axes.collect(), offset: 0 };
-        let result: Vec<usize> = shape.iter().zip(&times).map(|(length, times)| length * times).collect();
+        let view = View { axes: axes.collect(), offset: Size::from(0) };
+        let result: Sizes = shape.iter().zip(&times).map(|(&length, &times)| length * times).collect();
         element_count(&result);
-        Tensor::new(view.read(&self.array), result)
+        Tensor::new(view.read(&self.array), &result)
     }
 
     /// Each element along an axis repeated.
@@ -146,14 +157,15 @@ impl<T: Element> Tensor<T> {
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn repeat(&self, times: usize, axis: impl Into<Axis>) -> Self {
+    pub fn repeat(&self, times: impl Into<Size>, axis: impl Into<Axis>) -> Self {
         let axis = axis.into().resolve(&self.shape);
         let mut view = View::of(&self.shape);
-        view.axes.insert(axis + 1, ViewAxis { length: times, stride: 0 });
-        let mut shape = self.shape.to_vec();
-        shape[axis] *= times;
+        let times = times.into().settled();
+        view.axes.insert(axis + 1, ViewAxis { length: times, stride: Stride::none() });
+        let mut shape = Sizes::from_slice(&self.shape);
+        shape[axis] = shape[axis] * times;
         element_count(&shape);
-        Tensor::new(view.read(&self.array), shape)
+        Tensor::new(view.read(&self.array), &shape)
     }
 
     /// Each element along an axis repeated as often as a list says.
@@ -165,7 +177,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn repeat_each(&self, times: &[usize], axis: impl Into<Axis>) -> Self {
         let axis = axis.into().resolve(&self.shape);
-        if times.len() != self.shape[axis] {
+        if self.shape[axis] != times.len() {
             let what =
                 format!("{} counts do not belong to axis {axis}, which has length {}", times.len(), self.shape[axis]);
             Misuse::new(what, Location::caller()).hint("one count for each element along the axis").panic();
@@ -191,33 +203,38 @@ impl<T: Element> Tensor<T> {
     pub fn roll(&self, shift: isize, axis: impl Into<Axis>) -> Self {
         let axis = axis.into().resolve(&self.shape);
         let length = self.shape[axis];
-        if length == 0 || shift.rem_euclid(length as isize) == 0 {
+        if shift == 0 || self.is_empty() || is(length, 1) {
             return self.clone();
         }
-        let back = length as u32 - shift.rem_euclid(length as isize) as u32;
-        self.moved(axis, length, |at| (at + back) % length as u32)
-    }
-
-    /// The elements at positions along one axis that a function finds, from the coordinates along a new axis.
-    #[track_caller]
-    pub(super) fn moved(&self, axis: usize, length: usize, position: impl FnOnce(&UInt) -> UInt) -> Self {
-        let mut shape = self.shape.to_vec();
-        shape[axis] = length;
-        let count = element_count(&shape);
-        if count == 0 {
-            return Tensor::new(Array::zeros(0), shape);
+        let distance = Size::from(shift.unsigned_abs()) % length;
+        if is(distance, 0) {
+            return self.clone();
         }
-        let mut at = coordinates(&shape, &UInt::arange(count));
-        at[axis] = position(&at[axis]);
+        let back = if shift > 0 { length - distance } else { distance };
+        let count = self.width();
+        let mut at = coordinates(&self.shape, &UInt::arange(count));
+        let moved = &at[axis] + number(back);
+        at[axis] = moved.ge(number(length)).select(&moved - number(length), &moved);
         let array = self.array.gather(&number_of(&self.shape, &at));
-        Tensor::new(super::filled(array, count), shape)
+        Tensor::new(super::filled(array, count), &self.shape)
     }
 }
 
 #[track_caller]
-fn check_joins(first: &[usize], other: &[usize], axis: usize) {
-    let differs = |(number, (a, b)): (usize, (&usize, &usize))| number != axis && a != b;
-    if first.len() == other.len() && !first.iter().zip(other).enumerate().any(differs) {
+fn check_stacks(first: &[Size], other: &[Size]) {
+    if is_same_shape(first, other) {
+        return;
+    }
+    let what = format!("tensors of shape {first:?} and {other:?} cannot be stacked");
+    Misuse::new(what, Location::caller()).hint("stacked tensors have one shape; `concat` joins along an axis").panic()
+}
+
+#[track_caller]
+fn check_joins(first: &[Size], other: &[Size], axis: usize) {
+    if first.len() == other.len()
+        && is_same_shape(&first[..axis], &other[..axis])
+        && is_same_shape(&first[axis + 1..], &other[axis + 1..])
+    {
         return;
     }
     let what = format!("tensors of shape {first:?} and {other:?} cannot be joined along axis {axis}");
@@ -227,29 +244,33 @@ fn check_joins(first: &[usize], other: &[usize], axis: usize) {
 /// Each element is read from the part that it lies in.
 #[track_caller]
 fn joined<T: Element>(parts: &[&Tensor<T>], axis: usize) -> Tensor<T> {
-    let mut shape = parts[0].shape.to_vec();
-    shape[axis] = parts.iter().map(|part| part.shape[axis]).sum();
+    let mut shape = Sizes::from_slice(&parts[0].shape);
+    shape[axis] = parts.iter().fold(Size::from(0), |sum, part| sum + part.shape[axis]).settled();
     let count = element_count(&shape);
-    if count == 0 {
-        return Tensor::new(Array::zeros(0), shape);
+    if is(count, 0) {
+        return Tensor::new(Array::zeros(0), &shape);
     }
     // What lies within the axis is one run of elements, in the parts as in the result.
-    let inner: usize = shape[axis + 1..].iter().product();
-    let run = (shape[axis] * inner) as u32;
-    let number = UInt::arange(count);
-    let (outer, within) = if run as usize == count { (UInt::from(0), number) } else { (&number / run, &number % run) };
-    let mut begin = 0u32;
+    let inner = product(&shape[axis + 1..]);
+    let run = shape[axis] * inner;
+    let lane = UInt::arange(count);
+    let is_one_run = shape[..axis].iter().all(|length| is(*length, 1));
+    let (outer, within) = match is_one_run {
+        true => (UInt::from(0), lane),
+        false => (&lane / number(run), &lane % number(run)),
+    };
+    let mut begin = Size::from(0);
     let mut result: Option<Array<T>> = None;
     for part in parts {
-        let length = (part.shape[axis] * inner) as u32;
-        let is_inside = within.lt(begin + length) & within.ge(begin);
-        let elements = part.array.gather_masked(&(&outer * length + (&within - begin)), &is_inside);
+        let length = part.shape[axis] * inner;
+        let is_inside = within.lt(number(begin + length)) & within.ge(number(begin));
+        let elements = part.array.gather_masked(&(&outer * number(length) + (&within - number(begin))), &is_inside);
         result = Some(match result {
             Some(others) => is_inside.select(elements, others),
             None => elements,
         });
-        begin += length;
+        begin = begin + length;
     }
     let array = result.unwrap_or_else(|| Array::zeros(count));
-    Tensor::new(super::filled(array, count), shape)
+    Tensor::new(super::filled(array, count), &shape)
 }

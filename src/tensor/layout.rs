@@ -4,9 +4,10 @@ use std::panic::Location;
 
 use jit_core::trace::misuse::Misuse;
 
+use super::lengths::{Sizes, is};
 use super::view::View;
 use super::{Axes, Axis, Shape, Tensor};
-use crate::Element;
+use crate::{Element, Size};
 
 impl<T: Element> Tensor<T> {
     /// The same elements, in row-major order, in another shape; −1 stands for the length that fits, in one axis.
@@ -18,15 +19,16 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn reshape(&self, shape: impl Into<Shape>) -> Self {
         let describe =
-            |misuse: Misuse| misuse.value(&format!("the tensor of shape {:?}", self.shape), self.array.var());
-        let shape = shape.into().for_elements(self.len(), &describe);
-        Tensor { array: self.array.clone(), shape: shape.into() }
+            |misuse: Misuse| misuse.value(&format!("the tensor of shape {:?}", &*self.shape), self.array.var());
+        let shape = shape.into().for_elements(self.width(), &describe);
+        Tensor::new(self.array.clone(), &shape)
     }
 
     /// The elements along one axis.
     #[must_use]
+    #[track_caller]
     pub fn ravel(&self) -> Self {
-        Tensor::from(&self.array)
+        Tensor::new(self.array.clone(), &[self.width()])
     }
 
     /// The elements in column-major order (the first axis changes fastest), along one axis.
@@ -53,7 +55,7 @@ impl<T: Element> Tensor<T> {
     pub fn permute_axes(&self, order: impl Into<Axes>) -> Self {
         let order = order.into().resolve(&self.shape);
         if order.len() != self.ndim() {
-            let what = format!("{} axes cannot be the new order of the axes of shape {:?}", order.len(), self.shape);
+            let what = format!("{} axes cannot be the new order of the axes of shape {:?}", order.len(), &*self.shape);
             Misuse::new(what, Location::caller()).hint("name every axis once").panic();
         }
         self.permuted(&order)
@@ -88,16 +90,16 @@ impl<T: Element> Tensor<T> {
     /// The elements that a view shows.
     #[track_caller]
     pub(super) fn viewed(&self, view: &View) -> Self {
-        Tensor::new(view.read(&self.array), view.shape())
+        Tensor::new(view.read(&self.array), &view.shape())
     }
 
     /// The tensor with a new axis of length 1, which gets the given number.
     #[must_use]
     #[track_caller]
     pub fn expand_dims(&self, axis: impl Into<Axis>) -> Self {
-        let mut shape = self.shape.to_vec();
-        shape.insert(axis.into().resolve_new(&self.shape), 1);
-        Tensor::new(self.array.clone(), shape)
+        let mut shape = Sizes::from_slice(&self.shape);
+        shape.insert(axis.into().resolve_new(&self.shape), Size::from(1));
+        Tensor::new(self.array.clone(), &shape)
     }
 
     /// The tensor without some axes of length 1; with `..`, without all of them.
@@ -111,14 +113,14 @@ impl<T: Element> Tensor<T> {
         let axes = axes.into();
         let named = axes.resolve(&self.shape);
         let is_all = axes == Axes::from(..);
-        let wrong = named.iter().find(|&&axis| self.shape[axis] != 1).filter(|_| !is_all);
+        let wrong = named.iter().find(|&&axis| !is(self.shape[axis], 1)).filter(|_| !is_all);
         if let Some(&axis) = wrong {
-            let what = format!("axis {axis} of shape {:?} has length {}, not 1", self.shape, self.shape[axis]);
+            let what = format!("axis {axis} of shape {:?} has length {}, not 1", &*self.shape, self.shape[axis]);
             Misuse::new(what, Location::caller()).hint("only axes of length 1 can be squeezed").panic();
         }
-        let kept = (0..self.ndim()).filter(|axis| self.shape[*axis] != 1 || !named.contains(axis));
-        let shape: Vec<usize> = kept.map(|axis| self.shape[axis]).collect();
-        Tensor::new(self.array.clone(), shape)
+        let kept = (0..self.ndim()).filter(|axis| !is(self.shape[*axis], 1) || !named.contains(axis));
+        let shape: Sizes = kept.map(|axis| self.shape[axis]).collect();
+        Tensor::new(self.array.clone(), &shape)
     }
 
     /// The elements along some axes in reverse order.
@@ -128,8 +130,8 @@ impl<T: Element> Tensor<T> {
         let mut view = View::of(&self.shape);
         for axis in axes.into().resolve(&self.shape) {
             let axis = &mut view.axes[axis];
-            view.offset += axis.stride * (axis.length as isize - 1).max(0);
-            axis.stride = -axis.stride;
+            view.offset = view.offset + axis.stride.distance * (axis.length.max(1) - 1);
+            axis.stride = axis.stride.every(-1);
         }
         self.viewed(&view)
     }

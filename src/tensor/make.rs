@@ -1,9 +1,10 @@
 //! Making tensors.
 
+use super::lengths::{Sizes, is};
 use super::shape::element_count;
 use super::view::coordinates;
 use super::{Shape, Tensor};
-use crate::{Array, Element, FloatElement, Number, UInt};
+use crate::{Array, Element, FloatElement, Number, Size, UInt};
 
 /// Numbers in nested Rust arrays and vectors, all of the same lengths: what a tensor is made from.
 ///
@@ -38,7 +39,7 @@ macro_rules! nested_elements {
             /// A tensor without axes.
             #[track_caller]
             fn from(value: $ty) -> Self {
-                Tensor::new(Array::from(value), [])
+                Tensor::new(Array::from(value), &[])
             }
         }
     )*};
@@ -114,18 +115,21 @@ fn from_nested<T: Element>(values: &(impl Nested<T> + ?Sized)) -> Tensor<T> {
             .hint("all lists of one level must have the same length")
             .panic();
     }
-    Tensor::new(elements.into(), lengths)
+    let lengths: Sizes = lengths.into_iter().map(Size::from).collect();
+    Tensor::new(elements.into(), &lengths)
 }
 
 impl<T: Element> From<Array<T>> for Tensor<T> {
     /// The elements along one axis.
+    #[track_caller]
     fn from(array: Array<T>) -> Self {
-        let length = array.len();
-        Tensor::new(array, [length])
+        let width = array.width();
+        Tensor::new(array, &[width])
     }
 }
 
 impl<T: Element> From<&Array<T>> for Tensor<T> {
+    #[track_caller]
     fn from(array: &Array<T>) -> Self {
         array.clone().into()
     }
@@ -135,7 +139,7 @@ impl<T: Element> Default for Tensor<T> {
     /// Zero, without axes.
     #[track_caller]
     fn default() -> Self {
-        Tensor::new(Array::default(), [])
+        Tensor::new(Array::default(), &[])
     }
 }
 
@@ -145,7 +149,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn full(value: T, shape: impl Into<Shape>) -> Self {
         let shape = shape.into().known();
-        Tensor::new(Array::full(value, element_count(&shape)), shape)
+        Tensor::new(Array::full(value, element_count(&shape)), &shape)
     }
 
     /// Zero (false) in each element.
@@ -187,11 +191,11 @@ impl<T: Element> Tensor<T> {
     pub fn from_fn(shape: impl Into<Shape>, function: impl FnOnce(&[UInt]) -> Array<T>) -> Self {
         let shape = shape.into().known();
         let count = element_count(&shape);
-        if count == 0 {
-            return Tensor::new(Array::zeros(0), shape);
+        if is(count, 0) {
+            return Tensor::new(Array::zeros(0), &shape);
         }
         let array = function(&coordinates(&shape, &UInt::arange(count)));
-        Tensor::new(super::filled(array, count), shape)
+        Tensor::new(super::filled(array, count), &shape)
     }
 }
 
@@ -215,14 +219,14 @@ impl<T: Number> Tensor<T> {
     #[track_caller]
     pub fn arange(shape: impl Into<Shape>) -> Self {
         let shape = shape.into().known();
-        Tensor::new(Array::arange(element_count(&shape)), shape)
+        Tensor::new(Array::arange(element_count(&shape)), &shape)
     }
 
     /// Ones on the diagonal of `rows` × `columns`, zeros elsewhere.
     #[must_use]
     #[track_caller]
-    pub fn eye(rows: usize, columns: usize) -> Self {
-        Tensor::from_fn([rows, columns], |at| at[0].eq(&at[1]).select(T::ONE, T::default()))
+    pub fn eye(rows: impl Into<Size>, columns: impl Into<Size>) -> Self {
+        Tensor::from_fn([rows.into(), columns.into()], |at| at[0].eq(&at[1]).select(T::ONE, T::default()))
     }
 }
 
@@ -230,7 +234,7 @@ impl<T: FloatElement> Tensor<T> {
     /// Evenly spaced numbers from `start` to `end`, both included, along one axis. A single one is `start`.
     #[must_use]
     #[track_caller]
-    pub fn linspace(start: T, end: T, count: usize) -> Self {
+    pub fn linspace(start: T, end: T, count: impl Into<Size>) -> Self {
         Array::linspace(start, end, count).into()
     }
 }

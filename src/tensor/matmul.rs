@@ -6,9 +6,10 @@ use jit_core::native::{self, MatMul};
 use jit_core::trace::misuse::Misuse;
 
 use super::broadcast::common_shape;
-use super::view::{View, ViewAxis, strides};
+use super::lengths::{Sizes, happens_to_be, is, is_empty, is_same_shape, number, product};
+use super::view::{Axes as ViewAxes, Stride, View, ViewAxis, strides};
 use super::{Axes, Tensor};
-use crate::{Array, Number, UInt, jit};
+use crate::{Array, Number, Size, UInt, jit};
 
 /// Matrices with fewer rows or columns are multiplied by a traced loop ...
 const NATIVE_SIDE: usize = 4;
@@ -44,7 +45,7 @@ impl<T: Number> Tensor<T> {
         }
         let a = if self.ndim() == 1 { self.expand_dims(0) } else { self.clone() };
         let b = if other.ndim() == 1 { other.expand_dims(1) } else { other.clone() };
-        if a.shape[a.ndim() - 1] != b.shape[b.ndim() - 2] {
+        if !is_same_shape(&[a.shape[a.ndim() - 1]], &[b.shape[b.ndim() - 2]]) {
             let hint = "the last axis of the left tensor must have the length of the last but one of the right tensor";
             inner_mismatch(&self.shape, &other.shape, hint);
         }
@@ -56,7 +57,7 @@ impl<T: Number> Tensor<T> {
         if self.ndim() == 1 {
             shape.remove(product.batch.len());
         }
-        Tensor::new(product.compute(&a.array, &b.array), shape)
+        Tensor::new(product.compute(&a.array, &b.array), &shape)
     }
 
     /// The sums of products along the last axis of this tensor and the last but one, or only, axis of another. For tensors of one
@@ -90,8 +91,8 @@ impl<T: Number> Tensor<T> {
     pub fn tensordot(&self, other: &Tensor<T>, axes: impl Into<Axes>, other_axes: impl Into<Axes>) -> Self {
         let (ours, theirs) = (axes.into().resolve(&self.shape), other_axes.into().resolve(&other.shape));
         let lengths =
-            |tensor: &Tensor<T>, axes: &[usize]| axes.iter().map(|&axis| tensor.shape[axis]).collect::<Vec<_>>();
-        if lengths(self, &ours) != lengths(other, &theirs) {
+            |tensor: &Tensor<T>, axes: &[usize]| axes.iter().map(|&axis| tensor.shape[axis]).collect::<Sizes>();
+        if !is_same_shape(&lengths(self, &ours), &lengths(other, &theirs)) {
             let hint = "the axes that are summed over have equal lengths, pair by pair";
             inner_mismatch(&self.shape, &other.shape, hint);
         }
@@ -99,14 +100,15 @@ impl<T: Number> Tensor<T> {
             (0..tensor.ndim()).filter(|axis| !axes.contains(axis)).collect::<Vec<_>>()
         };
         let (rows, columns) = (rest(self, &ours), rest(other, &theirs));
-        let shape = [lengths(self, &rows), lengths(other, &columns)].concat();
-        let inner: usize = lengths(self, &ours).iter().product();
-        let matrix = |tensor: &Tensor<T>, order: [&[usize]; 2], shape: [usize; 2]| {
-            Tensor::new(tensor.permuted(&order.concat()).array, shape)
+        let mut shape = lengths(self, &rows);
+        shape.extend(lengths(other, &columns));
+        let inner = product(&lengths(self, &ours));
+        let matrix = |tensor: &Tensor<T>, order: [&[usize]; 2], shape: [Size; 2]| {
+            Tensor::new(tensor.permuted(&order.concat()).array, &shape)
         };
-        let a = matrix(self, [&rows, &ours], [lengths(self, &rows).iter().product(), inner]);
-        let b = matrix(other, [&theirs, &columns], [inner, lengths(other, &columns).iter().product()]);
-        Tensor::new(a.matmul(&b).array, shape)
+        let a = matrix(self, [&rows, &ours], [product(&lengths(self, &rows)), inner]);
+        let b = matrix(other, [&theirs, &columns], [inner, product(&lengths(other, &columns))]);
+        Tensor::new(a.matmul(&b).array, &shape)
     }
 
     /// The product of every element of this tensor and every element of another: a matrix of as many rows as this one has elements.
@@ -119,16 +121,18 @@ impl<T: Number> Tensor<T> {
 
 #[cold]
 #[track_caller]
-fn inner_mismatch(a: &[usize], b: &[usize], hint: &str) -> ! {
+fn inner_mismatch(a: &[Size], b: &[Size], hint: &str) -> ! {
     Misuse::new(format!("tensors of shape {a:?} and {b:?} have no product"), Location::caller()).hint(hint).panic()
 }
 
 /// Products of `rows × inner` and `inner × columns` matrices.
 struct Product {
-    batch: Vec<usize>,
-    rows: usize,
-    inner: usize,
-    columns: usize,
+    batch: Sizes,
+    rows: Size,
+    inner: Size,
+    columns: Size,
+    /// How many matrices there are on either side.
+    matrices: [Size; 2],
     /// Where the row, and the column, of each result begins.
     row: View,
     column: View,
@@ -140,72 +144,80 @@ impl Product {
         let (a_batch, [rows, inner]) = split(&a.shape);
         let (b_batch, [_, columns]) = split(&b.shape);
         let batch = common_shape([a_batch, b_batch]);
-        let view = |shape: &[usize], own: &[usize], matrix: [(usize, isize); 2]| {
-            let matrix = matrix.map(|(length, stride)| ViewAxis { length, stride });
-            View { axes: [batch_axes(&batch, shape, own), matrix.to_vec()].concat(), offset: 0 }
+        let view = |shape: &[Size], own: &[Size], matrix: [(Size, Stride); 2]| {
+            let mut axes = batch_axes(&batch, shape, own);
+            axes.extend(matrix.map(|(length, stride)| ViewAxis { length, stride }));
+            View { axes, offset: Size::from(0) }
         };
-        let row = view(&a.shape, a_batch, [(rows, inner as isize), (columns, 0)]);
-        let column = view(&b.shape, b_batch, [(rows, 0), (columns, 1)]);
-        Product { batch, rows, inner, columns, row, column }
+        let row = view(&a.shape, a_batch, [(rows, inner.into()), (columns, Stride::none())]);
+        let column = view(&b.shape, b_batch, [(rows, Stride::none()), (columns, Size::from(1).into())]);
+        let matrices = [product(a_batch), product(b_batch)];
+        Product { batch, rows, inner, columns, matrices, row, column }
     }
 
-    fn shape(&self) -> Vec<usize> {
-        [&self.batch[..], &[self.rows, self.columns]].concat()
+    fn shape(&self) -> Sizes {
+        self.batch.iter().copied().chain([self.rows, self.columns]).collect()
     }
 
     #[track_caller]
     fn compute<T: Number>(&self, a: &Array<T>, b: &Array<T>) -> Array<T> {
         let count = super::shape::element_count(&self.shape());
-        if count == 0 || self.inner == 0 {
+        if is_empty(&self.shape()) || is(self.inner, 0) {
             return Array::zeros(count);
         }
         if T::TYPE.is_float() && T::TYPE.bits() == 16 {
             return self.compute(&a.cast::<f32>(), &b.cast::<f32>()).cast();
         }
-        if let Some(product) = self.as_native(a, b) {
-            return native::matmul(a, b, product);
+        if let Some((product, batch)) = self.as_native(a, b) {
+            return native::matmul_of_sizes(a, b, product, [self.rows, self.inner, self.columns, batch]);
         }
         let result = UInt::arange(count);
         let (row, column) = (self.row.position(&result), self.column.position(&result));
-        super::filled(sums_of_products(a, b, (&row, &column), self.columns as u32, self.inner as u32), count)
+        super::filled(sums_of_products(a, b, (&row, &column), &number(self.columns), &number(self.inner)), count)
     }
 }
 
 impl Product {
     /// The product as work of its own, if the matrices are large enough for that to pay: a traced loop can be part of other kernels, and works
     /// on the state of loops.
-    fn as_native<T: Number>(&self, a: &Array<T>, b: &Array<T>) -> Option<MatMul> {
-        let batch: usize = self.batch.iter().product();
-        let is_shared = |matrices: usize| match matrices {
-            _ if matrices == batch => Some(false),
-            1 => Some(true),
-            // Some axes of the batch are repeated and others not.
-            _ => None,
-        };
-        let is_large = self.rows.min(self.columns) >= NATIVE_SIDE
-            && self.rows.saturating_mul(self.inner).saturating_mul(self.columns) >= NATIVE_PRODUCTS;
+    #[track_caller]
+    fn as_native<T: Number>(&self, a: &Array<T>, b: &Array<T>) -> Option<(MatMul, Size)> {
+        let is_large =
+            self.rows * self.inner * self.columns >= NATIVE_PRODUCTS && self.rows.min(self.columns) >= NATIVE_SIDE;
         if !is_large || native::is_in_loop(a) || native::is_in_loop(b) {
             return None;
         }
-        Some(MatMul {
-            batch,
-            is_a_shared: is_shared(a.len() / (self.rows * self.inner))?,
-            is_b_shared: is_shared(b.len() / (self.inner * self.columns))?,
-            ..MatMul::new(self.rows, self.inner, self.columns)
-        })
+        let batch = product(&self.batch);
+        let [is_a_shared, is_b_shared] = [is_shared(self.matrices[0], batch)?, is_shared(self.matrices[1], batch)?];
+        let [rows, inner, columns, count] = [self.rows, self.inner, self.columns, batch].map(Size::now);
+        Some((MatMul { batch: count, is_a_shared, is_b_shared, ..MatMul::new(rows, inner, columns) }, batch))
+    }
+}
+
+/// Whether the matrices on one side are one that is repeated; none if some axes of the batch are repeated and others not.
+#[track_caller]
+fn is_shared(matrices: Size, batch: Size) -> Option<bool> {
+    if happens_to_be(matrices, batch) {
+        Some(false)
+    } else if is(matrices, 1) {
+        Some(true)
+    } else {
+        None
     }
 }
 
 /// The batch, and the lengths of the matrices.
-fn split(shape: &[usize]) -> (&[usize], [usize; 2]) {
+fn split(shape: &[Size]) -> (&[Size], [Size; 2]) {
     let (batch, matrix) = shape.split_at(shape.len() - 2);
     (batch, [matrix[0], matrix[1]])
 }
 
 /// The steps through a batch, which are 0 where it is repeated.
-fn batch_axes(batch: &[usize], shape: &[usize], own: &[usize]) -> Vec<ViewAxis> {
+#[track_caller]
+fn batch_axes(batch: &[Size], shape: &[Size], own: &[Size]) -> ViewAxes {
     let (missing, steps) = (batch.len() - own.len(), strides(shape));
-    let stride = |axis: usize| axis.checked_sub(missing).filter(|&axis| own[axis] != 1).map_or(0, |axis| steps[axis]);
+    let source = |axis: usize| axis.checked_sub(missing).filter(|&axis| !is(own[axis], 1));
+    let stride = |axis: usize| source(axis).map_or(Stride::none(), |axis| steps[axis].into());
     batch.iter().enumerate().map(|(axis, &length)| ViewAxis { length, stride: stride(axis) }).collect()
 }
 
@@ -215,8 +227,8 @@ fn sums_of_products<T: Number>(
     a: &Array<T>,
     b: &Array<T>,
     (row, column): (&UInt, &UInt),
-    step: u32,
-    length: u32,
+    step: &UInt,
+    length: &UInt,
 ) -> Array<T> {
     let mut sum = Array::from(T::default());
     let mut k = UInt::from(0);

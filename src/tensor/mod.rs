@@ -4,6 +4,12 @@
 //! itself: every function here records operations on the array beneath, so tensors trace, fuse and evaluate as arrays do,
 //! in `#[jit]` functions and outside of them. The shape is known while recording; it belongs to the host.
 //!
+//! In a `#[freeze]` function the lengths of the axes are sizes, as widths of arrays are: one recording serves all lengths from 2 on, of every
+//! axis, as far as the function does not decide by them. Whoever looks at them as plain numbers, by [`Tensor::shape`] or [`Tensor::len`], decides;
+//! [`Tensor::size`] and [`Tensor::width`] do not. What operations decide by themselves is what NumPy's rules decide by (lengths that must
+//! be equal, multiples, ends of slices), and how much work there is: the length of short sums, of the kernel of a convolution,
+//! whether matrices are large.
+//!
 //! What moves elements (transposition, slices, broadcasting, …) records where each element comes from. Nothing is copied:
 //! a chain of such calls is one computation of positions in the kernel that uses the elements, and a call that changes
 //! nothing gives the same array.
@@ -11,6 +17,7 @@
 //! | part | file |
 //! |---|---|
 //! | shapes and axes as arguments | `shape` |
+//! | lengths of axes, of which computations are made | `lengths` |
 //! | making tensors, reading them | `make`, `print` |
 //! | where elements come from | `view` |
 //! | broadcasting, operators, comparison, functions | `broadcast`, `operators`, `compare`, `functions` |
@@ -23,12 +30,13 @@
 //! | products of matrices, convolution | `matmul`, `convolve` |
 
 use std::panic::Location;
-use std::sync::Arc;
 
 use jit_core::trace::misuse::Misuse;
 use jit_core::traverse::HostValue;
+use smallvec::SmallVec;
 
-use crate::{Array, Element, Traverse, Visitor, VisitorMut};
+use crate::{Array, Element, Size, Traverse, Visitor, VisitorMut};
+use lengths::{Lengths, Sizes, product};
 
 mod broadcast;
 mod compare;
@@ -39,6 +47,7 @@ mod functions;
 mod index;
 mod join;
 mod layout;
+mod lengths;
 mod make;
 mod matmul;
 mod operators;
@@ -74,7 +83,7 @@ pub use shape::{Axes, Axis, Shape, keep_dims};
 #[derive(Clone)]
 pub struct Tensor<T: Element> {
     array: Array<T>,
-    shape: Arc<[usize]>,
+    shape: Lengths,
 }
 
 impl<T: Element> Tensor<T> {
@@ -87,14 +96,15 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn from_array(array: impl Into<Array<T>>, shape: impl Into<Shape>) -> Self {
         let array = array.into();
-        let shape = shape.into().for_elements(array.len(), &|misuse| misuse.value("the array", array.var()));
-        Tensor::new(array, shape)
+        let shape = shape.into().for_elements(array.width(), &|misuse| misuse.value("the array", array.var()));
+        Tensor::new(array, &shape)
     }
 
     /// A tensor whose shape is known to fit.
-    fn new(array: Array<T>, shape: impl Into<Arc<[usize]>>) -> Self {
-        let shape = shape.into();
-        debug_assert_eq!(array.len(), shape.iter().product::<usize>());
+    #[track_caller]
+    fn new(array: Array<T>, shape: &[Size]) -> Self {
+        let shape = Lengths::new(shape);
+        debug_assert_eq!(array.width().now(), shape.iter().map(|length| length.now()).product::<usize>());
         Tensor { array, shape }
     }
 
@@ -103,10 +113,44 @@ impl<T: Element> Tensor<T> {
         Tensor { array, shape: self.shape.clone() }
     }
 
-    /// The lengths of the axes.
+    /// The lengths of the axes. While a frozen function is recorded, that is a decision of the host: the recording is then good for this
+    /// shape alone. [`Tensor::size`] is none.
     #[must_use]
+    #[track_caller]
     pub fn shape(&self) -> &[usize] {
-        &self.shape
+        self.shape.plain()
+    }
+
+    /// The length of an axis as a size, which stays free in frozen functions:
+    ///
+    /// ```
+    /// use jit::prelude::*;
+    ///
+    /// #[freeze]
+    /// fn cut(x: &Tensor<f32>) -> Tensor<f32> {
+    ///     let pairs = x.reshape([x.size(0), x.size(1) / 2, 2.into()]);
+    ///     pairs.sum(-1) / Float::from(x.size(0))
+    /// }
+    ///
+    /// for shape in [[3, 4], [5, 4], [2, 10]] {
+    ///     assert_eq!(cut(&Tensor::ones(shape)).shape(), [shape[0], shape[1] / 2]);
+    /// }
+    /// assert_eq!(cut::stats().recordings, 1);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the axis does not exist.
+    #[must_use]
+    #[track_caller]
+    pub fn size(&self, axis: impl Into<Axis>) -> Size {
+        self.shape[axis.into().resolve(&self.shape)]
+    }
+
+    /// The lengths of the axes as sizes: see [`Tensor::size`].
+    #[must_use]
+    pub fn sizes(&self) -> Vec<Size> {
+        self.shape.to_vec()
     }
 
     /// The number of axes.
@@ -115,11 +159,24 @@ impl<T: Element> Tensor<T> {
         self.shape.len()
     }
 
-    /// The number of elements.
+    /// The number of elements. While a frozen function is recorded, that is a decision of the host, unlike [`Tensor::width`].
     #[must_use]
+    #[track_caller]
     #[expect(clippy::len_without_is_empty, reason = "as for arrays: a tensor is no collection")]
     pub fn len(&self) -> usize {
         self.array.len()
+    }
+
+    /// The number of elements as a size, which stays free in frozen functions.
+    #[must_use]
+    #[track_caller]
+    pub fn width(&self) -> Size {
+        product(&self.shape)
+    }
+
+    /// Whether there are no elements.
+    fn is_empty(&self) -> bool {
+        lengths::is_empty(&self.shape)
     }
 
     /// The elements in row-major order: the same array, without a copy.
@@ -203,20 +260,20 @@ impl<T: Element> Tensor<T> {
     #[must_use]
     #[track_caller]
     pub fn map<U: Element>(&self, function: impl FnOnce(&Array<T>) -> Array<U>) -> Tensor<U> {
-        self.with_array(filled(function(&self.array), self.len()))
+        self.with_array(filled(function(&self.array), self.width()))
     }
 }
 
 /// An array that has as many elements as there are in a shape.
 #[track_caller]
-fn filled<U: Element>(array: Array<U>, count: usize) -> Array<U> {
-    if array.len() == count {
+fn filled<U: Element>(array: Array<U>, count: Size) -> Array<U> {
+    if lengths::happens_to_be(array.width(), count) {
         return array;
     }
-    if array.len() == 1 {
+    if array.width() == 1 {
         return array.gather(&crate::UInt::zeros(count));
     }
-    let what = format!("the function gave {} elements for a tensor of {count}", array.len());
+    let what = format!("the function gave {} elements for a tensor of {count}", array.width());
     Misuse::new(what, Location::caller())
         .value("its result", array.var())
         .hint("`map` and `zip_with` are for functions that work element by element")
@@ -225,16 +282,21 @@ fn filled<U: Element>(array: Array<U>, count: usize) -> Array<U> {
 
 impl<T: Element> Traverse for Tensor<T> {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
-        visitor.host(HostValue::Shape(self.ndim()));
-        self.shape.iter().for_each(|&length| visitor.host(HostValue::Shape(length)));
+        visitor.host(HostValue::Lengths(SmallVec::from_slice(&self.shape)));
         visitor.array(self.array.var());
     }
 
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
         visitor.array(self.array.var_mut());
+        if visitor.wants_sizes() {
+            let mut shape = Sizes::from_slice(&self.shape);
+            shape.iter_mut().for_each(|length| visitor.length(length));
+            self.shape = Lengths::new(&shape);
+        }
         // A traced region gives each lane of its condition an element, also to what began with one for all.
-        if self.array.len() != self.shape.iter().product::<usize>() {
-            self.shape = [self.array.len()].into();
+        let width = self.array.width();
+        if width.now() != self.shape.iter().map(|length| length.now()).product::<usize>() {
+            self.shape = Lengths::new(&[width]);
         }
     }
 }

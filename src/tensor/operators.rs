@@ -8,6 +8,7 @@ use std::ops::{
 use half::{bf16, f16};
 
 use super::broadcast::{TensorOperand, common_shape};
+use super::lengths::{are_always, is_same_shape, product};
 use super::{Tensor, filled};
 use crate::{Array, Element, Integer, Logic, Number, Signed};
 
@@ -15,13 +16,13 @@ use crate::{Array, Element, Integer, Logic, Number, Signed};
 macro_rules! combine {
     ($left:expr, $right:expr, $trait:ident $method:ident) => {{
         let (left, right) = ($left, $right);
-        if left.shape == right.shape {
+        if are_always(&left.shape, &right.shape) {
             let array = $trait::$method(&left.array, &right.array);
             Tensor { array, shape: left.shape.clone() }
         } else {
             let shape = common_shape([&*left.shape, &*right.shape]);
             let array = $trait::$method(left.lanes(&shape), right.lanes(&shape));
-            Tensor::new(filled(array, shape.iter().product()), shape)
+            Tensor::new(filled(array, product(&shape)), &shape)
         }
     }};
 }
@@ -169,11 +170,11 @@ impl<T: Element> Tensor<T> {
     /// The result of an assigning operator, which must not grow the tensor.
     #[track_caller]
     fn same_shape(&self, result: Tensor<T>) -> Tensor<T> {
-        if result.shape == self.shape {
+        if is_same_shape(&result.shape, &self.shape) {
             return result;
         }
-        let what =
-            format!("a tensor of shape {:?} cannot take a result of shape {:?} in place", self.shape, result.shape);
+        let (own, other) = (&*self.shape, &*result.shape);
+        let what = format!("a tensor of shape {own:?} cannot take a result of shape {other:?} in place");
         jit_core::trace::misuse::Misuse::new(what, std::panic::Location::caller())
             .hint(
                 "an assigning operator broadcasts its right side alone: write `a = a + b` where the shape is to change",

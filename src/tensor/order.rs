@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use jit_core::trace::misuse::Misuse;
 
+use super::lengths::{is, is_empty, number, product};
 use super::{Axes, Axis, Tensor};
 use crate::{Array, Element, Number, Sorting, UInt};
 
@@ -48,7 +49,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     fn sort_with(&self, axis: impl Into<Axis>, sorting: Sorting) -> Self {
         let axis = axis.into().resolve(&self.shape);
-        if self.len() == 0 {
+        if self.is_empty() {
             return self.clone();
         }
         let lines = self.move_axis(axis, -1);
@@ -59,7 +60,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     fn argsort_with(&self, axis: impl Into<Axis>, sorting: Sorting) -> Tensor<u32> {
         let axis = axis.into().resolve(&self.shape);
-        if self.len() == 0 {
+        if self.is_empty() {
             return self.with_array(UInt::zeros(0));
         }
         let lines = self.move_axis(axis, -1);
@@ -91,20 +92,20 @@ impl<T: Number> Tensor<T> {
         let axes = axes.into();
         let named = axes.resolve(&self.shape);
         let shape = self.reduced_shape(&named, axes.keeps);
-        let (results, length) = (shape.iter().product::<usize>(), self.count_along(&axes));
-        if results == 0 || length == 1 {
-            return Tensor::new(self.array.clone(), shape);
+        let length = self.count_along(&axes);
+        if is_empty(&shape) || is(length, 1) {
+            return Tensor::new(self.array.clone(), &shape);
         }
-        if length == 0 {
-            let what = format!("there is no median along axes {named:?} of shape {:?}", self.shape);
+        if is(length, 0) {
+            let what = format!("there is no median along axes {named:?} of shape {:?}", &*self.shape);
             Misuse::new(what, Location::caller()).hint("an axis of length 0 has no element in the middle").panic();
         }
         let kept = (0..self.ndim()).filter(|axis| !named.contains(axis));
         let order: Vec<usize> = kept.chain(named.iter().copied()).collect();
         let sorted = self.permuted(&order).array.sort_with(Sorting::ascending().per_block(length));
-        let first = UInt::arange(results) * length as u32;
-        let middle = sorted.gather(&(&first + (length as u32 - 1) / 2));
-        Tensor::new(nan_or(&middle, &sorted.gather(&(first + (length as u32 - 1)))), shape)
+        let first = UInt::arange(product(&shape)) * number(length);
+        let middle = sorted.gather(&(&first + number((length - 1) / 2)));
+        Tensor::new(nan_or(&middle, &sorted.gather(&(first + number(length - 1)))), &shape)
     }
 }
 

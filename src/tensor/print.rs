@@ -16,7 +16,7 @@ impl<T: Element> fmt::Display for Tensor<T> {
     /// assert_eq!(x.to_string(), "[[  0.5 , 100.25],\n [ -3   ,   0   ]]");
     /// ```
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        jit_core::fmt_shaped(&self.array, &self.shape, f)
+        jit_core::fmt_shaped(&self.array, self.shape.now(), f)
     }
 }
 
@@ -24,9 +24,9 @@ impl<T: Element> fmt::Debug for Tensor<T> {
     /// Element type, shape, state, name and the line that made the value. Evaluates nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if crate::leaves(&self.array).iter().any(|(_, leaf)| leaf.state == "symbolic") {
-            return jit_core::fmt_shaped(&self.array, &self.shape, f);
+            return jit_core::fmt_shaped(&self.array, self.shape.now(), f);
         }
-        write!(f, "Tensor<{}>(shape {:?}", T::TYPE, self.shape)?;
+        write!(f, "Tensor<{}>(shape {:?}", T::TYPE, &*self.shape)?;
         for (_, leaf) in crate::leaves(&self.array) {
             write!(f, ", {}", leaf.state)?;
             if let Some(label) = leaf.label {

@@ -8,8 +8,9 @@ use std::ops::RangeInclusive;
 use jit_core::trace::misuse::Misuse;
 
 use super::fold::Reduction;
+use super::lengths::{Sizes, is, is_empty, number, product};
 use super::{Axes, Tensor};
-use crate::{Array, Element, FloatElement, Logic, Mask, Number, ReduceOp, UInt};
+use crate::{Array, Element, FloatElement, Logic, Mask, Number, ReduceOp, Size, UInt};
 
 /// Sums of more neighbours than this are made of sums of …
 const LONG_SUM: usize = 2048;
@@ -24,37 +25,37 @@ struct Operation<T: Element> {
 
 impl<T: Element> Tensor<T> {
     /// The shape after a reduction of some axes.
-    pub(super) fn reduced_shape(&self, axes: &[usize], keeps: bool) -> Vec<usize> {
+    pub(super) fn reduced_shape(&self, axes: &[usize], keeps: bool) -> Sizes {
         let lengths = self.shape.iter().enumerate().filter(|(axis, _)| keeps || !axes.contains(axis));
-        lengths.map(|(axis, &length)| if axes.contains(&axis) { 1 } else { length }).collect()
+        lengths.map(|(axis, &length)| if axes.contains(&axis) { Size::from(1) } else { length }).collect()
     }
 
     #[track_caller]
     fn reduced(&self, axes: Axes, operation: &Operation<T>) -> Self {
         let named = axes.resolve(&self.shape);
         let shape = self.reduced_shape(&named, axes.keeps);
-        let (results, length) = (shape.iter().product(), self.count_along(&axes));
-        let array = if results == 0 {
+        let array = if is_empty(&shape) {
             Array::zeros(0)
-        } else if length == 0 {
-            super::filled(Array::zeros(0).reduce(operation.op), results)
+        } else if is(self.count_along(&axes), 0) {
+            super::filled(Array::zeros(0).reduce(operation.op), product(&shape))
         } else {
             let (block, rest) = self.trailing(&named);
             let array = in_blocks(&self.array, operation.op, block);
             let reduction = Reduction::new(&rest, &named);
-            if reduction.length() == 1 { array } else { folded(&array, reduction, operation.pair) }
+            if is(reduction.length(), 1) { array } else { folded(&array, reduction, operation.pair) }
         };
-        Tensor::new(array, shape)
+        Tensor::new(array, &shape)
     }
 
     /// How many elements that are neighbours in memory some axes reduce, and the shape after that.
-    fn trailing(&self, axes: &[usize]) -> (usize, Vec<usize>) {
-        let mut rest = self.shape.to_vec();
-        let mut block = 1;
+    #[track_caller]
+    fn trailing(&self, axes: &[usize]) -> (Size, Sizes) {
+        let mut rest = Sizes::from_slice(&self.shape);
+        let mut block = Size::from(1);
         for (axis, length) in rest.iter_mut().enumerate().rev() {
             if axes.contains(&axis) {
-                block *= std::mem::replace(length, 1);
-            } else if *length != 1 {
+                block = block * std::mem::replace(length, Size::from(1));
+            } else if !is(*length, 1) {
                 break;
             }
         }
@@ -65,14 +66,16 @@ impl<T: Element> Tensor<T> {
 /// Each block of neighbours combined. A long sum is made of shorter ones where its length has a divisor that lets it, so that its
 /// error stays that of short sums.
 #[track_caller]
-fn in_blocks<T: Element>(array: &Array<T>, op: ReduceOp, block: usize) -> Array<T> {
+fn in_blocks<T: Element>(array: &Array<T>, op: ReduceOp, block: Size) -> Array<T> {
     let is_rounded = T::TYPE.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul);
-    let part = PART.rev().find(|part| block.is_multiple_of(*part) && block != *part);
-    match part {
-        Some(part) if is_rounded && block > LONG_SUM && block < array.len() => {
-            in_blocks(&array.block_reduce(op, part), op, block / part)
-        }
-        _ => array.block_reduce(op, block),
+    if !is_rounded || block <= LONG_SUM || block >= array.width() {
+        return array.block_reduce(op, block);
+    }
+    // Which parts there are depends on the divisors.
+    let block = block.get();
+    match PART.rev().find(|part| block.is_multiple_of(*part)) {
+        Some(part) => in_blocks(&array.block_reduce(op, part), op, (block / part).into()),
+        None => array.block_reduce(op, block),
     }
 }
 
@@ -174,17 +177,17 @@ impl<T: Number> Tensor<T> {
         let named = axes.resolve(&self.shape);
         let shape = self.reduced_shape(&named, axes.keeps);
         let reduction = Reduction::new(&self.shape, &named);
-        if reduction.length() == 0 && reduction.results() != 0 {
-            let what = format!("no element along axes {named:?} of shape {:?} is the first or last", self.shape);
+        if is(reduction.length(), 0) && !is_empty(&shape) {
+            let what = format!("no element along axes {named:?} of shape {:?} is the first or last", &*self.shape);
             Misuse::new(what, std::panic::Location::caller())
                 .hint("an axis of length 0 has no smallest element")
                 .panic();
         }
-        if reduction.results() == 0 {
-            return Tensor::new(Array::zeros(0), shape);
+        if is_empty(&shape) {
+            return Tensor::new(Array::zeros(0), &shape);
         }
-        if self.trailing(&named).0 == reduction.length() {
-            return Tensor::new(self.found_in_blocks(op, reduction.length()), shape);
+        if self.trailing(&named).0.is_always(reduction.length()) {
+            return Tensor::new(self.found_in_blocks(op, reduction.length()), &shape);
         }
         let (mut source, mut numbers, mut rest) = (self.array.clone(), None::<UInt>, Some(reduction));
         while let Some(reduction) = rest {
@@ -192,16 +195,16 @@ impl<T: Number> Tensor<T> {
             let (best, number) = step.find(&source, numbers.as_ref(), is_better);
             (source, numbers, rest) = (best, Some(number), next);
         }
-        Tensor::new(numbers.unwrap_or_else(|| UInt::from(0)), shape)
+        Tensor::new(numbers.unwrap_or_else(|| UInt::from(0)), &shape)
     }
 
     /// The position of the best of each block of neighbours: the first element that is equal to it, or NaN as it is.
     #[track_caller]
-    fn found_in_blocks(&self, op: ReduceOp, block: usize) -> UInt {
+    fn found_in_blocks(&self, op: ReduceOp, block: Size) -> UInt {
         let best = self.array.block_reduce(op, block);
-        let lane = UInt::arange(self.len());
-        let is_best = self.array.eq(best.gather(&(&lane / block as u32))) | self.array.ne(&self.array);
-        is_best.select(lane % block as u32, u32::MAX).block_reduce(ReduceOp::Min, block)
+        let lane = UInt::arange(self.width());
+        let is_best = self.array.eq(best.gather(&(&lane / number(block)))) | self.array.ne(&self.array);
+        is_best.select(lane % number(block), u32::MAX).block_reduce(ReduceOp::Min, block)
     }
 }
 
@@ -213,9 +216,9 @@ impl<T: FloatElement> Tensor<T> {
         let axes = axes.into();
         let count = self.count_along(&axes);
         if is_half::<T>() {
-            return (self.cast::<f32>().reduced(axes, &adding()) / count as f32).cast();
+            return (self.cast::<f32>().reduced(axes, &adding()) / Array::<f32>::from(count)).cast();
         }
-        self.reduced(axes, &adding()) / T::from_f64(count as f64)
+        self.reduced(axes, &adding()) / Array::<T>::from(count)
     }
 
     /// The mean square distance from the mean along axes, of which the sum of squares is divided by the number of elements less
@@ -227,9 +230,10 @@ impl<T: FloatElement> Tensor<T> {
         if is_half::<T>() {
             return self.cast::<f32>().var(axes, ddof).cast();
         }
-        let freedom = self.count_along(&axes) as f64 - f64::from(ddof);
+        let ddof = Size::from(ddof as usize);
+        let freedom = self.count_along(&axes).max(ddof) - ddof;
         let distance = self - self.mean(super::keep_dims(axes.clone()));
-        (&distance * &distance).reduced(axes, &adding()) / T::from_f64(freedom.max(0.0))
+        (&distance * &distance).reduced(axes, &adding()) / Array::<T>::from(freedom)
     }
 
     /// The standard deviation along axes, the square root of [`Tensor::var`].
@@ -250,8 +254,9 @@ impl<T: FloatElement> Tensor<T> {
 impl<T: Element> Tensor<T> {
     /// How many elements a result of a reduction is made of.
     #[track_caller]
-    pub(super) fn count_along(&self, axes: &Axes) -> usize {
-        axes.resolve(&self.shape).iter().map(|&axis| self.shape[axis]).product()
+    pub(super) fn count_along(&self, axes: &Axes) -> Size {
+        let lengths: Sizes = axes.resolve(&self.shape).into_iter().map(|axis| self.shape[axis]).collect();
+        product(&lengths)
     }
 }
 

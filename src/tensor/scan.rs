@@ -17,7 +17,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn prefix(&self, axis: impl Into<Axis>, op: ReduceOp, scan: Scan) -> Self {
         let axis = axis.into().resolve(&self.shape);
-        if self.len() == 0 {
+        if self.is_empty() {
             return self.clone();
         }
         let rows = self.move_axis(axis, -1);

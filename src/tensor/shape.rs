@@ -5,24 +5,70 @@ use std::ops::RangeFull;
 use std::panic::Location;
 
 use jit_core::trace::misuse::Misuse;
+use smallvec::{SmallVec, smallvec};
 
-/// Lengths of axes, as an argument: an array, slice or vector of `usize` or `i32`, or one number for a single axis.
+use super::lengths::{Sizes, is_empty, product};
+use crate::Size;
+
+/// Lengths of axes, as an argument: an array, slice or vector of `usize`, `i32` or [`Size`], or one number for a single axis.
 ///
 /// Where a number of elements is given, −1 stands for the length that fits, in one axis.
+///
+/// Sizes stay free in a `#[freeze]` function, as those of [`Tensor::size`](super::Tensor::size):
+///
+/// ```
+/// use jit::prelude::*;
+///
+/// let x = Tensor::<f32>::zeros([4, 6]);
+/// let halves = x.reshape([x.size(0), x.size(1) / 2, 2.into()]);
+/// assert_eq!(halves.shape(), [4, 3, 2]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape(Vec<isize>);
+pub struct Shape(SmallVec<[Length; 4]>);
+
+/// A length as it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    Of(Size),
+    /// A negative number.
+    Negative(isize),
+}
+
+impl From<isize> for Length {
+    fn from(length: isize) -> Self {
+        usize::try_from(length).map_or(Length::Negative(length), |length| Length::Of(length.into()))
+    }
+}
+
+impl From<i32> for Length {
+    fn from(length: i32) -> Self {
+        Length::from(length as isize)
+    }
+}
+
+impl From<usize> for Length {
+    fn from(length: usize) -> Self {
+        Length::Of(length.into())
+    }
+}
+
+impl From<Size> for Length {
+    fn from(length: Size) -> Self {
+        Length::Of(length)
+    }
+}
 
 macro_rules! shape_from {
     ($($ty:ty),*) => {$(
         impl From<$ty> for Shape {
             fn from(length: $ty) -> Self {
-                Shape(vec![length as isize])
+                Shape(smallvec![length.into()])
             }
         }
 
         impl<const N: usize> From<[$ty; N]> for Shape {
             fn from(lengths: [$ty; N]) -> Self {
-                Shape(lengths.iter().map(|&length| length as isize).collect())
+                lengths.as_slice().into()
             }
         }
 
@@ -34,7 +80,7 @@ macro_rules! shape_from {
 
         impl From<&[$ty]> for Shape {
             fn from(lengths: &[$ty]) -> Self {
-                Shape(lengths.iter().map(|&length| length as isize).collect())
+                Shape(lengths.iter().map(|&length| length.into()).collect())
             }
         }
 
@@ -52,78 +98,80 @@ macro_rules! shape_from {
     )*};
 }
 
-shape_from!(usize, isize, i32);
+shape_from!(usize, isize, i32, Size);
 
 impl From<()> for Shape {
     /// The shape of a tensor without axes.
     fn from((): ()) -> Self {
-        Shape(Vec::new())
+        Shape(SmallVec::new())
     }
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt_list(f)
-    }
-}
-
-trait FmtList {
-    fn fmt_list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
-}
-
-impl<T: fmt::Display> FmtList for [T] {
-    fn fmt_list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
-        for (position, item) in self.iter().enumerate() {
+        for (position, length) in self.0.iter().enumerate() {
             if position > 0 {
                 f.write_str(", ")?;
             }
-            item.fmt(f)?;
+            match length {
+                Length::Of(length) => length.fmt(f)?,
+                Length::Negative(length) => length.fmt(f)?,
+            }
         }
         f.write_str("]")
     }
 }
 
+/// The length that is left open.
+const OPEN: Length = Length::Negative(-1);
+
 impl Shape {
     /// The lengths, none of which may be left open.
     #[track_caller]
-    pub(super) fn known(&self) -> Vec<usize> {
-        if let Some(length) = self.0.iter().find(|length| **length < 0) {
-            let what = format!("the shape {self} has an axis of length {length}");
-            Misuse::new(what, Location::caller())
-                .hint("lengths are not negative; −1 stands for the length that fits only where the number of elements is given")
-                .panic()
+    pub(super) fn known(&self) -> Sizes {
+        let mut lengths = Sizes::new();
+        for length in &self.0 {
+            match length {
+                Length::Of(length) => lengths.push(length.settled()),
+                Length::Negative(length) => {
+                    let what = format!("the shape {self} has an axis of length {length}");
+                    Misuse::new(what, Location::caller())
+                        .hint("lengths are not negative; −1 stands for the length that fits only where the number of elements is given")
+                        .panic()
+                }
+            }
         }
-        let lengths: Vec<usize> = self.0.iter().map(|&length| length as usize).collect();
         element_count(&lengths);
         lengths
     }
 
     /// The lengths for a number of elements, where one of them may be −1.
     #[track_caller]
-    pub(super) fn for_elements(&self, count: usize, describe: &dyn Fn(Misuse) -> Misuse) -> Vec<usize> {
-        let open = self.0.iter().filter(|length| **length == -1).count();
+    pub(super) fn for_elements(&self, count: Size, describe: &dyn Fn(Misuse) -> Misuse) -> Sizes {
+        let open = self.0.iter().filter(|length| **length == OPEN).count();
         if open == 0 {
             let lengths = self.known();
             return if element_count(&lengths) == count { lengths } else { self.refuse(count, describe) };
         }
-        let others = Shape(self.0.iter().copied().filter(|length| *length != -1).collect()).known();
+        let others = Shape(self.0.iter().copied().filter(|length| *length != OPEN).collect()).known();
         let known = element_count(&others);
-        if open > 1 || known == 0 || !count.is_multiple_of(known) {
+        if open > 1 || is_empty(&others) || count % known != 0 {
             self.refuse(count, describe);
         }
-        self.0.iter().map(|&length| if length == -1 { count / known } else { length as usize }).collect()
+        let fitting = (count / known).settled();
+        self.0.iter().map(|&length| if let Length::Of(length) = length { length } else { fitting }).collect()
     }
 
     #[cold]
     #[track_caller]
-    fn refuse(&self, count: usize, describe: &dyn Fn(Misuse) -> Misuse) -> ! {
-        let (what, hint) = if self.0.iter().filter(|length| **length == -1).count() > 1 {
+    fn refuse(&self, count: Size, describe: &dyn Fn(Misuse) -> Misuse) -> ! {
+        let (what, hint) = if self.0.iter().filter(|length| **length == OPEN).count() > 1 {
             (
                 format!("the shape {self} leaves more than one axis open"),
                 "−1 stands for one length, which follows from the others",
             )
-        } else if self.0.contains(&-1) {
+        } else if self.0.contains(&OPEN) {
             (
                 format!("no length makes {count} elements fill the shape {self}"),
                 "the number of elements must be a multiple of the product of the known lengths, which must not be 0",
@@ -140,10 +188,11 @@ impl Shape {
 
 /// The number of elements of a shape.
 #[track_caller]
-pub(super) fn element_count(lengths: &[usize]) -> usize {
-    let product = lengths.iter().try_fold(1usize, |product, &length| product.checked_mul(length));
-    match product.or_else(|| lengths.contains(&0).then_some(0)) {
-        Some(count) if u32::try_from(count).is_ok() => count,
+pub(super) fn element_count(lengths: &[Size]) -> Size {
+    let count = lengths.iter().try_fold(1usize, |product, length| product.checked_mul(length.now()));
+    match count {
+        _ if is_empty(lengths) => Size::from(0),
+        Some(count) if u32::try_from(count).is_ok() => product(lengths),
         _ => Misuse::new(format!("a tensor of shape {lengths:?} has too many elements"), Location::caller())
             .hint("tensors have fewer than 2^32 elements: cut the work into parts")
             .panic(),
@@ -231,7 +280,7 @@ impl From<Axis> for Axes {
 impl Axis {
     /// The number of the axis among `ndim` axes.
     #[track_caller]
-    pub(super) fn resolve(self, shape: &[usize]) -> usize {
+    pub(super) fn resolve(self, shape: &[Size]) -> usize {
         // No closure: the user's line is that of our caller.
         match resolve(self.0, shape.len()) {
             Some(axis) => axis,
@@ -241,7 +290,7 @@ impl Axis {
 
     /// The place of a new axis in a shape that will have one axis more.
     #[track_caller]
-    pub(super) fn resolve_new(self, shape: &[usize]) -> usize {
+    pub(super) fn resolve_new(self, shape: &[Size]) -> usize {
         match resolve(self.0, shape.len() + 1) {
             Some(axis) => axis,
             None => no_such_axis(self.0, shape),
@@ -252,7 +301,7 @@ impl Axis {
 impl Axes {
     /// The numbers of the axes, in the order of the argument. No axis may be named twice.
     #[track_caller]
-    pub(super) fn resolve(&self, shape: &[usize]) -> Vec<usize> {
+    pub(super) fn resolve(&self, shape: &[Size]) -> Vec<usize> {
         let Some(list) = &self.list else { return (0..shape.len()).collect() };
         let mut axes = Vec::with_capacity(list.len());
         for &axis in list {
@@ -276,7 +325,7 @@ fn resolve(axis: isize, count: usize) -> Option<usize> {
 
 #[cold]
 #[track_caller]
-fn no_such_axis(axis: isize, shape: &[usize]) -> ! {
+fn no_such_axis(axis: isize, shape: &[Size]) -> ! {
     let what = format!("there is no axis {axis} in a tensor of shape {shape:?}");
     Misuse::new(what, Location::caller())
         .hint("axes are numbered from 0; negative numbers count from the last axis, −1")

@@ -7,18 +7,19 @@ use std::panic::Location;
 
 use jit_core::trace::misuse::Misuse;
 
-use super::broadcast::{TensorOperand, common_shape, spread};
+use super::broadcast::{TensorOperand, common_shape, fits, spread};
 use super::index::{Index, Kind, Positions, Steps};
-use super::view::{View, ViewAxis, coordinates, strides};
+use super::lengths::{Sizes, are_always, is, number, product};
+use super::view::{Axes, Stride, View, ViewAxis, coordinates, strides};
 use super::{Tensor, filled};
-use crate::{Array, Element, Mask, UInt};
+use crate::{Array, Element, Mask, Size, UInt};
 
 /// What a list of indices picks from a shape.
 struct Selection {
     /// The result's axes, as steps through the source; axes that index arrays make have the step 0.
     view: View,
     /// What index arrays add: positions, brought to the result's shape, times a step.
-    moves: Vec<(Tensor<u32>, u32)>,
+    moves: Vec<(Tensor<u32>, Size)>,
     /// What is picked along each axis of the source, if there are no index arrays.
     picks: Vec<Pick>,
 }
@@ -26,17 +27,17 @@ struct Selection {
 /// What is picked along an axis of the source.
 #[derive(Clone, Copy)]
 struct Pick {
-    start: isize,
+    start: Size,
     step: isize,
-    length: usize,
+    length: Size,
     /// Its axis in the result, unless it is dropped.
     axis: Option<usize>,
 }
 
 /// An index that uses an axis of the source, or adds one.
 enum Part<'a> {
-    At { axis: usize, position: isize },
-    Range { axis: usize, start: isize, step: isize, length: usize },
+    At { axis: usize, position: Size },
+    Range { axis: usize, start: Size, step: isize, length: Size },
     NewAxis,
     Positions { axis: usize, positions: &'a Positions },
 }
@@ -50,7 +51,7 @@ impl Part<'_> {
 
 impl Selection {
     #[track_caller]
-    fn new(shape: &[usize], indices: &[Index]) -> Self {
+    fn new(shape: &[Size], indices: &[Index]) -> Self {
         let parts = parts(shape, indices);
         if parts.iter().any(|part| matches!(part, Part::Positions { .. })) {
             advanced(shape, &parts)
@@ -59,15 +60,15 @@ impl Selection {
         }
     }
 
-    fn shape(&self) -> Vec<usize> {
+    fn shape(&self) -> Sizes {
         self.view.shape()
     }
 
     /// Whether every element is picked in its place.
-    fn covers(&self, shape: &[usize]) -> bool {
+    fn covers(&self, shape: &[Size]) -> bool {
         let is_whole =
-            |(pick, &length): (&Pick, &usize)| pick.axis.is_some() && pick.step == 1 && pick.length == length;
-        *self.shape() == *shape && self.moves.is_empty() && self.picks.iter().zip(shape).all(is_whole)
+            |(pick, &length): (&Pick, &Size)| pick.axis.is_some() && pick.step == 1 && pick.length.is_always(length);
+        are_always(&self.shape(), shape) && self.moves.is_empty() && self.picks.iter().zip(shape).all(is_whole)
     }
 
     #[track_caller]
@@ -75,7 +76,7 @@ impl Selection {
         if self.moves.is_empty() {
             return self.view.read(source);
         }
-        if self.view.len() == 0 {
+        if self.view.is_empty() {
             return Array::zeros(0);
         }
         source.gather(&self.positions())
@@ -85,14 +86,17 @@ impl Selection {
     #[track_caller]
     fn positions(&self) -> UInt {
         let shape = self.shape();
-        let start = self.view.positions();
-        self.moves.iter().fold(start, |sum, (positions, step)| sum + positions.lanes(&shape) * *step)
+        let mut sum = self.view.positions();
+        for (positions, step) in &self.moves {
+            sum = sum + positions.lanes(&shape) * number(*step);
+        }
+        sum
     }
 }
 
 /// The indices with their axes.
 #[track_caller]
-fn parts<'a>(shape: &[usize], indices: &'a [Index]) -> Vec<Part<'a>> {
+fn parts<'a>(shape: &[Size], indices: &'a [Index]) -> Vec<Part<'a>> {
     let uses_axis = |index: &&Index| !matches!(index.0, Kind::NewAxis | Kind::Ellipsis);
     let used = indices.iter().filter(uses_axis).count();
     let ellipses = indices.iter().filter(|index| matches!(index.0, Kind::Ellipsis)).count();
@@ -105,7 +109,7 @@ fn parts<'a>(shape: &[usize], indices: &'a [Index]) -> Vec<Part<'a>> {
             .hint("one index for each axis, and one `Ellipsis` for those left over")
             .panic();
     }
-    let whole = |axis: usize| Part::Range { axis, start: 0, step: 1, length: shape[axis] };
+    let whole = |axis: usize| Part::Range { axis, start: Size::from(0), step: 1, length: shape[axis] };
     let (mut parts, mut axis) = (Vec::with_capacity(shape.len()), 0);
     for Index(kind) in indices {
         match kind {
@@ -125,13 +129,13 @@ fn parts<'a>(shape: &[usize], indices: &'a [Index]) -> Vec<Part<'a>> {
 }
 
 #[track_caller]
-fn part<'a>(shape: &[usize], axis: usize, kind: &'a Kind) -> Part<'a> {
+fn part<'a>(shape: &[Size], axis: usize, kind: &'a Kind) -> Part<'a> {
     match kind {
         Kind::At(position) => Part::At { axis, position: checked(shape, axis, *position) },
         Kind::Range(steps) => {
             let (start, length) = steps.resolve(shape[axis]);
             let Steps { step, .. } = *steps;
-            Part::Range { axis, start: if length == 0 { 0 } else { start }, step, length }
+            Part::Range { axis, start, step, length }
         }
         Kind::Positions(positions) => {
             if let Some((least, greatest)) = positions.bounds {
@@ -146,11 +150,13 @@ fn part<'a>(shape: &[usize], axis: usize, kind: &'a Kind) -> Part<'a> {
 
 /// A position that the host knows, counted from the front.
 #[track_caller]
-fn checked(shape: &[usize], axis: usize, position: isize) -> isize {
-    let length = shape[axis] as isize;
-    let wrapped = if position < 0 { position + length } else { position };
-    if (0..length).contains(&wrapped) {
-        return wrapped;
+fn checked(shape: &[Size], axis: usize, position: isize) -> Size {
+    let (length, distance) = (shape[axis], position.unsigned_abs());
+    if position < 0 && length >= distance {
+        return length - distance;
+    }
+    if position >= 0 && length > distance {
+        return distance.into();
     }
     let what = format!(
         "index {position} is outside of axis {axis}, which has length {length}, of a tensor of shape {shape:?}"
@@ -161,22 +167,24 @@ fn checked(shape: &[usize], axis: usize, position: isize) -> isize {
 }
 
 /// Numbers, ranges and new axes.
-fn basic(shape: &[usize], parts: &[Part<'_>]) -> Selection {
+#[track_caller]
+fn basic(shape: &[Size], parts: &[Part<'_>]) -> Selection {
     let steps = strides(shape);
-    let mut view = View { axes: Vec::new(), offset: 0 };
+    let one = Size::from(1);
+    let mut view = View { axes: Axes::new(), offset: Size::from(0) };
     let mut picks = Vec::with_capacity(shape.len());
     for part in parts {
         match *part {
             Part::At { axis, position } => {
-                view.offset += position * steps[axis];
-                picks.push(Pick { start: position, step: 1, length: 1, axis: None });
+                view.offset = view.offset + position * steps[axis];
+                picks.push(Pick { start: position, step: 1, length: one, axis: None });
             }
             Part::Range { axis, start, step, length } => {
-                view.offset += start * steps[axis];
+                view.offset = view.offset + start * steps[axis];
                 picks.push(Pick { start, step, length, axis: Some(view.axes.len()) });
-                view.axes.push(ViewAxis { length, stride: step * steps[axis] });
+                view.axes.push(ViewAxis { length, stride: Stride::from(steps[axis]).every(step) });
             }
-            Part::NewAxis | Part::Positions { .. } => view.axes.push(ViewAxis { length: 1, stride: 0 }),
+            Part::NewAxis | Part::Positions { .. } => view.axes.push(ViewAxis { length: one, stride: Stride::none() }),
         }
     }
     Selection { view, moves: Vec::new(), picks }
@@ -184,10 +192,10 @@ fn basic(shape: &[usize], parts: &[Part<'_>]) -> Selection {
 
 /// With index arrays: their common axes are made once.
 #[track_caller]
-fn advanced(shape: &[usize], parts: &[Part<'_>]) -> Selection {
+fn advanced(shape: &[Size], parts: &[Part<'_>]) -> Selection {
     let steps = strides(shape);
     let arrays = parts.iter().filter_map(|part| match part {
-        Part::Positions { positions, .. } => Some(positions.bits.shape()),
+        Part::Positions { positions, .. } => Some(&*positions.bits.shape),
         _ => None,
     });
     let common = common_shape(arrays);
@@ -196,41 +204,41 @@ fn advanced(shape: &[usize], parts: &[Part<'_>]) -> Selection {
     let are_neighbours = parts[first..=last].iter().all(Part::is_advanced);
     let place = if are_neighbours { first } else { 0 };
 
-    let mut view = View { axes: Vec::new(), offset: 0 };
-    let common_axes = || common.iter().map(|&length| ViewAxis { length, stride: 0 });
+    let mut view = View { axes: Axes::new(), offset: Size::from(0) };
+    let common_axes = || common.iter().map(|&length| ViewAxis { length, stride: Stride::none() });
     for (number, part) in parts.iter().enumerate() {
         if number == place {
             view.axes.extend(common_axes());
         }
         match *part {
-            Part::At { axis, position } => view.offset += position * steps[axis],
+            Part::At { axis, position } => view.offset = view.offset + position * steps[axis],
             Part::Range { axis, start, step, length } => {
-                view.offset += start * steps[axis];
-                view.axes.push(ViewAxis { length, stride: step * steps[axis] });
+                view.offset = view.offset + start * steps[axis];
+                view.axes.push(ViewAxis { length, stride: Stride::from(steps[axis]).every(step) });
             }
-            Part::NewAxis => view.axes.push(ViewAxis { length: 1, stride: 0 }),
+            Part::NewAxis => view.axes.push(ViewAxis { length: Size::from(1), stride: Stride::none() }),
             Part::Positions { .. } => {}
         }
     }
     let behind = view.axes.len() - common.len() - parts[..place].iter().filter(|part| !part.is_advanced()).count();
-    let moves = parts.iter().filter_map(|part| match part {
-        Part::Positions { axis, positions } => {
+    let mut moves = Vec::new();
+    for part in parts {
+        if let Part::Positions { axis, positions } = part {
             let positions = positions.wrapped(shape[*axis]);
-            let mut aligned = positions.shape().to_vec();
-            aligned.extend(std::iter::repeat_n(1, behind));
-            Some((positions.reshape(aligned), steps[*axis] as u32))
+            let mut aligned = Sizes::from_slice(&positions.shape);
+            aligned.extend(std::iter::repeat_n(Size::from(1), behind));
+            moves.push((Tensor::new(positions.array, &aligned), steps[*axis]));
         }
-        _ => None,
-    });
-    Selection { moves: moves.collect(), view, picks: Vec::new() }
+    }
+    Selection { moves, view, picks: Vec::new() }
 }
 
 impl Positions {
     /// The positions counted from the front of an axis.
     #[track_caller]
-    fn wrapped(&self, length: usize) -> Tensor<u32> {
+    fn wrapped(&self, length: Size) -> Tensor<u32> {
         match &self.is_negative {
-            Some(is_negative) => is_negative.select(&self.bits + length as u32, &self.bits),
+            Some(is_negative) => is_negative.select(&self.bits + number(length), &self.bits),
             None => self.bits.clone(),
         }
     }
@@ -249,7 +257,7 @@ impl<T: Element> Tensor<T> {
     #[track_caller]
     pub fn slice(&self, indices: impl AsRef<[Index]>) -> Self {
         let selection = Selection::new(&self.shape, indices.as_ref());
-        Tensor::new(selection.read(&self.array), selection.shape())
+        Tensor::new(selection.read(&self.array), &selection.shape())
     }
 
     /// Replaces the elements that a list of indices of numbers, ranges and index arrays picks. The value broadcasts to them.
@@ -273,7 +281,7 @@ impl<T: Element> Tensor<T> {
         let selection = Selection::new(&self.shape, indices.as_ref());
         let (value, shape) = (value.into_tensor(), selection.shape());
         check_fits(&value, &shape);
-        if selection.view.len() == 0 {
+        if selection.view.is_empty() {
             return;
         }
         if selection.covers(&self.shape) {
@@ -298,32 +306,33 @@ impl<T: Element> Tensor<T> {
         check_fits(mask, &self.shape);
         check_fits(&value, &self.shape);
         let array = mask.lanes(&self.shape).select(value.lanes(&self.shape), &self.array);
-        self.array = filled(array, self.shape.iter().product());
+        self.array = filled(array, self.width());
     }
 
     /// Each element decides whether it lies in the slice, and where: so that the assignment fuses with what surrounds it.
     #[track_caller]
-    fn with_slice(&self, picks: &[Pick], value: &Tensor<T>, shape: &[usize]) -> Array<T> {
-        let steps: Vec<isize> = spread(&value.shape, shape).axes.iter().map(|axis| axis.stride).collect();
-        let at = coordinates(&self.shape, &UInt::arange(self.len()));
+    fn with_slice(&self, picks: &[Pick], value: &Tensor<T>, shape: &[Size]) -> Array<T> {
+        let steps: Sizes = spread(&value.shape, shape).axes.iter().map(|axis| axis.stride.distance).collect();
+        let count = self.width();
+        let at = coordinates(&self.shape, &UInt::arange(count));
         let (mut inside, mut position): (Option<Mask>, _) = (None, UInt::from(0));
         for ((pick, at), &length) in picks.iter().zip(&at).zip(&*self.shape) {
-            let number = pick.number(at);
-            if let Some(condition) = pick.contains(&number, length) {
+            let distance = pick.distance(at);
+            if let Some(condition) = pick.contains(&distance, length) {
                 inside = Some(inside.map_or(condition.clone(), |inside| inside & &condition));
             }
-            let step = pick.axis.map_or(0, |axis| steps[axis]);
-            position += (number / pick.step.unsigned_abs() as u32) * (step as u32);
+            let step = pick.axis.map_or(Size::from(0), |axis| steps[axis]);
+            position += (distance / pick.step.unsigned_abs() as u32) * number(step);
         }
-        let is_one = value.len() == 1;
+        let is_one = is(product(&value.shape), 1);
         let Some(inside) = inside else {
             return if is_one {
-                filled(value.array.clone(), self.len())
+                filled(value.array.clone(), count)
             } else {
-                filled(value.array.gather(&position), self.len())
+                filled(value.array.gather(&position), count)
             };
         };
-        let inside = filled(inside, self.len());
+        let inside = filled(inside, count);
         let value = if is_one { value.array.clone() } else { value.array.gather_masked(&position, &inside) };
         inside.select(value, &self.array)
     }
@@ -332,30 +341,26 @@ impl<T: Element> Tensor<T> {
 impl Pick {
     /// How far an element lies behind the first one that is picked, in the direction of the step; modulo 2^32.
     #[track_caller]
-    fn number(&self, at: &UInt) -> UInt {
-        if self.step > 0 { at - self.start as u32 } else { self.start as u32 - at }
+    fn distance(&self, at: &UInt) -> UInt {
+        if self.step > 0 { at - number(self.start) } else { number(self.start) - at }
     }
 
     /// Which elements are picked, if not all of the axis.
     #[track_caller]
-    fn contains(&self, number: &UInt, length: usize) -> Option<Mask> {
-        let step = self.step.unsigned_abs() as u32;
-        if self.length == length {
+    fn contains(&self, distance: &UInt, length: Size) -> Option<Mask> {
+        let step = self.step.unsigned_abs();
+        if self.length.is_always(length) {
             return None;
         }
-        let is_within = number.le((self.length as u32 - 1).wrapping_mul(step));
-        Some(if step == 1 { is_within } else { is_within & (number % step).eq(0) })
+        let is_within = distance.le(number((self.length - 1) * step));
+        Some(if step == 1 { is_within } else { is_within & (distance % step as u32).eq(0) })
     }
 }
 
 #[track_caller]
-fn check_fits<T: Element>(value: &Tensor<T>, shape: &[usize]) {
-    let missing = shape.len().checked_sub(value.ndim());
-    let fits = missing.is_some_and(|missing| {
-        value.shape.iter().zip(&shape[missing..]).all(|(&length, &wanted)| length == wanted || length == 1)
-    });
-    if !fits {
-        let what = format!("a value of shape {:?} cannot be assigned to elements of shape {shape:?}", value.shape);
+fn check_fits<T: Element>(value: &Tensor<T>, shape: &[Size]) {
+    if !fits(&value.shape, shape) {
+        let what = format!("a value of shape {:?} cannot be assigned to elements of shape {shape:?}", &*value.shape);
         Misuse::new(what, Location::caller())
             .value("the value", value.array.var())
             .hint("the value's axes, counted from the last, must have the length of those of the elements, or 1")

@@ -2,6 +2,7 @@
 
 use super::index::{Index, IntoIndex};
 use super::{Axis, Tensor};
+use crate::tensor::lengths::{Sizes, is, number};
 use crate::tensor::shape::element_count;
 use crate::tensor::view::{coordinates, number_of};
 use crate::{Array, Element, FloatElement, UInt};
@@ -52,22 +53,22 @@ impl<T: FloatElement> Tensor<T> {
     #[track_caller]
     pub fn take_interp(&self, axis: impl Into<Axis>, position: &Array<T>) -> Self {
         let axis = axis.into().resolve(&self.shape);
-        let last = self.shape[axis].saturating_sub(1);
-        let mut shape = self.shape.to_vec();
-        shape[axis] = position.len();
+        let last = self.shape[axis].max(1) - 1;
+        let mut shape = Sizes::from_slice(&self.shape);
+        shape[axis] = position.width();
         let count = element_count(&shape);
-        if count == 0 {
-            return Tensor::new(Array::zeros(0), shape);
+        if is(count, 0) {
+            return Tensor::new(Array::zeros(0), &shape);
         }
         let mut at = coordinates(&shape, &UInt::arange(count));
-        let position = position.gather(&at[axis]).clamp(T::default(), T::from_f64(last as f64));
-        let below = position.floor().cast::<u32>().min(last.saturating_sub(1) as u32);
+        let position = position.gather(&at[axis]).clamp(T::default(), Array::<T>::from(last));
+        let below = position.floor().cast::<u32>().min(number(last.max(1) - 1));
         let fraction = position - below.cast::<T>();
         at[axis] = below;
         let low = self.array.gather(&number_of(&self.shape, &at));
-        at[axis] = (&at[axis] + 1).min(last as u32);
+        at[axis] = (&at[axis] + 1).min(number(last));
         let high = self.array.gather(&number_of(&self.shape, &at));
         let array = fraction.mul_add(high - &low, low);
-        Tensor::new(super::filled(array, count), shape)
+        Tensor::new(super::filled(array, count), &shape)
     }
 }

@@ -1,63 +1,124 @@
 //! Where the elements of a result come from, when they lie in a source at regular steps.
 
-use crate::{Array, Element, UInt};
+use smallvec::SmallVec;
+
+use super::lengths::{Sizes, happens_to_be, is, is_empty, number, product};
+use crate::{Array, Element, Size, UInt};
+
+/// How far apart neighbours lie in the source, and in which direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stride {
+    pub(super) distance: Size,
+    pub(super) is_backward: bool,
+}
+
+impl Stride {
+    /// All elements are the same.
+    pub(super) fn none() -> Self {
+        Size::from(0).into()
+    }
+
+    fn is_none(self) -> bool {
+        is(self.distance, 0)
+    }
+
+    /// The stride of every `step`th element.
+    #[track_caller]
+    pub(super) fn every(self, step: isize) -> Self {
+        Stride { distance: self.distance * step.unsigned_abs(), is_backward: self.is_backward != (step < 0) }
+    }
+
+    /// Whether neighbours along an axis of this stride lie as far apart as a whole other axis is long.
+    #[track_caller]
+    fn spans(self, inner: ViewAxis) -> bool {
+        let is_same_way = self.is_backward == inner.stride.is_backward || self.is_none();
+        is_same_way && self.distance.is_always(inner.stride.distance * inner.length)
+    }
+
+    /// The position that many strides behind another one. Modulo 2^32.
+    #[track_caller]
+    fn from(self, position: UInt, count: UInt) -> UInt {
+        match (self.is_backward, self.distance.is_constant()) {
+            (false, _) => count * number(self.distance) + position,
+            (true, true) => count * (self.distance.now() as u32).wrapping_neg() + position,
+            (true, false) => position - count * number(self.distance),
+        }
+    }
+}
+
+impl From<Size> for Stride {
+    fn from(distance: Size) -> Self {
+        Stride { distance, is_backward: false }
+    }
+}
 
 /// One axis of a view: how many elements, and how far apart they lie in the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ViewAxis {
-    pub(super) length: usize,
-    pub(super) stride: isize,
+    pub(super) length: Size,
+    pub(super) stride: Stride,
 }
 
 /// A way to read a source as if it had another shape.
 #[derive(Clone, Debug)]
 pub(super) struct View {
-    pub(super) axes: Vec<ViewAxis>,
+    pub(super) axes: Axes,
     /// Where the first element lies.
-    pub(super) offset: isize,
+    pub(super) offset: Size,
 }
 
+/// The axes of a view.
+pub(super) type Axes = SmallVec<[ViewAxis; 4]>;
+
 /// How far apart neighbours lie along each axis of a row-major shape.
-pub(super) fn strides(shape: &[usize]) -> Vec<isize> {
-    let mut strides = vec![1; shape.len()];
+#[track_caller]
+pub(super) fn strides(shape: &[Size]) -> Sizes {
+    let mut strides = Sizes::from_elem(Size::from(1), shape.len());
     for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis] * shape[axis] as isize;
+        strides[axis - 1] = strides[axis] * shape[axis];
     }
     strides
 }
 
 impl View {
     /// The elements of a row-major shape in their order.
-    pub(super) fn of(shape: &[usize]) -> Self {
-        let axes = shape.iter().zip(strides(shape)).map(|(&length, stride)| ViewAxis { length, stride }).collect();
-        View { axes, offset: 0 }
+    #[track_caller]
+    pub(super) fn of(shape: &[Size]) -> Self {
+        let strides = strides(shape);
+        let axes = shape.iter().zip(&strides).map(|(&length, &stride)| ViewAxis { length, stride: stride.into() });
+        View { axes: axes.collect(), offset: Size::from(0) }
     }
 
     /// The lengths of the axes.
-    pub(super) fn shape(&self) -> Vec<usize> {
+    pub(super) fn shape(&self) -> Sizes {
         self.axes.iter().map(|axis| axis.length).collect()
     }
 
     /// The number of elements.
-    pub(super) fn len(&self) -> usize {
-        self.axes.iter().map(|axis| axis.length).product()
+    #[track_caller]
+    pub(super) fn len(&self) -> Size {
+        product(&self.shape())
+    }
+
+    /// Whether there are no elements.
+    pub(super) fn is_empty(&self) -> bool {
+        is_empty(&self.shape())
     }
 
     /// The elements, in row-major order of the view. The array itself if that is what they are.
     #[track_caller]
     pub(super) fn read<T: Element>(&self, source: &Array<T>) -> Array<T> {
-        let count = self.len();
-        if count == 0 {
+        if self.is_empty() {
             return Array::zeros(0);
         }
-        let axes = self.merged();
-        if self.offset == 0 && count == source.len() && is_in_order(&axes) {
+        let (count, axes) = (self.len(), self.merged());
+        if is(self.offset, 0) && is_in_order(&axes) && happens_to_be(count, source.width()) {
             return source.clone();
         }
-        if axes.iter().all(|axis| axis.stride == 0) {
+        if axes.iter().all(|axis| axis.stride.is_none()) {
             // One element, which is read once.
-            let element = source.gather(&UInt::from(self.offset as u32));
-            return if count == 1 { element } else { element.gather(&UInt::zeros(count)) };
+            let element = source.gather(&number(self.offset));
+            return if is(count, 1) { element } else { element.gather(&UInt::zeros(count)) };
         }
         source.gather(&position(&axes, self.offset, &UInt::arange(count)))
     }
@@ -72,15 +133,16 @@ impl View {
     #[track_caller]
     pub(super) fn positions(&self) -> UInt {
         let index = self.position(&UInt::arange(self.len()));
-        if index.len() == self.len() { index } else { index.gather(&UInt::zeros(self.len())) }
+        if index.width() == self.len() { index } else { index.gather(&UInt::zeros(self.len())) }
     }
 
     /// As few axes as describe the same elements in the same order.
-    fn merged(&self) -> Vec<ViewAxis> {
-        let mut merged: Vec<ViewAxis> = Vec::with_capacity(self.axes.len());
-        for axis in self.axes.iter().filter(|axis| axis.length != 1) {
+    #[track_caller]
+    fn merged(&self) -> Axes {
+        let mut merged = Axes::new();
+        for axis in self.axes.iter().filter(|axis| !is(axis.length, 1)) {
             match merged.last_mut() {
-                Some(outer) if outer.stride == axis.stride * axis.length as isize => {
+                Some(outer) if outer.stride.spans(*axis) => {
                     *outer = ViewAxis { length: outer.length * axis.length, stride: axis.stride };
                 }
                 _ => merged.push(*axis),
@@ -91,35 +153,74 @@ impl View {
 }
 
 fn is_in_order(axes: &[ViewAxis]) -> bool {
-    matches!(axes, [] | [ViewAxis { stride: 1, .. }])
+    match axes {
+        [] => true,
+        [ViewAxis { stride, .. }] => is(stride.distance, 1) && !stride.is_backward,
+        _ => false,
+    }
 }
 
 /// The position of elements by their numbers. Modulo 2^32, as steps may be negative.
 #[track_caller]
-fn position(axes: &[ViewAxis], offset: isize, number: &UInt) -> UInt {
-    let mut sum = UInt::from(offset as u32);
-    let mut inner = 1u32;
+fn position(axes: &[ViewAxis], offset: Size, number_of_element: &UInt) -> UInt {
+    let mut sum = number(offset);
+    let mut digits = Digits::new(number_of_element, axes.iter().all(|axis| axis.length.is_constant()));
     for (place, axis) in axes.iter().enumerate().rev() {
-        if axis.stride != 0 {
-            let quotient = number / inner;
-            let coordinate = if place == 0 { quotient } else { quotient % axis.length as u32 };
-            sum = coordinate * (axis.stride as u32) + sum;
+        let coordinate = digits.next(axis.length, place == 0, !axis.stride.is_none());
+        if let Some(coordinate) = coordinate {
+            sum = axis.stride.from(sum, coordinate);
         }
-        inner *= axis.length as u32;
     }
     sum
 }
 
+/// The coordinates of elements, from the last axis to the first one.
+struct Digits<'a> {
+    number: &'a UInt,
+    /// The product of the lengths so far.
+    inner: Size,
+    /// The number divided by that, where some lengths are no constants: those that are divide cheaply, and need not be divided by in turn.
+    rest: Option<UInt>,
+}
+
+impl<'a> Digits<'a> {
+    fn new(number: &'a UInt, is_constant: bool) -> Self {
+        Digits { number, inner: Size::from(1), rest: (!is_constant).then(|| number.clone()) }
+    }
+
+    /// The coordinates along the next axis, if they are wanted.
+    #[track_caller]
+    fn next(&mut self, length: Size, is_first: bool, is_wanted: bool) -> Option<UInt> {
+        let coordinate = match &mut self.rest {
+            Some(rest) => {
+                let length = number(length);
+                let quotient = &*rest / &length;
+                let inside = std::mem::replace(rest, quotient);
+                match (is_wanted, is_first) {
+                    (true, true) => Some(inside),
+                    (true, false) => Some(inside - &*rest * length),
+                    (false, _) => None,
+                }
+            }
+            None if is_wanted => {
+                let quotient = self.number / number(self.inner);
+                Some(if is_first { quotient } else { quotient % number(length) })
+            }
+            None => None,
+        };
+        self.inner = self.inner * length;
+        coordinate
+    }
+}
+
 /// The coordinates, along each axis, of elements with given numbers in a row-major shape.
 #[track_caller]
-pub(super) fn coordinates(shape: &[usize], number: &UInt) -> Vec<UInt> {
-    let mut inner = 1u32;
+pub(super) fn coordinates(shape: &[Size], number_of_element: &UInt) -> Vec<UInt> {
+    let mut digits = Digits::new(number_of_element, shape.iter().all(|length| length.is_constant()));
     let mut coordinates = Vec::with_capacity(shape.len());
     for (axis, &length) in shape.iter().enumerate().rev() {
-        let is_outermost = shape[..axis].iter().all(|&length| length == 1);
-        let quotient = number / inner;
-        coordinates.push(if is_outermost { quotient } else { quotient % length as u32 });
-        inner = inner.wrapping_mul(length as u32);
+        let is_outermost = shape[..axis].iter().all(|&length| is(length, 1));
+        coordinates.extend(digits.next(length, is_outermost, true));
     }
     coordinates.reverse();
     coordinates
@@ -127,8 +228,17 @@ pub(super) fn coordinates(shape: &[usize], number: &UInt) -> Vec<UInt> {
 
 /// The number of an element in a row-major shape, from its coordinates.
 #[track_caller]
-pub(super) fn number_of(shape: &[usize], coordinates: &[UInt]) -> UInt {
-    let terms = coordinates.iter().zip(strides(shape)).zip(shape);
-    let terms = terms.filter(|(_, length)| **length != 1).map(|((coordinate, stride), _)| coordinate * (stride as u32));
-    terms.reduce(|sum, term| sum + term).unwrap_or_else(|| UInt::from(0))
+pub(super) fn number_of(shape: &[Size], coordinates: &[UInt]) -> UInt {
+    let strides = strides(shape);
+    let mut sum: Option<UInt> = None;
+    for ((coordinate, &stride), &length) in coordinates.iter().zip(&strides).zip(shape) {
+        if !is(length, 1) {
+            let term = coordinate * number(stride);
+            sum = Some(match sum {
+                Some(sum) => sum + term,
+                None => term,
+            });
+        }
+    }
+    sum.unwrap_or_else(|| UInt::from(0))
 }

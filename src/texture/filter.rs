@@ -8,7 +8,7 @@ use super::place::Place;
 use super::position::Texel;
 use super::{Filter, Wrap};
 use crate::tensor::Tensor;
-use crate::{Array, FloatElement, Mask, UInt};
+use crate::{Array, FloatElement, Mask, Size, UInt};
 
 /// The texels that make the values at some positions, and how.
 pub(super) struct Taps<Q: FloatElement> {
@@ -22,7 +22,7 @@ pub(super) struct Taps<Q: FloatElement> {
 impl<Q: FloatElement> Taps<Q> {
     /// The texels for positions, of which `x` is the first coordinate and the last axis of the shape.
     #[track_caller]
-    pub(super) fn new(at: &[Array<Q>], shape: &[usize], wrap: Wrap, filter: Filter) -> Self {
+    pub(super) fn new(at: &[Array<Q>], shape: &[Size], wrap: Wrap, filter: Filter) -> Self {
         let mut places = Vec::with_capacity(at.len());
         let mut weights = Vec::with_capacity(at.len());
         for (position, &length) in at.iter().zip(shape.iter().rev()) {
@@ -36,20 +36,21 @@ impl<Q: FloatElement> Taps<Q> {
     /// One channel of all texels around the positions; those along `x` are neighbours.
     #[track_caller]
     pub(super) fn read<T: Texel>(&self, texels: &Tensor<T>, channel: usize, mask: Option<&Mask>) -> Vec<Array<Q>> {
-        let channels = texels.shape()[self.places.len()];
+        let shape = texels.sizes();
+        let channels = UInt::from(shape[self.places.len()]);
         let mut numbers = vec![UInt::from(0)];
-        for (place, &length) in self.places.iter().rev().zip(texels.shape()) {
+        for (place, &length) in self.places.iter().rev().zip(&shape) {
             let mut finer = Vec::with_capacity(numbers.len() * place.texels.len());
             for number in &numbers {
                 for texel in &place.texels {
-                    finer.push(number * length as u32 + texel);
+                    finer.push(number * UInt::from(length) + texel);
                 }
             }
             numbers = finer;
         }
         let mut values = Vec::with_capacity(numbers.len());
         for number in &numbers {
-            let element = number * channels as u32 + channel as u32;
+            let element = number * &channels + channel as u32;
             let value = match mask {
                 Some(mask) => texels.array().gather_masked(&element, mask),
                 None => texels.array().gather(&element),

@@ -33,7 +33,7 @@ use std::panic::Location;
 use jit_core::trace::misuse::Misuse;
 
 use crate::tensor::{Shape, Tensor, TensorOperand};
-use crate::{Array, Element, FloatElement, Mask, Traverse};
+use crate::{Array, Element, FloatElement, Mask, Size, Traverse};
 
 mod filter;
 mod place;
@@ -118,7 +118,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
     pub fn new(texels: impl TensorOperand<T>) -> Self {
         const { assert!(0 < D && D <= 3, "textures have one to three dimensions") };
         let texels = texels.into_tensor();
-        check_texels::<D>(texels.shape());
+        check_texels::<D>(&texels.sizes());
         Texture { texels, filter: Filter::default(), wrap: Wrap::default() }
     }
 
@@ -160,14 +160,16 @@ impl<T: Texel, const D: usize> Texture<T, D> {
 
     /// The number of texels along each dimension, `x` last.
     #[must_use]
+    #[track_caller]
     pub fn shape(&self) -> &[usize] {
         &self.texels.shape()[..D]
     }
 
     /// The number of channels.
     #[must_use]
+    #[track_caller]
     pub fn channels(&self) -> usize {
-        self.texels.shape()[D]
+        self.texels.size(D).get()
     }
 
     /// The texels, as the texture was made from them.
@@ -184,7 +186,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
     #[track_caller]
     pub fn set_tensor(&mut self, texels: impl TensorOperand<T>) {
         let texels = texels.into_tensor();
-        check_texels::<D>(texels.shape());
+        check_texels::<D>(&texels.sizes());
         self.texels = texels;
     }
 
@@ -195,7 +197,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
     /// When there are not as many.
     #[track_caller]
     pub fn set_array(&mut self, texels: impl Into<Array<T>>) {
-        self.texels = Tensor::from_array(texels, Shape::from(self.texels.shape()));
+        self.texels = Tensor::from_array(texels, Shape::from(self.texels.sizes()));
     }
 
     /// The value at each position: one array for each channel. A position is an array for one dimension, a `Vec2` or `Vec3` for
@@ -270,7 +272,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
 
     #[track_caller]
     fn combined<Q: FloatElement>(&self, at: &[Array<Q>; D], question: &Question<'_, D>) -> Vec<Array<Q>> {
-        let taps = Taps::new(at, self.shape(), self.wrap, question.filter);
+        let taps = Taps::new(at, &self.texels.sizes()[..D], self.wrap, question.filter);
         let mut results = Vec::with_capacity(self.channels() * question.orders.len());
         for channel in 0..self.channels() {
             let texels = taps.read(&self.texels, channel, question.mask);
@@ -285,7 +287,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
 
     #[track_caller]
     fn corners<Q: FloatElement>(&self, at: &[Array<Q>; D]) -> Vec<Vec<Array<Q>>> {
-        let taps = Taps::new(at, self.shape(), self.wrap, Filter::Linear);
+        let taps = Taps::new(at, &self.texels.sizes()[..D], self.wrap, Filter::Linear);
         let mut corners = vec![Vec::with_capacity(self.channels()); 1 << D];
         for channel in 0..self.channels() {
             for (corner, texel) in corners.iter_mut().zip(taps.read(&self.texels, channel, None)) {
@@ -298,12 +300,12 @@ impl<T: Texel, const D: usize> Texture<T, D> {
 
 /// Refuses a shape that no texture of `D` dimensions has.
 #[track_caller]
-fn check_texels<const D: usize>(shape: &[usize]) {
+fn check_texels<const D: usize>(shape: &[Size]) {
     let hint = match shape.len() {
         count if count != D + 1 => {
             "the axes are the dimensions, `x` last, and then the channels; `expand_dims(-1)` adds an axis for one channel"
         }
-        _ if shape.contains(&0) => "there must be a texel along each dimension, and a channel",
+        _ if shape.iter().any(|length| *length == 0) => "there must be a texel along each dimension, and a channel",
         // Positions of texels and of their neighbours are counted in `i32`.
         _ if shape.iter().any(|&length| length > i32::MAX as usize - 8) => "dimensions have fewer than 2^31 texels",
         _ => return,

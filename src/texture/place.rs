@@ -1,7 +1,7 @@
 //! Which texels belong to a position, along one dimension.
 
 use super::{Filter, Wrap};
-use crate::{Array, FloatElement, Int, UInt};
+use crate::{Array, FloatElement, Int, Size, UInt};
 
 /// The texels along one dimension that make the value at a position.
 pub(super) struct Place<Q: FloatElement> {
@@ -15,27 +15,26 @@ pub(super) struct Place<Q: FloatElement> {
 
 impl<Q: FloatElement> Place<Q> {
     #[track_caller]
-    pub(super) fn new(position: &Array<Q>, length: usize, wrap: Wrap, filter: Filter) -> Self {
-        let count = Q::from_f64(length as f64);
-        let (inside, rate) = folded(position, count, wrap);
-        let last = length as i32 - 1;
+    pub(super) fn new(position: &Array<Q>, length: Size, wrap: Wrap, filter: Filter) -> Self {
+        let count = Array::<Q>::from(length);
+        let (inside, rate) = folded(position, &count, wrap);
         if filter == Filter::Nearest {
-            let texel = (inside * count).floor().cast::<i32>().clamp(0, last).cast::<u32>();
+            let texel = (inside * count).floor().cast::<i32>().clamp(0, Int::from(length - 1)).cast::<u32>();
             return Place { texels: vec![texel], fraction: Q::default().into(), rate };
         }
         let mut at = inside.mul_add(count, Q::from_f64(-0.5));
         if wrap == Wrap::Clamp {
             // Farther outside, every filter sees one texel only.
-            at = at.clamp(Q::from_f64(-3.0), Q::from_f64(length as f64 + 1.0));
+            at = at.clamp(Q::from_f64(-3.0), Array::<Q>::from(length + 1));
         }
         let before = at.floor();
         let fraction = at - &before;
         // Where floats cannot tell texels apart, the position may have been rounded to one behind the last.
-        let before = before.cast::<i32>().min(last + 2);
+        let before = before.cast::<i32>().min(Int::from(length + 1));
         let neighbours = if filter == Filter::Linear { 0..2 } else { -1..3 };
         let mut texels = Vec::with_capacity(neighbours.len());
         for neighbour in neighbours {
-            texels.push(wrapped(&(&before + neighbour), length as i32, wrap));
+            texels.push(wrapped(&(&before + neighbour), length, wrap));
         }
         Place { texels, fraction, rate }
     }
@@ -43,30 +42,34 @@ impl<Q: FloatElement> Place<Q> {
 
 /// A position brought into 0 to 1 where the texture continues, before anything is rounded; and the rate of positions along texels.
 #[track_caller]
-fn folded<Q: FloatElement>(position: &Array<Q>, count: Q, wrap: Wrap) -> (Array<Q>, Array<Q>) {
+fn folded<Q: FloatElement>(position: &Array<Q>, count: &Array<Q>, wrap: Wrap) -> (Array<Q>, Array<Q>) {
     match wrap {
-        Wrap::Clamp => (position.clone(), count.into()),
-        Wrap::Repeat => (position - position.floor(), count.into()),
+        Wrap::Clamp => (position.clone(), count.clone()),
+        Wrap::Repeat => (position - position.floor(), count.clone()),
         Wrap::Mirror => {
             let half = Q::from_f64(0.5);
             let period = position - (position * half).floor() * Q::from_f64(2.0);
             let is_mirrored = period.gt(Q::ONE);
             let inside = is_mirrored.select(Array::from(Q::from_f64(2.0)) - &period, &period);
-            (inside, is_mirrored.select(-Array::from(count), count))
+            (inside, is_mirrored.select(-count, count))
         }
     }
 }
 
 /// The texel with a number that lies at most three outside.
 #[track_caller]
-fn wrapped(number: &Int, length: i32, wrap: Wrap) -> UInt {
+fn wrapped(number: &Int, length: Size, wrap: Wrap) -> UInt {
     if length == 1 {
         return UInt::from(0);
     }
+    let count = &Int::from(length);
     let inside = match wrap {
-        Wrap::Clamp => number.clamp(0, length - 1),
-        Wrap::Repeat => number.lt(0).select(number + length, number.ge(length).select(number - length, number)),
-        Wrap::Mirror => number.lt(0).select(!number, number.ge(length).select((2 * length - 1) - number, number)),
+        Wrap::Clamp => number.clamp(0, Int::from(length - 1)),
+        Wrap::Repeat => number.lt(0).select(number + count, number.ge(count).select(number - count, number)),
+        Wrap::Mirror => {
+            let last_mirrored = Int::from(length * 2 - 1);
+            number.lt(0).select(!number, number.ge(count).select(last_mirrored - number, number))
+        }
     };
     inside.cast()
 }

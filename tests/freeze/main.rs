@@ -31,6 +31,7 @@ mod state;
 mod targets;
 mod telling;
 mod tensors;
+mod tensors_fuzz;
 mod texture;
 mod threads;
 mod verify;

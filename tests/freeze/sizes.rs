@@ -122,6 +122,21 @@ fn a_width_as_a_number_is_that_of_the_call() {
 }
 
 #[freeze]
+fn counted(x: &Float) -> (UInt, UInt) {
+    (x.histogram(-1.0, 1.0, x.width() / 2), x.cast::<i32>().bincount(x.width()))
+}
+
+#[test]
+fn a_histogram_of_as_many_parts_as_the_width_says() {
+    alike(frozen!(counted), 1, || {
+        [8, 9, 20, 300].map(|n| {
+            let (parts, bins) = counted(&floats(n, n));
+            (values(&parts), values(&bins))
+        })
+    });
+}
+
+#[freeze]
 fn parts(x: &Float) -> Vec<Float> {
     let (before, after) = x.split_at(x.width() / 3);
     let mut all =

@@ -74,10 +74,10 @@ enum Body {
     Loop,
 }
 
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -396,7 +396,7 @@ fn difference(steps: &[Step], sizes: &[Sizes], device: Device) -> Result<u64, St
 }
 
 /// A program that fails, and none with one step less does.
-fn smallest(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> bool) -> Vec<Step> {
+pub(crate) fn smallest<S: Clone>(mut steps: Vec<S>, fails: impl Fn(&[S]) -> bool) -> Vec<S> {
     'smaller: loop {
         for left_out in 0..steps.len() {
             let mut candidate = steps.clone();

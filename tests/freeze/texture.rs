@@ -17,8 +17,8 @@ fn looked_up(texture: &Texture2, x: &Float, y: &Float) -> Vec<Float> {
 
 #[test]
 fn textures_are_read_at_positions_of_any_number() {
-    alike(frozen!(looked_up), 3, || {
-        let sizes = [(7, [4, 5]), (9, [4, 5]), (100, [4, 5]), (7, [6, 5]), (8, [6, 5])];
+    alike(frozen!(looked_up), 2, || {
+        let sizes = [(7, [4, 5]), (9, [4, 5]), (100, [4, 5]), (7, [6, 5]), (8, [6, 9])];
         let linear = sizes.map(|(n, size)| {
             let values =
                 looked_up(&texture(size, n), &floats(n, 1), &floats(n, 2)).iter().map(values).collect::<Vec<_>>();

@@ -5,7 +5,7 @@ use std::panic::Location;
 use jit_runtime::ir::ReduceOp;
 
 use super::reductions::check_op;
-use super::{Array, Element, Number};
+use super::{Array, Element, Number, Size};
 use crate::trace::blocks;
 use crate::trace::misuse::Misuse;
 
@@ -35,7 +35,8 @@ impl<T: Element> Array<T> {
     /// a traced loop.
     #[must_use]
     #[track_caller]
-    pub fn block_reduce(&self, op: ReduceOp, elements: usize) -> Self {
+    pub fn block_reduce(&self, op: ReduceOp, elements: impl Into<Size>) -> Self {
+        let elements = elements.into();
         check_op::<T>(op);
         if elements == 0 {
             Misuse::new("blocks of a reduction have at least one element", Location::caller())
@@ -58,7 +59,7 @@ impl<T: Number> Array<T> {
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn block_sum(&self, elements: usize) -> Self {
+    pub fn block_sum(&self, elements: impl Into<Size>) -> Self {
         self.block_reduce(ReduceOp::Add, elements)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use jit_runtime::ir::Type;
+use jit_runtime::ir::{BinaryOp, Type};
 
 use super::{Array, FloatElement, Integer, Mask, Number, Size, UInt};
 use crate::trace::misuse::Misuse;
@@ -86,7 +86,7 @@ impl<T: FloatElement> Array<T> {
         weights: &Array<W>,
         bins: impl Into<Size>,
     ) -> Array<W> {
-        let bins = bins.into().get();
+        let bins = bins.into();
         let [first, last] = [low, high].map(|end| super::read::as_f64(T::TYPE, end.to_bits()));
         if bins == 0 || !(first < last && (last - first).is_finite()) {
             let what = format!("a histogram of {bins} parts of the interval from {low} to {high}");
@@ -110,14 +110,15 @@ impl<T: FloatElement> Array<T> {
 
 /// The part of an interval that elements fall into, and whether they do.
 #[track_caller]
-fn part_of<F: FloatElement>(x: &Array<F>, first: f64, last: f64, bins: usize) -> (UInt, Mask) {
-    let step = (last - first) / bins as f64;
-    let [low, high, width] = [first, last, step].map(F::from_f64);
-    let step = record::literal(Type::F64, step.to_bits(), 1);
-    let most = (bins - 1) as u32;
+fn part_of<F: FloatElement>(x: &Array<F>, first: f64, last: f64, bins: Size) -> (UInt, Mask) {
+    let distance = record::literal(Type::F64, (last - first).to_bits(), 1);
+    let step = record::binary(BinaryOp::Div, &distance, &record::size_as(Type::F64, bins));
+    let [low, high] = [first, last].map(F::from_f64);
+    let width = Array::<F>::from_var(record::cast(F::TYPE, &step));
+    let most = UInt::from_var(record::size(bins - 1));
     let end = |part: &UInt| super::make::line(part.cast::<F>(), first, &step);
     // The quotient is off by one where it is rounded over an end, which decides.
-    let near = ((x - low) / width).cast::<u32>().min(most);
+    let near = ((x - low) / width).cast::<u32>().min(&most);
     let is_before = x.lt(end(&near)) & near.gt(0);
     let near = is_before.select(&near - 1, &near);
     let next = &near + 1;

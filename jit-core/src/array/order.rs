@@ -25,7 +25,7 @@ use crate::trace::{native, record};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sorting {
     is_descending: bool,
-    block: Option<usize>,
+    block: Option<Size>,
 }
 
 impl Sorting {
@@ -43,8 +43,8 @@ impl Sorting {
 
     /// Each block of so many elements on its own; the last one may be shorter.
     #[must_use]
-    pub const fn per_block(self, elements: usize) -> Sorting {
-        Sorting { block: Some(elements), ..self }
+    pub fn per_block(self, elements: impl Into<Size>) -> Sorting {
+        Sorting { block: Some(elements.into()), ..self }
     }
 }
 
@@ -107,7 +107,7 @@ impl<T: Element> Array<T> {
             return self.clone();
         }
         let call = Call::Sort(machine_sort(sorting, Sorted::Values));
-        Array::from_var(native::call(call, &[self.var()], T::TYPE, self.width()))
+        Array::from_var(native::call(call, native::sizes(sorting.block), &[self.var()], T::TYPE, self.width()))
     }
 
     /// The positions of the elements in ascending order: `x.gather(&x.argsort())` is `x.sort()`. Equal elements keep their order, so
@@ -149,12 +149,12 @@ impl<T: Element> Array<T> {
         if self.width() <= 1 || self.var().known_bits().is_some() {
             let lanes = UInt::arange(self.width());
             return match sorting.block {
-                Some(block) if self.width() > block => lanes % block as u32,
+                Some(block) if self.width() > block => lanes % UInt::from(block),
                 _ => lanes,
             };
         }
         let call = Call::Sort(machine_sort(sorting, Sorted::Positions));
-        Array::from_var(native::call(call, &[self.var()], Type::U32, self.width()))
+        Array::from_var(native::call(call, native::sizes(sorting.block), &[self.var()], Type::U32, self.width()))
     }
 
     /// The elements in the ascending order of keys, one for each element; those of equal keys keep their order. Stays lazy. An array
@@ -241,7 +241,7 @@ impl<T: Element> Array<T> {
         }
         let call = Call::Sort(machine_sort(Sorting::ascending(), Sorted::Both));
         let results = [(T::TYPE, self.width()), (Type::U32, self.width())];
-        let mut results = native::call_for_all(call, &[self.var()], &results).into_iter();
+        let mut results = native::call_for_all(call, native::sizes(None), &[self.var()], &results).into_iter();
         let mut next = || results.next().expect("the sort has two results");
         (Array::from_var(next()), Array::from_var(next()))
     }
@@ -299,7 +299,7 @@ impl<T: Number> Array<T> {
 #[track_caller]
 fn check<T: Element>(sorting: Sorting, array: &Array<T>) {
     native::refuse_inside_of_loops(array.var(), "sort");
-    if sorting.block == Some(0) {
+    if sorting.block.is_some_and(|block| block == 0) {
         Misuse::new("blocks of a sort have at least one element", Location::caller())
             .value("the array", array.var())
             .panic();
@@ -307,5 +307,5 @@ fn check<T: Element>(sorting: Sorting, array: &Array<T>) {
 }
 
 fn machine_sort(sorting: Sorting, gives: Sorted) -> Sort {
-    Sort { is_descending: sorting.is_descending, row: sorting.block.unwrap_or(usize::MAX), gives }
+    Sort { is_descending: sorting.is_descending, row: sorting.block.map_or(usize::MAX, Size::value), gives }
 }

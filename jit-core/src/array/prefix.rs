@@ -5,7 +5,7 @@ use std::panic::Location;
 use jit_runtime::ir::ReduceOp;
 use jit_runtime::launch::native::{Call, Prefix, is_supported_prefix};
 
-use super::{Array, Element, Number};
+use super::{Array, Element, Number, Size};
 use crate::trace::misuse::Misuse;
 use crate::trace::{native, record};
 
@@ -27,7 +27,7 @@ use crate::trace::{native, record};
 pub struct Scan {
     is_exclusive: bool,
     is_reverse: bool,
-    block: Option<usize>,
+    block: Option<Size>,
 }
 
 impl Scan {
@@ -52,8 +52,8 @@ impl Scan {
 
     /// Each block of so many elements on its own; the last one may be shorter.
     #[must_use]
-    pub const fn per_block(self, elements: usize) -> Scan {
-        Scan { block: Some(elements), ..self }
+    pub fn per_block(self, elements: impl Into<Size>) -> Scan {
+        Scan { block: Some(elements.into()), ..self }
     }
 }
 
@@ -82,7 +82,7 @@ impl<T: Element> Array<T> {
             };
             Misuse::new(what, site).value("the array", &self.var).hint(hint).panic();
         }
-        if scan.block == Some(0) {
+        if scan.block.is_some_and(|block| block == 0) {
             Misuse::new("blocks of a prefix reduction have at least one element", site)
                 .value("the array", &self.var)
                 .panic();
@@ -91,8 +91,9 @@ impl<T: Element> Array<T> {
             return Array::from_var(record::literal(T::TYPE, 0, 0));
         }
         let Scan { is_exclusive, is_reverse, block } = scan;
-        let prefix = Prefix { op, is_exclusive, is_reverse, restart: block.unwrap_or(usize::MAX) };
-        Array::from_var(native::call(Call::Prefix(prefix), &[&self.var], T::TYPE, self.width()))
+        let prefix = Prefix { op, is_exclusive, is_reverse, restart: block.map_or(usize::MAX, Size::value) };
+        let sizes = native::sizes(block);
+        Array::from_var(native::call(Call::Prefix(prefix), sizes, &[&self.var], T::TYPE, self.width()))
     }
 
     /// The reduction of all elements up to and including each one; see [`Array::prefix`].
@@ -112,7 +113,7 @@ impl<T: Element> Array<T> {
     /// As [`Array::prefix_reduce`], beginning anew after every `elements` elements.
     #[must_use]
     #[track_caller]
-    pub fn block_prefix_reduce(&self, op: ReduceOp, elements: usize) -> Self {
+    pub fn block_prefix_reduce(&self, op: ReduceOp, elements: impl Into<Size>) -> Self {
         self.prefix(op, Scan::inclusive().per_block(elements))
     }
 }
@@ -144,7 +145,7 @@ impl<T: Number> Array<T> {
     /// As [`Array::prefix_sum`], beginning anew after every `elements` elements.
     #[must_use]
     #[track_caller]
-    pub fn block_prefix_sum(&self, elements: usize) -> Self {
+    pub fn block_prefix_sum(&self, elements: impl Into<Size>) -> Self {
         self.prefix(ReduceOp::Add, Scan::inclusive().per_block(elements))
     }
 }

@@ -87,7 +87,15 @@ impl Size {
         Size { value, id, serial }
     }
 
-    /// The number, without a decision.
+    /// The number, without a decision: for messages, and for what is right for any other number, too.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn now(self) -> usize {
+        self.here().value
+    }
+
+    /// The number where it was computed, without a decision.
     #[inline]
     pub(crate) const fn value(self) -> usize {
         self.value
@@ -104,8 +112,10 @@ impl Size {
     }
 
     /// Whether it is the same in all replays.
+    #[doc(hidden)]
     #[inline]
-    pub(crate) const fn is_constant(self) -> bool {
+    #[must_use]
+    pub const fn is_constant(self) -> bool {
         self.id.0 == 0
     }
 
@@ -142,9 +152,23 @@ impl Size {
         ordering
     }
 
+    /// The same number, of which a recording knows whether it is 0, 1, or at least 2, as widths of arrays are.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn settled(self) -> Size {
+        let size = self.here();
+        if size.is_constant() { size } else { symbols::settled(size) }
+    }
+
     /// Whether both are the same number, also in all replays, without a decision.
-    pub(crate) const fn is_always(self, other: Size) -> bool {
-        self.value == other.value && self.is_same(other)
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn is_always(self, other: Size) -> bool {
+        let (size, other) = (self.here(), other.here());
+        size.value == other.value && size.is_same(other)
     }
 
     /// Whether it is smaller, noted where a recording relies on it.

@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 
-use crate::array::{Array, Element, FloatElement, Integer, Mask, Promote};
+use crate::array::{Array, Element, FloatElement, Integer, Mask, Promote, Size};
 
 /// Types that `==` and `!=` compare in a `#[jit]` function.
 #[diagnostic::on_unimplemented(
@@ -95,10 +95,12 @@ pub fn ge<A: Order<B, Output = R> + ?Sized, B: ?Sized, R>(a: &A, b: &B) -> R {
 impl<T: PartialEq + ?Sized> Equal<T> for T {
     type Output = bool;
     #[inline(always)]
+    #[track_caller]
     fn eq(&self, other: &T) -> bool {
         *self == *other
     }
     #[inline(always)]
+    #[track_caller]
     fn ne(&self, other: &T) -> bool {
         *self != *other
     }
@@ -108,18 +110,22 @@ impl<T: PartialEq + ?Sized> Equal<T> for T {
 impl<T: PartialOrd + ?Sized> Order<T> for T {
     type Output = bool;
     #[inline(always)]
+    #[track_caller]
     fn lt(&self, other: &T) -> bool {
         *self < *other
     }
     #[inline(always)]
+    #[track_caller]
     fn le(&self, other: &T) -> bool {
         *self <= *other
     }
     #[inline(always)]
+    #[track_caller]
     fn gt(&self, other: &T) -> bool {
         *self > *other
     }
     #[inline(always)]
+    #[track_caller]
     fn ge(&self, other: &T) -> bool {
         *self >= *other
     }
@@ -132,10 +138,12 @@ macro_rules! host_pairs {
         impl<$($generics)*> Equal<$b> for $a {
             type Output = bool;
             #[inline(always)]
+            #[track_caller]
             fn eq(&self, other: &$b) -> bool {
                 *self == *other
             }
             #[inline(always)]
+            #[track_caller]
             fn ne(&self, other: &$b) -> bool {
                 *self != *other
             }
@@ -159,6 +167,42 @@ host_pairs! {
     [T: PartialEq<U>, U, const N: usize] [T], [U; N];
     [T: PartialEq<U>, U, const N: usize] &[T], [U; N];
     [T: PartialEq<U>, U, const N: usize] [T; N], [U];
+    [] Size, usize;
+    [] usize, Size;
+}
+
+macro_rules! host_orders {
+    ($($a:ty, $b:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Order<$b> for $a {
+            type Output = bool;
+            #[inline(always)]
+            #[track_caller]
+            fn lt(&self, other: &$b) -> bool {
+                *self < *other
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn le(&self, other: &$b) -> bool {
+                *self <= *other
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn gt(&self, other: &$b) -> bool {
+                *self > *other
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn ge(&self, other: &$b) -> bool {
+                *self >= *other
+            }
+        }
+    )*};
+}
+
+host_orders! {
+    Size, usize;
+    usize, Size;
 }
 
 /// Comparisons of an array with an array or a number, by value or by reference.

@@ -335,7 +335,7 @@ impl TracedRepeat {
         self.replacement().write(value);
         if self.is_evaluated && session::is_recording() {
             let (mut arrays, host) = (|_: &str, _: &mut Var| {}, &mut self.host[1]);
-            let mut size = |size: &mut Size| host.push(HostPart::Size(symbols::id_of(*size)));
+            let mut size = |size: &mut Size, _: bool| host.push(HostPart::Size(symbols::id_of(*size)));
             value.traverse_mut(&mut VisitorMut::with_sizes(&mut arrays, &mut size));
         }
     }

@@ -120,6 +120,7 @@ pub(super) fn describe(value: &HostValue) -> String {
         }
         HostValue::Number(_, bits) | HostValue::Given(_, bits) => bits.to_string(),
         HostValue::Shape(count) => format!("{count} elements"),
+        HostValue::Lengths(lengths) => format!("the shape {lengths:?}"),
         HostValue::Variant(name) => format!("`{name}`"),
         HostValue::Text(text) => text.clone(),
         HostValue::Shared(var) => {

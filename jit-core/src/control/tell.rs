@@ -76,7 +76,7 @@ impl Values {
                     self.arrays.push(var.clone());
                 }
             },
-            Leaf::Host(HostValue::Shape(_) | HostValue::Shared(_)) => {}
+            Leaf::Host(HostValue::Shape(_) | HostValue::Lengths(_) | HostValue::Shared(_)) => {}
             Leaf::Host(value) => parts.push(Shown::Host(value)),
         });
         self.arguments.push(parts);
@@ -128,7 +128,7 @@ fn host_text(value: &HostValue, spec: &Spec) -> String {
         HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => spec.write(*ty, *bits, &mut text),
         HostValue::Text(value) => spec.write_text(value, &mut text),
         HostValue::Variant(name) => text.push_str(name),
-        HostValue::Shape(_) | HostValue::Shared(_) => {}
+        HostValue::Shape(_) | HostValue::Lengths(_) | HostValue::Shared(_) => {}
     }
     text
 }

@@ -15,7 +15,7 @@ use super::argument::{Arguments, Kept};
 use super::explain;
 use super::function::{Entry, Fate, Function, Plan, Value};
 use super::host;
-use super::layout::{self, Form, Layout};
+use super::layout::{self, Form, Input, Layout};
 use super::session;
 use super::symbols;
 use super::verify;
@@ -88,7 +88,7 @@ struct Call<'f, A, R> {
 /// A call that no recording fits.
 enum Missed {
     /// Why recordings do not fit that are found by what the call is recognised by.
-    Unfit(Vec<Misfit>),
+    Unfit(Vec<(Arc<Entry>, Misfit)>),
     /// The body cannot be replayed.
     Run,
 }
@@ -157,7 +157,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             };
             let Scratch { layout, outputs, unfit, .. } = scratch;
             if let Some((_, misfit)) = unfit.iter().find(|(tried, _)| Arc::ptr_eq(tried, &entry)) {
-                failed.push(*misfit);
+                failed.push((Arc::clone(&entry), *misfit));
                 continue;
             }
             plan.give(layout, &entry.lifted);
@@ -181,7 +181,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
                     return self.give_back(&entry, plan, scratch, arguments, body).map(Ok);
                 }
             };
-            failed.push(misfit);
+            failed.push((Arc::clone(&entry), misfit));
             unfit.push((Arc::clone(&entry), misfit));
         }
         Ok(Err((arguments, Missed::Unfit(failed))))
@@ -219,7 +219,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         inputs.clear();
         let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
         let given_back = templates.result.clone();
-        let result = put(&mut arguments, templates, plan.is_alike, values, given_back, &mut |size| {
+        let result = put(&mut arguments, templates, plan.is_alike, values, given_back, &mut |size, _| {
             if let Some(value) = written.next() {
                 *size = Size::from(value);
             }
@@ -237,17 +237,19 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         mut arguments: A,
         body: impl FnOnce(&mut A::Twins) -> R,
         lifted: Vec<bool>,
-        misfits: &[Misfit],
+        misfits: &[(Arc<Entry>, Misfit)],
     ) -> Result<R, Error> {
         let function = self.function;
         let said = layout::describe(&arguments, function.parameters);
-        let why = explain::why(function, &said, &scratch.layout, misfits, self.site);
+        let names = || layout::names_of_sizes(&arguments, function.parameters);
+        let why = explain::why(function, (&said, &names), &scratch.layout, misfits.first(), self.site);
         function.begin_recording(said, why).map_err(|text| explain::over_budget(text, self.site))?;
         let layout = &scratch.layout;
         let session = session::begin();
         let mut twins = arguments.twins();
-        let nodes = inputs(layout, &lifted);
-        lend_inputs::<A>(&mut twins, layout, &nodes);
+        let given = InputSizes::new(layout, self.site);
+        let nodes = inputs(layout, &lifted, &given.widths);
+        lend_inputs::<A>(&mut twins, layout, &nodes, &given.lengths);
         let before = host_values::<A>(&twins);
         let mut result = body(&mut twins);
         let is_alike = before == host_values::<A>(&twins);
@@ -283,7 +285,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             Err(reason) => Fate::Run(reason),
         };
         // What the body left in the arguments is put there for replays, too: from a plan that nobody replays, if need be.
-        let result = put(&mut arguments, &templates, is_alike, &mut current, given_back, &mut |size| {
+        let result = put(&mut arguments, &templates, is_alike, &mut current, given_back, &mut |size, _| {
             *size = Size::from(size.value());
         });
         function.insert(self.of, layout, lifted, &decided, fate, Box::new(templates));
@@ -313,23 +315,45 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
     }
 }
 
+/// The sizes that the recording computes others from.
+struct InputSizes {
+    /// The number of elements of each input.
+    widths: Vec<Size>,
+    /// The lengths of the axes of all arguments that have axes.
+    lengths: Vec<Size>,
+}
+
+impl InputSizes {
+    fn new(layout: &Layout, site: &'static Location<'static>) -> InputSizes {
+        let own: Vec<Size> = layout.inputs.iter().map(|input| symbols::input(input.var.lanes())).collect();
+        let lengths: Vec<Size> = layout.lengths.iter().map(|&length| symbols::input(length)).collect();
+        let lengths: Vec<Size> = lengths.into_iter().map(|length| symbols::settled_at(length, site)).collect();
+        let width = |(input, own): (&Input, Size)| match input.lengths {
+            None => own,
+            Some((begin, end)) => symbols::product(&lengths[begin as usize..end as usize]),
+        };
+        let widths = layout.inputs.iter().zip(own).map(width).map(|width| symbols::settled_at(width, site)).collect();
+        InputSizes { widths, lengths }
+    }
+}
+
 /// Makes the inputs of the recording; gives the nodes that stand for them.
-fn inputs(layout: &Layout, lifted: &[bool]) -> Vec<Var> {
+fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size]) -> Vec<Var> {
     let mut literal = 0;
     let mut nodes = Vec::with_capacity(layout.inputs.len());
-    for input in &layout.inputs {
+    for (input, &width) in layout.inputs.iter().zip(widths) {
         let var = &input.var;
         nodes.push(match (input.form, var.known_bits(), var.data()) {
             (Form::Literal, Some(bits), _) => {
                 let is_lifted = lifted[literal];
                 literal += 1;
                 match is_lifted {
-                    true => session::scalar_input(var, bits),
-                    false => session::constant_input(var, bits),
+                    true => session::scalar_input(var, width, bits),
+                    false => session::constant_input(var, width, bits),
                 }
             }
-            (_, Some(bits), _) => session::scalar_input(var, bits),
-            (_, None, Some(buffer)) => session::input(var, &buffer),
+            (_, Some(bits), _) => session::scalar_input(var, width, bits),
+            (_, None, Some(buffer)) => session::input(var, width, &buffer),
             (_, None, None) => unreachable!("arguments were evaluated"),
         });
         if let (true, Some(node)) = (input.is_shared, nodes.last()) {
@@ -339,27 +363,34 @@ fn inputs(layout: &Layout, lifted: &[bool]) -> Vec<Var> {
     nodes
 }
 
-/// Puts the inputs of the recording into the twins.
-fn lend_inputs<A: Arguments>(twins: &mut A::Twins, layout: &Layout, nodes: &[Var]) {
-    let mut order = layout.order.iter();
-    A::lend_twins(
-        twins,
-        &mut VisitorMut::new(&mut |_, var| {
-            if let Some(position) = order.next() {
-                *var = nodes[*position as usize].clone();
-            }
-        }),
-    );
+/// Puts the inputs of the recording into the twins, and the lengths of their axes.
+fn lend_inputs<A: Arguments>(twins: &mut A::Twins, layout: &Layout, nodes: &[Var], lengths: &[Size]) {
+    let (mut order, mut lengths) = (layout.order.iter(), lengths.iter());
+    let mut lend = |_: &str, var: &mut Var| {
+        if let Some(position) = order.next() {
+            *var = nodes[*position as usize].clone();
+        }
+    };
+    let mut lend_size = |size: &mut Size, is_length: bool| {
+        if is_length && let Some(length) = lengths.next() {
+            *size = *length;
+        }
+    };
+    A::lend_twins(twins, &mut VisitorMut::with_sizes(&mut lend, &mut lend_size));
 }
 
-/// What the host knows of the arguments that the body may change.
+/// What the host knows of the arguments that the body may change. Lengths of axes are compared as numbers, which decides nothing: they are put
+/// where they belong in any case.
 fn host_values<A: Arguments>(twins: &A::Twins) -> Vec<HostValue> {
     let mut values = Vec::new();
     A::show_twins(twins, &mut |is_exclusive, show| {
-        show(&mut Visitor::new(&mut |_, leaf| {
-            if let (true, Leaf::Host(value)) = (is_exclusive, leaf) {
-                values.push(value);
+        show(&mut Visitor::new(&mut |_, leaf| match leaf {
+            Leaf::Host(HostValue::Lengths(lengths)) if is_exclusive => {
+                values.push(HostValue::Shape(lengths.len()));
+                values.extend(lengths.iter().map(|length| HostValue::Shape(length.value())));
             }
+            Leaf::Host(value) if is_exclusive => values.push(value),
+            _ => {}
         }));
     });
     values
@@ -416,7 +447,7 @@ fn known_value(known: Scalar, ty: Type, width: usize, is_literal: bool, sizes: &
 /// What the sizes are in the arguments that the body may have changed, and in the result.
 fn sizes<A: Arguments>(twins: &mut A::Twins, result: &mut impl Traverse) -> Vec<SizeId> {
     let mut sizes = Vec::new();
-    let (mut arrays, mut size) = (|_: &str, _: &mut Var| {}, |size: &mut Size| sizes.push(symbols::id_of(*size)));
+    let (mut arrays, mut size) = (|_: &str, _: &mut Var| {}, |size: &mut Size, _| sizes.push(symbols::id_of(*size)));
     let mut visitor = VisitorMut::with_sizes(&mut arrays, &mut size);
     A::lend_changed(twins, &mut visitor);
     result.traverse_mut(&mut visitor);
@@ -430,7 +461,7 @@ fn put<A: Arguments, R: Kept>(
     is_alike: bool,
     values: &mut Vec<Var>,
     mut result: R,
-    size: &mut dyn FnMut(&mut Size),
+    size: &mut dyn FnMut(&mut Size, bool),
 ) -> R {
     let mut all = values.drain(..);
     let mut next = |_: &str, var: &mut Var| {

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 
-use jit_runtime::recording::{Misfit, Relation};
+use jit_runtime::recording::Misfit;
 use jit_runtime::{Error, ErrorKind};
 
-use super::function::Function;
+use super::function::{Entry, Function};
 use super::layout::{Layout, Said};
 
 /// Why a frozen function was recorded.
@@ -40,8 +41,8 @@ pub enum Cause {
     Size {
         /// The line that decided.
         decided: &'static Location<'static>,
-        /// What held when it was recorded.
-        condition: &'static str,
+        /// What held when it was recorded: `x.shape[1] == 3`.
+        condition: String,
     },
     /// How often an `#[evaluated]` loop runs.
     Iterations {
@@ -66,7 +67,7 @@ impl fmt::Display for Retrace {
             Cause::Argument { path, before, now } => write!(f, "`{path}` was {before} and is {now}")?,
             Cause::Size { decided, condition } => write!(
                 f,
-                "a size that {}:{} looks at {condition}, and that has changed",
+                "`{condition}` held, because of {}:{}, and does not any more",
                 decided.file(),
                 decided.line()
             )?,
@@ -93,32 +94,28 @@ impl fmt::Display for Retrace {
 /// Finds what a recording is made for.
 pub(super) fn why(
     function: &Function,
-    said: &[Said],
+    (said, names): (&[Said], &dyn Fn() -> Vec<String>),
     layout: &Layout,
-    misfits: &[Misfit],
+    misfit: Option<&(Arc<Entry>, Misfit)>,
     site: &'static Location<'static>,
 ) -> Retrace {
     let table = function.table.lock();
     if table.retraces.is_empty() {
         return Retrace { cause: Cause::First, site, hint: None };
     }
-    if let Some(Misfit::Guard(guard)) = misfits.first() {
-        let condition = match guard.relation {
-            Relation::Eq => "was what it was compared with",
-            Relation::Ne => "was not what it was compared with",
-            Relation::Lt => "was smaller than what it was compared with",
-            Relation::Ge => "was not smaller than what it was compared with",
-        };
-        let hint = "`x.width()` is a size that may change, with arithmetic of its own; `x.len()` and comparisons make a decision";
-        return Retrace { cause: Cause::Size { decided: guard.site, condition }, site, hint: Some(hint) };
-    }
-    match misfits.first() {
-        Some(Misfit::Value(Some(decided))) => {
+    match misfit {
+        Some((entry, Misfit::Guard(guard))) => {
+            let condition = entry.condition(guard, &names());
+            let hint = "`x.width()`, and `x.size(axis)` of a tensor, are sizes that may change, with arithmetic of their own; `x.len()`, \
+                        `x.shape()` and comparisons make a decision";
+            return Retrace { cause: Cause::Size { decided: guard.site, condition }, site, hint: Some(hint) };
+        }
+        Some((_, Misfit::Value(Some(decided)))) => {
             let hint = "an `#[evaluated]` loop has a recording for each number of iterations if the host's variables, or widths, are others \
                         in each; a loop that is recorded, without `#[evaluated]`, runs as long as each call needs";
             return Retrace { cause: Cause::Iterations { decided }, site, hint: Some(hint) };
         }
-        Some(Misfit::Host(call)) => {
+        Some((_, Misfit::Host(call))) => {
             let hint =
                 "what changes from call to call is given back in an array, as `Float::opaque(x)`, or as a `Size`";
             return Retrace { cause: Cause::Host { call }, site, hint: Some(hint) };

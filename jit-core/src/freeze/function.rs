@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use jit_runtime::log::{self, Level};
-use jit_runtime::recording::{Recording, Scalar};
+use jit_runtime::recording::{Guard, Recording, Scalar};
 use jit_runtime::{config, ir::Type};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -441,6 +441,13 @@ impl Group {
 }
 
 impl Entry {
+    /// What a guard of the recording says, with names for the sizes of a call.
+    pub(super) fn condition(&self, guard: &Guard, names: &[String]) -> String {
+        let Fate::Replay(plan) = &self.fate else { return String::new() };
+        let name = |number: u16| names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("size {number}"));
+        plan.recording.sizes().display_guard(guard, &name)
+    }
+
     /// Whether the constants that are part of the recording, and the numbers that it decided by, are those of a call.
     fn fits(&self, layout: &Layout) -> bool {
         let mut literals = self.literals.iter().zip(&self.lifted).zip(&layout.literals);

@@ -182,7 +182,11 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
     let mut sizes = found[arrays.len()..].iter();
     let mut arrays = arrays.into_iter();
     let mut put = |_: &str, var: &mut Var| *var = arrays.next().unwrap_or_else(|| var.clone());
-    let mut put_size = |size: &mut Size| *size = sizes.next().copied().unwrap_or(*size);
+    let mut put_size = |size: &mut Size, is_length: bool| {
+        if !is_length {
+            *size = sizes.next().copied().unwrap_or(*size);
+        }
+    };
     result.traverse_mut(&mut VisitorMut::with_sizes(&mut put, &mut put_size));
     Ok(result)
 }
@@ -215,7 +219,14 @@ fn replayed<R: Kept>(
 fn answer(result: &mut impl Kept, site: &'static Location<'static>) -> Result<Answer, Error> {
     let (mut host, mut refused) = (Vec::new(), None);
     let (mut arrays, mut sizes) = (Vec::new(), Vec::new());
-    let mut take_size = |size: &mut Size| sizes.push(std::mem::replace(size, Size::from(0)).here().value());
+    // Lengths of axes are among what tells recordings apart.
+    let mut take_size = |size: &mut Size, is_length: bool| {
+        if is_length {
+            *size = size.here().value().into();
+        } else {
+            sizes.push(std::mem::replace(size, Size::from(0)).here().value());
+        }
+    };
     result.traverse_mut(&mut VisitorMut::with_sizes(&mut |_, _| {}, &mut take_size));
     result.traverse(&mut Visitor::with_paths(&mut |path, leaf| match leaf {
         Leaf::Array(var) if is_foreign(var) => refused = Some((path.to_owned(), "is one of the frozen function")),
@@ -391,6 +402,13 @@ pub(crate) fn size_of(size: SizeId) -> Option<usize> {
         Some(Running::Replayed { given, .. }) => given.sizes.get(size.index()).copied(),
         _ => None,
     })
+}
+
+/// Breaks off the call of the host that this thread is in, if it is one of a replay: what it looks at is known of the recording alone.
+pub fn refuse_replay() {
+    if RUNNING.with_borrow(|all| matches!(all.last(), Some(Running::Replayed { .. }))) {
+        resume_unwind(Box::new(Unread) as Box<dyn Any + Send>);
+    }
 }
 
 /// Gives calls of the host the plain numbers among the arguments of a call, until the result is dropped.

@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::argument::Arguments;
+use crate::array::Size;
 use crate::trace::node::{Node, Var};
 use crate::trace::{Op, fast};
 use crate::traverse::{HostValue, Leaf, Visitor};
@@ -36,6 +37,8 @@ pub(super) struct Input {
     pub(super) is_shared: bool,
     /// It belongs to an argument that the body may change.
     pub(super) is_exclusive: bool,
+    /// Where the lengths of its axes stand among those of all arguments, if it has axes. Their product is its width.
+    pub(super) lengths: Option<(u32, u32)>,
 }
 
 /// What is known of the arguments of a call. Kept from one call to the next, so that it takes no memory.
@@ -50,7 +53,11 @@ pub(super) struct Layout {
     by_address: FxHashMap<NonNull<Node>, u32>,
     /// For each array that can be replaced, its input.
     pub(super) order: Vec<u32>,
-    /// The number of elements of each input.
+    /// The lengths of the axes of all arrays that have axes and can be replaced.
+    pub(super) lengths: Vec<usize>,
+    /// The axes of the array that comes next.
+    next_lengths: Option<(u32, u32)>,
+    /// What recordings compute sizes from: the number of elements of each input, then all lengths of axes.
     pub(super) sizes: Vec<usize>,
     /// The bits of each input that is a constant, in order.
     pub(super) literals: Vec<u64>,
@@ -70,6 +77,8 @@ impl Layout {
         self.inputs.clear();
         self.by_address.clear();
         self.order.clear();
+        self.lengths.clear();
+        self.next_lengths = None;
         self.sizes.clear();
         self.literals.clear();
         self.numbers.clear();
@@ -100,6 +109,7 @@ impl Layout {
                         self.words.push(tag(Tag::Number) | (ty as u64) << 8 | 1 << 40);
                         self.numbers.push(bits);
                     }
+                    Leaf::Host(HostValue::Lengths(lengths)) => self.lengths(&lengths),
                     Leaf::Host(value) => host(&mut self.words, &value),
                 }
             };
@@ -108,9 +118,19 @@ impl Layout {
         self.texts = texts.into_inner();
         self.words.append(&mut self.texts);
         self.sizes.extend(self.inputs.iter().map(|input| input.var.lanes()));
+        self.sizes.extend_from_slice(&self.lengths);
+    }
+
+    /// The axes of the array that comes next.
+    fn lengths(&mut self, lengths: &[Size]) {
+        self.words.push(tag(Tag::Lengths) | (lengths.len() as u64) << 8);
+        let begin = self.lengths.len() as u32;
+        self.lengths.extend(lengths.iter().map(|length| length.value()));
+        self.next_lengths = Some((begin, self.lengths.len() as u32));
     }
 
     fn array(&mut self, var: &Var, is_shared: bool, is_exclusive: bool) {
+        let lengths = self.next_lengths.take();
         // Equal constants are one node, and differ in the next call.
         let is_constant = var.op() == Op::Literal;
         let known = if is_constant { None } else { self.known(var) };
@@ -134,7 +154,7 @@ impl Layout {
         }
         let of_form = (form as u64) << 8 | (var.ty() as u64) << 16 | u64::from(is_shared) << 40;
         self.words.push(tag(Tag::Array) | of_form);
-        self.inputs.push(Input { var: var.clone(), form, is_shared, is_exclusive });
+        self.inputs.push(Input { var: var.clone(), form, is_shared, is_exclusive, lengths });
         self.index_last(is_constant);
     }
 
@@ -173,6 +193,7 @@ enum Tag {
     Again,
     Number,
     Shape,
+    Lengths,
     Variant,
     Text,
     Shared,
@@ -201,6 +222,7 @@ fn host(words: &mut Vec<u64>, value: &HostValue) {
             words.extend([tag(Tag::Number) | (*ty as u64) << 8, *bits])
         }
         HostValue::Shape(length) => words.extend([tag(Tag::Shape), *length as u64]),
+        HostValue::Lengths(_) => {}
         HostValue::Variant(name) => {
             words.push(tag(Tag::Variant));
             write_text(words, format_args!("{name}"));
@@ -270,6 +292,29 @@ pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Ve
     said
 }
 
+/// What people call the sizes of a call: widths of inputs, then lengths of axes, as in [`Layout::sizes`].
+pub(super) fn names_of_sizes(arguments: &impl Arguments, names: &[&'static str]) -> Vec<String> {
+    let mut layout = Layout::default();
+    let (mut widths, mut lengths) = (Vec::new(), Vec::new());
+    arguments.show(names, &mut |is_exclusive, show| {
+        let mut visit = |path: &str, leaf: Leaf<'_>| match leaf {
+            Leaf::Array(var) | Leaf::Shared(var) => {
+                layout.array(var, false, is_exclusive);
+                if widths.len() < layout.inputs.len() {
+                    widths.push(format!("{path}.width()"));
+                }
+            }
+            Leaf::Host(HostValue::Lengths(all)) => {
+                lengths.extend((0..all.len()).map(|axis| format!("{path}.shape[{axis}]")));
+            }
+            Leaf::Host(_) => {}
+        };
+        show(&mut Visitor::with_paths(&mut visit).and_instances());
+    });
+    widths.extend(lengths);
+    widths
+}
+
 fn array_in_words(var: &Var) -> String {
     let (ty, width) = (var.ty(), var.lanes());
     match (var.op(), var.known_bits()) {
@@ -283,6 +328,7 @@ pub(super) fn host_in_words(value: &HostValue) -> String {
     match value {
         HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => number(*ty, *bits),
         HostValue::Shape(length) => format!("{length} elements"),
+        HostValue::Lengths(lengths) => format!("a shape of {} axes × {lengths:?}", lengths.len()),
         HostValue::Variant(name) => (*name).to_owned(),
         HostValue::Text(text) => text.clone(),
         HostValue::Shared(_) => "an array behind a shared reference".to_owned(),

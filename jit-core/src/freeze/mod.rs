@@ -44,6 +44,8 @@ pub use call::call;
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
 pub use explain::{Cause, Retrace};
 pub use function::{Function, Options, functions};
+#[doc(hidden)]
+pub use host::refuse_replay;
 pub use host::{Owned, host};
 #[doc(hidden)]
 pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, mixed};

@@ -15,6 +15,7 @@ use jit_runtime::recording::{HostCall, HostSource, Kept, Looked, Recorder, Recor
 use jit_runtime::{Error, ErrorKind};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::symbols;
 use crate::array::Size;
@@ -98,9 +99,8 @@ impl Guard {
     }
 }
 
-/// Makes an array in memory an input; gives the node that stands for it.
-pub(super) fn input(original: &Var, buffer: &Arc<Buffer>) -> Var {
-    let (_, size) = symbols::input(original.lanes());
+/// Makes an array in memory an input, of a width; gives the node that stands for it.
+pub(super) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     let extent = Extent::of(size);
     let var = Var::leaf(Op::Data, original.ty(), extent, 0, original.site());
     var.set_data(Arc::clone(buffer));
@@ -115,7 +115,7 @@ pub(super) fn input(original: &Var, buffer: &Arc<Buffer>) -> Var {
 
 /// Lets the body use an input that stays where it is, behind a shared reference. Its width is one that the recording is made for.
 pub(super) fn share(original: &Var, stand_in: &Var) {
-    symbols::pin_last_input();
+    symbols::pin(stand_in.width());
     with(|session| {
         if let Some(&scalar) = session.scalars.get(&stand_in.address()) {
             session.scalars.insert(original.address(), scalar);
@@ -125,9 +125,8 @@ pub(super) fn share(original: &Var, stand_in: &Var) {
     });
 }
 
-/// Makes a constant that is the same in all replays an input; gives the node that stands for it.
-pub(super) fn constant_input(original: &Var, bits: u64) -> Var {
-    let (_, size) = symbols::input(original.lanes());
+/// Makes a constant that is the same in all replays an input, of a width; gives the node that stands for it.
+pub(super) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Literal, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {
         session.inputs.push(var.clone());
@@ -136,9 +135,8 @@ pub(super) fn constant_input(original: &Var, bits: u64) -> Var {
     var
 }
 
-/// Makes a value that each replay is given an input; gives the node that stands for it.
-pub(super) fn scalar_input(original: &Var, bits: u64) -> Var {
-    let (_, size) = symbols::input(original.lanes());
+/// Makes a value that each replay is given an input, of a width; gives the node that stands for it.
+pub(super) fn scalar_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Scalar, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {
         let number = session.recorder.scalar();
@@ -191,15 +189,15 @@ pub(crate) fn note_constant(var: &Var, buffer: &Arc<Buffer>) {
 /// Notes a kernel that is about to run. `inputs` are the arrays that its arguments are, as far as they are read.
 pub(crate) fn note_kernel(
     prepared: &Prepared,
-    lanes: Extent,
+    (lanes, block): (Extent, Option<Extent>),
     scalars: &[(usize, Scalar)],
     inputs: &[(usize, Var)],
     site: &'static Location<'static>,
 ) -> Result<(), Error> {
-    let lanes = symbols::id_of_extent(lanes);
+    let (lanes, block) = (symbols::id_of_extent(lanes), block.map(symbols::id_of_extent));
     let noted = with(|session| {
         // What is told to the host by the way belongs to no slot.
-        if session.unfit.is_some() { Ok(()) } else { session.recorder.kernel(prepared, lanes, scalars) }
+        if session.unfit.is_some() { Ok(()) } else { session.recorder.kernel(prepared, (lanes, block), scalars) }
     });
     let Some(Err(unknown)) = noted else { return Ok(()) };
     let var = inputs.iter().find(|(position, _)| *position == unknown.0).map(|(_, var)| var);
@@ -209,11 +207,13 @@ pub(crate) fn note_kernel(
 /// Notes native work that is about to be done.
 pub(crate) fn note_native(
     call: Call,
+    sizes: &[Size],
     fill: Option<Scalar>,
     operands: (&[Operand], &[Operand]),
     site: &'static Location<'static>,
 ) -> Result<(), Error> {
-    match with(|session| session.recorder.native(call, fill, operands, Some(site))) {
+    let sizes: SmallVec<[SizeId; 4]> = sizes.iter().map(|&size| symbols::id_of(size)).collect();
+    match with(|session| session.recorder.native(call, &sizes, fill, operands, Some(site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(()),
     }

@@ -9,8 +9,10 @@ use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::ptr::NonNull;
 
+use jit_runtime::ir::Type;
 use jit_runtime::recording::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::{host, session};
 use crate::array::Size;
@@ -34,6 +36,8 @@ pub(crate) struct Symbols {
     wide: FxHashSet<SizeId>,
     /// Values that are sizes; they live on, so that no other node gets the address of one.
     size_values: FxHashMap<NonNull<Node>, (Var, SizeId)>,
+    /// The value of a size as a number of a type, where there is one.
+    values_of_sizes: FxHashMap<(SizeId, Type), Var>,
 }
 
 thread_local! {
@@ -64,6 +68,7 @@ pub(crate) fn begin() {
         counts: 0,
         wide: FxHashSet::default(),
         size_values: FxHashMap::default(),
+        values_of_sizes: FxHashMap::default(),
     };
     SYMBOLS.set(Some(symbols));
 }
@@ -128,27 +133,25 @@ fn with<R>(run: impl FnOnce(&mut Symbols) -> R) -> Option<R> {
     SYMBOLS.with_borrow_mut(|symbols| symbols.as_mut().map(run))
 }
 
-/// The number of elements of a new input.
-#[track_caller]
-pub(crate) fn input(value: usize) -> (u16, Size) {
+/// The next size that each replay is given.
+pub(crate) fn input(value: usize) -> Size {
     let made = with(|symbols| {
         let number = symbols.inputs;
-        symbols.inputs += 1;
-        (number, symbols.intern(SizeExpr::Input(number), value))
+        symbols.inputs = number.checked_add(1)?;
+        symbols.intern(SizeExpr::Input(number), value)
     });
-    let (number, id) = made.unwrap_or((0, None));
-    (number, sized(value, id))
+    if made.flatten().is_none() {
+        session::give_up(|| "it has more than 65,000 arguments and lengths of axes".to_owned());
+    }
+    sized(value, made.flatten())
 }
 
-/// Makes the recording one for the number of elements that the last input has.
-#[track_caller]
-pub(crate) fn pin_last_input() {
-    let last = with(|symbols| {
-        let expr = SizeExpr::Input(symbols.inputs.checked_sub(1)?);
-        let id = *symbols.numbers.get(&expr)?;
-        Some(Size::symbolic(symbols.values[id.index()], id, symbols.serial))
-    });
-    last.flatten().into_iter().for_each(pin);
+/// The product of some sizes.
+pub(crate) fn product(sizes: &[Size]) -> Size {
+    if sizes.iter().any(|size| size.is_always(Size::from(0))) {
+        return Size::from(0);
+    }
+    sizes.iter().fold(Size::from(1), |product, &size| product * size)
 }
 
 /// The number of elements that a step has found.
@@ -173,11 +176,11 @@ fn sized(value: usize, id: Option<SizeId>) -> Size {
 pub(crate) fn binary(op: SizeOp, value: usize, left: Size, right: Size) -> Size {
     let made = with(|symbols| {
         let [a, b] = [left, right].map(|size| symbols.id_of(size));
-        let expr = SizeExpr::Binary(op, a?, b?);
-        symbols.intern(expr, value)
+        symbols.combine(op, a?, b?, value).map(|id| (id, symbols.constant(id).is_some()))
     });
     match made.flatten() {
-        Some(id) => sized(value, Some(id)),
+        Some((_, true)) => Size::from(value),
+        Some((id, false)) => sized(value, Some(id)),
         None => {
             [left, right].into_iter().for_each(pin);
             Size::from(value)
@@ -189,7 +192,10 @@ pub(crate) fn binary(op: SizeOp, value: usize, left: Size, right: Size) -> Size 
 #[cold]
 #[track_caller]
 pub(crate) fn require(relation: Relation, left: Size, right: Size) {
-    let site = Location::caller();
+    require_at(Location::caller(), relation, left, right);
+}
+
+fn require_at(site: &'static Location<'static>, relation: Relation, left: Size, right: Size) {
     with(|symbols| {
         let is_two = right.is_constant() && right.value() == 2 && relation == Relation::Ge;
         let is_implied =
@@ -215,17 +221,29 @@ pub(crate) fn pin(size: Size) {
 #[cold]
 #[track_caller]
 pub(crate) fn extent(size: Size) -> Extent {
-    let lanes = size.value() as u32;
-    if size.serial() != SERIAL.get() {
-        return Extent { lanes, size: SizeId(0) };
+    let size = settled(size);
+    Extent { lanes: size.value() as u32, size: size.id() }
+}
+
+/// A size that is no constant as one of which it is known whether it is 0, 1, or at least 2.
+#[cold]
+#[track_caller]
+pub(crate) fn settled(size: Size) -> Size {
+    settled_at(size, Location::caller())
+}
+
+/// As [`settled`], because of a line of the user's program that is no caller of ours.
+pub(crate) fn settled_at(size: Size, site: &'static Location<'static>) -> Size {
+    if size.is_constant() || size.serial() != SERIAL.get() {
+        return Size::from(size.value());
     }
     if size.value() < 2 {
-        pin(size);
-        return Extent { lanes, size: SizeId(0) };
+        require_at(site, Relation::Eq, size, Size::from(size.value()));
+        return Size::from(size.value());
     }
-    require(Relation::Ge, size, Size::from(2));
+    require_at(site, Relation::Ge, size, Size::from(2));
     with(|symbols| symbols.wide.insert(size.id()));
-    Extent { lanes, size: size.id() }
+    size
 }
 
 /// The width of a node as a size.
@@ -248,8 +266,18 @@ pub(crate) fn note_size(var: &Var, size: Size) {
     with(|symbols| {
         let id = symbols.id_of(size)?;
         symbols.size_values.insert(var.address(), (var.clone(), id));
+        symbols.values_of_sizes.insert((id, var.ty()), var.clone());
         Some(())
     });
+}
+
+/// The value that a size has been made, as a number of a type.
+pub(crate) fn value_of(size: Size, ty: Type) -> Option<Var> {
+    with(|symbols| {
+        let id = symbols.id_of(size)?;
+        symbols.values_of_sizes.get(&(id, ty)).cloned()
+    })
+    .flatten()
 }
 
 /// Which size a value is, if it is one.
@@ -290,6 +318,104 @@ impl Symbols {
         self.values.push(value);
         self.numbers.insert(expr, id);
         Some(id)
+    }
+
+    /// The number that an expression is in all replays.
+    fn constant(&self, id: SizeId) -> Option<usize> {
+        match self.sizes.exprs()[id.index()] {
+            SizeExpr::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn intern_constant(&mut self, value: usize) -> Option<SizeId> {
+        self.intern(SizeExpr::Constant(value), value)
+    }
+
+    /// The result of an operation, in a form in which equal products are one expression: so shapes that are taken apart and put together
+    /// again are known to be what they were.
+    fn combine(&mut self, op: SizeOp, a: SizeId, b: SizeId, value: usize) -> Option<SizeId> {
+        let [left, right] = [a, b].map(|id| self.constant(id));
+        if left.is_some() && right.is_some() {
+            return self.intern_constant(value);
+        }
+        let is_wide = |symbols: &Symbols, id: SizeId| symbols.wide.contains(&id);
+        match (op, left, right) {
+            (SizeOp::Add, Some(0), _) => Some(b),
+            (SizeOp::Add | SizeOp::Sub | SizeOp::Max, _, Some(0)) => Some(a),
+            (SizeOp::Max, Some(0), _) => Some(b),
+            (SizeOp::Min, Some(0), _) | (SizeOp::Min, _, Some(0)) => self.intern_constant(0),
+            (SizeOp::Div | SizeOp::DivCeil, _, Some(1)) => Some(a),
+            (SizeOp::Rem, _, Some(1)) => self.intern_constant(0),
+            (SizeOp::Sub, ..) if a == b => self.intern_constant(0),
+            (SizeOp::Min | SizeOp::Max, ..) if a == b => Some(a),
+            (SizeOp::Min, Some(1 | 2), _) if is_wide(self, b) => Some(a),
+            (SizeOp::Min, _, Some(1 | 2)) if is_wide(self, a) => Some(b),
+            (SizeOp::Max, Some(1 | 2), _) if is_wide(self, b) => Some(b),
+            (SizeOp::Max, _, Some(1 | 2)) if is_wide(self, a) => Some(a),
+            (SizeOp::Mul, ..) => self.product_of(a, b),
+            (SizeOp::Div | SizeOp::DivCeil | SizeOp::Rem, ..) => self.quotient(op, a, b, value),
+            (SizeOp::Add | SizeOp::Min | SizeOp::Max, ..) => {
+                let expr = SizeExpr::Binary(op, a.min(b), a.max(b));
+                self.intern(expr, value)
+            }
+            (SizeOp::Sub, ..) => self.intern(SizeExpr::Binary(op, a, b), value),
+        }
+    }
+
+    /// The factors of an expression in ascending order, and the number that they are multiplied with.
+    fn factors(&self, id: SizeId) -> Option<(SmallVec<[SizeId; 8]>, usize)> {
+        let (mut factors, mut scale, mut open) = (SmallVec::new(), 1usize, vec![id]);
+        while let Some(id) = open.pop() {
+            match self.sizes.exprs()[id.index()] {
+                SizeExpr::Constant(value) => scale = scale.checked_mul(value)?,
+                SizeExpr::Binary(SizeOp::Mul, left, right) => open.extend([left, right]),
+                _ => factors.push(id),
+            }
+        }
+        factors.sort_unstable();
+        Some((factors, scale))
+    }
+
+    fn product_of(&mut self, a: SizeId, b: SizeId) -> Option<SizeId> {
+        let ((mut factors, scale), (others, other_scale)) = (self.factors(a)?, self.factors(b)?);
+        factors.extend(others);
+        factors.sort_unstable();
+        self.multiply(&factors, scale.checked_mul(other_scale)?)
+    }
+
+    fn multiply(&mut self, factors: &[SizeId], scale: usize) -> Option<SizeId> {
+        if scale == 0 {
+            return self.intern_constant(0);
+        }
+        let Some((&first, others)) = factors.split_first() else { return self.intern_constant(scale) };
+        let mut product = first;
+        for &factor in others {
+            let value = self.values[product.index()].checked_mul(self.values[factor.index()])?;
+            product = self.intern(SizeExpr::Binary(SizeOp::Mul, product, factor), value)?;
+        }
+        if scale == 1 {
+            return Some(product);
+        }
+        let value = self.values[product.index()].checked_mul(scale)?;
+        let scale = self.intern_constant(scale)?;
+        self.intern(SizeExpr::Binary(SizeOp::Mul, product, scale), value)
+    }
+
+    /// A division, of which nothing is left where all factors of the divisor are factors of the dividend.
+    fn quotient(&mut self, op: SizeOp, a: SizeId, b: SizeId, value: usize) -> Option<SizeId> {
+        let ((mut rest, scale), (divisors, divisor)) = (self.factors(a)?, self.factors(b)?);
+        let divides = divisor != 0
+            && scale.is_multiple_of(divisor)
+            && divisors.iter().all(|factor| {
+                let place = rest.iter().position(|other| other == factor);
+                place.map(|place| rest.remove(place)).is_some_and(|factor| self.wide.contains(&factor))
+            });
+        match divides {
+            false => self.intern(SizeExpr::Binary(op, a, b), value),
+            true if op == SizeOp::Rem => self.intern_constant(0),
+            true => self.multiply(&rest, scale / divisor),
+        }
     }
 
     fn id_of(&mut self, size: Size) -> Option<SizeId> {

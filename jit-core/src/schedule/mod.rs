@@ -74,7 +74,7 @@ enum Step {
 struct Planned {
     emitted: emit::Emitted,
     lanes: Extent,
-    reduce_block: Option<usize>,
+    reduce_block: Option<Extent>,
     label: &'static str,
     written: SmallVec<[Written; 2]>,
 }
@@ -258,11 +258,12 @@ fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Writt
         label,
         written,
     } = planned;
-    let width = lanes.lanes as usize;
-    let launch = Launch { device: current_device(), kernel, width, reduce_block, arguments, label, site: Some(site) };
+    let (width, block) = (lanes.lanes as usize, reduce_block.map(|block| block.lanes as usize));
+    let (device, site_of_launch) = (current_device(), Some(site));
+    let launch = Launch { device, kernel, width, reduce_block: block, arguments, label, site: site_of_launch };
     let outcome = prepare(launch, Notes { literals: &literals, checks }).and_then(|prepared| {
         if session::is_recording() {
-            session::note_kernel(&prepared, lanes, &noted.scalars, &noted.inputs, site)?;
+            session::note_kernel(&prepared, (lanes, reduce_block), &noted.scalars, &noted.inputs, site)?;
         }
         prepared.start()
     });

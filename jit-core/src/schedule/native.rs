@@ -19,12 +19,15 @@ use super::order::{Graph, NONE};
 use crate::freeze::session;
 use crate::trace::Var;
 use crate::trace::extent::Extent;
+use crate::trace::native::Sizes;
 use crate::trace::node::Extra;
 use crate::trace::op::Op;
 
 /// A call with its operands: what [`start`] launches.
 pub(super) struct Planned {
     call: Call,
+    /// The sizes in the call.
+    sizes: Sizes,
     /// The value of a fill, where replays of a recording fill in other ones.
     fill: Option<Scalar>,
     inputs: Vec<Operand>,
@@ -58,7 +61,8 @@ pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Res
         }
         results.push(result);
     }
-    planned.push(Planned { call: extra.call, fill: None, inputs, outputs: results, written });
+    let (call, sizes) = (extra.call, extra.sizes.clone());
+    planned.push(Planned { call, sizes, fill: None, inputs, outputs: results, written });
     Ok(planned)
 }
 
@@ -75,7 +79,7 @@ fn input(
         session::note_made(&filled.buffer, ty, entry.var.extent());
         let (inputs, outputs, written) = (Vec::new(), vec![filled.clone()], SmallVec::new());
         let fill = if session::is_recording() { session::scalar_of(entry.var) } else { None };
-        planned.push(Planned { call: Call::Fill(bits), fill, inputs, outputs, written });
+        planned.push(Planned { call: Call::Fill(bits), sizes: Sizes::new(), fill, inputs, outputs, written });
         return Ok(filled);
     }
     let buffer = if entry.is_evaluated { entry.var.data() } else { outputs.get(&number).cloned() };
@@ -90,7 +94,7 @@ pub(crate) fn filled(var: &Var, bits: u64, site: &'static Location<'static>) -> 
     session::note_made(&buffer, var.ty(), var.extent());
     let fill = if session::is_recording() { session::scalar_of(var) } else { None };
     let (inputs, outputs, written) = (Vec::new(), vec![filled], SmallVec::new());
-    start(Planned { call: Call::Fill(bits), fill, inputs, outputs, written }, site).1?;
+    start(Planned { call: Call::Fill(bits), sizes: Sizes::new(), fill, inputs, outputs, written }, site).1?;
     Ok(buffer)
 }
 
@@ -105,9 +109,9 @@ fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> 
 
 /// Launches a call; gives the nodes whose elements it writes.
 pub(super) fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
-    let Planned { call, fill, inputs, outputs, written } = planned;
+    let Planned { call, sizes, fill, inputs, outputs, written } = planned;
     if session::is_recording()
-        && let Err(error) = session::note_native(call, fill, (&inputs, &outputs), site)
+        && let Err(error) = session::note_native(call, &sizes, fill, (&inputs, &outputs), site)
     {
         return (written, Err(error));
     }

@@ -20,8 +20,8 @@ const UNROLLED: usize = 8;
 
 /// Each block of lanes combined into one value; the last block has those that are left.
 #[track_caller]
-pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: usize) -> Var {
-    debug_assert_ne!(block, 0);
+pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: Size) -> Var {
+    debug_assert_ne!(block.value(), 0);
     reduce::refuse_inside_of_loops(a);
     if a.width() == 0 || block == 1 {
         return a.clone();
@@ -40,13 +40,13 @@ pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: usize) -> Var {
 
 /// The reductions of one value in every lane, where they are exact.
 #[track_caller]
-fn repeated(op: ReduceOp, a: &Var, block: usize) -> Option<Var> {
+fn repeated(op: ReduceOp, a: &Var, block: Size) -> Option<Var> {
     let (bits, blocks, rest) = (a.literal()?, a.width().div_ceil(block), a.width() % block);
     let folded = |lanes: Size| {
         let bits = reduce::repeated_bits(op, a.ty(), bits, lanes.get() as u64)?;
         Some(record::literal(a.ty(), bits, blocks))
     };
-    let whole = folded(block.into())?;
+    let whole = folded(block)?;
     if rest == 0 {
         return Some(whole);
     }
@@ -56,18 +56,22 @@ fn repeated(op: ReduceOp, a: &Var, block: usize) -> Option<Var> {
 
 /// Each block combined by one lane.
 #[track_caller]
-fn short_blocks(op: ReduceOp, a: &Var, block: usize) -> Var {
+fn short_blocks(op: ReduceOp, a: &Var, block: Size) -> Var {
     // What a region around us does to its lanes has nothing to do with ours.
     let _outside = region::leave_all();
-    let blocks = Blocks::new(op, a, block);
-    if block <= UNROLLED { blocks.unrolled() } else { blocks.in_loop() }
+    if block <= UNROLLED {
+        let block = block.get();
+        Blocks::new(op, a, block.into()).unrolled(block)
+    } else {
+        Blocks::new(op, a, block).in_loop()
+    }
 }
 
 /// Blocks and the lanes that combine them.
 struct Blocks<'a> {
     op: BinaryOp,
     source: &'a Var,
-    block: usize,
+    block: Size,
     /// Lanes of the last block, if it is shorter.
     rest: Size,
     identity: Var,
@@ -79,19 +83,19 @@ struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     #[track_caller]
-    fn new(op: ReduceOp, source: &'a Var, block: usize) -> Self {
+    fn new(op: ReduceOp, source: &'a Var, block: Size) -> Self {
         let ty = source.ty();
         let lane = record::lane_index(source.width().div_ceil(block));
-        let first = record::binary(BinaryOp::Mul, &lane, &number(block));
+        let first = record::binary(BinaryOp::Mul, &lane, &record::size(block));
         let is_whole = is_below(&lane, source.width() / block);
         let identity = record::literal(ty, scalar::identity(op, ty), 1);
         Blocks { op: op.as_binary(), source, block, rest: source.width() % block, identity, first, is_whole }
     }
 
     #[track_caller]
-    fn unrolled(&self) -> Var {
+    fn unrolled(&self, block: usize) -> Var {
         let mut total = self.identity.clone();
-        for position in 0..self.block {
+        for position in 0..block {
             let index = record::binary(BinaryOp::Add, &self.first, &number(position));
             // The last block has this lane only if all have.
             let is_there = (self.rest != 0 && self.rest <= position).then_some(&self.is_whole);
@@ -103,9 +107,10 @@ impl<'a> Blocks<'a> {
 
     #[track_caller]
     fn in_loop(&self) -> Var {
-        let length = match self.rest == 0 {
-            true => number(self.block),
-            false => record::select(&self.is_whole, &number(self.block), &record::size(self.rest)),
+        let length = match self.rest.is_always(Size::from(0)) {
+            true => record::size(self.block),
+            // Where all blocks are whole, in this call, none has the rest.
+            false => record::select(&self.is_whole, &record::size(self.block), &record::size(self.rest)),
         };
         let inits = [number(0), self.identity.clone()];
         let (mut recorder, state) = LoopRecorder::begin(&inits, Location::caller());

@@ -33,6 +33,16 @@ impl Extent {
         }
         symbols::extent(size)
     }
+
+    /// As a position that a node keeps.
+    pub(crate) fn into_position(self) -> usize {
+        self.lanes as usize | usize::from(self.size.0) << 32
+    }
+
+    /// From a position that a node keeps.
+    pub(crate) fn from_position(position: usize) -> Extent {
+        Extent { lanes: position as u32, size: SizeId((position >> 32) as u16) }
+    }
 }
 
 /// The width that a node has is its size.

@@ -20,8 +20,18 @@ use crate::array::Size;
 /// A call of native work.
 pub(crate) struct NativeExtra {
     pub(crate) call: Call,
+    /// The sizes in the call, as [`Call::with_sizes`] takes them.
+    pub(crate) sizes: Sizes,
     /// Types and widths of the results.
     pub(crate) results: SmallVec<[(Type, Size); 2]>,
+}
+
+/// Sizes in a call.
+pub(crate) type Sizes = SmallVec<[Size; 4]>;
+
+/// The sizes in a call, as far as it has any.
+pub(crate) fn sizes(sizes: impl IntoIterator<Item = Size>) -> Sizes {
+    sizes.into_iter().collect()
 }
 
 /// Records a call with one result.
@@ -30,8 +40,8 @@ pub(crate) struct NativeExtra {
 ///
 /// When an operand is known only inside of a traced loop.
 #[track_caller]
-pub(crate) fn call(call: Call, operands: &[&Var], ty: Type, width: impl Into<Size>) -> Var {
-    let mut results = call_for_all(call, operands, &[(ty, width.into())]);
+pub(crate) fn call(call: Call, sizes: Sizes, operands: &[&Var], ty: Type, width: impl Into<Size>) -> Var {
+    let mut results = call_for_all(call, sizes, operands, &[(ty, width.into())]);
     results.remove(0)
 }
 
@@ -41,7 +51,12 @@ pub(crate) fn call(call: Call, operands: &[&Var], ty: Type, width: impl Into<Siz
 ///
 /// When an operand is known only inside of a traced loop.
 #[track_caller]
-pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, Size)]) -> SmallVec<[Var; 2]> {
+pub(crate) fn call_for_all(
+    call: Call,
+    sizes: Sizes,
+    operands: &[&Var],
+    results: &[(Type, Size)],
+) -> SmallVec<[Var; 2]> {
     // No closure: the user's line is that of our caller.
     for operand in operands {
         refuse_inside_of_loops(operand, call.name());
@@ -60,7 +75,7 @@ pub(crate) fn call_for_all(call: Call, operands: &[&Var], results: &[(Type, Size
     };
     let slots = [0, 1, 2].map(|slot| operands.get(slot).copied());
     let widest = operands.iter().map(|operand| operand.extent()).max_by_key(|width| width.lanes).unwrap_or(Extent::ONE);
-    let extra = Extra::Native(NativeExtra { call, results: results.into() });
+    let extra = Extra::Native(NativeExtra { call, sizes, results: results.into() });
     let node = Var::new(draft(Op::Native, Type::Bool, widest, slots, 0, extra.into_word()));
     let result = |(position, (ty, width)): (usize, &(Type, Size))| {
         let result = Var::new(draft(Op::NativeResult, *ty, Extent::of(*width), [Some(&node), None, None], position, 0));

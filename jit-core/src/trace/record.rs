@@ -85,6 +85,9 @@ pub(crate) fn size_as(ty: Type, size: impl Into<Size>) -> Var {
     if size.is_constant() {
         return literal(ty, bits, 1);
     }
+    if let Some(known) = symbols::value_of(size, ty) {
+        return known;
+    }
     let var = opaque(ty, bits, 1);
     symbols::note_size(&var, size);
     var
@@ -328,10 +331,10 @@ pub(crate) fn reduce_node(op: ReduceOp, a: &Var) -> Var {
 
 /// Each block of a number of lanes, which is less than all, combined into one value.
 #[track_caller]
-pub(crate) fn block_reduce_node(op: ReduceOp, a: &Var, block: usize) -> Var {
+pub(crate) fn block_reduce_node(op: ReduceOp, a: &Var, block: Size) -> Var {
     let operands = [Some(a), None, None];
     let width = Extent::of(a.width().div_ceil(block));
     let region = region::of_operands(operands);
-    let site = Location::caller();
-    Draft { op: Op::Reduce(op), ty: a.ty(), width, region, flags: 0, operands, position: block, word: 0, site }.number()
+    let (site, position) = (Location::caller(), Extent::of(block).into_position());
+    Draft { op: Op::Reduce(op), ty: a.ty(), width, region, flags: 0, operands, position, word: 0, site }.number()
 }

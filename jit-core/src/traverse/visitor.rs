@@ -4,6 +4,7 @@ use super::Traverse;
 use crate::array::Size;
 use crate::trace::Var;
 use jit_runtime::ir::Type;
+use smallvec::SmallVec;
 
 /// Where a visitor is in a value: `scene.lights[3].color`.
 #[derive(Default)]
@@ -47,6 +48,8 @@ pub enum HostValue {
     Number(Type, u64),
     /// The length of a list.
     Shape(usize),
+    /// The lengths of the axes of the array that comes next. A frozen function is recorded once for all of them, but for what it decides by them.
+    Lengths(SmallVec<[Size; 4]>),
     /// Which variant of an `enum` is there.
     Variant(&'static str),
     /// A number that matters only where a decision is made by it: its type and bits.
@@ -63,6 +66,7 @@ impl PartialEq for HostValue {
             (HostValue::Number(ty, bits), HostValue::Number(other_ty, other))
             | (HostValue::Given(ty, bits), HostValue::Given(other_ty, other)) => (ty, bits) == (other_ty, other),
             (HostValue::Shape(length), HostValue::Shape(other)) => length == other,
+            (HostValue::Lengths(lengths), HostValue::Lengths(other)) => lengths == other,
             (HostValue::Variant(name), HostValue::Variant(other)) => name == other,
             (HostValue::Text(text), HostValue::Text(other)) => text == other,
             (HostValue::Shared(var), HostValue::Shared(other)) => var.address() == other.address(),
@@ -113,8 +117,8 @@ pub struct Visitor<'a> {
 /// Is lent arrays.
 pub struct VisitorMut<'a> {
     visit: &'a mut dyn FnMut(&str, &mut Var),
-    /// Is lent sizes, where they are wanted.
-    sizes: Option<&'a mut dyn FnMut(&mut Size)>,
+    /// Is lent sizes, and told whether they are lengths of axes, where they are wanted.
+    sizes: Option<&'a mut dyn FnMut(&mut Size, bool)>,
     path: Path,
 }
 
@@ -156,6 +160,15 @@ impl<'a> Visitor<'a> {
 
     /// Tells of something that is no array.
     pub fn host(&mut self, value: HostValue) {
+        // What is shared stays as it is, with its shape.
+        if let (true, HostValue::Lengths(lengths)) = (self.is_shared, &value) {
+            let each = lengths.iter().map(|length| length.value());
+            return [lengths.len()].into_iter().chain(each).for_each(|length| self.told(HostValue::Shape(length)));
+        }
+        self.told(value);
+    }
+
+    fn told(&mut self, value: HostValue) {
         (self.visit)(&self.path.text, Leaf::Host(value));
     }
 
@@ -206,7 +219,10 @@ impl<'a> VisitorMut<'a> {
     }
 
     /// A visitor that calls a function with each array, and another one with each size.
-    pub(crate) fn with_sizes(visit: &'a mut dyn FnMut(&str, &mut Var), sizes: &'a mut dyn FnMut(&mut Size)) -> Self {
+    pub(crate) fn with_sizes(
+        visit: &'a mut dyn FnMut(&str, &mut Var),
+        sizes: &'a mut dyn FnMut(&mut Size, bool),
+    ) -> Self {
         VisitorMut { visit, sizes: Some(sizes), path: Path::default() }
     }
 
@@ -218,7 +234,20 @@ impl<'a> VisitorMut<'a> {
     /// Lends a size. A frozen function that gives one back gives back the right one for each call.
     pub fn size(&mut self, size: &mut Size) {
         if let Some(visit) = &mut self.sizes {
-            visit(size);
+            visit(size, false);
+        }
+    }
+
+    /// Whether sizes are looked at.
+    #[must_use]
+    pub fn wants_sizes(&self) -> bool {
+        self.sizes.is_some()
+    }
+
+    /// Lends the length of an axis, after the array: those that [`HostValue::Lengths`] tells of, in the same order.
+    pub fn length(&mut self, length: &mut Size) {
+        if let Some(visit) = &mut self.sizes {
+            visit(length, true);
         }
     }
 

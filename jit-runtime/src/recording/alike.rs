@@ -130,7 +130,8 @@ fn is_same_work(a: &Step, b: &Step) -> bool {
                 && a.arguments.iter().zip(&b.arguments).all(is_same_kind)
         }
         (Step::Native(a), Step::Native(b)) => {
-            (a.call, a.fill, a.inputs.len(), a.outputs.len()) == (b.call, b.fill, b.inputs.len(), b.outputs.len())
+            (a.call, &a.sizes, a.fill) == (b.call, &b.sizes, b.fill)
+                && (a.inputs.len(), a.outputs.len()) == (b.inputs.len(), b.outputs.len())
         }
         (Step::Test(a), Step::Test(b)) => a.expected == b.expected,
         (Step::Loop(a), Step::Loop(b)) => {

@@ -91,7 +91,7 @@ impl Chain {
             kernels.push(Member {
                 entry: Arc::clone(&code.entry),
                 width: values[kernel.lanes.index()],
-                reduce_block: kernel.reduce_block,
+                reduce_block: kernel.reduce_block.map(|block| values[block.index()]),
                 arguments: first as usize..template.len(),
                 band,
                 label: kernel.label,

@@ -125,7 +125,7 @@ pub(crate) enum Step {
 pub(crate) struct KernelStep {
     pub(crate) entry: Arc<Entry>,
     pub(crate) lanes: SizeId,
-    pub(crate) reduce_block: Option<usize>,
+    pub(crate) reduce_block: Option<SizeId>,
     pub(crate) arguments: SmallVec<[Bind; 8]>,
     pub(crate) label: &'static str,
     pub(crate) site: Option<&'static Location<'static>>,
@@ -137,6 +137,8 @@ pub(crate) struct KernelStep {
 #[derive(Clone)]
 pub(crate) struct NativeStep {
     pub(crate) call: Call,
+    /// The sizes in the call.
+    pub(crate) sizes: SmallVec<[SizeId; 4]>,
     /// The value that a fill writes, where that is not always the same.
     pub(crate) fill: Option<Scalar>,
     pub(crate) inputs: SmallVec<[SlotId; 2]>,

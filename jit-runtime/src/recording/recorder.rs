@@ -119,12 +119,18 @@ impl Recorder {
         self.add(buffer, Slot { ty, len, origin: Origin::Step }, header)
     }
 
-    /// Notes a kernel. Scalars are constants but for those whose positions are given.
+    /// Notes a kernel, of so many lanes, which reduces blocks of so many if it reduces blocks. Scalars are constants but for those whose positions are
+    /// given.
     ///
     /// # Errors
     ///
     /// When it uses a buffer that the recording knows nothing of.
-    pub fn kernel(&mut self, prepared: &Prepared, lanes: SizeId, scalars: &[(usize, Scalar)]) -> Result<(), Unknown> {
+    pub fn kernel(
+        &mut self,
+        prepared: &Prepared,
+        (lanes, reduce_block): (SizeId, Option<SizeId>),
+        scalars: &[(usize, Scalar)],
+    ) -> Result<(), Unknown> {
         let ready = prepared.ready();
         let mut arguments = SmallVec::new();
         for (position, argument) in ready.arguments.iter().enumerate() {
@@ -140,7 +146,7 @@ impl Recorder {
         self.log.push(Step::Kernel(KernelStep {
             entry: Arc::clone(&ready.entry),
             lanes,
-            reduce_block: ready.reduce_block,
+            reduce_block,
             arguments,
             label: ready.label,
             site: ready.site,
@@ -149,7 +155,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Notes native work. The value of a fill is constant unless another one is given.
+    /// Notes native work, with the sizes that [`Call::with_sizes`] takes. The value of a fill is constant unless another one is given.
     ///
     /// # Errors
     ///
@@ -157,6 +163,7 @@ impl Recorder {
     pub fn native(
         &mut self,
         call: Call,
+        sizes: &[SizeId],
         fill: Option<Scalar>,
         (inputs, outputs): (&[Operand], &[Operand]),
         site: Option<&'static Location<'static>>,
@@ -166,7 +173,7 @@ impl Recorder {
             each.map(|(position, operand)| self.slot(&operand.buffer).ok_or(Unknown(first + position))).collect()
         };
         let (inputs, outputs) = (slots(inputs, 0)?, slots(outputs, inputs.len())?);
-        self.log.push(Step::Native(NativeStep { call, fill, inputs, outputs, site }));
+        self.log.push(Step::Native(NativeStep { call, sizes: sizes.into(), fill, inputs, outputs, site }));
         Ok(())
     }
 

@@ -304,7 +304,7 @@ impl Recording {
         launch::start(Ready {
             entry: Arc::clone(&code.entry),
             width,
-            reduce_block: kernel.reduce_block,
+            reduce_block: kernel.reduce_block.map(|block| state.values[block.index()]),
             arguments: arguments.chain(code.scalars.iter().map(|&bits| Argument::Scalar(bits))).collect(),
             label: kernel.label,
             site: kernel.site,
@@ -317,7 +317,10 @@ impl Recording {
         let operands = |slots: &[SlotId]| slots.iter().map(|slot| self.operand(*slot, state)).collect();
         let call = match work.fill {
             Some(scalar) => native::Call::Fill(bound::bits(scalar, &state.values, given.scalars)),
-            None => work.call,
+            None => {
+                let sizes: SmallVec<[usize; 4]> = work.sizes.iter().map(|size| state.values[size.index()]).collect();
+                work.call.with_sizes(&sizes)
+            }
         };
         let (inputs, outputs) = (operands(&work.inputs), operands(&work.outputs));
         native::launch(native::Launch { device: self.device, call, inputs, outputs, site: work.site })

@@ -99,6 +99,17 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// How it is written.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Relation::Eq => "==",
+            Relation::Ne => "!=",
+            Relation::Lt => "<",
+            Relation::Ge => ">=",
+        }
+    }
+
     /// Whether it holds.
     #[must_use]
     pub const fn holds(self, left: usize, right: usize) -> bool {
@@ -206,9 +217,16 @@ impl Sizes {
         self.guards.iter().filter(is_new).find(fails).map_or(Ok(()), |guard| Err(Some(*guard)))
     }
 
+    /// What a guard says, with names for the inputs.
+    #[must_use]
+    pub fn display_guard(&self, guard: &Guard, names: &dyn Fn(u16) -> String) -> String {
+        let [left, right] = [guard.left, guard.right].map(|size| Shown { sizes: self, size, names, is_whole: true });
+        format!("{left} {} {right}", guard.relation.symbol())
+    }
+
     /// An expression as text, with names for the inputs.
     pub fn display<'a>(&'a self, size: SizeId, names: &'a dyn Fn(u16) -> String) -> impl fmt::Display + 'a {
-        Shown { sizes: self, size, names }
+        Shown { sizes: self, size, names, is_whole: false }
     }
 }
 
@@ -216,17 +234,22 @@ struct Shown<'a> {
     sizes: &'a Sizes,
     size: SizeId,
     names: &'a dyn Fn(u16) -> String,
+    /// It is no part of a larger expression.
+    is_whole: bool,
 }
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inner = |size| Shown { size, ..*self };
+        let inner = |size| Shown { size, is_whole: false, ..*self };
         match self.sizes.exprs[self.size.index()] {
             SizeExpr::Constant(value) => write!(f, "{value}"),
             SizeExpr::Input(number) => f.write_str(&(self.names)(number)),
             SizeExpr::Count(number) => write!(f, "count {number}"),
             SizeExpr::Binary(op @ (SizeOp::Min | SizeOp::Max), left, right) => {
                 write!(f, "{}({}, {})", op.symbol(), inner(left), inner(right))
+            }
+            SizeExpr::Binary(op, left, right) if self.is_whole => {
+                write!(f, "{} {} {}", inner(left), op.symbol(), inner(right))
             }
             SizeExpr::Binary(op, left, right) => write!(f, "({} {} {})", inner(left), op.symbol(), inner(right)),
         }
@@ -261,5 +284,7 @@ mod tests {
         assert!(matches!(sizes.evaluate(&[0], &[], &mut values), Err(None)), "one less than nothing is no size");
         let name = |_| "x.len()".to_owned();
         assert_eq!(sizes.display(both, &name).to_string(), "((x.len() - 1) + count 0)");
+        let guard = Guard { relation: Relation::Lt, left: one, right: last, site };
+        assert_eq!(sizes.display_guard(&guard, &name), "1 < x.len() - 1");
     }
 }

@@ -99,6 +99,20 @@ impl Call {
             Call::Sort(_) => "sort",
         }
     }
+
+    /// The same operation with other sizes, as far as it has such: the length of the blocks of a prefix reduction, or of a sort; rows, inner
+    /// length, columns and number of products of matrices. With no sizes, the operation as it is.
+    #[must_use]
+    pub fn with_sizes(self, sizes: &[usize]) -> Call {
+        match (self, sizes) {
+            (Call::Prefix(prefix), &[restart]) => Call::Prefix(Prefix { restart, ..prefix }),
+            (Call::Sort(sort), &[row]) => Call::Sort(Sort { row, ..sort }),
+            (Call::MatMul(product), &[rows, inner, columns, batch]) => {
+                Call::MatMul(MatMul { rows, inner, columns, batch, ..product })
+            }
+            (call, _) => call,
+        }
+    }
 }
 
 /// Native work to be done.

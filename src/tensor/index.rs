@@ -59,7 +59,7 @@ pub(super) enum Kind {
     Range(Steps),
     NewAxis,
     Ellipsis,
-    Positions(Positions),
+    Positions(Box<Positions>),
 }
 
 /// A range with a step, as it was written.
@@ -217,7 +217,7 @@ fn known_positions(positions: impl Iterator<Item = isize>) -> Index {
     let is_negative = bounds.is_some_and(|(least, _)| least < 0);
     let is_negative =
         is_negative.then(|| positions.iter().map(|&position| position < 0).collect::<Array<bool>>().into());
-    Index(Kind::Positions(Positions { bits: Array::from(bits).into(), is_negative, bounds }))
+    Index(Kind::Positions(Box::new(Positions { bits: Array::from(bits).into(), is_negative, bounds })))
 }
 
 impl IntoIndex for RangeFull {
@@ -248,7 +248,7 @@ impl IntoIndex for Index {
 impl<I: Integer> IntoIndex for &Tensor<I> {
     fn into_index(self) -> Index {
         let is_negative = I::TYPE.is_signed_integer().then(|| self.lt(I::default()));
-        Index(Kind::Positions(Positions { bits: self.cast(), is_negative, bounds: None }))
+        Index(Kind::Positions(Box::new(Positions { bits: self.cast(), is_negative, bounds: None })))
     }
 }
 

@@ -88,7 +88,7 @@ impl Selection {
         let shape = self.shape();
         let mut sum = self.view.positions();
         for (positions, step) in &self.moves {
-            sum = sum + positions.lanes(&shape) * number(*step);
+            sum += positions.lanes(&shape) * number(*step);
         }
         sum
     }

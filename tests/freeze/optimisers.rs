@@ -1,7 +1,6 @@
 //! Optimisers written by hand: their state is a struct that a frozen step changes, many times.
 
-use crate::{floats, frozen_only, values};
-use jit::freeze::Stats;
+use crate::{Frozen, floats, frozen, frozen_only, values};
 use jit::prelude::*;
 
 /// Parameters that are fitted, each with a learning rate of its own.
@@ -93,10 +92,12 @@ fn adam(state: &mut Adam, x: &Float, wanted: &Float) -> Float {
 #[track_caller]
 fn optimises<S: Traverse + Clone>(
     step: fn(&mut S, &Float, &Float) -> Float,
-    (set_enabled, stats, clear): (fn(bool), fn() -> Stats, fn()),
-    (start, seen): (fn() -> S, fn(&mut S) -> &mut Model),
+    frozen: Frozen,
+    start: fn() -> S,
+    seen: fn(&mut S) -> &mut Model,
     recordings: u64,
 ) {
+    let Frozen { set_enabled, stats, clear, .. } = frozen;
     let run = || -> (Vec<f32>, Vec<f32>, Vec<f32>) {
         let mut state = start();
         let (x, wanted) = (floats(4, 3) + 2.0, floats(4, 4));
@@ -111,9 +112,9 @@ fn optimises<S: Traverse + Clone>(
             let unfrozen = run();
             set_enabled(true);
             clear();
-            let frozen = run();
-            assert_eq!(frozen, unfrozen, "frozen, and as it is");
-            assert!(frozen.0[49] < 0.5 * frozen.0[0], "{:?}", frozen.0);
+            let replayed = run();
+            assert_eq!(replayed, unfrozen, "frozen, and as it is");
+            assert!(replayed.0[49] < 0.5 * replayed.0[0], "{:?}", replayed.0);
             frozen_only!();
             assert_eq!((stats().recordings, stats().replays), (recordings, 50 - recordings));
         });
@@ -127,16 +128,13 @@ fn zeros() -> Float {
 #[test]
 fn momentum_is_recorded_for_constants_and_for_what_they_become() {
     let start = || Momentum { model: Model::start(), velocities: [zeros(), zeros()] };
-    let counts = (momentum::set_enabled as fn(bool), momentum::stats as fn() -> Stats, momentum::clear as fn());
-    optimises(momentum, counts, (start, |state| &mut state.model), 2);
+    optimises(momentum, frozen!(momentum), start, |state| &mut state.model, 2);
 }
 
 #[test]
 fn mean_squares_that_are_in_memory_are_recorded_once() {
     let start = || MeanSquare { model: Model::start(), squares: vec![floats(4, 5) + 1.0, floats(4, 6) + 1.0] };
-    let counts =
-        (mean_square::set_enabled as fn(bool), mean_square::stats as fn() -> Stats, mean_square::clear as fn());
-    optimises(mean_square, counts, (start, |state| &mut state.model), 1);
+    optimises(mean_square, frozen!(mean_square), start, |state| &mut state.model, 1);
 }
 
 #[test]
@@ -146,6 +144,5 @@ fn adam_is_recorded_for_constants_and_for_what_they_become() {
         moments: vec![(zeros(), zeros()), (zeros(), zeros())],
         decays: (Float::opaque(1.0), Float::opaque(1.0)),
     };
-    let counts = (adam::set_enabled as fn(bool), adam::stats as fn() -> Stats, adam::clear as fn());
-    optimises(adam, counts, (start, |state| &mut state.model), 2);
+    optimises(adam, frozen!(adam), start, |state| &mut state.model, 2);
 }

@@ -114,11 +114,14 @@ pub struct Visitor<'a> {
     texts: Option<&'a dyn Fn(std::fmt::Arguments<'_>)>,
 }
 
+/// Is lent a size, and told whether it is the length of an axis.
+pub(crate) type Resize<'a> = dyn FnMut(&mut Size, bool) + 'a;
+
 /// Is lent arrays.
 pub struct VisitorMut<'a> {
     visit: &'a mut dyn FnMut(&str, &mut Var),
-    /// Is lent sizes, and told whether they are lengths of axes, where they are wanted.
-    sizes: Option<&'a mut dyn FnMut(&mut Size, bool)>,
+    /// Where sizes are wanted.
+    sizes: Option<&'a mut Resize<'a>>,
     path: Path,
 }
 
@@ -219,10 +222,7 @@ impl<'a> VisitorMut<'a> {
     }
 
     /// A visitor that calls a function with each array, and another one with each size.
-    pub(crate) fn with_sizes(
-        visit: &'a mut dyn FnMut(&str, &mut Var),
-        sizes: &'a mut dyn FnMut(&mut Size, bool),
-    ) -> Self {
+    pub(crate) fn with_sizes(visit: &'a mut dyn FnMut(&str, &mut Var), sizes: &'a mut Resize<'a>) -> Self {
         VisitorMut { visit, sizes: Some(sizes), path: Path::default() }
     }
 

@@ -4,7 +4,7 @@ use jit::Size;
 use jit::prelude::*;
 use jit::tensor::{Edge, Padding, keep_dims};
 
-use crate::{alike, floats, frozen, indices, message_of, values};
+use crate::{alike, floats, frozen, frozen_only, indices, message_of, values};
 
 fn tensor<const N: usize>(shape: [usize; N], salt: usize) -> Tensor<f32> {
     Tensor::from_array(floats(shape.iter().product(), salt), shape)
@@ -380,6 +380,7 @@ fn decided(x: &Tensor<f32>) -> Tensor<f32> {
 
 #[test]
 fn the_length_that_decided_is_named_with_its_line() {
+    frozen_only!();
     alike(frozen!(decided), 2, || [[2, 3], [5, 3], [4, 6], [4, 7]].map(|shape| seen(&decided(&tensor(shape, 1)))));
     let why = decided::explain().last().unwrap().to_string();
     assert!(why.starts_with("`x.shape[1] == 3` held, because of") && why.contains("tensors.rs:"), "{why}");

@@ -14,7 +14,7 @@
 //! | arguments and results of any type | `argument` |
 //! | plain numbers that change from call to call | `number` |
 //! | a function and its recordings | `function` |
-//! | a call | `call` |
+//! | a call | `call`; that is recorded: `record` |
 //! | closures | `closure` |
 //! | sizes while the body runs | `symbols` |
 //! | launches while the body runs | `session` |
@@ -30,6 +30,7 @@ mod function;
 pub(crate) mod host;
 mod layout;
 mod number;
+mod record;
 pub(crate) mod session;
 pub(crate) mod symbols;
 mod verify;

@@ -1,0 +1,287 @@
+//! Recording a call of a frozen function: the body runs on twins of the arguments, and what it launches is remembered.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use jit_runtime::Error;
+use jit_runtime::recording::{Misfit, Scalar, SizeId, SlotId};
+
+use super::argument::{Arguments, Kept};
+use super::call::{Call, Scratch, Templates, put};
+use super::function::{Entry, Fate, Plan, Value};
+use super::layout::{self, Form, Input, Layout};
+use super::{explain, host, session, symbols};
+use crate::array::Size;
+use crate::schedule;
+use crate::trace::node::Var;
+use crate::trace::record;
+use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+
+/// What a body has made of twins.
+struct Ran<T, R> {
+    twins: T,
+    result: R,
+    /// What stood for the inputs.
+    nodes: Vec<Var>,
+    /// Whether the host's values in the arguments are what they were.
+    is_alike: bool,
+}
+
+impl<A: Arguments, R: Kept> Call<'_, A, R> {
+    /// Runs the body and remembers what it launches.
+    pub(super) fn record(
+        &self,
+        scratch: &mut Scratch,
+        mut arguments: A,
+        body: impl FnOnce(&mut A::Twins) -> R,
+        lifted: Vec<bool>,
+        misfits: &[(Arc<Entry>, Misfit)],
+    ) -> Result<R, Error> {
+        let layout = &scratch.layout;
+        self.announce(&arguments, layout, misfits.first())?;
+        let session = session::begin();
+        let Ran { mut twins, mut result, nodes, is_alike } = self.run_body(&arguments, layout, &lifted, body);
+        let leaves = self.leaves(&twins, &result)?;
+        let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
+        let values = outputs.values(&leaves)?;
+        let Outputs { slots, mut kept, .. } = outputs;
+        let sizes = sizes::<A>(&mut twins, &mut result);
+        session::check()?;
+        let decided = session::decided();
+        let finished = session.finish(slots);
+        let mut current = current(&leaves, &values, layout);
+        drop((leaves, nodes));
+        host::part(&mut kept);
+        host::part(&mut current);
+        let given_back = result.clone();
+        strip::<A>(&mut twins);
+        strip_tree(&mut result);
+        let templates = Templates { twins, result };
+        let may_yield = may_yield(&values, layout);
+        let fate = match finished {
+            Ok(recording) => Fate::Replay(Box::new(Plan { recording, values, sizes, is_alike, may_yield, kept })),
+            Err(reason) => Fate::Run(reason),
+        };
+        // What the body left in the arguments is put there for replays, too: from a plan that nobody replays, if need be.
+        let result = put(&mut arguments, &templates, is_alike, &mut current, given_back, &mut |size, _| {
+            *size = Size::from(size.value());
+        });
+        self.function.insert(self.of, layout, lifted, &decided, fate, Box::new(templates));
+        Ok(result)
+    }
+
+    /// Notes that the function is recorded, and why. Fails where that is once too often.
+    fn announce(&self, arguments: &A, layout: &Layout, misfit: Option<&(Arc<Entry>, Misfit)>) -> Result<(), Error> {
+        let function = self.function;
+        let said = layout::describe(arguments, function.parameters);
+        let names = || layout::names_of_sizes(arguments, function.parameters);
+        let why = explain::why(function, (&said, &names), layout, misfit, self.site);
+        function.begin_recording(said, why).map_err(|text| explain::over_budget(text, self.site))
+    }
+
+    /// Runs the body on twins of the arguments, whose arrays are the inputs of the recording.
+    fn run_body(
+        &self,
+        arguments: &A,
+        layout: &Layout,
+        lifted: &[bool],
+        body: impl FnOnce(&mut A::Twins) -> R,
+    ) -> Ran<A::Twins, R> {
+        let mut twins = arguments.twins();
+        let given = InputSizes::new(layout, self.site);
+        let nodes = inputs(layout, lifted, &given.widths);
+        lend_inputs::<A>(&mut twins, layout, &nodes, &given.lengths);
+        let before = host_values::<A>(&twins);
+        let result = body(&mut twins);
+        let is_alike = before == host_values::<A>(&twins);
+        Ran { twins, result, nodes, is_alike }
+    }
+
+    /// The arrays of the arguments that the body may have changed, and those of the result.
+    fn leaves(&self, twins: &A::Twins, result: &R) -> Result<Vec<Var>, Error> {
+        let mut leaves = Vec::new();
+        A::show_twins(twins, &mut |is_exclusive, show| {
+            show(&mut Visitor::new(&mut |_, leaf| {
+                if let (true, Leaf::Array(var)) = (is_exclusive, leaf) {
+                    leaves.push(var.clone());
+                }
+            }));
+        });
+        let mut shared = None;
+        result.traverse(&mut Visitor::with_paths(&mut |path, leaf| match leaf {
+            Leaf::Array(var) => leaves.push(var.clone()),
+            Leaf::Shared(_) => shared = Some(path.to_owned()),
+            Leaf::Host(_) => {}
+        }));
+        match shared {
+            Some(path) => Err(explain::shared_result(&path, self.site)),
+            None => Ok(leaves),
+        }
+    }
+}
+
+/// The sizes that the recording computes others from.
+struct InputSizes {
+    /// The number of elements of each input.
+    widths: Vec<Size>,
+    /// The lengths of the axes of all arguments that have axes.
+    lengths: Vec<Size>,
+}
+
+impl InputSizes {
+    fn new(layout: &Layout, site: &'static Location<'static>) -> InputSizes {
+        let own: Vec<Size> = layout.inputs.iter().map(|input| symbols::input(input.var.lanes())).collect();
+        let lengths: Vec<Size> = layout.lengths.iter().map(|&length| symbols::input(length)).collect();
+        let lengths: Vec<Size> = lengths.into_iter().map(|length| symbols::settled_at(length, site)).collect();
+        let width = |(input, own): (&Input, Size)| match input.lengths {
+            None => own,
+            Some((begin, end)) => symbols::product(&lengths[begin as usize..end as usize]),
+        };
+        let widths = layout.inputs.iter().zip(own).map(width).map(|width| symbols::settled_at(width, site)).collect();
+        InputSizes { widths, lengths }
+    }
+}
+
+/// Makes the inputs of the recording; gives the nodes that stand for them.
+fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size]) -> Vec<Var> {
+    let mut literal = 0;
+    let mut nodes = Vec::with_capacity(layout.inputs.len());
+    for (input, &width) in layout.inputs.iter().zip(widths) {
+        let var = &input.var;
+        nodes.push(match (input.form, var.known_bits(), var.data()) {
+            (Form::Literal, Some(bits), _) => {
+                let is_lifted = lifted[literal];
+                literal += 1;
+                match is_lifted {
+                    true => session::scalar_input(var, width, bits),
+                    false => session::constant_input(var, width, bits),
+                }
+            }
+            (_, Some(bits), _) => session::scalar_input(var, width, bits),
+            (_, None, Some(buffer)) => session::input(var, width, &buffer),
+            (_, None, None) => unreachable!("arguments were evaluated"),
+        });
+        if let (true, Some(node)) = (input.is_shared, nodes.last()) {
+            session::share(var, node);
+        }
+    }
+    nodes
+}
+
+/// Puts the inputs of the recording into the twins, and the lengths of their axes.
+fn lend_inputs<A: Arguments>(twins: &mut A::Twins, layout: &Layout, nodes: &[Var], lengths: &[Size]) {
+    let (mut order, mut lengths) = (layout.order.iter(), lengths.iter());
+    let mut lend = |_: &str, var: &mut Var| {
+        if let Some(position) = order.next() {
+            *var = nodes[*position as usize].clone();
+        }
+    };
+    let mut lend_size = |size: &mut Size, is_length: bool| {
+        if is_length && let Some(length) = lengths.next() {
+            *size = *length;
+        }
+    };
+    A::lend_twins(twins, &mut VisitorMut::with_sizes(&mut lend, &mut lend_size));
+}
+
+/// What the host knows of the arguments that the body may change. Lengths of axes are compared as numbers, which decides nothing: they are put
+/// where they belong in any case.
+fn host_values<A: Arguments>(twins: &A::Twins) -> Vec<HostValue> {
+    let mut values = Vec::new();
+    A::show_twins(twins, &mut |is_exclusive, show| {
+        show(&mut Visitor::new(&mut |_, leaf| match leaf {
+            Leaf::Host(HostValue::Lengths(lengths)) if is_exclusive => {
+                values.push(HostValue::Shape(lengths.len()));
+                values.extend(lengths.iter().map(|length| HostValue::Shape(length.value())));
+            }
+            Leaf::Host(value) if is_exclusive => values.push(value),
+            _ => {}
+        }));
+    });
+    values
+}
+
+/// What is found out about the arrays that are given back.
+struct Outputs<'a> {
+    nodes: &'a [Var],
+    layout: &'a Layout,
+    slots: Vec<SlotId>,
+    kept: Vec<Var>,
+    site: &'static Location<'static>,
+}
+
+impl Outputs<'_> {
+    /// Computes arrays; gives what they are in each replay.
+    fn values(&mut self, leaves: &[Var]) -> Result<Vec<Value>, Error> {
+        let wanted: Vec<&Var> = leaves.iter().filter(|var| !var.is_evaluated()).collect();
+        schedule::evaluate(&wanted, "it is a result of a `#[freeze]` function", self.site)?;
+        leaves.iter().map(|leaf| self.value(leaf)).collect()
+    }
+
+    /// What an array is in each replay.
+    fn value(&mut self, leaf: &Var) -> Result<Value, Error> {
+        let originals = self.layout.inputs.iter().map(|input| &input.var);
+        let is_it = |(node, original): (&Var, &Var)| node.is_same(leaf) || original.is_same(leaf);
+        if let Some(input) = self.nodes.iter().zip(originals).position(is_it) {
+            return Ok(Value::Input(input as u32));
+        }
+        session::check_result(leaf, self.site)?;
+        let (ty, len) = (leaf.ty(), symbols::id_of_extent(leaf.extent()));
+        if let Some(bits) = leaf.known_bits() {
+            let known = session::scalar_of(leaf).unwrap_or(Scalar::Constant(bits));
+            return Ok(Value::Known(known, ty, len, leaf.literal().is_some()));
+        }
+        let slot = leaf.data().and_then(|buffer| session::slot(&buffer));
+        let Some(slot) = slot else { return Err(session::hidden_result(leaf, self.site)) };
+        if session::is_constant(slot) {
+            self.kept.push(leaf.clone());
+            return Ok(Value::Kept(self.kept.len() as u32 - 1));
+        }
+        let known = self.slots.iter().position(|&known| known == slot);
+        let number = known.unwrap_or_else(|| {
+            self.slots.push(slot);
+            self.slots.len() - 1
+        });
+        Ok(Value::Output(number as u32, ty, len))
+    }
+}
+
+/// What the caller of the recorded call gets: an array of the arguments where a leaf is one.
+fn current(leaves: &[Var], values: &[Value], layout: &Layout) -> Vec<Var> {
+    let current = leaves.iter().zip(values).map(|(leaf, value)| match value {
+        Value::Input(number) => layout.inputs[*number as usize].var.clone(),
+        _ => leaf.clone(),
+    });
+    current.collect()
+}
+
+/// For each input, whether nothing that is given back is it, so that replays may overwrite it where nobody else holds it.
+fn may_yield(values: &[Value], layout: &Layout) -> Vec<bool> {
+    let is_input =
+        |input: usize| values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input));
+    (0..layout.inputs.len()).map(|input| !is_input(input)).collect()
+}
+
+/// What the sizes are in the arguments that the body may have changed, and in the result.
+fn sizes<A: Arguments>(twins: &mut A::Twins, result: &mut impl Traverse) -> Vec<SizeId> {
+    let mut sizes = Vec::new();
+    let (mut arrays, mut size) = (|_: &str, _: &mut Var| {}, |size: &mut Size, _| sizes.push(symbols::id_of(*size)));
+    let mut visitor = VisitorMut::with_sizes(&mut arrays, &mut size);
+    A::lend_changed(twins, &mut visitor);
+    result.traverse_mut(&mut visitor);
+    sizes
+}
+
+/// Takes the arrays out of the templates, so that they hold no memory.
+fn strip<A: Arguments>(twins: &mut A::Twins) {
+    A::lend_twins(twins, &mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
+}
+
+fn strip_tree(tree: &mut impl Traverse) {
+    tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
+}
+
+/// As wide as before: trees may look at widths, as tensors do.
+fn nothing(var: &Var) -> Var {
+    record::literal(var.ty(), 0, var.lanes())
+}

@@ -171,6 +171,11 @@ impl Size {
         size.value == other.value && size.is_same(other)
     }
 
+    /// Whether it is the same number in all replays, without a decision.
+    pub(crate) fn is_number(self) -> bool {
+        self.is_always(Size::from(self.value()))
+    }
+
     /// Whether it is smaller, noted where a recording relies on it.
     #[inline]
     #[track_caller]

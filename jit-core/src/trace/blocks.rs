@@ -42,16 +42,13 @@ pub(crate) fn block_reduce(op: ReduceOp, a: &Var, block: Size) -> Var {
 #[track_caller]
 fn repeated(op: ReduceOp, a: &Var, block: Size) -> Option<Var> {
     let (bits, blocks, rest) = (a.literal()?, a.width().div_ceil(block), a.width() % block);
-    let folded = |lanes: Size| {
-        let bits = reduce::repeated_bits(op, a.ty(), bits, lanes.get() as u64)?;
-        Some(record::literal(a.ty(), bits, blocks))
-    };
-    let whole = folded(block)?;
-    if rest == 0 {
+    let folded = |lanes: Size| Some(record::literal(a.ty(), reduce::repeated_bits(op, a.ty(), bits, lanes)?, blocks));
+    let (whole, last) = (folded(block)?, folded(rest)?);
+    if whole.literal() == last.literal() || rest == 0 {
         return Some(whole);
     }
     let is_whole = is_below(&record::lane_index(blocks), blocks - 1);
-    Some(record::select(&is_whole, &whole, &folded(rest)?))
+    Some(record::select(&is_whole, &whole, &last))
 }
 
 /// Each block combined by one lane.

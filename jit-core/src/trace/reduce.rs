@@ -8,6 +8,7 @@ use super::misuse::Misuse;
 use super::node::Var;
 use super::record;
 use super::region::{self, RegionId};
+use crate::array::Size;
 
 /// All lanes combined into one value of width 1.
 #[track_caller]
@@ -48,13 +49,16 @@ pub(crate) fn sum_wide(a: &Var) -> Var {
 /// The reduction of one value in every lane, where it is exact.
 #[track_caller]
 fn repeated(op: ReduceOp, a: &Var) -> Option<Var> {
-    Some(record::literal(a.ty(), repeated_bits(op, a.ty(), a.literal()?, a.width().get() as u64)?, 1))
+    Some(record::literal(a.ty(), repeated_bits(op, a.ty(), a.literal()?, a.width())?, 1))
 }
 
-/// The bits of a value that is reduced a number of times, where that is exact.
-pub(super) fn repeated_bits(op: ReduceOp, ty: Type, bits: u64, width: u64) -> Option<u64> {
+/// The bits of a value that is reduced a number of times, where that is exact, and the number the same in each replay if it matters.
+pub(super) fn repeated_bits(op: ReduceOp, ty: Type, bits: u64, times: Size) -> Option<u64> {
+    if matches!(op, ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or) {
+        return Some(bits);
+    }
+    let width = times.is_number().then(|| times.value() as u64)?;
     Some(match op {
-        ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or => bits,
         // Wrapping, as the sum of the lanes would.
         ReduceOp::Add if ty.is_integer() => bits.wrapping_mul(width),
         ReduceOp::Add if is_exact_multiple(ty, bits, width) => {

@@ -3,14 +3,51 @@
 //! Quotients of up to 32 bits are computed in floating point with enough bits that the truncated quotient is exact: the
 //! true quotient `a / b` is either an integer or at least `1 / b` away from the next one, which is more than the rounding
 //! error for 16-bit operands in 24 bits and for 32-bit operands in 53 bits.
+//!
+//! A divisor that all lanes share is inverted once, before the first lane. With `a + 1/2` in the place of `a` no quotient comes closer than `1 / 2b`
+//! to an integer, and the two roundings err by less than `1 / 2^20 b`.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntEQ;
 
 use super::Codegen;
-use crate::backend::llvm::emit::{Conversion, Raw};
-use crate::ir::Type;
+use crate::backend::llvm::emit::{Conversion, Emitter, Raw};
+use crate::ir::{BinaryOp, Type, Value};
+
+/// What is computed once of a divisor that all lanes share, in all lanes.
+#[derive(Clone, Copy)]
+pub(super) struct SharedDivisor {
+    reciprocal: Raw,
+    /// One in the place of zero.
+    divisor: Raw,
+    /// All bits of zero.
+    by_zero: Raw,
+}
 
 impl Codegen<'_> {
+    /// The divisor of an operation, if it is one that all lanes share and that is not known.
+    pub(super) fn shared_divisor(&mut self, op: BinaryOp, value: Value) -> Option<SharedDivisor> {
+        let is_division = matches!(op, BinaryOp::Div | BinaryOp::Rem) && self.ty(value) == Type::U32;
+        let slot = &self.slots[value.index()];
+        if !is_division || self.analysis.constant(value).is_some() || slot.linear || !slot.in_prologue {
+            return None;
+        }
+        let scalar = slot.scalar?;
+        Some(*self.shared_divisors.entry(value).or_insert_with(|| SharedDivisor::new(&self.emit, scalar, self.lanes)))
+    }
+
+    /// Quotient or remainder of 32-bit numbers without signs.
+    pub(super) fn divide_by_shared(&self, op: BinaryOp, a: Raw, by: SharedDivisor) -> Raw {
+        let (e, lanes) = (&self.emit, self.lanes);
+        let (float, integer) = (e.vector(e.f64(), lanes), e.vector(e.int(32), lanes));
+        let half = e.float_constant(Type::F64, lanes, 0.5_f64.to_bits());
+        let quotient = e.fmul(e.fadd(e.convert(Conversion::UiToFp, a, float), half), by.reciprocal);
+        let quotient = e.convert(Conversion::FpToUi, quotient, integer);
+        match op {
+            BinaryOp::Div => e.or(quotient, by.by_zero),
+            _ => e.or(e.sub(a, e.mul(quotient, by.divisor)), e.and(a, by.by_zero)),
+        }
+    }
+
     /// Quotient and remainder. `constant` is the divisor, if it is known.
     pub(super) fn divide(&self, ty: Type, a: Raw, b: Raw, lanes: u32, constant: Option<u64>) -> (Raw, Raw) {
         let e = &self.emit;
@@ -61,5 +98,23 @@ impl Codegen<'_> {
         let narrow =
             |x| if ty.bits() == 32 { x } else { e.convert(Conversion::Trunc, x, e.vector(e.int(ty.bits()), lanes)) };
         (narrow(quotient), narrow(remainder))
+    }
+}
+
+impl SharedDivisor {
+    fn new(emit: &Emitter, scalar: Raw, lanes: u32) -> SharedDivisor {
+        let mut parts = None;
+        emit.after_definition(scalar, |e| {
+            let word = e.int(32);
+            let is_zero = e.icmp(LLVMIntEQ, scalar, e.constant(word, 1, 0));
+            let divisor = e.select(is_zero, e.constant(word, 1, 1), scalar);
+            let one = e.float_constant(Type::F64, 1, 1.0_f64.to_bits());
+            let reciprocal = e.fdiv(one, e.convert(Conversion::UiToFp, divisor, e.f64()));
+            let by_zero = e.convert(Conversion::SExt, is_zero, word);
+            parts = Some([reciprocal, divisor, by_zero].map(|part| e.splat(part, lanes)));
+            reciprocal
+        });
+        let [reciprocal, divisor, by_zero] = parts.expect("what is built after a definition is built at once");
+        SharedDivisor { reciprocal, divisor, by_zero }
     }
 }

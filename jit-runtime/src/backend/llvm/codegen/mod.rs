@@ -26,6 +26,7 @@ mod switch;
 pub(super) use local::local_bytes;
 
 use bounds::Reach;
+use division::SharedDivisor;
 use frame::Frame;
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -83,6 +84,8 @@ struct Codegen<'a> {
     /// What indices are compared with, as scalars and in all lanes.
     limits: FxHashMap<(ParamId, Reach, u64), Raw>,
     limit_vectors: FxHashMap<(ParamId, Reach, u64), Raw>,
+    /// Divisors that are known before the first lane.
+    shared_divisors: FxHashMap<Value, SharedDivisor>,
     /// Where local memory is, if it is accessed.
     locals: Vec<Option<Raw>>,
     /// Active lanes of each packet; all if there is none.
@@ -148,6 +151,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         lengths: Vec::new(),
         limits: FxHashMap::default(),
         limit_vectors: FxHashMap::default(),
+        shared_divisors: FxHashMap::default(),
         locals: Vec::new(),
         mask: None,
         group_start: None,
@@ -307,6 +311,12 @@ impl Codegen<'_> {
     /// An operation on one packet, or on scalars.
     fn operation(&mut self, op: &Op, packet: Option<usize>) -> Raw {
         let lanes = if packet.is_some() { self.lanes } else { 1 };
+        if let (Op::Binary(op, a, b), Some(packet)) = (op, packet)
+            && let Some(divisor) = self.shared_divisor(*op, *b)
+        {
+            let a = self.vectors(*a)[packet];
+            return self.divide_by_shared(*op, a, divisor);
+        }
         let mut get = |value: Value| match packet {
             Some(packet) => match self.analysis.constant(value) {
                 Some(bits)

@@ -15,6 +15,7 @@
 //! | `rows/order.rs` | rows `W…`: prefix sums, positions of true lanes |
 //! | `rows/calls.rs` | rows `W12…`: calls whose target depends on the lane |
 //! | `rows/products.rs` | rows `W…` that multiply matrices |
+//! | `rows/tensors.rs` | rows `T…`: functions of tensors, frozen and not |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching, replaying |
 #![allow(clippy::print_stdout, reason = "the rows are what this program prints")]
 
@@ -34,6 +35,8 @@ mod order;
 mod products;
 #[path = "rows/program.rs"]
 mod program;
+#[path = "rows/tensors.rs"]
+mod tensors;
 #[path = "rows/throughput.rs"]
 mod throughput;
 
@@ -72,6 +75,8 @@ const ROWS: &[Row] = &[
     ("L04a", latency::replay),
     ("L04b", latency::replay_chain),
     ("L04c", latency::smallest),
+    ("T01", tensors::large),
+    ("T02", tensors::small),
 ];
 
 fn main() -> ExitCode {

@@ -12,6 +12,8 @@ mod literals;
 mod loops;
 #[path = "evaluation/page.rs"]
 mod page;
+#[path = "evaluation/replays.rs"]
+mod replays;
 
 /// Held by the test that counts.
 fn one_at_a_time() -> MutexGuard<'static, ()> {

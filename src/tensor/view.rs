@@ -35,13 +35,20 @@ impl Stride {
         is_same_way && self.distance.is_always(inner.stride.distance * inner.length)
     }
 
-    /// The position that many strides behind another one. Modulo 2^32.
+    /// The position that many strides behind another one, or behind the first element. Modulo 2^32.
     #[track_caller]
-    fn from(self, position: UInt, count: UInt) -> UInt {
-        match (self.is_backward, self.distance.is_constant()) {
-            (false, _) => count * number(self.distance) + position,
-            (true, true) => count * (self.distance.now() as u32).wrapping_neg() + position,
-            (true, false) => position - count * number(self.distance),
+    fn behind(self, position: Option<UInt>, count: UInt) -> UInt {
+        let (is_constant, distance) = (self.distance.is_constant(), self.distance);
+        let moved = match self.is_backward {
+            false if is(distance, 1) => count,
+            true if is_constant => count * (distance.now() as u32).wrapping_neg(),
+            _ => count * number(distance),
+        };
+        match position {
+            None if self.is_backward && !is_constant => 0_u32 - moved,
+            None => moved,
+            Some(position) if self.is_backward && !is_constant => position - moved,
+            Some(position) => moved + position,
         }
     }
 }
@@ -163,15 +170,14 @@ fn is_in_order(axes: &[ViewAxis]) -> bool {
 /// The position of elements by their numbers. Modulo 2^32, as steps may be negative.
 #[track_caller]
 fn position(axes: &[ViewAxis], offset: Size, number_of_element: &UInt) -> UInt {
-    let mut sum = number(offset);
+    let mut sum = (!is(offset, 0)).then(|| number(offset));
     let mut digits = Digits::new(number_of_element, axes.iter().all(|axis| axis.length.is_constant()));
     for (place, axis) in axes.iter().enumerate().rev() {
-        let coordinate = digits.next(axis.length, place == 0, !axis.stride.is_none());
-        if let Some(coordinate) = coordinate {
-            sum = axis.stride.from(sum, coordinate);
+        if let Some(coordinate) = digits.next(axis.length, place == 0, !axis.stride.is_none()) {
+            sum = Some(axis.stride.behind(sum, coordinate));
         }
     }
-    sum
+    sum.unwrap_or_else(|| UInt::from(0))
 }
 
 /// The coordinates of elements, from the last axis to the first one.
@@ -191,19 +197,23 @@ impl<'a> Digits<'a> {
     /// The coordinates along the next axis, if they are wanted.
     #[track_caller]
     fn next(&mut self, length: Size, is_first: bool, is_wanted: bool) -> Option<UInt> {
+        if is(length, 1) {
+            return is_wanted.then(|| UInt::from(0));
+        }
         let coordinate = match &mut self.rest {
+            Some(rest) if is_first => is_wanted.then(|| rest.clone()),
             Some(rest) => {
                 let length = number(length);
-                let quotient = &*rest / &length;
-                let inside = std::mem::replace(rest, quotient);
-                match (is_wanted, is_first) {
-                    (true, true) => Some(inside),
-                    (true, false) => Some(inside - &*rest * length),
-                    (false, _) => None,
-                }
+                let outer = &*rest / &length;
+                let inside = std::mem::replace(rest, outer);
+                // The remainder, and not what the quotient leaves, says how large it is at most.
+                is_wanted.then(|| inside % length)
             }
             None if is_wanted => {
-                let quotient = self.number / number(self.inner);
+                let quotient = match is(self.inner, 1) {
+                    true => self.number.clone(),
+                    false => self.number / number(self.inner),
+                };
                 Some(if is_first { quotient } else { quotient % number(length) })
             }
             None => None,
@@ -233,11 +243,7 @@ pub(super) fn number_of(shape: &[Size], coordinates: &[UInt]) -> UInt {
     let mut sum: Option<UInt> = None;
     for ((coordinate, &stride), &length) in coordinates.iter().zip(&strides).zip(shape) {
         if !is(length, 1) {
-            let term = coordinate * number(stride);
-            sum = Some(match sum {
-                Some(sum) => sum + term,
-                None => term,
-            });
+            sum = Some(Stride::from(stride).behind(sum, coordinate.clone()));
         }
     }
     sum.unwrap_or_else(|| UInt::from(0))

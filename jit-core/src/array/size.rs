@@ -287,6 +287,7 @@ macro_rules! operators {
         impl $trait for Size {
             type Output = Size;
 
+            #[inline]
             #[track_caller]
             fn $method(self, right: Size) -> Size {
                 let (left, right) = (self.here(), right.here());
@@ -300,6 +301,7 @@ macro_rules! operators {
         impl $trait<usize> for Size {
             type Output = Size;
 
+            #[inline]
             #[track_caller]
             fn $method(self, right: usize) -> Size {
                 self.$method(Size::from(right))
@@ -309,6 +311,7 @@ macro_rules! operators {
         impl $trait<Size> for usize {
             type Output = Size;
 
+            #[inline]
             #[track_caller]
             fn $method(self, right: Size) -> Size {
                 Size::from(self).$method(right)

@@ -153,6 +153,15 @@ pub(crate) fn scalar_of(var: &Var) -> Option<Scalar> {
     with(|session| session.scalars.get(&var.address()).copied()).flatten().or_else(size)
 }
 
+/// The scalars of a kernel that are sizes which each replay knows from the beginning: the code for these sizes has them as constants.
+pub(crate) fn known_sizes(scalars: &[(usize, Scalar)]) -> SmallVec<[usize; 4]> {
+    let known = scalars.iter().filter(|(_, scalar)| match scalar {
+        Scalar::Size(size, _) => symbols::is_known_at_first(*size),
+        Scalar::Constant(_) | Scalar::Input(_) => false,
+    });
+    known.map(|(position, _)| *position).collect()
+}
+
 /// Notes that an opaque value is the same as another one, of another width.
 pub(crate) fn note_same_scalar(var: &Var, as_before: &Var) {
     if let Some(scalar) = scalar_of(as_before) {

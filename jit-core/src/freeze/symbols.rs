@@ -285,6 +285,11 @@ pub(crate) fn size_of_value(var: &Var) -> Option<SizeId> {
     with(|symbols| symbols.size_values.get(&var.address()).map(|(_, id)| *id)).flatten()
 }
 
+/// Whether a size is known before any launch of a replay.
+pub(crate) fn is_known_at_first(size: SizeId) -> bool {
+    with(|symbols| symbols.sizes.is_known_at_first(size)).unwrap_or_default()
+}
+
 /// The place of a size in the table.
 pub(crate) fn id_of(size: Size) -> SizeId {
     let id = with(|symbols| symbols.id_of(size)).flatten();

@@ -261,7 +261,8 @@ fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Writt
     let (width, block) = (lanes.lanes as usize, reduce_block.map(|block| block.lanes as usize));
     let (device, site_of_launch) = (current_device(), Some(site));
     let launch = Launch { device, kernel, width, reduce_block: block, arguments, label, site: site_of_launch };
-    let outcome = prepare(launch, Notes { literals: &literals, checks }).and_then(|prepared| {
+    let constants = session::known_sizes(&noted.scalars);
+    let outcome = prepare(launch, Notes { literals: &literals, checks, constants: &constants }).and_then(|prepared| {
         if session::is_recording() {
             session::note_kernel(&prepared, (lanes, reduce_block), &noted.scalars, &noted.inputs, site)?;
         }

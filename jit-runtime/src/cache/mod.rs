@@ -85,15 +85,15 @@ pub(crate) fn find_or_compile(
     Ok(Found { entry, is_hit, scalars })
 }
 
-/// Says which literals became parameters.
+/// Says which literals became parameters. Sizes of which code had been made are no literals of the program.
 fn report(promoted: &[Literal], origin: Origin<'_>) {
     stats::count_promoted(promoted.len());
     for &(value, ty, bits) in promoted {
+        let Some((_, site)) = origin.literals.iter().find(|(literal, _)| *literal == value) else { continue };
         log::emit(Level::Info, || {
-            let made = origin.literals.iter().find(|(literal, _)| *literal == value);
-            let line = made.map(|(_, site)| format!(" of {}:{}", site.file(), site.line())).unwrap_or_default();
-            let literal = ir::print::Literal(ty, bits);
-            format!("`{}`: the literal {literal} ({ty}){line} keeps changing: it is a parameter now", origin.label)
+            let (literal, file, line) = (ir::print::Literal(ty, bits), site.file(), site.line());
+            let label = origin.label;
+            format!("`{label}`: the literal {literal} ({ty}) of {file}:{line} keeps changing: it is a parameter now")
         });
     }
 }

@@ -164,6 +164,21 @@ impl Kernel {
         self.types[value.index()]
     }
 
+    /// The same kernel for known values of some scalar parameters: it computes with the constants, and takes the parameters without reading
+    /// them. `bits` gives those of the values that are known.
+    #[must_use]
+    pub fn with_constants(&self, bits: impl Fn(ParamId) -> Option<u64>) -> Kernel {
+        let mut kernel = self.clone();
+        for inst in kernel.regions.iter_mut().flat_map(|region| &mut region.insts) {
+            if let Op::Scalar(param) = inst.op
+                && let Some(bits) = bits(param)
+            {
+                inst.op = Op::Const(self.param(param).ty(), bits);
+            }
+        }
+        kernel
+    }
+
     /// A parameter.
     #[must_use]
     pub fn param(&self, param: ParamId) -> Param {
@@ -231,5 +246,33 @@ impl Access {
             Access::ReadWrite => "readwrite",
             Access::Reduce => "reduce",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{BinaryOp, Builder, verify};
+
+    #[test]
+    fn known_parameters_become_constants_and_stay_parameters() {
+        let kernel = |third: Option<u64>| {
+            let mut builder = Builder::new();
+            let output = builder.buffer(Type::U32, Access::Write);
+            let [first, second] = [Type::U32; 2].map(|ty| builder.scalar_param(ty));
+            let first = builder.scalar(first);
+            let second = match third {
+                Some(bits) => builder.constant(Type::U32, bits),
+                None => builder.scalar(second),
+            };
+            let sum = builder.binary(BinaryOp::Add, first, second);
+            builder.store(output, sum);
+            builder.finish()
+        };
+        let known = kernel(None).with_constants(|param| (param == ParamId(2)).then_some(7));
+        assert_eq!(known, kernel(Some(7)));
+        assert_eq!(known.params.len(), 3);
+        verify(&known).expect("a parameter need not be read");
+        assert_eq!(kernel(None).with_constants(|_| None), kernel(None));
     }
 }

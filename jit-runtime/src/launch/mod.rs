@@ -140,6 +140,8 @@ pub struct Notes<'a> {
     pub literals: &'a [(Value, &'static Location<'static>)],
     /// How the kernel reports indices out of range and assertions that fail; none if it checks nothing.
     pub checks: Option<Checks>,
+    /// Scalar parameters that code is to be made for: it has what they are in this launch as constants.
+    pub constants: &'a [usize],
 }
 
 /// What [`start`] runs.
@@ -188,11 +190,19 @@ pub fn launch_with_notes(launch: Launch, notes: Notes<'_>) -> Result<(), Error> 
 }
 
 /// A launch whose code is known.
-pub struct Prepared(Ready);
+pub struct Prepared {
+    ready: Ready,
+    /// The kernel with parameters in the place of [`Notes::constants`], if there are any.
+    template: Option<Arc<Kernel>>,
+}
 
 impl Prepared {
     pub(crate) fn ready(&self) -> &Ready {
-        &self.0
+        &self.ready
+    }
+
+    pub(crate) fn template(&self) -> Option<&Arc<Kernel>> {
+        self.template.as_ref()
     }
 
     /// Runs the kernel, as [`launch`].
@@ -201,7 +211,7 @@ impl Prepared {
     ///
     /// As [`launch`].
     pub fn start(self) -> Result<(), Error> {
-        start(self.0)
+        start(self.ready)
     }
 }
 
@@ -214,10 +224,22 @@ pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
     config::check()?;
     let Launch { device, kernel, width, reduce_block, mut arguments, label, site } = launch;
     let options = code_options(&kernel, width, &arguments);
+    let is_template = !notes.constants.is_empty();
+    let template = is_template.then(|| Arc::new(kernel.clone()));
+    let kernel = if is_template { with_arguments(&kernel, &arguments, notes.constants) } else { kernel };
     let Found { entry, is_hit, scalars } =
         cache::find_or_compile(device, kernel, options, Origin { label, site, literals: notes.literals })?;
     arguments.extend(scalars.into_iter().map(Argument::Scalar));
-    Ok(Prepared(Ready { entry, width, reduce_block, arguments, label, site, is_hit, checks: notes.checks }))
+    let ready = Ready { entry, width, reduce_block, arguments, label, site, is_hit, checks: notes.checks };
+    Ok(Prepared { ready, template })
+}
+
+/// A kernel with some of its arguments as constants.
+fn with_arguments(kernel: &Kernel, arguments: &[Argument], constants: &[usize]) -> Kernel {
+    kernel.with_constants(|param| match &arguments[param.index()] {
+        Argument::Scalar(bits) => constants.contains(&param.index()).then_some(*bits),
+        Argument::Buffer(..) => None,
+    })
 }
 
 /// Runs a launch whose code is known.

@@ -57,7 +57,7 @@ impl Form {
 fn note_written(step: &Step, written: &mut Vec<bool>) {
     match step {
         Step::Kernel(kernel) => {
-            let params = &kernel.entry.kernel.params;
+            let params = &kernel.kernel().params;
             let slots = kernel.arguments.iter().zip(params).filter(|(bind, _)| matches!(bind, Bind::Slot(_)));
             written.extend(slots.map(|(_, param)| !matches!(param, Param::Buffer { access: Access::Read, .. })));
         }
@@ -124,7 +124,11 @@ fn is_same_work(a: &Step, b: &Step) -> bool {
                 (Bind::Scalar(a), Bind::Scalar(b)) => a == b,
                 _ => false,
             };
-            Arc::ptr_eq(&a.entry, &b.entry)
+            let is_same_kernel = match (&a.template, &b.template) {
+                (None, None) => Arc::ptr_eq(&a.entry, &b.entry),
+                (a, b) => a == b,
+            };
+            is_same_kernel
                 && (a.lanes, a.reduce_block) == (b.lanes, b.reduce_block)
                 && a.arguments.len() == b.arguments.len()
                 && a.arguments.iter().zip(&b.arguments).all(is_same_kind)

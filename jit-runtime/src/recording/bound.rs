@@ -93,7 +93,7 @@ impl Recording {
         if let Err(guard) = self.sizes.evaluate(inputs, &[], &mut values) {
             return Ok(Err(guard));
         }
-        let codes = if self.counts { vec![None; self.steps.len()] } else { self.codes(&values)? };
+        let codes = self.codes(&values)?;
         let blocks = match self.counts {
             true => Blocks { of_slot: vec![None; self.slots.len()], ..Blocks::default() },
             false => self.blocks(|slot| self.bytes_of(slot, &values)),
@@ -122,24 +122,45 @@ impl Recording {
 
     fn codes(&self, values: &[usize]) -> Result<Vec<Option<Code>>, Error> {
         let code = |step: &Step| match step {
-            Step::Kernel(kernel) => self.code(kernel, values).map(Some),
+            Step::Kernel(kernel) if !self.counts || self.is_known_at_first(kernel) => {
+                self.code(kernel, values).map(Some)
+            }
             _ => Ok(None),
         };
         self.steps.iter().map(code).collect()
     }
 
-    /// The code of a kernel for launches of these sizes: how results are stored and how scatters combine depends on them.
+    /// Whether all sizes are known before any step has run that the code of a kernel depends on.
+    fn is_known_at_first(&self, kernel: &KernelStep) -> bool {
+        let is_known = |argument: &Bind| match *argument {
+            Bind::Slot(slot) => self.sizes.is_known_at_first(self.slots[slot.index()].len),
+            Bind::Scalar(Scalar::Size(size, _)) => self.sizes.is_known_at_first(size),
+            Bind::Scalar(_) => true,
+        };
+        self.sizes.is_known_at_first(kernel.lanes) && kernel.arguments.iter().all(is_known)
+    }
+
+    /// The code of a kernel for launches of these sizes: which constants it has, how results are stored and how scatters combine depends on them.
     pub(crate) fn code(&self, kernel: &KernelStep, values: &[usize]) -> Result<Code, Error> {
         let raw: SmallVec<[RawArgument; 8]> =
             kernel.arguments.iter().map(|argument| self.raw_of(*argument, values)).collect();
         let lengths: Vec<Argument> = self.lengths(kernel, values)?;
         let (width, entry) = (values[kernel.lanes.index()], &kernel.entry);
-        let options = launch::code_options(&entry.kernel, width, &lengths);
-        if options == entry.options {
-            return Ok(Code { entry: Arc::clone(entry), scalars: SmallVec::new(), raw });
-        }
+        let options = launch::code_options(kernel.kernel(), width, &lengths);
+        let made = match &kernel.template {
+            None if options == entry.options => {
+                return Ok(Code { entry: Arc::clone(entry), scalars: SmallVec::new(), raw });
+            }
+            None => entry.kernel.clone(),
+            Some(template) => template.with_constants(|param| match kernel.arguments[param.index()] {
+                Bind::Scalar(scalar @ Scalar::Size(size, _)) if self.sizes.is_known_at_first(size) => {
+                    Some(bits(scalar, values, &[]))
+                }
+                _ => None,
+            }),
+        };
         let origin = Origin { label: kernel.label, site: kernel.site, literals: &[] };
-        let Found { entry, scalars, .. } = cache::find_or_compile(self.device, entry.kernel.clone(), options, origin)?;
+        let Found { entry, scalars, .. } = cache::find_or_compile(self.device, made, options, origin)?;
         let mut raw = raw;
         raw.extend(scalars.iter().map(|&word| RawArgument { word, length: 0 }));
         Ok(Code { entry, scalars: scalars.into_iter().collect(), raw })

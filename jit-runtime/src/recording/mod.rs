@@ -43,7 +43,7 @@ use smallvec::SmallVec;
 
 use crate::cache::Entry;
 use crate::device::Device;
-use crate::ir::Type;
+use crate::ir::{Kernel, Type};
 use crate::launch::native::Call;
 use crate::memory::Buffer;
 
@@ -124,6 +124,8 @@ pub(crate) enum Step {
 #[derive(Clone)]
 pub(crate) struct KernelStep {
     pub(crate) entry: Arc<Entry>,
+    /// The kernel with sizes as parameters, if it computes with sizes that follow from those of the inputs: code is made for what they are.
+    pub(crate) template: Option<Arc<Kernel>>,
     pub(crate) lanes: SizeId,
     pub(crate) reduce_block: Option<SizeId>,
     pub(crate) arguments: SmallVec<[Bind; 8]>,
@@ -131,6 +133,13 @@ pub(crate) struct KernelStep {
     pub(crate) site: Option<&'static Location<'static>>,
     /// The kernel copies one slot to another and does nothing else: from, to.
     pub(crate) copy: Option<(SlotId, SlotId)>,
+}
+
+impl KernelStep {
+    /// What it computes, with the parameters that the arguments are for.
+    pub(crate) fn kernel(&self) -> &Kernel {
+        self.template.as_deref().unwrap_or(&self.entry.kernel)
+    }
 }
 
 /// Native work to be done.
@@ -359,7 +368,7 @@ impl Step {
                         put(slot);
                     }
                 }
-                kernel.copy = recorder::copied(&kernel.entry.kernel, &kernel.arguments);
+                kernel.copy = recorder::copied(kernel.kernel(), &kernel.arguments);
             }
             Step::Native(native) => native.inputs.iter_mut().chain(&mut native.outputs).for_each(put),
             Step::Host(host) => {

@@ -131,9 +131,11 @@ impl Recorder {
         (lanes, reduce_block): (SizeId, Option<SizeId>),
         scalars: &[(usize, Scalar)],
     ) -> Result<(), Unknown> {
-        let ready = prepared.ready();
+        let (ready, template) = (prepared.ready(), prepared.template());
+        // What code takes beyond the parameters of a template is found with the code for other sizes.
+        let count = template.map_or(ready.arguments.len(), |template| template.params.len());
         let mut arguments = SmallVec::new();
-        for (position, argument) in ready.arguments.iter().enumerate() {
+        for (position, argument) in ready.arguments[..count].iter().enumerate() {
             arguments.push(match argument {
                 Argument::Buffer(buffer, _) => Bind::Slot(self.slot(buffer).ok_or(Unknown(position))?),
                 Argument::Scalar(bits) => {
@@ -145,6 +147,7 @@ impl Recorder {
         let copy = copied(&ready.entry.kernel, &arguments);
         self.log.push(Step::Kernel(KernelStep {
             entry: Arc::clone(&ready.entry),
+            template: template.cloned(),
             lanes,
             reduce_block,
             arguments,

@@ -186,6 +186,27 @@ fn memory_of_the_lane_is_carried() {
 }
 
 #[freeze]
+fn only_remembered(x: &Float, rounds: &UInt) -> Float {
+    let (mut memory, mut rest) = (Local::<f32>::new(3), rounds.clone());
+    #[evaluated]
+    while rest > 0 {
+        memory[&rest % 3] += x;
+        rest -= 1;
+    }
+    memory[UInt::from(1)] + memory[UInt::from(2)] * 2.0
+}
+
+#[test]
+fn memory_that_no_lane_has_written_is_as_wide_as_if_any_had() {
+    alike(frozen!(only_remembered), 1, || {
+        TRIPS.map(|trips| values(&only_remembered(&floats(5, trips as usize), &UInt::from([trips]))))
+    });
+    jit::with_device(Device::Interpreter, || {
+        assert_eq!(values(&only_remembered(&floats(5, 1), &UInt::from(0))), [0.0; 5]);
+    });
+}
+
+#[freeze]
 fn three(x: &Float, rounds: &UInt) -> (Float, Float, Float, UInt) {
     let (mut a, mut b, c) = (x.clone(), x.clone(), x * 2.0);
     let mut rest = rounds.clone();

@@ -299,3 +299,34 @@ fn options_are_told_apart() {
         })
     });
 }
+
+/// What a function gives back that is no argument by name.
+static ELSEWHERE: std::sync::Mutex<Option<Float>> = std::sync::Mutex::new(None);
+
+fn elsewhere() -> Float {
+    ELSEWHERE.lock().ok().and_then(|array| array.clone()).unwrap_or_default()
+}
+
+#[freeze]
+fn from_elsewhere(x: &Float) -> Float {
+    let _ = x + 1.0;
+    elsewhere()
+}
+
+#[freeze]
+fn with_elsewhere(x: &Float) -> Float {
+    x + elsewhere()
+}
+
+#[test]
+fn an_array_from_elsewhere_is_refused_even_if_it_is_an_argument_in_this_call() {
+    crate::frozen_only!();
+    let x = floats(4, 1);
+    for array in [x.clone(), Float::from(2.0)] {
+        *ELSEWHERE.lock().unwrap() = Some(array);
+        for message in [crate::message_of(|| from_elsewhere(&x)), crate::message_of(|| with_elsewhere(&x))] {
+            assert!(message.contains("uses an array that is no argument of it"), "{message}");
+            assert!(!message.contains("session.rs"), "{message}");
+        }
+    }
+}

@@ -3,9 +3,11 @@
 //! A program is a list of [`Step`]s over numbered arrays and sizes, interpreted over the public API; every index is kept in range, whatever
 //! the sizes are. A program that fails is made as small as it can be before it is shown.
 
-use jit::freeze::{Exclusive, Function, Options, Shared, call};
+use jit::freeze::{Exclusive, Function, Shared, call};
 use jit::prelude::*;
 use jit::{ReduceOp, Size, meshgrid};
+
+use crate::fuzz::{Dice, Programs};
 
 /// Widest array that a step leaves.
 const WIDEST: usize = 1500;
@@ -74,16 +76,7 @@ enum Body {
     Loop,
 }
 
-pub(crate) struct Dice(pub(crate) u64);
-
 impl Dice {
-    pub(crate) fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((word ^ (word >> 31)) >> 33) as usize % sides
-    }
-
     fn step(&mut self) -> Step {
         use Arithmetic::{Add, Div, DivCeil, Max, Min, Mul, Rem, Sub};
         let op = [Add, Sub, Mul, Div, Rem, Min, Max, DivCeil][self.roll(8)];
@@ -347,22 +340,14 @@ fn inputs(sizes: Sizes) -> [UInt; 3] {
 }
 
 /// All elements of the result and of the state.
-fn outcome(steps: &[Step], sizes: Sizes, function: Option<&'static Function>) -> Result<Vec<Vec<u32>>, String> {
-    let compute = || {
-        let [a, b, mut state] = inputs(sizes);
-        let frozen = function.and_then(|function| {
-            call(function, (Shared(&a), Shared(&b), Exclusive(&mut state)), |(a, b, state)| run(steps, a, b, state))
-        });
-        let mut arrays = frozen.unwrap_or_else(|| run(steps, &a, &b, &mut state));
-        arrays.push(state);
-        arrays.iter().map(|array| array.to_vec()).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
-    };
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(compute)).unwrap_or_else(|payload| {
-        Err(match payload.downcast::<String>() {
-            Ok(message) => *message,
-            Err(_) => "it panics".to_owned(),
-        })
-    })
+fn outcome(steps: &[Step], sizes: &Sizes, function: Option<&'static Function>) -> jit::Result<Vec<Vec<u32>>> {
+    let [a, b, mut state] = inputs(*sizes);
+    let frozen = function.and_then(|function| {
+        call(function, (Shared(&a), Shared(&b), Exclusive(&mut state)), |(a, b, state)| run(steps, a, b, state))
+    });
+    let mut arrays = frozen.unwrap_or_else(|| run(steps, &a, &b, &mut state));
+    arrays.push(state);
+    arrays.iter().map(Array::to_vec).collect()
 }
 
 /// The sizes that a program is tried at: equal ones first, since what is only equal by chance must not be taken for the same.
@@ -379,64 +364,18 @@ fn sizes(seed: u64, count: usize) -> Vec<Sizes> {
     all
 }
 
-/// How replays differ from direct execution, if they do; else how many recordings were made.
-fn difference(steps: &[Step], sizes: &[Sizes], device: Device) -> Result<u64, String> {
-    let options = Options { warn_after: usize::MAX, ..Options::DEFAULT };
-    let function: &'static Function = Box::leak(Box::new(Function::new("program", &["a", "b", "state"], options)));
-    let outcome = jit::with_device(device, || {
-        sizes.iter().try_for_each(|&sizes| {
-            let (direct, frozen) = (outcome(steps, sizes, None), outcome(steps, sizes, Some(function)));
-            let where_found = || format!("{device:?}, sizes {sizes:?}: {frozen:?} instead of {direct:?}");
-            if direct == frozen && direct.is_ok() { Ok(()) } else { Err(where_found()) }
-        })
-    });
-    let recordings = function.stats().recordings;
-    function.clear();
-    outcome.map(|()| recordings)
-}
-
-/// A program that fails, and none with one step less does.
-pub(crate) fn smallest<S: Clone>(mut steps: Vec<S>, fails: impl Fn(&[S]) -> bool) -> Vec<S> {
-    'smaller: loop {
-        for left_out in 0..steps.len() {
-            let mut candidate = steps.clone();
-            candidate.remove(left_out);
-            if fails(&candidate) {
-                steps = candidate;
-                continue 'smaller;
-            }
-        }
-        return steps;
-    }
-}
-
-/// Gives the recordings that were made for all programs.
-fn check(seeds: std::ops::Range<u64>, count: usize, device: Device) -> u64 {
-    let mut recordings = 0;
-    for seed in seeds {
-        let (steps, sizes) = (program(seed), sizes(seed, count));
-        match difference(&steps, &sizes, device) {
-            Ok(made) => recordings += made,
-            Err(_) => {
-                let small = smallest(steps, |steps| difference(steps, &sizes, device).is_err());
-                let what = difference(&small, &sizes, device).err().unwrap_or_default();
-                panic!("the program of seed {seed} differs: {what}\n{small:#?}");
-            }
-        }
-    }
-    recordings
-}
+const PROGRAMS: Programs<Step, Sizes, Vec<Vec<u32>>> = Programs { program, sizes, run: outcome };
 
 #[test]
 fn programs_over_sizes_are_replayed_as_they_run() {
-    let recordings = check(0..150, 20, Device::Interpreter);
+    let recordings = PROGRAMS.check(0..150, 20, Device::Interpreter);
     assert!(recordings < 150 * 13, "most sizes are replayed: {recordings} recordings");
-    check(150..175, 8, Device::Cpu);
+    PROGRAMS.check(150..175, 8, Device::Cpu);
 }
 
 #[test]
 #[ignore = "takes minutes; `.ci/nightly` runs it"]
 fn many_programs_over_sizes_are_replayed_as_they_run() {
-    check(1_000..5_500, 20, Device::Interpreter);
-    check(6_000..6_500, 20, Device::Cpu);
+    PROGRAMS.check(1_000..5_500, 20, Device::Interpreter);
+    PROGRAMS.check(6_000..6_500, 20, Device::Cpu);
 }

@@ -1,6 +1,7 @@
 //! What a body changes in its arguments: afterwards they are what they would be without recordings.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jit::prelude::*;
 
@@ -261,4 +262,85 @@ fn assignments_reach_the_caller_and_copies_do_not() {
     assert_eq!(values(&x), values(&(floats(3, 3) + 1.0)));
     assert_eq!(values(&assigned(&mut x)), values(&(floats(3, 3) + 2.0)));
     assert_eq!(values(&x), values(&(floats(3, 3) + 1.0)));
+}
+
+#[derive(Clone, Traverse)]
+struct Shared {
+    weights: Arc<Float>,
+    others: Arc<Float>,
+    list: Vec<Float>,
+}
+
+impl Shared {
+    fn new(salt: usize) -> Shared {
+        Shared { weights: Arc::new(floats(3, salt)), others: Arc::new(floats(3, salt + 20)), list: Vec::new() }
+    }
+
+    fn seen(&self) -> (Vec<f32>, Vec<f32>, usize) {
+        (values(&self.weights), values(&self.others), self.list.len())
+    }
+}
+
+#[freeze]
+fn toggled(shared: &mut Shared) -> Float {
+    match shared.list.pop() {
+        Some(last) => last + &*shared.others,
+        None => {
+            let doubled = &*shared.weights * 2.0;
+            shared.list.push(doubled.clone());
+            doubled
+        }
+    }
+}
+
+#[test]
+fn what_is_shared_stays_where_it_is_while_a_list_grows() {
+    // Where the host changes more than arrays, a recording is for the arrays that are shared.
+    alike(frozen!(toggled), 6, || {
+        [1, 2, 3].map(|salt| {
+            let mut shared = Shared::new(salt);
+            [(); 4].map(|()| (values(&toggled(&mut shared)), shared.seen()))
+        })
+    });
+    crate::frozen_only!();
+    toggled::clear();
+    let mut shared = Shared::new(1);
+    toggled(&mut shared);
+    toggled(&mut Shared::new(2));
+    toggled(&mut shared);
+    let text: String = toggled::explain().iter().map(|retrace| format!("{retrace}\n")).collect();
+    assert!(text.contains("`shared.weights` was an array behind `&`, `Rc` or `Arc` and is another one"), "{text}");
+    assert!(text.contains("`shared.list` was 0 elements and is 1 element ("), "{text}");
+    assert!(!text.contains("a number of the host"), "{text}");
+}
+
+#[freeze]
+fn exchanged(shared: &mut Shared) {
+    std::mem::swap(&mut shared.weights, &mut shared.others);
+}
+
+#[freeze]
+fn renewed(shared: &mut Shared, x: &Float) {
+    shared.weights = Arc::new(&*shared.others * x);
+}
+
+#[freeze]
+fn written_to(shared: &mut [Shared]) {
+    *Arc::make_mut(&mut shared[1].others) += 1.0;
+}
+
+#[test]
+fn what_is_shared_cannot_be_replaced() {
+    crate::frozen_only!();
+    let mut all = [Shared::new(1), Shared::new(2)];
+    let before = all.clone().map(|shared| shared.seen());
+    for (message, place) in [
+        (crate::message_of(|| exchanged(&mut all[0])), "at `shared.weights`"),
+        (crate::message_of(|| renewed(&mut all[0], &floats(3, 5))), "at `shared.weights`"),
+        (crate::message_of(|| written_to(&mut all)), "at `shared[1].others`"),
+    ] {
+        assert!(message.contains("replaces or changes an array behind `&`, `Rc` or `Arc`"), "{message}");
+        assert!(message.contains(place) && message.contains("state.rs"), "{message}");
+    }
+    assert_eq!(all.map(|shared| shared.seen()), before, "arguments are as they were");
 }

@@ -1,11 +1,11 @@
 //! Random programs over tensors: recorded at some shapes and replayed at others, they compute what they compute without a recording.
 
-use jit::freeze::{Exclusive, Function, Options, Shared, call};
+use jit::freeze::{Exclusive, Function, Shared, call};
 use jit::prelude::*;
 use jit::tensor::{Axes, Edge, Index, IntoIndex, keep_dims};
 use jit::{ReduceOp, Size};
 
-use crate::sizes_fuzz::{Dice, smallest};
+use crate::fuzz::{Dice, Programs};
 
 /// The most elements that a step leaves.
 const MOST: usize = 3000;
@@ -274,23 +274,14 @@ fn tensor<const N: usize>(shape: [usize; N], salt: u32) -> Tensor<u32> {
 type Seen = Vec<(Vec<usize>, Vec<u32>)>;
 
 /// All shapes and elements of the result and of the state.
-fn outcome(steps: &[Step], lengths: Lengths, function: Option<&'static Function>) -> Result<Seen, String> {
-    let compute = || {
-        let (a, b, mut state) = (tensor(lengths.0, 1), tensor(lengths.1, 2), tensor(lengths.2, 3));
-        let frozen = function.and_then(|function| {
-            call(function, (Shared(&a), Shared(&b), Exclusive(&mut state)), |(a, b, state)| run(steps, a, b, state))
-        });
-        let mut tensors = frozen.unwrap_or_else(|| run(steps, &a, &b, &mut state));
-        tensors.push(state);
-        let seen = tensors.iter().map(|x| Ok((x.shape().to_vec(), x.to_vec()?)));
-        seen.collect::<jit::Result<Vec<_>>>().map_err(|error| error.to_string())
-    };
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(compute)).unwrap_or_else(|payload| {
-        Err(match payload.downcast::<String>() {
-            Ok(message) => *message,
-            Err(_) => "it panics".to_owned(),
-        })
-    })
+fn outcome(steps: &[Step], lengths: &Lengths, function: Option<&'static Function>) -> jit::Result<Seen> {
+    let (a, b, mut state) = (tensor(lengths.0, 1), tensor(lengths.1, 2), tensor(lengths.2, 3));
+    let frozen = function.and_then(|function| {
+        call(function, (Shared(&a), Shared(&b), Exclusive(&mut state)), |(a, b, state)| run(steps, a, b, state))
+    });
+    let mut tensors = frozen.unwrap_or_else(|| run(steps, &a, &b, &mut state));
+    tensors.push(state);
+    tensors.iter().map(|x| Ok((x.shape().to_vec(), x.to_vec()?))).collect()
 }
 
 /// The shapes that a program is tried at: equal lengths first, since what is only equal by chance must not be taken for the same.
@@ -307,49 +298,18 @@ fn lengths(seed: u64, count: usize) -> Vec<Lengths> {
     all
 }
 
-/// How replays differ from direct execution, if they do; else how many recordings were made.
-fn difference(steps: &[Step], lengths: &[Lengths], device: Device) -> Result<u64, String> {
-    let options = Options { warn_after: usize::MAX, ..Options::DEFAULT };
-    let function: &'static Function = Box::leak(Box::new(Function::new("program", &["a", "b", "state"], options)));
-    let outcome = jit::with_device(device, || {
-        lengths.iter().try_for_each(|&lengths| {
-            let (direct, frozen) = (outcome(steps, lengths, None), outcome(steps, lengths, Some(function)));
-            let where_found = || format!("{device:?}, shapes {lengths:?}: {frozen:?} instead of {direct:?}");
-            if direct == frozen && direct.is_ok() { Ok(()) } else { Err(where_found()) }
-        })
-    });
-    let recordings = function.stats().recordings;
-    function.clear();
-    outcome.map(|()| recordings)
-}
-
-/// Gives the recordings that were made for all programs.
-fn check(seeds: std::ops::Range<u64>, count: usize, device: Device) -> u64 {
-    let mut recordings = 0;
-    for seed in seeds {
-        let (steps, lengths) = (program(seed), lengths(seed, count));
-        match difference(&steps, &lengths, device) {
-            Ok(made) => recordings += made,
-            Err(_) => {
-                let small = smallest(steps, |steps| difference(steps, &lengths, device).is_err());
-                let what = difference(&small, &lengths, device).err().unwrap_or_default();
-                panic!("the program of seed {seed} differs: {what}\n{small:#?}");
-            }
-        }
-    }
-    recordings
-}
+const PROGRAMS: Programs<Step, Lengths, Seen> = Programs { program, sizes: lengths, run: outcome };
 
 #[test]
 fn programs_over_shapes_are_replayed_as_they_run() {
-    let recordings = check(0..150, 16, Device::Interpreter);
+    let recordings = PROGRAMS.check(0..150, 16, Device::Interpreter);
     assert!(recordings < 150 * 13, "shapes are replayed: {recordings} recordings");
-    check(150..170, 8, Device::Cpu);
+    PROGRAMS.check(150..170, 8, Device::Cpu);
 }
 
 #[test]
 #[ignore = "takes minutes; `.ci/nightly` runs it"]
 fn many_programs_over_shapes_are_replayed_as_they_run() {
-    check(1_000..5_000, 20, Device::Interpreter);
-    check(6_000..6_400, 20, Device::Cpu);
+    PROGRAMS.check(1_000..5_000, 20, Device::Interpreter);
+    PROGRAMS.check(6_000..6_400, 20, Device::Cpu);
 }

@@ -9,7 +9,7 @@ use std::panic::Location;
 use jit_runtime::config;
 use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
 
-use super::{Array, Element, Integer, Mask, Number};
+use super::{Array, Element, Integer, Mask, Number, Size};
 use crate::trace::effect::{self, How, Request};
 use crate::trace::misuse::Misuse;
 use crate::trace::{Var, gather, inside, record};
@@ -156,7 +156,7 @@ fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
     if array.width() == 1 {
         return vec![index.clone()];
     }
-    let index = packet_number(index, array.lanes(), length);
+    let index = packet_number(index, array.width(), length);
     let literal = |value: usize| record::literal(index.ty(), value as u64, 1);
     let first = record::binary(BinaryOp::Mul, &index, &literal(length));
     (0..length).map(|offset| record::binary(BinaryOp::Add, &first, &literal(offset))).collect()
@@ -164,7 +164,7 @@ fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
 
 /// The number of a packet, in a type that holds the positions of its elements: where it is out of range they are so, too.
 #[track_caller]
-fn packet_number(index: &Var, width: usize, length: usize) -> Var {
+fn packet_number(index: &Var, width: Size, length: usize) -> Var {
     let ty = index.ty();
     let wide = if ty.is_signed_integer() { Type::I64 } else { Type::U64 };
     if ty == wide {
@@ -172,7 +172,7 @@ fn packet_number(index: &Var, width: usize, length: usize) -> Var {
     }
     // No position of a packet before this one passes the largest number.
     let beyond = (i32::MAX as usize / length).saturating_sub(1);
-    if config::is_debug_on() || width > beyond * length || index.literal().is_some() {
+    if config::is_debug_on() || index.literal().is_some() || width > beyond * length {
         return record::cast(wide, index);
     }
     let is_small = ty.bits() < 32 || inside::most(index).is_some_and(|most| most <= beyond as u64);

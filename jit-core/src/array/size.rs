@@ -264,8 +264,10 @@ impl Ord for Size {
 }
 
 impl Hash for Size {
+    /// A decision, as [`Size::get`] is: what is looked for in a table may not be there.
+    #[track_caller]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.here().value.hash(state);
+        self.get().hash(state);
     }
 }
 

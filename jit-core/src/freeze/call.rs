@@ -16,6 +16,7 @@ use super::function::{Entry, Fate, Function, Plan, Value};
 use super::host;
 use super::layout::Layout;
 use super::session;
+use super::staying;
 use super::verify;
 use crate::array::Size;
 use crate::schedule;
@@ -156,6 +157,9 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             let Scratch { layout, outputs, unfit, .. } = scratch;
             if let Some((_, misfit)) = unfit.iter().find(|(tried, _)| Arc::ptr_eq(tried, &entry)) {
                 failed.push((Arc::clone(&entry), *misfit));
+                continue;
+            }
+            if !plan.staying.is_empty() && !staying::are_in(&arguments, self.function.parameters, &plan.staying) {
                 continue;
             }
             plan.give(layout, &entry.lifted);

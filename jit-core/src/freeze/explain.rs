@@ -1,5 +1,6 @@
 //! Why a frozen function was recorded again, in words.
 
+use std::any::TypeId;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -93,7 +94,7 @@ impl fmt::Display for Retrace {
 
 /// Finds what a recording is made for.
 pub(super) fn why(
-    function: &Function,
+    (function, of): (&Function, TypeId),
     (said, names): (&[Said], &dyn Fn() -> Vec<String>),
     layout: &Layout,
     misfit: Option<&(Arc<Entry>, Misfit)>,
@@ -142,18 +143,28 @@ pub(super) fn why(
         (None, Some((leaf, false))) => {
             Cause::Argument { path: leaf.path.clone(), before: "not there".into(), now: leaf.what.clone() }
         }
-        (None, None) => Cause::Evicted,
+        (None, None) => match table.place_that_stays(of, layout, function.parameters) {
+            Some(path) => Cause::Argument {
+                path,
+                before: "an array behind `&`, `Rc` or `Arc`".into(),
+                now: "another one, while lengths or numbers change in the argument".into(),
+            },
+            None => Cause::Evicted,
+        },
     };
     let hint = match (&cause, layout.inputs.is_empty()) {
-        (Cause::Argument { before, .. }, _)
-            if before.starts_with(|first: char| first.is_ascii_digit() || first == '-') =>
-        {
+        (Cause::Argument { before, .. }, _) if is_number(before) => {
             Some("a number of the host is part of a recording: give one that changes as an array, `Float::opaque(x)`")
         }
         (Cause::Evicted, _) => Some("raise the `limit`"),
         _ => None,
     };
     Retrace { cause, site, hint }
+}
+
+/// Whether what is said of a leaf is a number.
+fn is_number(what: &str) -> bool {
+    what.split_once(" (").map_or(what, |(number, _)| number).parse::<f64>().is_ok()
 }
 
 /// What a recording depends on of what is said of a leaf: not the width of an array.
@@ -172,6 +183,15 @@ pub(super) fn over_budget(text: String, site: &'static Location<'static>) -> Err
     Error::new(ErrorKind::NotRecordable, text)
         .at(site)
         .with_hint("raise the `budget`, or keep what changes out of the arguments")
+}
+
+#[cold]
+pub(super) fn shared_changed(place: &str, site: &'static Location<'static>) -> Error {
+    let message =
+        format!("a `#[freeze]` function replaces or changes an array behind `&`, `Rc` or `Arc`, at `{place}`");
+    Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
+        "what is shared stays where it is in later calls: have the array itself in the argument, or give the new one back as the result",
+    )
 }
 
 #[cold]

@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use super::layout::{Form, Layout, Said};
+use super::staying::Staying;
 use super::{Retrace, Stats, explain};
 use crate::trace::node::Var;
 use jit_runtime::recording::SizeId;
@@ -113,6 +114,8 @@ pub(super) struct Plan {
     pub(super) sizes: Vec<SizeId>,
     /// Arguments differ from before in arrays alone.
     pub(super) is_alike: bool,
+    /// What stays where it is in the arguments that the body may change, if they differ in more: a call with others is recorded anew.
+    pub(super) staying: Vec<Staying>,
     /// For each input that lies in memory, whether its memory may be overwritten if nobody else holds it.
     pub(super) may_yield: Vec<bool>,
     /// Arrays that are the same in each replay.
@@ -397,6 +400,17 @@ impl Table {
         }
         let alike = self.by_hash.get(&hash(of, &layout.words))?;
         alike.iter().map(|&position| position as usize).find(|&position| is_it(position))
+    }
+
+    /// Where something stays that a call has another one of, if all else of a recording fits it.
+    pub(super) fn place_that_stays(&self, of: TypeId, layout: &Layout, names: &[&'static str]) -> Option<String> {
+        let group = &self.groups[self.position(of, layout)?];
+        let staying =
+            group.entries.iter().rev().filter(|entry| entry.fits(layout)).find_map(|entry| match &entry.fate {
+                Fate::Replay(plan) => plan.staying.first(),
+                Fate::Run(_) => None,
+            });
+        staying.map(|staying| staying.place(names))
     }
 
     /// Takes the recordings out that were not used for the longest time, until there is room for one more.

@@ -327,6 +327,7 @@ fn array_in_words(var: &Var) -> String {
 pub(super) fn host_in_words(value: &HostValue) -> String {
     match value {
         HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => number(*ty, *bits),
+        HostValue::Shape(1) => "1 element".to_owned(),
         HostValue::Shape(length) => format!("{length} elements"),
         HostValue::Lengths(lengths) => format!("a shape of {} axes × {lengths:?}", lengths.len()),
         HostValue::Variant(name) => (*name).to_owned(),

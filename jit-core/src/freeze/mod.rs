@@ -18,6 +18,7 @@
 //! | closures | `closure` |
 //! | sizes while the body runs | `symbols` |
 //! | launches while the body runs | `session` |
+//! | arrays behind `Rc` and `Arc` | `staying` |
 //! | why it was recorded again | `explain` |
 //! | calls of the host | `host` |
 //! | replays compared with what the body gives | `verify` |
@@ -32,6 +33,7 @@ mod layout;
 mod number;
 mod record;
 pub(crate) mod session;
+mod staying;
 pub(crate) mod symbols;
 mod verify;
 

@@ -10,6 +10,7 @@ use super::argument::{Arguments, Kept};
 use super::call::{Call, Scratch, Templates, put};
 use super::function::{Entry, Fate, Plan, Value};
 use super::layout::{self, Form, Input, Layout};
+use super::staying::{self, Staying};
 use super::{explain, host, session, symbols};
 use crate::array::Size;
 use crate::schedule;
@@ -25,6 +26,8 @@ struct Ran<T, R> {
     nodes: Vec<Var>,
     /// Whether the host's values in the arguments are what they were.
     is_alike: bool,
+    /// What stays where it is in the arguments.
+    staying: Vec<Staying>,
 }
 
 impl<A: Arguments, R: Kept> Call<'_, A, R> {
@@ -40,7 +43,8 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         let layout = &scratch.layout;
         self.announce(&arguments, layout, misfits.first())?;
         let session = session::begin();
-        let Ran { mut twins, mut result, nodes, is_alike } = self.run_body(&arguments, layout, &lifted, body);
+        let Ran { mut twins, mut result, nodes, is_alike, staying } =
+            self.run_body(&arguments, layout, &lifted, body)?;
         let leaves = self.leaves(&twins, &result)?;
         let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
         let values = outputs.values(&leaves)?;
@@ -59,7 +63,9 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         let templates = Templates { twins, result };
         let may_yield = may_yield(&values, layout);
         let fate = match finished {
-            Ok(recording) => Fate::Replay(Box::new(Plan { recording, values, sizes, is_alike, may_yield, kept })),
+            Ok(recording) => {
+                Fate::Replay(Box::new(Plan { recording, values, sizes, is_alike, staying, may_yield, kept }))
+            }
             Err(reason) => Fate::Run(reason),
         };
         // What the body left in the arguments is put there for replays, too: from a plan that nobody replays, if need be.
@@ -75,7 +81,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         let function = self.function;
         let said = layout::describe(arguments, function.parameters);
         let names = || layout::names_of_sizes(arguments, function.parameters);
-        let why = explain::why(function, (&said, &names), layout, misfit, self.site);
+        let why = explain::why((function, self.of), (&said, &names), layout, misfit, self.site);
         function.begin_recording(said, why).map_err(|text| explain::over_budget(text, self.site))
     }
 
@@ -86,15 +92,21 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         layout: &Layout,
         lifted: &[bool],
         body: impl FnOnce(&mut A::Twins) -> R,
-    ) -> Ran<A::Twins, R> {
+    ) -> Result<Ran<A::Twins, R>, Error> {
         let mut twins = arguments.twins();
         let given = InputSizes::new(layout, self.site);
         let nodes = inputs(layout, lifted, &given.widths);
         lend_inputs::<A>(&mut twins, layout, &nodes, &given.lengths);
-        let before = host_values::<A>(&twins);
+        let (before, mut staying) = (host_values::<A>(&twins), staying::in_twins::<A>(&twins));
         let result = body(&mut twins);
+        if let Some(place) = staying::changed(&staying, &staying::in_twins::<A>(&twins), self.function.parameters) {
+            return Err(explain::shared_changed(&place, self.site));
+        }
         let is_alike = before == host_values::<A>(&twins);
-        Ran { twins, result, nodes, is_alike }
+        if is_alike {
+            staying.clear();
+        }
+        Ok(Ran { twins, result, nodes, is_alike, staying })
     }
 
     /// The arrays of the arguments that the body may have changed, and those of the result.
@@ -220,9 +232,9 @@ impl Outputs<'_> {
 
     /// What an array is in each replay.
     fn value(&mut self, leaf: &Var) -> Result<Value, Error> {
-        let originals = self.layout.inputs.iter().map(|input| &input.var);
-        let is_it = |(node, original): (&Var, &Var)| node.is_same(leaf) || original.is_same(leaf);
-        if let Some(input) = self.nodes.iter().zip(originals).position(is_it) {
+        // What stays where it is, behind a shared reference, is used as it is; another array that is the caller's comes from elsewhere.
+        let is_it = |(node, input): (&Var, &Input)| node.is_same(leaf) || (input.is_shared && input.var.is_same(leaf));
+        if let Some(input) = self.nodes.iter().zip(&self.layout.inputs).position(is_it) {
             return Ok(Value::Input(input as u32));
         }
         session::check_result(leaf, self.site)?;

@@ -474,7 +474,7 @@ pub(super) fn is_own(var: &Var) -> bool {
 /// Refuses an operand that a frozen function has from elsewhere.
 pub(crate) fn check_operand(operand: &Var, user: &Var) {
     if !is_own(operand) {
-        misuse::panic_with(hidden(Some(operand), user.site()));
+        misuse::panic_at(user.site(), hidden(Some(operand), user.site()));
     }
 }
 

@@ -120,11 +120,17 @@ pub(crate) fn write(version: &mut Var, len: u32, index: &Var, value: &Var, mask:
             .panic();
     }
     let mask = within(region::current_mask(), mask);
-    if mask.as_ref().is_some_and(|mask| mask.literal() == Some(0)) {
-        return;
-    }
     let (mut index, mut value) = (wide(index), value.clone());
     match &mask {
+        Some(mask) if mask.literal() == Some(0) => {
+            // Nothing is written, but the memory is as wide afterwards as if any lane wrote.
+            let width = record::common_width([Some(&value), Some(&index), Some(&*version)]);
+            if width == version.extent() || len == 0 {
+                return;
+            }
+            index = record::literal(Type::U32, 0, 1);
+            value = record::broadcast(&read(version, len, &index, None), width);
+        }
         Some(mask) if index.literal().is_some() => {
             value = record::select(mask, &value, &read(version, len, &index, None));
         }

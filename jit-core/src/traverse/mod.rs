@@ -107,15 +107,20 @@ pub struct LeafInfo {
     pub label: Option<String>,
 }
 
-/// The arrays of a value, each with its path: `scene.lights[3].color`.
+/// The arrays of a value, each with its path: `scene.lights[3].color`. A frozen function decides by their widths then.
+#[track_caller]
 pub fn leaves(tree: &(impl Traverse + ?Sized)) -> Vec<(String, LeafInfo)> {
-    let mut found = Vec::new();
+    let mut vars = Vec::new();
     tree.traverse(&mut Visitor::with_paths(&mut |path, leaf| {
         if let Leaf::Array(var) | Leaf::Shared(var) = leaf {
-            let (ty, width, label) = (var.ty(), var.lanes(), var.label());
-            found.push((path.to_owned(), LeafInfo { ty, width, state: scheduler::state_name(var), label }));
+            vars.push((path.to_owned(), var.clone()));
         }
     }));
+    let mut found = Vec::with_capacity(vars.len());
+    for (path, var) in vars {
+        let (ty, width, state, label) = (var.ty(), var.width().get(), scheduler::state_name(&var), var.label());
+        found.push((path, LeafInfo { ty, width, state, label }));
+    }
     found
 }
 

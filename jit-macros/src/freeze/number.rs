@@ -5,11 +5,11 @@
 //! So the body still compiles whatever its numbers are used for.
 //!
 //! A *number expression* is made of parameters, casts, negations, arithmetic with literals, and functions of floats as `sin`. Each is computed before the call, and is an
-//! argument of its own; immutable variables that are nothing but a number expression count as such.
+//! argument of its own; immutable variables that are nothing but a number expression count as such, if nothing else in the body has their name.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
@@ -49,12 +49,13 @@ pub(super) struct Lifted {
 
 /// The parameters of a function that may be given to each replay; those in `keys` are not.
 pub(super) fn numbers(signature: &syn::Signature, body: &Block, keys: &dyn Fn(&Ident) -> bool) -> Vec<Number> {
+    let names = Names::of(body);
     let mut found = Vec::new();
     for argument in &signature.inputs {
         let syn::FnArg::Typed(typed) = argument else { continue };
         let (Pat::Ident(pattern), Some(ty)) = (&*typed.pat, primitive(&typed.ty)) else { continue };
         let name = &pattern.ident;
-        if pattern.mutability.is_none() && !keys(name) && !is_bound_again(name, body) {
+        if pattern.mutability.is_none() && !keys(name) && names.is_plain(name, 0) {
             found.push(Number { name: name.clone(), ty, position: found.len() });
         }
     }
@@ -68,40 +69,64 @@ fn primitive(ty: &Type) -> Option<String> {
     [&ELEMENTS[..], &OTHERS].concat().contains(&name.as_str()).then_some(name)
 }
 
-/// Whether a name may mean something else in places of the body: another variable, or what a macro makes of it.
-fn is_bound_again(name: &Ident, body: &Block) -> bool {
-    struct Search<'a>(&'a Ident, bool);
-    impl<'ast> Visit<'ast> for Search<'_> {
-        fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
-            self.1 |= pattern.ident == *self.0;
-            visit::visit_pat_ident(self, pattern);
-        }
-
-        fn visit_macro(&mut self, call: &'ast syn::Macro) {
-            self.1 |= mentions(call.tokens.clone(), &self.0.to_string());
-        }
-
-        fn visit_expr_struct(&mut self, node: &'ast syn::ExprStruct) {
-            // `S { it }` is a use that is no expression of its own.
-            self.1 |= node
-                .fields
-                .iter()
-                .any(|field| field.colon_token.is_none() && field.member == syn::Member::Named(self.0.clone()));
-            visit::visit_expr_struct(self, node);
-        }
-    }
-    let mut search = Search(name, false);
-    search.visit_block(body);
-    search.1
+/// What is known of the names in a body.
+#[derive(Default)]
+struct Names {
+    /// How often each is bound.
+    bound: HashMap<String, usize>,
+    /// Those in the tokens of macros, and in `S { it }`, which is a use that is no expression of its own.
+    hidden: HashSet<String>,
 }
 
-fn mentions(tokens: TokenStream, name: &str) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == name,
-        TokenTree::Group(group) => mentions(group.stream(), name),
-        TokenTree::Literal(literal) => literal.to_string().contains(&format!("{{{name}")),
-        TokenTree::Punct(_) => false,
-    })
+impl Names {
+    fn of(body: &Block) -> Names {
+        let mut names = Names::default();
+        names.visit_block(body);
+        names
+    }
+
+    /// Whether a name, which the body binds so many times, means one thing in all of it, and all its uses are expressions.
+    fn is_plain(&self, name: &Ident, bound: usize) -> bool {
+        let name = name.to_string();
+        self.bound.get(&name).copied().unwrap_or_default() == bound && !self.hidden.contains(&name)
+    }
+
+    fn hide(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => _ = self.hidden.insert(ident.to_string()),
+                TokenTree::Group(group) => self.hide(group.stream()),
+                TokenTree::Literal(literal) => self.hide_in_text(&literal.to_string()),
+                TokenTree::Punct(_) => {}
+            }
+        }
+    }
+
+    /// Texts name variables as `{it}` and `{:>it$}`.
+    fn hide_in_text(&mut self, text: &str) {
+        if text.contains('{') {
+            let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            self.hidden.extend(words.map(str::to_owned));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+        *self.bound.entry(pattern.ident.to_string()).or_default() += 1;
+        visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.hide(call.tokens.clone());
+    }
+
+    fn visit_field_value(&mut self, field: &'ast syn::FieldValue) {
+        if let (None, syn::Member::Named(name)) = (&field.colon_token, &field.member) {
+            self.hidden.insert(name.to_string());
+        }
+        visit::visit_field_value(self, field);
+    }
 }
 
 /// Rewrites the uses of numbers in a body; gives the number expressions that become parameters of it, `most` of them. The others are
@@ -116,9 +141,18 @@ pub(super) fn lift(numbers: &[Number], body: &mut Block, most: usize, private: &
         );
     }
     let parameters = numbers.iter().map(|number| (number.name.to_string(), number.position)).collect();
-    let mut lifting = Lifting { known, parameters, lifted: Vec::new(), is_host: false, most, private };
+    let names = Names::of(body);
+    let mut lifting = Lifting { known, parameters, names, lifted: Vec::new(), is_host: false, most, private };
     lifting.visit_block_mut(body);
-    lifting.lifted
+    let lifted = lifting.lifted;
+    if !lifted.is_empty() {
+        // What is lifted is a use of the numbers that it is made of.
+        let numbers = numbers.iter().map(|number| &number.name);
+        let host: Stmt = syn::parse_quote!(#[allow(unused_imports)] use #private::freeze::HostNumber as _;);
+        let used: Stmt = syn::parse_quote!(let _ = (#(&#numbers,)*););
+        body.stmts.splice(0..0, [host, used]);
+    }
+    lifted
 }
 
 /// What a variable that is a number is.
@@ -134,6 +168,7 @@ struct Lifting<'a> {
     known: HashMap<String, Known>,
     /// The positions of parameters.
     parameters: HashMap<String, usize>,
+    names: Names,
     lifted: Vec<Lifted>,
     most: usize,
     /// In a closure that the host runs in each call.
@@ -391,7 +426,9 @@ impl VisitMut for Lifting<'_> {
         let Stmt::Local(Local { pat: Pat::Ident(pattern), init: Some(init), attrs, .. }) = stmt else {
             return visit_mut::visit_stmt_mut(self, stmt);
         };
-        let number = self.number(&init.expr).filter(|_| pattern.mutability.is_none() && pattern.by_ref.is_none());
+        let is_plain =
+            pattern.mutability.is_none() && pattern.by_ref.is_none() && self.names.is_plain(&pattern.ident, 1);
+        let number = self.number(&init.expr).filter(|_| is_plain);
         let Some(number) = number else { return visit_mut::visit_stmt_mut(self, stmt) };
         attrs.push(syn::parse_quote!(#[allow(unused_variables)]));
         self.known.insert(pattern.ident.to_string(), number);

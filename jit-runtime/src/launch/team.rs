@@ -182,7 +182,7 @@ mod tests {
     fn a_panic_of_a_part_goes_on_in_the_caller() {
         let run = || {
             share(16, &|part| {
-                std::thread::sleep(std::time::Duration::from_micros(50));
+                std::thread::yield_now();
                 assert!(part % 8 != 7, "part {part}");
             });
         };

@@ -1,0 +1,69 @@
+//! Arrays that stay where they are, in arguments that the body may change: those behind `&`, `Rc` and `Arc`.
+//!
+//! They are not lent, so replays cannot replace them. A body that does is refused. Where anything else of the host's changes in the arguments, a
+//! replay makes them from templates, which hold what was shared when they were recorded: such a recording is for these very arrays.
+
+use super::argument::Arguments;
+use crate::trace::node::Var;
+use crate::traverse::{Leaf, Visitor};
+
+/// An array that stays where it is.
+pub(super) struct Staying {
+    argument: usize,
+    path: String,
+    var: Var,
+}
+
+impl Staying {
+    fn is_same(&self, other: &Staying) -> bool {
+        (self.argument, &self.path) == (other.argument, &other.path) && self.var.is_same(&other.var)
+    }
+
+    /// Where it is, in words.
+    pub(super) fn place(&self, names: &[&'static str]) -> String {
+        let name = names.get(self.argument).copied().unwrap_or_default();
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        format!("{name}{dot}{}", self.path)
+    }
+}
+
+/// Those in the twins of arguments that the body may change.
+pub(super) fn in_twins<A: Arguments>(twins: &A::Twins) -> Vec<Staying> {
+    let (mut found, mut arguments) = (Vec::new(), 0..);
+    A::show_twins(twins, &mut |is_exclusive, show| {
+        let argument = arguments.next().unwrap_or_default();
+        if is_exclusive {
+            show(&mut Visitor::with_paths(&mut |path, leaf| {
+                if let Leaf::Shared(var) = leaf {
+                    found.push(Staying { argument, path: path.to_owned(), var: var.clone() });
+                }
+            }));
+        }
+    });
+    found
+}
+
+/// The place of the first one that is another one after the body, or came or went.
+pub(super) fn changed(before: &[Staying], after: &[Staying], names: &[&'static str]) -> Option<String> {
+    let differs = (0..before.len().max(after.len())).find(|&at| match (before.get(at), after.get(at)) {
+        (Some(before), Some(after)) => !before.is_same(after),
+        _ => true,
+    })?;
+    before.get(differs).or(after.get(differs)).map(|array| array.place(names))
+}
+
+/// Whether the arguments of a call hold the same ones.
+pub(super) fn are_in(arguments: &impl Arguments, names: &[&'static str], staying: &[Staying]) -> bool {
+    let (mut expected, mut is_same) = (staying.iter(), true);
+    let mut compare = |_: &str, leaf: Leaf<'_>| {
+        if let Leaf::Shared(var) = leaf {
+            is_same &= expected.next().is_some_and(|staying| staying.var.is_same(var));
+        }
+    };
+    arguments.show(names, &mut |is_exclusive, show| {
+        if is_exclusive {
+            show(&mut Visitor::new(&mut compare));
+        }
+    });
+    is_same && expected.next().is_none()
+}

@@ -113,6 +113,11 @@ fn looked_up(x: &Float) -> Float {
 }
 
 #[freeze]
+fn named(x: &Float) -> Float {
+    x * format!("{}", x.width()).len() as f32
+}
+
+#[freeze]
 fn described(x: &Float) -> Float {
     x * jit::leaves(x)[0].1.width as f32
 }
@@ -120,5 +125,6 @@ fn described(x: &Float) -> Float {
 #[test]
 fn sizes_that_are_looked_up_or_listed_are_decisions() {
     alike(frozen!(looked_up), 3, || [4, 5, 6, 5].map(|n| values(&looked_up(&floats(n, 1)))));
+    alike(frozen!(named), 3, || [5, 6, 10, 6].map(|n| values(&named(&floats(n, 1)))));
     alike(frozen!(described), 3, || [4, 5, 6, 5].map(|n| values(&described(&floats(n, 1)))));
 }

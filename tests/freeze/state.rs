@@ -265,6 +265,45 @@ fn assignments_reach_the_caller_and_copies_do_not() {
 }
 
 #[derive(Clone, Traverse)]
+struct Named {
+    list: Vec<Float>,
+    #[traverse(skip)]
+    name: String,
+}
+
+#[freeze]
+fn pushed(named: &mut Named) {
+    if named.list.len() > 2 {
+        named.list.clear();
+    }
+    named.list.push(floats(2, 1));
+}
+
+#[freeze]
+fn doubled(named: &mut Named) {
+    named.list.iter_mut().for_each(|array| *array *= 2.0);
+}
+
+#[test]
+fn what_is_skipped_stays_the_callers() {
+    let run = || {
+        ["a", "b", "c", "d", "e", "f"].map(|name| {
+            let mut named = Named { list: vec![floats(2, 3)], name: name.to_owned() };
+            pushed(&mut named);
+            doubled(&mut named);
+            (named.name, named.list.iter().map(values).collect::<Vec<_>>())
+        })
+    };
+    let given = run();
+    pushed::set_enabled(false);
+    doubled::set_enabled(false);
+    assert_eq!(given, run());
+    crate::frozen_only!();
+    assert_eq!((pushed::stats().recordings, pushed::stats().replays, pushed::stats().direct), (1, 0, 11));
+    assert_eq!((doubled::stats().recordings, doubled::stats().replays), (1, 5));
+}
+
+#[derive(Clone, Traverse)]
 struct Shared {
     weights: Arc<Float>,
     others: Arc<Float>,

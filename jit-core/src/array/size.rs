@@ -445,7 +445,8 @@ impl fmt::Debug for Size {
 }
 
 impl fmt::Display for Size {
+    /// A decision, as [`Size::get`] is: the text may become a key or a name. `{:?}` shows the number without one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.here().value.fmt(f)
+        self.get().fmt(f)
     }
 }

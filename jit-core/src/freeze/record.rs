@@ -105,6 +105,8 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         let is_alike = before == host_values::<A>(&twins);
         if is_alike {
             staying.clear();
+        } else if staying::are_fields_skipped::<A>(&twins) {
+            session::give_up(|| "fields that `Traverse` skips would become those of this call".to_owned());
         }
         Ok(Ran { twins, result, nodes, is_alike, staying })
     }

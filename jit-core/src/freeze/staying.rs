@@ -67,3 +67,15 @@ pub(super) fn are_in(arguments: &impl Arguments, names: &[&'static str], staying
     });
     is_same && expected.next().is_none()
 }
+
+/// Whether the arguments that the body may change have fields that are skipped: nobody knows what becomes of those.
+pub(super) fn are_fields_skipped<A: Arguments>(twins: &A::Twins) -> bool {
+    let mut are_skipped = false;
+    A::show_twins(twins, &mut |is_exclusive, show| {
+        let mut ignore = |_: &str, _: Leaf<'_>| {};
+        let mut visitor = Visitor::new(&mut ignore);
+        show(&mut visitor);
+        are_skipped |= is_exclusive && visitor.has_skipped();
+    });
+    are_skipped
+}

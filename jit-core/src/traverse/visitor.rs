@@ -108,6 +108,7 @@ pub struct Visitor<'a> {
     visit: &'a mut dyn FnMut(&str, Leaf<'_>),
     path: Path,
     is_shared: bool,
+    has_skipped: bool,
     /// The sets of instances that were shown, for a visitor who wants to see what pointers name.
     instances: Option<Vec<u64>>,
     /// Is told texts, instead of being given each as a value of its own.
@@ -128,12 +129,12 @@ pub struct VisitorMut<'a> {
 impl<'a> Visitor<'a> {
     /// A visitor that calls a function with each array.
     pub fn new(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
-        Visitor { visit, path: Path::default(), is_shared: false, instances: None, texts: None }
+        Visitor { visit, path: Path::default(), is_shared: false, has_skipped: false, instances: None, texts: None }
     }
 
     /// A visitor that calls a function with each array and its path.
     pub fn with_paths(visit: &'a mut dyn FnMut(&str, Leaf<'_>)) -> Self {
-        Visitor { visit, path: Path::wanted(), is_shared: false, instances: None, texts: None }
+        Visitor { path: Path::wanted(), ..Visitor::new(visit) }
     }
 
     /// The visitor, who sees the instances of pointers, too, with arrays that are [`Leaf::Shared`].
@@ -159,6 +160,16 @@ impl<'a> Visitor<'a> {
     pub fn array(&mut self, var: &Var) {
         let leaf = if self.is_shared { Leaf::Shared(var) } else { Leaf::Array(var) };
         (self.visit)(&self.path.text, leaf);
+    }
+
+    /// Tells that there are fields that are left out.
+    pub fn skipped(&mut self) {
+        self.has_skipped = true;
+    }
+
+    /// Whether fields were left out.
+    pub(crate) fn has_skipped(&self) -> bool {
+        self.has_skipped
     }
 
     /// Tells of something that is no array.

@@ -58,7 +58,8 @@ fn arm(variant: &Variant<'_>, krate: &TokenStream, method: Method) -> TokenStrea
         .as_ref()
         .filter(|_| method == Method::Show)
         .map(|name| quote!(__jit_visitor.host(#krate::HostValue::Variant(#name));));
-    quote!(#pattern { #(#bindings,)* .. } => { #layout #visits })
+    let skipped = (variant.skips && method == Method::Show).then(|| quote!(__jit_visitor.skipped();));
+    quote!(#pattern { #(#bindings,)* .. } => { #layout #skipped #visits })
 }
 
 /// Visits a field. Its type is written out, so that the compiler points there when it cannot be visited.

@@ -27,6 +27,8 @@ pub(super) struct Variant<'a> {
     /// Its name in paths; a struct has none.
     pub(super) name: Option<String>,
     pub(super) fields: Vec<Field<'a>>,
+    /// There are fields that are left out.
+    pub(super) skips: bool,
 }
 
 /// A field that is visited, or compared.
@@ -47,7 +49,7 @@ pub(super) fn parse<'a>(input: &'a DeriveInput, sink: &Sink) -> Option<Parsed<'a
     let type_options = options::of_type(&input.attrs, sink);
     let variants = match &input.data {
         Data::Struct(data) => {
-            vec![Variant { pattern: quote!(Self), name: None, fields: fields(&data.fields, sink) }]
+            vec![variant(quote!(Self), None, &data.fields, sink)]
         }
         Data::Enum(data) => data.variants.iter().map(|variant| parse_variant(variant, sink)).collect(),
         Data::Union(data) => {
@@ -75,7 +77,12 @@ fn parse_bound(text: &LitStr, sink: &Sink) -> Option<Punctuated<WherePredicate, 
 fn parse_variant<'a>(variant: &'a syn::Variant, sink: &Sink) -> Variant<'a> {
     let (ident, options) = (&variant.ident, options::of_variant(&variant.attrs, sink));
     let name = options.rename.map_or_else(|| ident.unraw().to_string(), |name| name.into_inner());
-    Variant { pattern: quote!(Self::#ident), name: Some(name), fields: fields(&variant.fields, sink) }
+    self::variant(quote!(Self::#ident), Some(name), &variant.fields, sink)
+}
+
+fn variant<'a>(pattern: TokenStream, name: Option<String>, all: &'a Fields, sink: &Sink) -> Variant<'a> {
+    let fields = fields(all, sink);
+    Variant { pattern, name, skips: fields.len() < all.len(), fields }
 }
 
 /// The fields that are not skipped.

@@ -435,3 +435,6 @@ impl<'a> Roller<'a> {
         (carried, inside)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,6 +64,45 @@ fn operators_take_values_references_and_scalars() {
 }
 
 #[test]
+fn sizes_take_the_type_of_the_array_beside_them() {
+    let (x, i) = (Float::from([1.5, 9.0]), Int::from([7, -1]));
+    let width = Float::zeros(4).width();
+    assert_eq!((&x * width).to_vec().unwrap(), [6.0, 36.0]);
+    assert_eq!((width - &x).to_vec().unwrap(), [2.5, -5.0]);
+    assert_eq!((i.clone() % width).to_vec().unwrap(), [3, -1]);
+    assert_eq!((width / i.clone()).to_vec().unwrap(), [0, -4]);
+    assert_eq!((UInt8::from(200) + Float::zeros(300).width()).to_vec().unwrap(), [244]);
+    let mut sum = i.clone();
+    sum += width;
+    sum -= 1;
+    assert_eq!(sum.to_vec().unwrap(), [10, 2]);
+    assert_eq!(i.min(width).to_vec().unwrap(), [4, -1]);
+    assert_eq!(x.lt(width).to_vec().unwrap(), [true, false]);
+    assert_eq!(below_the_width(&i, width).to_vec().unwrap(), [40, 0]);
+}
+
+#[test]
+fn lists_of_arrays_are_summed_by_iterators() {
+    let list = [Float::from([1.0, 2.0]), Float::from(0.5), Float::from([4.0, -8.0])];
+    assert_eq!(list.iter().sum::<Float>().to_vec().unwrap(), [5.5, -5.5]);
+    assert_eq!(list.iter().product::<Float>().to_vec().unwrap(), [2.0, -8.0]);
+    assert_eq!(list.into_iter().map(|x| x * 2.0).sum::<Float>().to_vec().unwrap(), [11.0, -11.0]);
+    assert_eq!([].iter().sum::<Int>().to_vec().unwrap(), [0]);
+    assert_eq!(Vec::<Int>::new().into_iter().product::<Int>().to_vec().unwrap(), [1]);
+}
+
+#[jit]
+fn below_the_width(i: &Int, width: Size) -> Int {
+    if i < width && width > 3 {
+        Int::from(0)
+    } else if width == i {
+        Int::from(1)
+    } else {
+        10 * width + Int::from(0)
+    }
+}
+
+#[test]
 fn integers_wrap_and_never_trap() {
     on_each_device(|| {
         let x = Int::from([i32::MAX, i32::MIN, -7, 5]);

@@ -122,6 +122,22 @@ fn a_width_as_a_number_is_that_of_the_call() {
 }
 
 #[freeze]
+fn beside_widths(x: &Float, i: &UInt) -> (Float, UInt, UInt) {
+    let next = (i + 1) % x.width();
+    (if i < x.width() / 2 { x.sum() / x.width() } else { Float::from(-1.0) }, next, x.width() - i)
+}
+
+#[test]
+fn a_width_beside_an_array_is_that_of_the_call() {
+    alike(frozen!(beside_widths), 1, || {
+        [4, 8, 3].map(|n| {
+            let (a, b, c) = beside_widths(&floats(n, n), &UInt::from([1, 2]));
+            (values(&a), values(&b), values(&c))
+        })
+    });
+}
+
+#[freeze]
 fn counted(x: &Float) -> (UInt, UInt) {
     (x.histogram(-1.0, 1.0, x.width() / 2), x.cast::<i32>().bincount(x.width()))
 }

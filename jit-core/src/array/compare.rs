@@ -2,7 +2,7 @@
 
 use jit_runtime::ir::CompareOp;
 
-use super::{Array, Element, FloatElement, Integer, Mask, Operand, Promote, Promoted};
+use super::{Array, Element, FloatElement, Integer, Mask, Number, Operand, Promote, Promoted, Size};
 
 /// What an array of `T` is compared with: an array of a type that has a common type with it, or a number.
 #[diagnostic::on_unimplemented(
@@ -54,6 +54,7 @@ macro_rules! numbers {
 
 numbers! {
     [T: Element] T, T => T;
+    [T: Number] Size, T => T;
     [T: FloatElement] i32, T => T;
     [T: Integer] f32, T => f32;
     [] f32, half::f16 => half::f16;

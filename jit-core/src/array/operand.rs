@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::{Array, Element, FloatElement, PromotesTo};
+use super::{Array, Element, FloatElement, Number, PromotesTo, Size};
 use crate::trace::record;
 
 /// What operations take beside an array of `T`: an array of `T` or of a type that promotes into it, a reference to one, or
@@ -47,6 +47,15 @@ impl<T: FloatElement> Operand<T> for i32 {
     #[track_caller]
     fn into_array(self) -> Array<T> {
         T::from_f64(f64::from(self)).into_array()
+    }
+}
+
+/// As [`Array::from`] converts it.
+impl<T: Number> Operand<T> for Size {
+    #[inline]
+    #[track_caller]
+    fn into_array(self) -> Array<T> {
+        Array::from(self)
     }
 }
 

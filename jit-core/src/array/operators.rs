@@ -1,5 +1,6 @@
 //! Operators on arrays, references to them, and numbers on either side.
 
+use std::iter::{Product, Sum};
 use std::ops::{
     Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign, Mul, MulAssign,
     Neg, Not, Rem, RemAssign, Shl, ShlAssign, Shr, ShrAssign, Sub, SubAssign,
@@ -9,7 +10,9 @@ use half::{bf16, f16};
 use jit_runtime::ir::{BinaryOp, Type, UnaryOp};
 
 use super::bits::unsigned;
-use super::{Array, Element, FloatElement, Integer, Logic, Number, Operand, Promote, Promoted, PromotesTo, Signed};
+use super::{
+    Array, Element, FloatElement, Integer, Logic, Number, Operand, Promote, Promoted, PromotesTo, Signed, Size,
+};
 use crate::trace::record;
 
 /// An operation on arrays of two types.
@@ -220,6 +223,54 @@ macro_rules! weak_number_on_the_right {
     };
 }
 
+/// A number of elements beside an array: it takes the array's type, as `Array::from` converts it.
+macro_rules! size_operator {
+    ($trait:ident $method:ident $assign:ident $assign_method:ident) => {
+        impl<T: Number> $trait<Size> for Array<T> {
+            type Output = Array<T>;
+
+            #[track_caller]
+            fn $method(self, right: Size) -> Array<T> {
+                self.binary(BinaryOp::$trait, &right.into_array())
+            }
+        }
+
+        impl<T: Number> $trait<Size> for &Array<T> {
+            type Output = Array<T>;
+
+            #[track_caller]
+            fn $method(self, right: Size) -> Array<T> {
+                self.binary(BinaryOp::$trait, &right.into_array())
+            }
+        }
+
+        impl<T: Number> $trait<Array<T>> for Size {
+            type Output = Array<T>;
+
+            #[track_caller]
+            fn $method(self, right: Array<T>) -> Array<T> {
+                Operand::<T>::into_array(self).binary(BinaryOp::$trait, &right)
+            }
+        }
+
+        impl<T: Number> $trait<&Array<T>> for Size {
+            type Output = Array<T>;
+
+            #[track_caller]
+            fn $method(self, right: &Array<T>) -> Array<T> {
+                Operand::<T>::into_array(self).binary(BinaryOp::$trait, right)
+            }
+        }
+
+        impl<T: Number> $assign<Size> for Array<T> {
+            #[track_caller]
+            fn $assign_method(&mut self, right: Size) {
+                *self = self.binary(BinaryOp::$trait, &right.into_array());
+            }
+        }
+    };
+}
+
 macro_rules! arithmetic {
     ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
         array_operator!(
@@ -240,6 +291,7 @@ macro_rules! arithmetic {
         weak_number_on_the_right!($trait $method $trait: f32, [T: Integer] T => f32);
         weak_number_on_the_right!($trait $method $trait: f32, [] bool => f32);
         weak_number_on_the_right!($trait $method $trait: i32, [] bool => i32);
+        size_operator!($trait $method $assign $assign_method);
     )*};
 }
 
@@ -312,4 +364,26 @@ macro_rules! unary_operator {
 unary_operator! {
     Neg neg Signed;
     Not not Logic;
+}
+
+/// `Iterator::sum` and `Iterator::product` over a list of arrays: its elements in order, and of an empty one the number that changes nothing.
+macro_rules! folds {
+    ($($trait:ident $method:ident $operator:tt $of_none:expr;)*) => {$(
+        impl<T: Number> $trait for Array<T> {
+            fn $method<I: Iterator<Item = Self>>(arrays: I) -> Self {
+                arrays.reduce(|all, array| all $operator array).unwrap_or_else(|| $of_none.into())
+            }
+        }
+
+        impl<'a, T: Number> $trait<&'a Array<T>> for Array<T> {
+            fn $method<I: Iterator<Item = &'a Array<T>>>(arrays: I) -> Self {
+                arrays.cloned().$method()
+            }
+        }
+    )*};
+}
+
+folds! {
+    Sum sum + T::default();
+    Product product * T::ONE;
 }

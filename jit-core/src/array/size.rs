@@ -14,15 +14,17 @@ use crate::trace::misuse::Misuse;
 /// A number of elements: what constructors take and [`Array::width`](super::Array::width) gives.
 ///
 /// A `usize` converts to it, and it converts to a `usize`. Arithmetic with either is checked: what has no size as its
-/// result panics and names the line.
+/// result panics and names the line. Beside an array it is a number of the array's type, as `Array::from` converts it.
 ///
 /// ```
-/// use jit_core::{Float, Size};
+/// use jit_core::{Float, Size, UInt};
 ///
 /// let x = Float::zeros(10);
 /// let padded: Size = (x.width() + 3).div_ceil(4) * 4;
 /// assert_eq!(Float::zeros(padded).len(), 16);
 /// assert!(x.width() < 11 && x.width() / 3 == 3);
+/// assert_eq!((UInt::from([9, 10, 11]) % x.width()).to_vec()?, [9, 0, 1]);
+/// # Ok::<(), jit_runtime::Error>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct Size {

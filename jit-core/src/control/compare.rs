@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 
-use crate::array::{Array, Element, FloatElement, Integer, Mask, Promote, Size};
+use crate::array::{Array, Element, FloatElement, Integer, Mask, Number, Promote, Size};
 
 /// Types that `==` and `!=` compare in a `#[jit]` function.
 #[diagnostic::on_unimplemented(
@@ -251,6 +251,8 @@ array_pairs! {
     [A: Element + Promote<B>, B: Element] &Array<A>, &Array<B>;
     [T: Element] Array<T>, T;
     [T: Element] &Array<T>, T;
+    [T: Number] Array<T>, Size;
+    [T: Number] &Array<T>, Size;
     [T: FloatElement] Array<T>, i32;
     [T: FloatElement] &Array<T>, i32;
     [T: Integer] Array<T>, f32;
@@ -303,6 +305,8 @@ macro_rules! number_pairs {
 number_pairs! {
     [T: Element] T, Array<T>;
     [T: Element] T, &Array<T>;
+    [T: Number] Size, Array<T>;
+    [T: Number] Size, &Array<T>;
     [T: FloatElement] i32, Array<T>;
     [T: FloatElement] i32, &Array<T>;
     [T: Integer] f32, Array<T>;

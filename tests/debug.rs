@@ -48,6 +48,36 @@ fn indices_are_checked_where_that_is_asked_for() {
     assert!(output.status.success() && !text.contains(" 0 passed"), "{text}{errors}");
 }
 
+#[jit]
+fn first_where(list: &Float, mask: &Mask) -> Float {
+    if mask { list[UInt::arange(2)] } else { Float::from(-1.0) }
+}
+
+#[jit]
+fn count_where(bins: &mut UInt, mask: &Mask) {
+    if mask {
+        bins[UInt::arange(2)] += 1;
+    }
+}
+
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn arrays_without_elements_are_checked_on_the_lanes_that_get_there() {
+    on_each_device(|| {
+        let (none, some) = (Mask::from([false, false]), Mask::from([false, true]));
+        let list = Float::from(Vec::new());
+        assert_eq!(first_where(&list, &none).to_vec().unwrap(), [-1.0, -1.0]);
+        let what = "lane 1 gathers element 1 of an array of 0 f32 elements";
+        assert_wrong(&first_where(&list, &some), what, line_of("if mask { list["));
+        let mut bins = UInt::from(Vec::new());
+        count_where(&mut bins, &none);
+        jit::sync().unwrap();
+        count_where(&mut bins, &some);
+        let what = "lane 1 scatters to element 1 of an array of 0 u32 elements";
+        assert_wrong(&bins, what, line_of("bins[UInt::arange(2)] += 1"));
+    });
+}
+
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn gathers_out_of_range_are_reported() {

@@ -52,6 +52,39 @@ fn an_array_without_elements_cannot_be_gathered_from() {
     assert!(message.contains("an array without elements cannot be gathered from"), "{message}");
 }
 
+#[jit]
+fn position(sorted: &Float, wanted: &Float) -> UInt {
+    let (mut low, mut high) = (UInt::from(0), UInt::from(sorted.width()));
+    while low < high {
+        let middle = (low + high) / 2;
+        if sorted[middle] < wanted {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[jit]
+fn guarded(list: &Float, index: &UInt) -> Float {
+    if index < list.width() { list[index] } else { Float::from(-1.0) }
+}
+
+#[test]
+fn an_array_without_elements_is_read_where_no_lane_gets() {
+    on_each_device(|| {
+        let (none, wanted) = (Float::from(Vec::new()), Float::from([0.5, 9.0]));
+        assert_eq!(position(&none, &wanted).to_vec().unwrap(), [0, 0]);
+        assert_eq!(position(&Float::from([1.0, 2.0, 3.0]), &wanted).to_vec().unwrap(), [0, 3]);
+        // No index is below zero, so all lanes have the same.
+        assert_eq!(guarded(&none, &UInt::from([0, 3])).to_vec().unwrap(), [-1.0]);
+        assert_eq!(guarded(&Float::from([5.0, 6.0]), &UInt::from([0, 3])).to_vec().unwrap(), [5.0, -1.0]);
+        let mask = Mask::opaque(false);
+        assert_eq!(none.gather_masked(&UInt::from([4, 5]), &mask).to_vec().unwrap(), [0.0, 0.0]);
+    });
+}
+
 #[test]
 fn a_source_of_width_one_ignores_the_index() {
     on_each_device(|| {

@@ -149,6 +149,27 @@ fn arrays_of_more_than_2_to_the_28_elements_are_scattered_to() {
     });
 }
 
+#[jit]
+fn counted(bins: &mut UInt, values: &UInt) {
+    if values < bins.width() {
+        bins[values] += 1;
+    }
+}
+
+#[test]
+fn a_target_without_elements_is_written_where_no_lane_gets() {
+    on_each_device(|| {
+        let mut bins = UInt::from(Vec::new());
+        counted(&mut bins, &UInt::from([0, 2]));
+        assert_eq!(bins.to_vec().unwrap(), [] as [u32; 0]);
+        bins.scatter_masked(UInt::from(1), &UInt::from([0, 1]), &Mask::opaque(false));
+        assert_eq!(bins.to_vec().unwrap(), [] as [u32; 0]);
+        let mut bins = UInt::zeros(2);
+        counted(&mut bins, &UInt::from([0, 2]));
+        assert_eq!(bins.to_vec().unwrap(), [1, 0]);
+    });
+}
+
 #[test]
 fn a_target_without_elements_is_refused() {
     let message = message_of(|| UInt::from(Vec::new()).scatter(1, &UInt::from([0])));

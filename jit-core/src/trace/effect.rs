@@ -13,6 +13,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
+use jit_runtime::config;
 use jit_runtime::ir::{AtomicOp, ReduceOp, Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::report::Assertion;
@@ -174,6 +175,12 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> O
         return None;
     }
     check_target(target, site);
+    if target.width() == 0 {
+        check_reached(target, mask, site);
+        if !config::is_debug_on() {
+            return None;
+        }
+    }
     let around = region::current_mask();
     check_index(target, index, mask.is_some() || around.is_some(), site);
     if changes_nothing(target, how, value) {
@@ -442,10 +449,14 @@ fn check_operation(target: &Var, how: How, site: &'static Location<'static>) {
     }
 }
 
-fn check_target(target: &Var, site: &'static Location<'static>) {
-    if target.width() == 0 {
+/// An array without elements may be scattered to where perhaps no lane does.
+fn check_reached(target: &Var, mask: Option<&Var>, site: &'static Location<'static>) {
+    if mask.is_none() && !region::is_conditional() {
         Misuse::new("an array without elements cannot be scattered to", site).value("the array", target).panic();
     }
+}
+
+fn check_target(target: &Var, site: &'static Location<'static>) {
     if region::is_in_condition() {
         Misuse::new("the condition of a traced loop cannot write to an array", site)
             .value("the array", target)

@@ -34,6 +34,13 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
         return record::literal(source.ty(), 0, width);
     }
     check_source(source);
+    if source.width() == 0 {
+        check_reached(source, mask);
+        return match config::is_debug_on() {
+            true => Position::new(source, index, mask).read(source),
+            false => record::literal(source.ty(), 0, width),
+        };
+    }
     if source.width() == 1 {
         return masked(source, mask, width);
     }
@@ -222,10 +229,7 @@ fn check_source(source: &Var) {
             .hint("read its elements")
             .panic();
     }
-    if source.width() == 0 {
-        Misuse::new("an array without elements cannot be gathered from", site).value("the array", source).panic();
-    }
-    if source.width() == 1 || source.region() == RegionId::NONE {
+    if source.width() <= 1 || source.region() == RegionId::NONE {
         return;
     }
     region::check(source, site);
@@ -235,6 +239,16 @@ fn check_source(source: &Var) {
         misuse = misuse.place("the loop begins", begin);
     }
     misuse.hint("lanes run a traced loop independently; gather from an array that was made before the loop").panic()
+}
+
+/// An array without elements may be gathered from where perhaps no lane does.
+#[track_caller]
+fn check_reached(source: &Var, mask: Option<&Var>) {
+    if mask.is_none() && !region::is_conditional() {
+        Misuse::new("an array without elements cannot be gathered from", Location::caller())
+            .value("the array", source)
+            .panic();
+    }
 }
 
 /// What is known about the index while recording.

@@ -569,6 +569,71 @@ fn host_counter(x: &Float) -> Float {
     y
 }
 
+twins! { first_values_come_out_of_loops:
+    fn with_the_jump(x) {
+        let last;
+        let mut y = x * 0.5;
+        loop {
+            if y > 20.0 {
+                last = y - 1.0;
+                break;
+            }
+            y = y * 2.0 + 1.6;
+            if y < -20.0 { y = -y; }
+        }
+        last
+    }
+    fn in_each_turn(x) {
+        let mut at;
+        let mut y = x * 1.0;
+        let steps = loop {
+            at = y * y;
+            if at > 30.0 { break at - y; }
+            y = y + 3.0;
+        };
+        at + steps
+    }
+    fn out_of_two_loops(x) {
+        let (last, other);
+        let mut y = x * 1.0;
+        let found = 'out: loop {
+            let mut k = 0.0 * x;
+            while k < 4.0 {
+                if y + k > 12.0 {
+                    last = k * 10.0;
+                    other = y - k;
+                    break 'out y;
+                }
+                k += 1.0;
+            }
+            let mut j = 0.0 * x;
+            loop {
+                if j * y > 50.0 {
+                    (last, other) = (j * 1.0, -j);
+                    break 'out k;
+                }
+                if j > 6.0 { break; }
+                j += 1.0;
+            }
+            y += 1.0;
+        };
+        found + last * 0.5 + other
+    }
+    fn in_an_arm(x) {
+        let r;
+        if x > 0.5 {
+            let mut k = x * 1.0;
+            loop {
+                if k * k >= 9.0 { r = k; break; }
+                k += 0.5;
+            }
+        } else {
+            r = x - 1.0;
+        }
+        r
+    }
+}
+
 #[jit]
 fn host_value(x: &Float) -> f32 {
     let mut y = x.clone();

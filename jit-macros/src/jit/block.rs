@@ -7,7 +7,7 @@ use super::directives;
 use super::exit::Control;
 use super::rewrite::{Rewriter, names_in, unparenthesised};
 use super::state::is_assigning;
-use super::{assertion, jumps, matching, warning};
+use super::{assertion, deferred, jumps, matching, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::collections::VecDeque;
@@ -201,6 +201,7 @@ impl Rewriter<'_> {
         let why = self.left_in(&own);
         self.controls.push(Control::Loop(own));
         if splits {
+            deferred::redeclare(self, body);
             let live = Live::InLoop(why);
             let iteration = branch::rewrite_live(self, live, body.clone(), Want::Nothing, false, span);
             body.stmts = vec![Stmt::Expr(iteration, None)];

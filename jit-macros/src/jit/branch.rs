@@ -16,7 +16,7 @@ use super::place::Place;
 use super::rewrite::{Rewriter, names_in, state_tokens};
 use super::scope::Binding;
 use super::state::{assigns, state_of};
-use super::{macros, warning};
+use super::{deferred, macros, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use std::collections::VecDeque;
@@ -200,7 +200,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         let span = rewriter.at(node.if_token.span);
         let (guard, slot) = (rewriter.helper("if", span), rewriter.helper("slot", span));
         let otherwise = else_block(node);
-        let (deferred, state) = split_deferred(
+        let (deferred, state) = deferred::split(
             rewriter,
             state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes),
             [&node.then_branch, &otherwise],
@@ -475,49 +475,6 @@ impl<'r, 'a> Traced<'r, 'a> {
             }
         }
     }
-}
-
-/// Parts the state into variables that have no value yet, and the rest.
-fn split_deferred(rewriter: &Rewriter<'_>, state: Vec<Place>, arms: [&Block; 2]) -> (Vec<Binding>, Vec<Place>) {
-    let mut deferred = Vec::new();
-    let mut kept = Vec::new();
-    for place in state {
-        match rewriter.scopes.find(&place.base) {
-            // What is assigned on the way out only is not needed after the `if`.
-            Some((_, binding)) if binding.deferred => {
-                if arms.into_iter().any(|arm| hands_on(&binding.name, arm)) {
-                    deferred.push(binding.clone());
-                }
-            }
-            _ => kept.push(place),
-        }
-    }
-    (deferred, kept)
-}
-
-/// Whether a block assigns to a variable and may reach its end after that.
-fn hands_on(name: &Ident, block: &Block) -> bool {
-    struct HandsOn<'a>(&'a Ident, bool);
-    impl<'ast> syn::visit::Visit<'ast> for HandsOn<'_> {
-        fn visit_block(&mut self, block: &'ast Block) {
-            if !leaves(block) {
-                syn::visit::visit_block(self, block);
-            }
-        }
-        fn visit_expr_loop(&mut self, node: &'ast syn::ExprLoop) {
-            syn::visit::visit_block(self, &node.body);
-        }
-        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
-            let mut targets = Vec::new();
-            super::state::assignment_targets(&assign.left, &mut targets);
-            self.1 |= targets.iter().any(|place| place.base == *self.0 && place.steps.is_empty());
-            syn::visit::visit_expr_assign(self, assign);
-        }
-        fn visit_item(&mut self, _: &'ast syn::Item) {}
-    }
-    let mut found = HandsOn(name, false);
-    syn::visit::Visit::visit_block(&mut found, block);
-    found.1
 }
 
 /// Tells which places nothing reads after the region: variables of the function where the region is its end, and those of a

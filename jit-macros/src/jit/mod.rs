@@ -9,6 +9,7 @@ mod block;
 mod branch;
 mod cast;
 mod check;
+mod deferred;
 mod directives;
 mod dispatch;
 mod exit;

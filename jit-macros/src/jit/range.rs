@@ -13,6 +13,7 @@
 //! What is surely no range of integers, or one of host integers, stays a `for` of Rust's.
 
 use super::branch::{self, Live, Want};
+use super::deferred;
 use super::directives::{Mode, Unroll};
 use super::exit::{Control, Why};
 use super::operators;
@@ -90,6 +91,7 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
     let counter = rewriter.helper("range", span);
     let name = node.pat.to_token_stream().to_string();
     let label = node.label.take();
+    deferred::redeclare(rewriter, &mut node.body);
     let mut repeated = Repeated::new(rewriter, Kind::For, span, &[], &node.body).in_mode(mode);
     let before = repeated.rewriter.exits.mark();
     let own = repeated.rewriter.new_loop(label.as_ref(), span);

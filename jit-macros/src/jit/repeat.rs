@@ -23,7 +23,7 @@ use super::logic::{is_plain, under_guard};
 use super::operators::borrowed;
 use super::rewrite::{Rewriter, prepend, state_tokens};
 use super::state::state_of;
-use super::{directives, jumps, warning};
+use super::{deferred, directives, jumps, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
 use syn::spanned::Spanned;
@@ -42,6 +42,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr 
         return rewritten;
     }
     let span = node.while_token.span;
+    deferred::redeclare(rewriter, &mut node.body);
     Repeated::new(rewriter, Kind::While, span, &[&node.cond], &node.body).in_mode(&mode).rewrite(
         Some(*node.cond),
         node.body,
@@ -60,7 +61,13 @@ pub(crate) fn rewrite_endless(rewriter: &mut Rewriter<'_>, mut node: ExprLoop) -
         return expr;
     }
     let span = node.loop_token.span;
-    Repeated::new(rewriter, Kind::Loop, span, &[], &node.body).in_mode(&mode).rewrite(None, node.body, node.label)
+    let given = deferred::given_by_loop(rewriter, &mut node);
+    let repeated = Repeated::new(rewriter, Kind::Loop, span, &[], &node.body);
+    let rewritten = repeated.in_mode(&mode).rewrite(None, node.body, node.label);
+    match given {
+        Some(given) => given.take(rewriter, &rewritten, rewriter.at(span)),
+        None => rewritten,
+    }
 }
 
 pub(crate) fn splits_lanes(rewriter: &Rewriter<'_>, body: &Block, label: Option<&Label>) -> bool {
@@ -110,7 +117,8 @@ impl<'r, 'a> Repeated<'r, 'a> {
     ) -> Self {
         let span = rewriter.at(span);
         let guard = rewriter.helper("while", span);
-        let state = state_of(conditions, &[body], &rewriter.scopes);
+        let mut state = state_of(conditions, &[body], &rewriter.scopes);
+        state.retain(|place| !deferred::is_carried(rewriter, place));
         for place in &state {
             if kind == Kind::While && rewriter.scopes.find(&place.base).is_some_and(|(_, binding)| binding.deferred) {
                 let name = &place.base;

@@ -26,6 +26,8 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) mentioned_later: Vec<(usize, HashSet<String>)>,
     /// The type that is wanted of the next value, where the program names it.
     pub(crate) expected: Option<Type>,
+    /// Variables without a value that get it from a `loop` around here.
+    pub(crate) carried: Vec<Ident>,
     /// Set in the value of a jump that may be traced: variables older than this are mentioned in code that is recorded later.
     pub(crate) given_since: Option<usize>,
     /// Whether nothing is left to be done of the statement after the next expression.
@@ -66,6 +68,7 @@ impl<'a> Rewriter<'a> {
             scopes,
             controls: Vec::new(),
             exits: Exits::default(),
+            carried: Vec::new(),
             given_since: None,
             is_whole_statement: false,
             mentioned_later: Vec::new(),

@@ -239,6 +239,62 @@ fn fields_of_self_are_state() {
     });
 }
 
+#[derive(Clone, Traverse)]
+struct Stack {
+    items: Local<u32>,
+    count: UInt,
+}
+
+#[jit]
+impl Stack {
+    fn push(&mut self, item: &UInt) {
+        self.items[self.count] = item;
+        self.count += 1;
+    }
+
+    fn pop(&mut self) -> UInt {
+        self.count -= 1;
+        self.items[self.count]
+    }
+
+    fn len(&self) -> UInt {
+        self.count.clone()
+    }
+
+    fn is_empty(&self) -> Mask {
+        self.count == 0
+    }
+}
+
+#[jit]
+fn leaves_below(root: &UInt, limit: u32) -> (UInt, UInt) {
+    let mut stack = Stack { items: Local::new(16), count: UInt::from(0) };
+    stack.push(root);
+    let (mut leaves, mut deepest) = (UInt::from(0), UInt::from(0));
+    while !stack.is_empty() {
+        if stack.len() > deepest {
+            deepest = stack.len();
+        }
+        let node = stack.pop();
+        if node >= limit {
+            leaves += 1;
+        } else {
+            stack.push(&(2 * node));
+            stack.push(&(2 * node + 1));
+        }
+    }
+    (leaves, deepest)
+}
+
+#[test]
+fn methods_of_a_users_type_differ_by_lane_whatever_their_names() {
+    on_each_device(|| {
+        let (leaves, deepest) = leaves_below(&UInt::from([1, 3, 9, 16]), 16);
+        assert_eq!(leaves.to_vec().unwrap(), [16, 8, 2, 1]);
+        assert_eq!(deepest.to_vec().unwrap(), [5, 4, 2, 1]);
+    });
+}
+
 #[jit]
 fn advance(rng: &mut UInt) -> UInt {
     *rng = rng.clone() * 747_796_405 + 2_891_336_453;

@@ -223,9 +223,7 @@ pub(crate) fn plain_name(pattern: &mut Pat) -> Option<&mut syn::PatIdent> {
 }
 
 /// Methods whose result is a host value, whatever they are called on.
-const HOST_RESULTS: [&str; 11] = [
-    "len",
-    "is_empty",
+const HOST_RESULTS: [&str; 9] = [
     "is_some",
     "is_none",
     "is_ok",

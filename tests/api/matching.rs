@@ -1,5 +1,12 @@
 //! `match` on traced numbers and truth values.
 
+#![allow(
+    clippy::clone_on_copy,
+    clippy::erasing_op,
+    clippy::manual_is_multiple_of,
+    reason = "some programs are one text for arrays and numbers"
+)]
+
 use jit::prelude::*;
 
 const LIMIT: u32 = 12;
@@ -30,6 +37,125 @@ fn numbers_are_matched_lane_by_lane() {
     let n = [0, 1, 2, 4, 7, 12, 21, 11, 22];
     let got = jit_on_each(|| classes(UInt::from(n), &Float::from(9.0)));
     assert_eq!(got, [18.0, 10.0, 10.0, 103.0, 7.0, -1.0, 2100.5, 20.0, 31.0]);
+}
+
+/// The same text over arrays and over numbers.
+macro_rules! twins {
+    ($($name:ident($($argument:ident: $array:ty, $number:ty),*) -> $output:ty, $plain:ty $body:block)*) => {
+        mod over_arrays {
+            use jit::prelude::*;
+            $(#[jit] pub(super) fn $name($($argument: $array),*) -> $output $body)*
+        }
+        mod over_numbers {
+            $(pub(super) fn $name($($argument: $number),*) -> $plain $body)*
+        }
+    };
+}
+
+twins! {
+    fizz(n: UInt, u32, zero: UInt, u32) -> UInt, u32 {
+        match (n.clone() % 3, n.clone() % 5) {
+            (0, 0) => zero + 15,
+            (0, _) => zero + 3,
+            (_, 0) | (1, 4) => zero + 5,
+            _ => n,
+        }
+    }
+    quadrant(n: UInt, u32, one: UInt, u32) -> UInt, u32 {
+        match (n.clone() % 4 > 1, n.clone() > 9) {
+            (true, true) => one,
+            (false, true) => one + 1,
+            (_, false) => n,
+        }
+    }
+    bound(n: UInt, u32, other: UInt, u32) -> UInt, u32 {
+        let mut hits = n.clone() * 0;
+        let y = match (n.clone(), 7, other) {
+            (0..=3, 7, a) => a * 2,
+            (k, 1..=9, a) if k > 14 && a > 2 => { hits += 1; k - a },
+            (6, _, _) => n + 100,
+            (k, _, a) => k + a,
+        };
+        y + hits * 1000
+    }
+    jumping(n: UInt, u32, start: UInt, u32) -> UInt, u32 {
+        let mut total = start;
+        let mut i = n.clone() * 0;
+        while i < n {
+            i += 1;
+            match (i.clone() % 4, n.clone() % 2 == 0) {
+                (0, true) => continue,
+                (1, false) => {
+                    total += 100;
+                    if total > 300 { break; }
+                }
+                (2, _) => total += i.clone(),
+                (_, _) => {}
+            }
+            total += 1;
+        }
+        total
+    }
+}
+
+#[test]
+fn tuples_are_matched_part_by_part() {
+    let (n, m): (Vec<u32>, Vec<u32>) = (0..20).map(|n| (n, n * 7 % 5)).unzip();
+    for width in [20, 1, 0] {
+        let (n, m) = (&n[20 - width..], &m[20 - width..]);
+        let all = || {
+            let (n, m) = (UInt::from(n), UInt::from(m));
+            let of = |program: fn(UInt, UInt) -> UInt| program(n.clone(), m.clone()).to_vec().unwrap();
+            use over_arrays::{bound, fizz, jumping, quadrant};
+            [of(fizz), of(quadrant), of(bound), of(jumping)]
+        };
+        let plain = |program: fn(u32, u32) -> u32| n.iter().zip(m).map(|(&n, &m)| program(n, m)).collect::<Vec<u32>>();
+        use over_numbers::{bound, fizz, jumping, quadrant};
+        let expected = [plain(fizz), plain(quadrant), plain(bound), plain(jumping)];
+        assert_eq!(jit::with_device(Device::Interpreter, all), expected);
+        assert_eq!(jit::with_device(Device::Cpu, all), expected);
+    }
+}
+
+/// No `Clone`.
+struct Text(String);
+
+#[jit]
+fn host_parts(kind: u32, flag: bool, text: Text, list: &mut Vec<u32>, x: &Float) -> (String, Float) {
+    let text = match (kind, flag, text, list) {
+        (0, true, text, list) => {
+            list.push(1);
+            text.0
+        }
+        (1..=4, _, text, _) => text.0 + "!",
+        (_, _, text, list) => {
+            list.clear();
+            text.0 + "?"
+        }
+    };
+    let y = match (kind, x > 0.0) {
+        (0, true) => x * 2.0,
+        (0, false) => -x,
+        _ => x.clone(),
+    };
+    let z = match (kind, y.len() > 0) {
+        (0, true) | (1..=u32::MAX, true) => y,
+        (_, false) => Float::from(-9.0),
+    };
+    (text, z)
+}
+
+#[test]
+fn parts_of_the_host_are_moved_and_decided_while_tracing() {
+    let x = Float::from([1.0, -3.0]);
+    let mut list = vec![5];
+    let mut of = |kind, flag| {
+        let (text, y) = host_parts(kind, flag, Text("a".to_owned()), &mut list, &x);
+        (text, list.clone(), y.to_vec().unwrap())
+    };
+    assert_eq!(of(0, true), ("a".to_owned(), vec![5, 1], vec![2.0, 3.0]));
+    assert_eq!(of(3, false), ("a!".to_owned(), vec![5, 1], vec![1.0, -3.0]));
+    assert_eq!(of(0, false), ("a?".to_owned(), vec![], vec![2.0, 3.0]));
 }
 
 fn jit_on_each(program: impl Fn() -> Float) -> Vec<f32> {

@@ -8,12 +8,14 @@
 //! match x { 1 | 5..=9 => A, n if g(n) => B, n => C }
 //!    →   if test(x; 1 | 5..=9) { A } else if g(x) { let n = x; B } else { let n = x; C }
 //! ```
-//! A `match` with any other pattern is Rust's, unless it is marked `#[traced]` (`variants`).
+//! A tuple of such values, written as one, is matched part by part (`tuples`). A `match` with any other pattern is Rust's, unless
+//! it is marked `#[traced]` (`variants`).
 
 use super::branch::{self, Want};
 use super::operators::reference_to;
 use super::rewrite::{Rewriter, unparenthesised};
 use super::scope::is_constant_name;
+use super::tuples;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
@@ -21,7 +23,7 @@ use syn::visit_mut::VisitMut;
 use syn::{Arm, Block, Expr, ExprIf, ExprMatch, Lit, Pat, RangeLimits, Stmt};
 
 /// What a `match` can become.
-enum Shape {
+pub(crate) enum Shape {
     /// A chain of `if`s.
     Chain,
     /// Rust's, which needs a host value because nothing takes what is left.
@@ -48,11 +50,17 @@ pub(crate) fn rewrite(
     match shape {
         Shape::Chain => chain(rewriter, node, want, tail),
         Shape::WithoutEnd => {
-            let span = rewriter.at(node.expr.span());
             let source = (*node.expr).clone();
-            rewriter.operand_in_place(&mut node.expr);
-            let private = rewriter.private(span);
-            ask(rewriter, &mut node.expr, &quote_spanned!(span=> #private::Exhausted::exhausted));
+            match tuples::of(&node.expr).cloned() {
+                Some(mut tuple) => {
+                    tuples::exhausted(rewriter, &mut tuple, &node.arms);
+                    *node.expr = Expr::Tuple(tuple);
+                }
+                None => {
+                    rewriter.operand_in_place(&mut node.expr);
+                    exhausted(rewriter, &mut node.expr);
+                }
+            }
             rewriter.arms(&mut node, &source, is_whole);
             Expr::Match(node)
         }
@@ -63,6 +71,13 @@ pub(crate) fn rewrite(
             Expr::Match(node)
         }
     }
+}
+
+/// Lets only a host value be matched by arms that leave cases out.
+pub(crate) fn exhausted(rewriter: &mut Rewriter<'_>, value: &mut Expr) {
+    let span = rewriter.at(value.span());
+    let private = rewriter.private(span);
+    ask(rewriter, value, &quote_spanned!(span=> #private::Exhausted::exhausted));
 }
 
 /// Lets only a host value be tested by a pattern.
@@ -87,6 +102,9 @@ pub(crate) fn is_chain(node: &ExprMatch) -> bool {
 }
 
 fn shape(node: &ExprMatch, forced: bool) -> Shape {
+    if let Some(tuple) = tuples::of(&node.expr) {
+        return tuples::shape(tuple, &node.arms);
+    }
     let is_testable =
         node.arms.iter().all(|arm| is_plain(pattern(arm)) && guard(arm).is_none_or(|guard| !has_let(guard)));
     let has_literal = node.arms.iter().any(|arm| tests_literal(pattern(arm)));
@@ -120,7 +138,7 @@ pub(crate) fn has_let(guard: &Expr) -> bool {
 }
 
 /// Whether a pattern consists of literals of numbers and truth values, ranges, constants and names.
-fn is_plain(pattern: &Pat) -> bool {
+pub(crate) fn is_plain(pattern: &Pat) -> bool {
     match pattern {
         Pat::Wild(_) => true,
         Pat::Lit(literal) => is_number(&Expr::Lit(literal.clone())),
@@ -165,7 +183,7 @@ pub(crate) fn tests_literal(pattern: &Pat) -> bool {
     }
 }
 
-fn is_irrefutable(pattern: &Pat) -> bool {
+pub(crate) fn is_irrefutable(pattern: &Pat) -> bool {
     match pattern {
         Pat::Wild(_) => true,
         Pat::Paren(inner) => is_irrefutable(&inner.pat),
@@ -186,7 +204,7 @@ fn takes_both_truth_values(node: &ExprMatch) -> bool {
 }
 
 /// The variable that a pattern binds to the whole value.
-fn binding(pattern: &Pat) -> Option<&syn::PatIdent> {
+pub(crate) fn binding(pattern: &Pat) -> Option<&syn::PatIdent> {
     match pattern {
         Pat::Ident(name) if !is_constant_name(&name.ident) => Some(name),
         Pat::Paren(inner) => binding(&inner.pat),
@@ -196,7 +214,7 @@ fn binding(pattern: &Pat) -> Option<&syn::PatIdent> {
 }
 
 /// The part of a pattern that tests; `None` if it takes everything.
-fn tested(pattern: &Pat) -> Option<Pat> {
+pub(crate) fn tested(pattern: &Pat) -> Option<Pat> {
     match pattern {
         Pat::Paren(inner) => tested(&inner.pat),
         Pat::Ident(name) if !is_constant_name(&name.ident) => name.subpat.as_ref().and_then(|(_, inner)| tested(inner)),
@@ -212,6 +230,9 @@ struct Matched {
 }
 
 fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: bool) -> Expr {
+    if let Some(tuple) = tuples::of(&node.expr).cloned() {
+        return tuples::rewrite(rewriter, tuple, node, want, tail);
+    }
     let span = rewriter.at(node.match_token.span);
     let expected = rewriter.expected.take();
     let source_span = rewriter.at(node.expr.span());
@@ -306,7 +327,7 @@ fn condition(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, span
 }
 
 /// A guard in which the variable of its pattern is what is matched, which is not moved.
-fn replaced(guard: &Expr, name: &Ident, matched: &TokenStream) -> Expr {
+pub(crate) fn replaced(guard: &Expr, name: &Ident, matched: &TokenStream) -> Expr {
     let tokens = replace_name(guard.to_token_stream(), name, matched);
     syn::parse2(tokens).unwrap_or_else(|_| guard.clone())
 }
@@ -334,7 +355,7 @@ fn replace_name(tokens: TokenStream, name: &Ident, matched: &TokenStream) -> Tok
 }
 
 /// Rust's test of a pattern, and the comparisons that stand for it on arrays.
-fn test(rewriter: &mut Rewriter<'_>, pattern: &Pat, matched: &TokenStream, source: Span) -> Expr {
+pub(crate) fn test(rewriter: &mut Rewriter<'_>, pattern: &Pat, matched: &TokenStream, source: Span) -> Expr {
     let span = rewriter.at(pattern.span());
     let (kind, host, traced) =
         (rewriter.helper("match", span), rewriter.helper("host", span), rewriter.helper("traced", span));

@@ -27,6 +27,7 @@ mod scope;
 mod state;
 #[cfg(test)]
 mod tests;
+mod tuples;
 mod variants;
 mod visit;
 mod warning;

@@ -4,11 +4,14 @@
 //! implemented for all types that fit; programs neither implement nor call them. A [`Host`] condition is a `bool`, which is decided
 //! while tracing; a [`Traced`] one is a mask, which lanes decide when the kernel runs.
 
-pub use jit_core::calls::dispatch::{Again, Given};
+pub use jit_core::calls::dispatch::{Again, Call, Given, again};
 pub use jit_core::control::{
-    AddAt, ArrayIndex, Assertable, Asserts, AssignAt, BitAndAt, BitOrAt, BitXorAt, Bounds, Branch, Carries, CastsTo,
-    Constexpr, CopiedOut, Decided, DivAt, Equal, Gives, GoesOn, HasAddress, Host, IfCondition, Joins, JumpsFromOperand,
-    Logical, Merges, MulAt, Operand, Order, Printable, ReadAt, RemAt, Repeat, SharedInIf, SharedInWhile, Shares, ShlAt,
-    ShowsSide, ShrAt, SubAt, SymbolicBounds, Tells, Traced, TryInIf, TryInWhile, WhileCondition, World,
+    AddAt, ArrayIndex, Assertable, Assertion, Asserts, AssignAt, BitAndAt, BitOrAt, BitXorAt, Bounds, Branch, Carries,
+    CastsTo, Constexpr, CopiedOut, Decided, DivAt, Equal, Exhausted, Exit, Gives, GoesOn, HasAddress, Host, HostCast,
+    HostMatch, IfCondition, Joined, Joins, JumpsFromOperand, KnownValue, Logical, Merges, MulAt, Operand, Order,
+    Printable, ReadAt, RemAt, Repeat, SharedInIf, SharedInWhile, Shares, ShlAt, ShowsSide, ShrAt, SubAt,
+    SymbolicBounds, Tells, Traced, TracedCast, TryInIf, TryInWhile, WhileCondition, World, element, eq, ge, goes_on,
+    gt, le, lt, ne,
 };
+pub use jit_core::enums::VariantField;
 pub use jit_core::traverse::Constant;

@@ -50,7 +50,7 @@ pub use index::{
 pub use jit_runtime::report::{Align, Piece, Radix, Sign, Spec};
 pub use leave::{JumpsFromOperand, SharedInIf, SharedInWhile, TryInIf, TryInWhile};
 pub use logic::{Decides, Joins, Logical, Side, logical};
-pub use matching::{Decided, Exhausted, KnownValue, MatchesHost, MatchesTraced};
+pub use matching::{Decided, Exhausted, HostMatch, KnownValue, MatchesHost, MatchesTraced};
 pub use operand::{Constexpr, Operand};
 pub use range::{Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter};
 pub use repeat::{Repeat, Setting, WhileCondition, repeat};

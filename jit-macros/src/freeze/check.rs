@@ -3,7 +3,8 @@
 use crate::sink::Sink;
 use proc_macro2::{Span, TokenStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Signature, Type};
+use syn::visit::{self, Visit};
+use syn::{Attribute, FnArg, Signature, Type, TypeReference};
 
 /// The attribute stands on something that is no function.
 pub(super) fn not_a_function(item: &TokenStream, sink: &Sink) {
@@ -47,6 +48,11 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
     if let Some(variadic) = &signature.variadic {
         refuse(variadic.span(), "variadic", "recordings are found by the types of the arguments");
     }
+    let arguments = signature.inputs.iter().filter_map(|argument| match argument {
+        FnArg::Typed(typed) => kept(&typed.ty),
+        FnArg::Receiver(_) => None,
+    });
+    arguments.for_each(|ty| borrows_nothing(ty, sink));
     if let syn::ReturnType::Type(_, ty) = &signature.output {
         match &**ty {
             Type::ImplTrait(ty) => {
@@ -64,6 +70,34 @@ pub(super) fn signature(signature: &Signature, sink: &Sink) {
             _ => {}
         }
     }
+}
+
+/// What later calls make anew of an argument: all of one by value, and what is behind `&mut`.
+fn kept(ty: &Type) -> Option<&Type> {
+    match ty {
+        Type::Reference(TypeReference { mutability: None, .. }) => None,
+        Type::Reference(reference) => Some(&reference.elem),
+        _ => Some(ty),
+    }
+}
+
+/// Refuses references inside of what later calls make anew.
+fn borrows_nothing(ty: &Type, sink: &Sink) {
+    struct References<'a>(&'a Sink);
+    impl Visit<'_> for References<'_> {
+        fn visit_type_reference(&mut self, reference: &TypeReference) {
+            if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") {
+                let text = "what a `#[freeze]` function takes by value or by `&mut` borrows nothing inside: own it there, or take all of it by `&`";
+                self.0.error(reference.span(), text);
+            }
+        }
+
+        // Types of functions have references of their own.
+        fn visit_type_fn_ptr(&mut self, _: &syn::TypeFnPtr) {}
+        fn visit_type_impl_trait(&mut self, _: &syn::TypeImplTrait) {}
+        fn visit_type_trait_object(&mut self, _: &syn::TypeTraitObject) {}
+    }
+    visit::visit_type(&mut References(sink), ty);
 }
 
 /// The signature without what [`signature`] refuses.

@@ -37,6 +37,16 @@ fn twice(x: &Float) -> Float {
     x + 1.0
 }
 
+#[freeze]
+fn perhaps(x: &Float, bias: Option<&Float>) -> Float {
+    bias.map_or(x.clone(), |bias| x + bias)
+}
+
+#[freeze]
+fn gathered<'a>(all: &mut Vec<&'a Float>, names: &[&str], word: (&'static str, Float)) {
+    all.clear();
+}
+
 fn main() {
     twice(&fixed(&Float::from(1.0)));
     println!("{:?}", (twice::stats(), fixed::stats()));

@@ -308,8 +308,21 @@ pub(crate) fn casts_of_generics<T: Copy + Into<f64>>(values: &[T], k: usize) -> 
     (total as f32 + mean as f32 + first as f32, vec![bits(mean as f32, 1), total as u32])
 }}
 
+corpus! {methods_of_elements:
+pub(crate) fn methods_of_elements(rows: &mut [Vec<f32>], names: &HashMap<&str, String>, counts: &[u32], key: &str) -> (f32, usize, Vec<f32>, u32) {
+    let longest = names[key].clone();
+    let all = rows[0].iter().map(|x| x.abs()).sum::<f32>() + rows[1][0].max(0.5).sqrt();
+    rows[0].push(all);
+    let last = rows[0].last().copied().unwrap_or_default();
+    let kept = rows[rows.len() - 1].iter();
+    let copy: Vec<f32> = kept.copied().filter(|x| x.is_finite() && *x < last).collect();
+    (last.powi(2), longest.len() + names["b"].len(), copy, counts[1].min(7) + counts[0].count_ones())
+}}
+
 #[test]
 fn indexing_is_unchanged() {
+    let names = HashMap::from([("a", "alpha".to_owned()), ("b", "be".to_owned())]);
+    same!(methods_of_elements(&mut [vec![1.0, -2.0], vec![4.0, 1.0]], &names, &[5, 9], "a"));
     same!(vectors(vec![3, 4, 5, 6], vec!["a".into(), "bc".into()]));
     for n in 0..5 {
         same!(arrays(n));

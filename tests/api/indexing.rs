@@ -20,6 +20,31 @@ fn indexing_an_array_gathers() {
 }
 
 #[jit]
+fn methods(table: &Float, i: &UInt, limit: &Float) -> (Float, Float, Float) {
+    let copy = table[i].clone();
+    let root = table[i].sqrt().max(table[0].clone());
+    let mut seen = Local::<f32>::new(2);
+    seen[0] = table[i + 1].min(limit);
+    let mut sum = Float::from(0.0);
+    let mut k = UInt::from(0);
+    while k < 2 && seen[k].abs() < 50.0 {
+        sum += seen[k].mul_add(2.0, &copy);
+        k += 1;
+    }
+    (copy, root, sum)
+}
+
+#[test]
+fn methods_that_change_nothing_are_called_on_elements() {
+    let table = Float::from([1.0, 16.0, 100.0, 9.0]);
+    let (copy, root, sum) = methods(&table, &UInt::from([2, 0, 1]), &Float::from(99.0));
+    assert_eq!(copy.to_vec().unwrap(), [100.0, 1.0, 16.0]);
+    assert_eq!(root.to_vec().unwrap(), [10.0, 1.0, 4.0]);
+    // Lanes stop where an element is large.
+    assert_eq!(sum.to_vec().unwrap(), [2.0 * 9.0 + 100.0 + 100.0, 2.0 * 16.0 + 1.0 + 1.0, 0.0]);
+}
+
+#[jit]
 fn scattered(hist: &mut UInt, data: &UInt, floats: &mut Float) {
     hist[data % 4] += 1;
     hist[3] -= 7;

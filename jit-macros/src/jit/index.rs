@@ -1,20 +1,20 @@
 //! `a[i]` where its value is used, `a[i] = v`, and `a[i] += v` and its like.
 //!
 //! What the base is decides (`jit_core::control::index`): Rust indexes containers of the host as ever, arrays are gathered
-//! from and scattered to. Where a program needs the place of an element (`&a[i]`, `a[i].x`, `a[i].f()`, `a[lo..hi]`) the
-//! indexing stays Rust's.
+//! from and scattered to. A method that by its name changes nothing reads: `a[i].sqrt()`. Where a program needs the place of an
+//! element (`&a[i]`, `a[i].x`, `a[i].push(v)`, `a[lo..hi]`) the indexing stays Rust's.
 
 use super::operators::{operand, reference_to};
 use super::place::Place;
 use super::rewrite::{Rewriter, unparenthesised};
 use super::scope::identifiers;
-use super::state::is_assigning;
+use super::state::{is_assigning, reads_only};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut;
-use syn::{BinOp, Expr, ExprIndex, Lit, Pat};
+use syn::{BinOp, Expr, ExprIndex, ExprMethodCall, Lit, Pat};
 
 /// Rewrites an element that is used by value.
 pub(crate) fn read(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
@@ -64,6 +64,15 @@ pub(crate) fn peek(rewriter: &mut Rewriter<'_>, expr: &Expr) -> Option<TokenStre
         Some((helper, index)) => quote_spanned!(span=> *match #index { #helper => #read }),
         None => quote_spanned!(span=> *#read),
     })
+}
+
+/// Rewrites the element that a method is called on which only reads it; `false` if it is none, or Rust indexes it.
+pub(crate) fn read_by_method(rewriter: &mut Rewriter<'_>, call: &mut ExprMethodCall) -> bool {
+    let element = if reads_only(&call.method) { peek(rewriter, &call.receiver) } else { None };
+    let Some(element) = element else { return false };
+    let span = rewriter.at(call.receiver.span());
+    *call.receiver = Expr::Verbatim(quote_spanned!(span=> (#element)));
+    true
 }
 
 /// The name of an operation that ends an assignment.

@@ -169,7 +169,7 @@ impl Visit<'_> for Finder<'_> {
     }
 
     fn visit_expr_method_call(&mut self, call: &syn::ExprMethodCall) {
-        if READS_ONLY.binary_search(&call.method.to_string().as_str()).is_ok() {
+        if reads_only(&call.method) {
             self.read(&call.receiver);
         } else {
             self.may_change(&call.receiver);
@@ -293,6 +293,11 @@ pub(crate) fn is_assigning(op: &BinOp) -> bool {
             | B::ShlAssign(_)
             | B::ShrAssign(_)
     )
+}
+
+/// Whether a method by its name does not change what it is called on.
+pub(crate) fn reads_only(method: &Ident) -> bool {
+    READS_ONLY.binary_search(&method.to_string().as_str()).is_ok()
 }
 
 /// Methods that by their name do not change what they are called on, in alphabetical order. Were one of them to change

@@ -259,7 +259,9 @@ impl VisitMut for Rewriter<'_> {
             Expr::MethodCall(node) => {
                 let span = node.method.span();
                 let shared = node.args.is_empty() && (node.method == "borrow_mut" || node.method == "lock");
-                self.operand_in_place(&mut node.receiver);
+                if !index::read_by_method(self, node) {
+                    self.operand_in_place(&mut node.receiver);
+                }
                 node.args.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
                 if shared {
                     let regions = self.regions(true);

@@ -2,8 +2,9 @@
 use jit::prelude::*;
 
 #[jit]
-fn root(table: Float, i: UInt) -> Float {
-    table[i].sqrt()
+fn changed(mut table: Float, i: UInt) -> Float {
+    table[i].scatter_add(&Float::from(1.0), &UInt::from(0));
+    table
 }
 
 fn main() {}

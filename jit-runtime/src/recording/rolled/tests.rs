@@ -61,6 +61,11 @@ impl Program {
     /// An iteration that does something to the state.
     fn iterate(&mut self, state: State, what: u64, kept: Kept) -> State {
         self.begin(state);
+        self.advance(state, what, kept)
+    }
+
+    /// The rest of an iteration that has begun: it does something to the state.
+    fn advance(&mut self, state: State, what: u64, kept: Kept) -> State {
         let value = self.work(what, &[state.value]);
         let state = State { value, test: self.work(GOES_ON, &[value]) };
         self.log.end_iteration(kept);
@@ -197,9 +202,7 @@ fn what_is_used_after_the_loop_and_not_given_on_keeps_it_from_being_rolled_up() 
         for _ in 0..3 {
             program.begin(state);
             beside = program.work(5, &[state.value]);
-            let value = program.work(7, &[state.value]);
-            state = State { value, test: program.work(GOES_ON, &[value]) };
-            program.log.end_iteration(STEADY);
+            state = program.advance(state, 7, STEADY);
         }
         program.end(state);
         let outputs = if is_used { vec![state.value, beside] } else { vec![state.value] };
@@ -216,9 +219,7 @@ fn a_long_loop_is_kept_in_part() {
     let mut dropped = Vec::new();
     for _ in 0..500 {
         dropped.extend(program.begin(state));
-        let value = program.work(7, &[state.value]);
-        state = State { value, test: program.work(GOES_ON, &[value]) };
-        program.log.end_iteration(STEADY);
+        state = program.advance(state, 7, STEADY);
     }
     let kept = program.log.open[0].iterations.len();
     assert!(kept <= MAX_KEPT, "{kept} iterations");
@@ -239,9 +240,7 @@ fn of_a_long_loop_only_the_state_is_left() {
     for _ in 0..2 * MAX_KEPT {
         program.begin(state);
         beside = program.work(5, &[state.value]);
-        let value = program.work(7, &[state.value]);
-        state = State { value, test: program.work(GOES_ON, &[value]) };
-        program.log.end_iteration(STEADY);
+        state = program.advance(state, 7, STEADY);
     }
     program.end(state);
     let reason = program.finish(&[beside]).expect_err("what its iterations made is gone");
@@ -278,9 +277,7 @@ fn a_loop_that_writes_to_what_it_carries_is_tested_instead() {
     for _ in 0..3 {
         program.begin(state);
         program.write(9, &[], state.value);
-        let value = program.work(7, &[state.value]);
-        state = State { value, test: program.work(GOES_ON, &[value]) };
-        program.log.end_iteration(STEADY);
+        state = program.advance(state, 7, STEADY);
     }
     program.end(state);
     let (steps, _) = program.finish(&[state.value]).expect("each value is tested");

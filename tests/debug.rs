@@ -41,7 +41,8 @@ fn assert_wrong<T: jit::Element>(array: &Array<T>, what: &str, line: u32) {
 #[test]
 fn indices_are_checked_where_that_is_asked_for() {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored"]).env("JIT_DEBUG", "on");
+    // One after the other: `sync` reports what failed in any thread, so also what another test has not read yet.
+    command.args(["--ignored", "--test-threads=1"]).env("JIT_DEBUG", "on");
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);

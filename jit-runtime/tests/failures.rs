@@ -49,7 +49,7 @@ fn launch_gather(index: &Arc<Buffer>, output: &Arc<Buffer>) -> Result<(), Error>
 }
 
 #[test]
-fn sync_reports_a_failure_that_nobody_has_seen_and_each_only_once() {
+fn sync_reports_each_failure_that_nobody_has_seen_once() {
     let mut indices = vec![3_u32; WIDTH];
     indices[WIDTH / 2] = 10;
     let bad = Buffer::from_bytes(bytemuck::cast_slice(&indices)).unwrap();
@@ -71,5 +71,14 @@ fn sync_reports_a_failure_that_nobody_has_seen_and_each_only_once() {
 
     launch_gather(&bad, &third).unwrap();
     assert!(third.wait().is_err());
+    sync().unwrap();
+
+    std::thread::scope(|scope| {
+        scope.spawn(|| launch_gather(&bad, &second).unwrap());
+    });
+    launch_gather(&bad, &third).unwrap();
+    for _ in 0..2 {
+        assert_eq!(sync().unwrap_err().kind(), ErrorKind::Launch, "two failures, of two threads");
+    }
     sync().unwrap();
 }

@@ -87,7 +87,7 @@ pub fn schedule(tree: &(impl Traverse + ?Sized)) {
 ///
 /// # Errors
 ///
-/// When a launch failed and nobody has seen it yet.
+/// When a launch of any thread failed and nobody has seen it yet: each such failure is reported by one call, the first one first.
 #[track_caller]
 pub fn sync() -> Result<(), Error> {
     scheduler::sync(Location::caller())

@@ -314,7 +314,7 @@ fn traffic(param: &Param, argument: &Argument) -> usize {
 ///
 /// # Errors
 ///
-/// A failure of a launch that nobody has seen yet.
+/// The first failure of a launch, made by any thread, that nobody has seen yet. The next call reports the next one.
 pub fn sync() -> Result<(), Error> {
     pool::wait_for_all();
     pool::take_failure().map_or(Ok(()), |failure| Err(failure.report()))

@@ -202,7 +202,8 @@ pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
     if let Some(failure) = task.failure() {
         let mut failures = POOL.failures.lock();
         failures.retain(|failure| !failure.is_reported());
-        if failures.len() < MAX_FAILURES {
+        let is_known = failures.iter().any(|known| Arc::ptr_eq(known, failure));
+        if !is_known && failures.len() < MAX_FAILURES {
             failures.push(Arc::clone(failure));
         }
     }
@@ -255,9 +256,9 @@ pub(super) fn wait_for_all() {
     }
 }
 
-/// A failure that nobody has seen.
+/// The first failure that nobody has seen; the others stay.
 pub(super) fn take_failure() -> Option<Arc<Failure>> {
-    let mut failures = std::mem::take(&mut *POOL.failures.lock());
+    let mut failures = POOL.failures.lock();
     failures.retain(|failure| !failure.is_reported());
-    (!failures.is_empty()).then(|| failures.swap_remove(0))
+    (!failures.is_empty()).then(|| failures.remove(0))
 }

@@ -78,6 +78,37 @@ twins! {
         };
         y + hits * 1000
     }
+    nearest(n: UInt, u32, limit: UInt, u32) -> UInt, u32 {
+        let mut hits = n.clone() * 0;
+        let class = match n.clone() * 3 {
+            k if k < limit => k,
+            k if (k.clone() + 1) % 4 == 0 && k > 20 => { hits += k; limit.clone() }
+            _ if n == limit => limit.clone() + 1,
+            rest => rest + 7,
+        };
+        match () {
+            _ if n > limit => hits += 100,
+            _ if n.clone() + 1 > limit => {}
+            _ => hits += 200,
+        }
+        class + match (n.clone(), limit) {
+            (a, b) if a > b => a - b,
+            (a, b) => b - a,
+        } + hits * 1000
+    }
+    leaving(n: UInt, u32, step: UInt, u32) -> UInt, u32 {
+        let mut i = n.clone();
+        loop {
+            match i.clone() {
+                _ if step == 0 => break,
+                k if k > 50 => break,
+                k if k % 3 == 2 => { i += step.clone() * 2; continue; }
+                _ => {}
+            }
+            i += step.clone();
+        }
+        i
+    }
     jumping(n: UInt, u32, start: UInt, u32) -> UInt, u32 {
         let mut total = start;
         let mut i = n.clone() * 0;
@@ -99,19 +130,19 @@ twins! {
 }
 
 #[test]
-fn tuples_are_matched_part_by_part() {
+fn tuples_are_matched_part_by_part_and_guards_alone_choose() {
     let (n, m): (Vec<u32>, Vec<u32>) = (0..20).map(|n| (n, n * 7 % 5)).unzip();
     for width in [20, 1, 0] {
         let (n, m) = (&n[20 - width..], &m[20 - width..]);
         let all = || {
             let (n, m) = (UInt::from(n), UInt::from(m));
             let of = |program: fn(UInt, UInt) -> UInt| program(n.clone(), m.clone()).to_vec().unwrap();
-            use over_arrays::{bound, fizz, jumping, quadrant};
-            [of(fizz), of(quadrant), of(bound), of(jumping)]
+            use over_arrays::{bound, fizz, jumping, leaving, nearest, quadrant};
+            [of(fizz), of(quadrant), of(bound), of(jumping), of(nearest), of(leaving)]
         };
         let plain = |program: fn(u32, u32) -> u32| n.iter().zip(m).map(|(&n, &m)| program(n, m)).collect::<Vec<u32>>();
-        use over_numbers::{bound, fizz, jumping, quadrant};
-        let expected = [plain(fizz), plain(quadrant), plain(bound), plain(jumping)];
+        use over_numbers::{bound, fizz, jumping, leaving, nearest, quadrant};
+        let expected = [plain(fizz), plain(quadrant), plain(bound), plain(jumping), plain(nearest), plain(leaving)];
         assert_eq!(jit::with_device(Device::Interpreter, all), expected);
         assert_eq!(jit::with_device(Device::Cpu, all), expected);
     }
@@ -156,6 +187,35 @@ fn parts_of_the_host_are_moved_and_decided_while_tracing() {
     assert_eq!(of(0, true), ("a".to_owned(), vec![5, 1], vec![2.0, 3.0]));
     assert_eq!(of(3, false), ("a!".to_owned(), vec![5, 1], vec![1.0, -3.0]));
     assert_eq!(of(0, false), ("a?".to_owned(), vec![], vec![2.0, 3.0]));
+}
+
+#[jit]
+fn host_guards(text: Text, list: Vec<Text>, kind: u32, x: &Float) -> (String, Float) {
+    let text = match text {
+        short if short.0.len() < 2 => short.0,
+        long => long.0 + "…",
+    };
+    let y = match list[0] {
+        _ if x > 0.0 => x * 2.0,
+        _ if kind > 3 => Float::from(kind as f32),
+        _ => -x,
+    };
+    let z = match kind {
+        0 => 1,
+        k if k > 2 => k * 2,
+        k => k,
+    };
+    (text, y + z as f32 * 10.0)
+}
+
+#[test]
+fn guards_of_the_host_decide_while_tracing() {
+    let of = |text: &str, kind| {
+        let (text, y) = host_guards(Text(text.to_owned()), vec![Text(String::new())], kind, &Float::from([1.0, -3.0]));
+        (text, y.to_vec().unwrap())
+    };
+    assert_eq!(of("a", 0), ("a".to_owned(), vec![12.0, 13.0]));
+    assert_eq!(of("ab", 4), ("ab…".to_owned(), vec![82.0, 84.0]));
 }
 
 fn jit_on_each(program: impl Fn() -> Float) -> Vec<f32> {

@@ -8,13 +8,14 @@
 //! match x { 1 | 5..=9 => A, n if g(n) => B, n => C }
 //!    →   if test(x; 1 | 5..=9) { A } else if g(x) { let n = x; B } else { let n = x; C }
 //! ```
-//! A tuple of such values, written as one, is matched part by part (`tuples`). A `match` with any other pattern is Rust's, unless
-//! it is marked `#[traced]` (`variants`).
+//! So is a `match` that tests by guards alone, if it binds nothing or a guard compares what it binds, which is a number then. A tuple
+//! of such values, written as one, is matched part by part (`tuples`). A `match` with any other pattern is Rust's, unless it is
+//! marked `#[traced]` (`variants`).
 
 use super::branch::{self, Want};
 use super::operators::reference_to;
 use super::rewrite::{Rewriter, unparenthesised};
-use super::scope::is_constant_name;
+use super::scope::{is_comparison, is_constant_name};
 use super::tuples;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -46,7 +47,8 @@ pub(crate) fn rewrite(
     {
         return super::variants::rewrite(rewriter, node, attribute, want, tail);
     }
-    let shape = if directives.host || rewriter.is_host(&node.expr) { Shape::Other } else { shape(&node, false) };
+    let is_host = directives.host || (rewriter.is_host(&node.expr) && !is_by_guards(&node.arms));
+    let shape = if is_host { Shape::Other } else { shape(&node, false) };
     match shape {
         Shape::Chain => chain(rewriter, node, want, tail),
         Shape::WithoutEnd => {
@@ -96,9 +98,10 @@ fn ask(rewriter: &mut Rewriter<'_>, value: &mut Expr, known: &TokenStream) {
     *value = Expr::Verbatim(quote_spanned!(span=> *#known(#private::probe(#borrowed).__jit_known())));
 }
 
-/// Whether a `match` becomes a chain of `if`s, if it is traced.
-pub(crate) fn is_chain(node: &ExprMatch) -> bool {
-    super::variants::is_marked(&node.attrs) || matches!(shape(node, false), Shape::Chain)
+/// Whether a `match` becomes a chain of `if`s, if it is traced; `is_host` says that what is matched is the host's.
+pub(crate) fn is_chain(node: &ExprMatch, is_host: bool) -> bool {
+    let is_chain = super::variants::is_marked(&node.attrs) || matches!(shape(node, false), Shape::Chain);
+    is_chain && (!is_host || is_by_guards(&node.arms))
 }
 
 fn shape(node: &ExprMatch, forced: bool) -> Shape {
@@ -108,11 +111,44 @@ fn shape(node: &ExprMatch, forced: bool) -> Shape {
     let is_testable =
         node.arms.iter().all(|arm| is_plain(pattern(arm)) && guard(arm).is_none_or(|guard| !has_let(guard)));
     let has_literal = node.arms.iter().any(|arm| tests_literal(pattern(arm)));
-    if !is_testable || !(has_literal || forced) {
+    if !is_testable || !(has_literal || forced || is_by_guards(&node.arms)) {
         return Shape::Other;
     }
     let ends = node.arms.last().is_some_and(|last| guard(last).is_none() && is_irrefutable(pattern(last)));
     if ends || takes_both_truth_values(node) { Shape::Chain } else { Shape::WithoutEnd }
+}
+
+/// Whether all patterns take everything, so that guards alone choose, and the value may be had more than once: it is bound to no
+/// name, or is a number, as a guard compares it.
+fn is_by_guards(arms: &[Arm]) -> bool {
+    let compares = |arm: &Arm| match (guard(arm), binding(pattern(arm))) {
+        (Some(guard), Some(name)) => is_compared(guard, &name.ident),
+        _ => false,
+    };
+    arms.iter().any(|arm| guard(arm).is_some())
+        && arms.iter().all(|arm| is_irrefutable(pattern(arm)) || tuples::is_irrefutable(pattern(arm)))
+        && (arms.iter().all(|arm| binding(pattern(arm)).is_none()) || arms.iter().any(compares))
+}
+
+/// Whether a comparison has a variable, or arithmetic on it, on one of its sides.
+fn is_compared(condition: &Expr, name: &Ident) -> bool {
+    match unparenthesised(condition) {
+        Expr::Binary(binary) if is_comparison(&binary.op) => {
+            is_arithmetic_on(&binary.left, name) || is_arithmetic_on(&binary.right, name)
+        }
+        Expr::Binary(binary) => is_compared(&binary.left, name) || is_compared(&binary.right, name),
+        Expr::Unary(unary) => is_compared(&unary.expr, name),
+        _ => false,
+    }
+}
+
+fn is_arithmetic_on(expr: &Expr, name: &Ident) -> bool {
+    match unparenthesised(expr) {
+        Expr::Path(path) => path.path.is_ident(name),
+        Expr::Binary(binary) => is_arithmetic_on(&binary.left, name) || is_arithmetic_on(&binary.right, name),
+        Expr::Unary(unary) => is_arithmetic_on(&unary.expr, name),
+        _ => false,
+    }
 }
 
 pub(crate) fn pattern(arm: &Arm) -> &Pat {
@@ -223,10 +259,11 @@ pub(crate) fn tested(pattern: &Pat) -> Option<Pat> {
     }
 }
 
-/// What is matched: a place of the program, or a helper that holds the value.
+/// What is matched: a place of the program, or a helper that holds the value; nothing where no arm looks at it.
 struct Matched {
     value: TokenStream,
-    hoisted: Option<(Ident, TokenStream)>,
+    /// The pattern that takes a value which is computed first.
+    hoisted: Option<(TokenStream, TokenStream)>,
 }
 
 fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: bool) -> Expr {
@@ -236,14 +273,18 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
     let span = rewriter.at(node.match_token.span);
     let expected = rewriter.expected.take();
     let source_span = rewriter.at(node.expr.span());
-    let matched = if super::index::is_pure_place(&node.expr) && !matches!(unparenthesised(&node.expr), Expr::Index(_)) {
+    let last = node.arms.len() - 1;
+    let is_used = node.arms.iter().any(|arm| tested(pattern(arm)).is_some() || binding(pattern(arm)).is_some());
+    let matched = if !is_used {
+        rewriter.operand_in_place(&mut node.expr);
+        Matched { value: TokenStream::new(), hoisted: Some((quote_spanned!(span=> _), node.expr.to_token_stream())) }
+    } else if super::index::is_pure_place(&node.expr) && !matches!(unparenthesised(&node.expr), Expr::Index(_)) {
         Matched { value: unparenthesised(&node.expr).to_token_stream(), hoisted: None }
     } else {
-        let helper = rewriter.helper("matched", source_span);
+        let helper = rewriter.helper("matched", source_span).to_token_stream();
         rewriter.visit_expr_mut(&mut node.expr);
-        Matched { value: helper.to_token_stream(), hoisted: Some((helper, node.expr.to_token_stream())) }
+        Matched { value: helper.clone(), hoisted: Some((helper, node.expr.to_token_stream())) }
     };
-    let last = node.arms.len() - 1;
     let arms = node.arms.iter().enumerate().map(|(at, arm)| {
         let condition = if at == last { None } else { condition(rewriter, arm, &matched.value, source_span) };
         (condition, body(rewriter, arm, &matched.value), rewriter.at(arm.fat_arrow_token.span()))
@@ -253,7 +294,7 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
     let chained = chained(rewriter, arms, want, tail).unwrap_or(Expr::Match(node));
     match matched.hoisted {
         None => chained,
-        Some((helper, value)) => Expr::Verbatim(quote_spanned!(span=> match #value { #helper => #chained })),
+        Some((pattern, value)) => Expr::Verbatim(quote_spanned!(span=> match #value { #pattern => #chained })),
     }
 }
 

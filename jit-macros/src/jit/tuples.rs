@@ -5,8 +5,7 @@
 
 use super::branch::Want;
 use super::matching::{
-    self, Shape, binding, chained, guard, has_let, is_irrefutable, is_plain, pattern, replaced, test, tested,
-    tests_literal,
+    self, Shape, binding, chained, guard, has_let, is_plain, pattern, replaced, test, tested, tests_literal,
 };
 use super::rewrite::{Rewriter, unparenthesised};
 use proc_macro2::{Ident, Span};
@@ -23,15 +22,21 @@ pub(crate) fn of(matched: &Expr) -> Option<&ExprTuple> {
     }
 }
 
+/// Whether a pattern takes any tuple.
+pub(crate) fn is_irrefutable(pattern: &Pat) -> bool {
+    matches!(pattern, Pat::Tuple(tuple) if tuple.elems.iter().all(matching::is_irrefutable))
+}
+
 /// What a `match` on a tuple can become: a chain of `if`s if its arms test nothing but numbers and truth values.
 pub(crate) fn shape(tuple: &ExprTuple, arms: &[Arm]) -> Shape {
     let count = tuple.elems.len();
     let Some(cases) = all_cases(arms, count) else { return Shape::Other };
     let has_literal = cases.iter().flatten().flatten().any(tests_literal);
-    if !has_literal || arms.iter().filter_map(guard).any(has_let) {
+    let has_guard = arms.iter().any(|arm| guard(arm).is_some());
+    if !(has_literal || has_guard) || arms.iter().filter_map(guard).any(has_let) {
         return Shape::Other;
     }
-    let takes_all = |cases: &Vec<Vec<Pat>>| cases.iter().any(|parts| parts.iter().all(is_irrefutable));
+    let takes_all = |cases: &Vec<Vec<Pat>>| cases.iter().any(|parts| parts.iter().all(matching::is_irrefutable));
     let ends = arms.last().is_some_and(|last| guard(last).is_none()) && cases.last().is_some_and(takes_all);
     let is_complete = ends || (arms.iter().all(|arm| guard(arm).is_none()) && takes_all_truth_values(&cases, count));
     if is_complete { Shape::Chain } else { Shape::WithoutEnd }
@@ -80,7 +85,7 @@ fn cases(pattern: &Pat, count: usize) -> Option<Vec<Vec<Pat>>> {
 fn takes_all_truth_values(cases: &[Vec<Vec<Pat>>], count: usize) -> bool {
     let met = |part: &Pat, value: bool| match part {
         Pat::Lit(syn::ExprLit { lit: Lit::Bool(literal), .. }) => literal.value == value,
-        other => is_irrefutable(other),
+        other => matching::is_irrefutable(other),
     };
     let is_met = |values: usize| {
         let value = |at: usize| values >> at & 1 == 1;

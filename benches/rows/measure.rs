@@ -43,6 +43,8 @@ impl From<jit::Error> for RowError {
 const BUDGET: Duration = Duration::from_millis(600);
 /// … and no longer than this, even when other programs disturb them.
 const MAX_TIME: Duration = Duration::from_secs(3);
+/// Runs before the first sample go on for this long: by then, kernels that run much have the better code that programs of such runs have.
+const WARM_UP: Duration = Duration::from_millis(200);
 const MAX_SAMPLES: usize = 60;
 const MIN_CLEAN_SAMPLES: usize = 7;
 
@@ -55,10 +57,14 @@ impl Bench {
         mut prepare: impl FnMut(),
         mut run: impl FnMut() -> Result<(), RowError>,
     ) -> Result<f64, RowError> {
-        let warm_up = if self.smoke { 0 } else { 2 };
-        for _ in 0..warm_up {
-            prepare();
-            run()?;
+        if !self.smoke {
+            let begin = Instant::now();
+            let mut runs = 0;
+            while runs < 2 || begin.elapsed() < WARM_UP {
+                prepare();
+                run()?;
+                runs += 1;
+            }
         }
         let (mut all, mut clean) = (Vec::new(), Vec::new());
         let begin = Instant::now();

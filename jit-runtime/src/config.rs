@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{LazyLock, Once};
 
+use crate::backend::Effort;
 use crate::device::Device;
 use crate::dump::{Form, Forms};
 use crate::log::{self, Level};
@@ -135,6 +136,22 @@ pub const VARIABLES: &[Variable] = &[
         },
     },
     Variable {
+        name: "JIT_TIER",
+        takes: "`auto`, `quick` or `thorough`",
+        default: "auto",
+        doc: "how much time the generation of code may take: little, or what makes code faster; `auto` begins with little, and kernels \
+              that run much get better code in the background",
+        apply: |config, text| {
+            config.tier = match text {
+                "auto" => Tier::Auto,
+                "quick" => Tier::Always(Effort::Quick),
+                "thorough" => Tier::Always(Effort::Thorough),
+                _ => return Err(Refused::One(&["auto", "quick", "thorough"])),
+            };
+            Ok(())
+        },
+    },
+    Variable {
         name: "JIT_LLVM_PATH",
         takes: "the path of the shared library of LLVM 22, or its folder",
         default: "searched for",
@@ -145,6 +162,15 @@ pub const VARIABLES: &[Variable] = &[
         },
     },
 ];
+
+/// How much time the generation of code may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tier {
+    /// Little at first, and more for kernels that run much.
+    Auto,
+    /// The same for all.
+    Always(Effort),
+}
 
 /// The settings; the defaults where a variable is not set or has a bad value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -159,6 +185,7 @@ pub(crate) struct Config {
     pub(crate) is_debug_on: bool,
     pub(crate) is_freeze_on: bool,
     pub(crate) freeze_verify: Option<usize>,
+    pub(crate) tier: Tier,
     pub(crate) llvm_path: Option<PathBuf>,
 }
 
@@ -175,6 +202,7 @@ impl Default for Config {
             is_debug_on: false,
             is_freeze_on: true,
             freeze_verify: None,
+            tier: Tier::Auto,
             llvm_path: None,
         }
     }

@@ -87,6 +87,14 @@ pub(crate) fn compiled(entry: &Entry, optimised: &Kernel) {
     }
 }
 
+/// Writes down the code that a kernel has now, which has got better.
+pub(crate) fn improved(entry: &Entry, optimised: &Kernel) {
+    for form in [Form::Llvm, Form::Asm].into_iter().filter(|form| is_wanted(*form)) {
+        let name = format!("{}-{:016x}-improved", entry.facts.label, entry.facts.hash);
+        render(entry, optimised, form).iter().for_each(|text| write(form, &name, text));
+    }
+}
+
 /// A form of a cached kernel; none if its device has no such form.
 pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<String> {
     match form {
@@ -96,6 +104,6 @@ pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<St
             let _ = write!(text, "// as scheduled\n{}\n// as compiled\n{optimised}", entry.kernel);
             Some(text)
         }
-        Form::Llvm | Form::Asm => backend::render(entry.facts.device, optimised, entry.options, form),
+        Form::Llvm | Form::Asm => backend::render(entry.facts.device, optimised, entry.current_options(), form),
     }
 }

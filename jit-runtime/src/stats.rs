@@ -22,6 +22,7 @@ static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 static LANES: AtomicU64 = AtomicU64::new(0);
 static HITS: AtomicU64 = AtomicU64::new(0);
 static COMPILES: AtomicU64 = AtomicU64::new(0);
+static RECOMPILES: AtomicU64 = AtomicU64::new(0);
 static PROMOTED: AtomicU64 = AtomicU64::new(0);
 static EVALUATIONS: AtomicU64 = AtomicU64::new(0);
 static COMPILE_NS: AtomicU64 = AtomicU64::new(0);
@@ -44,6 +45,8 @@ pub struct Stats {
     pub cache_hits: u64,
     /// Kernels that were compiled.
     pub compiles: u64,
+    /// Kernels that ran so much that they were compiled once more, with more effort.
+    pub recompiles: u64,
     /// Literals that kept changing and became parameters of a kernel.
     pub promoted_literals: u64,
     /// Evaluations of arrays.
@@ -63,6 +66,7 @@ pub fn stats() -> Stats {
         lanes: LANES.load(Ordering::Relaxed),
         cache_hits: HITS.load(Ordering::Relaxed),
         compiles: COMPILES.load(Ordering::Relaxed),
+        recompiles: RECOMPILES.load(Ordering::Relaxed),
         promoted_literals: PROMOTED.load(Ordering::Relaxed),
         evaluations: EVALUATIONS.load(Ordering::Relaxed),
         compile_time: Duration::from_nanos(COMPILE_NS.load(Ordering::Relaxed)),
@@ -269,6 +273,10 @@ pub(crate) fn count_native_launch(width: usize) {
 pub(crate) fn count_compile(time: Duration) {
     COMPILES.fetch_add(1, Ordering::Relaxed);
     COMPILE_NS.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+}
+
+pub(crate) fn count_recompile() {
+    RECOMPILES.fetch_add(1, Ordering::Relaxed);
 }
 
 pub(crate) fn count_busy(ns: u64) {

@@ -124,7 +124,7 @@ impl Visit<'_> for Finder<'_> {
 
     fn visit_expr_match(&mut self, node: &syn::ExprMatch) {
         let is_host = node.attrs.iter().any(|attribute| attribute.path().is_ident("host"));
-        let may_be_traced = !is_host && super::matching::is_chain(node, self.is_host(&node.expr));
+        let may_be_traced = !is_host && super::matching::is_chain(node, |expr| self.is_host(expr));
         self.visit_expr(&node.expr);
         self.under(may_be_traced, |finder| node.arms.iter().for_each(|arm| finder.visit_arm(arm)));
     }

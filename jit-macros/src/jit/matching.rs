@@ -47,7 +47,7 @@ pub(crate) fn rewrite(
     {
         return super::variants::rewrite(rewriter, node, attribute, want, tail);
     }
-    let is_host = directives.host || (rewriter.is_host(&node.expr) && !is_by_guards(&node.arms));
+    let is_host = directives.host || is_host(&node, |expr| rewriter.is_host(expr));
     let shape = if is_host { Shape::Other } else { shape(&node, false) };
     match shape {
         Shape::Chain => chain(rewriter, node, want, tail),
@@ -98,10 +98,23 @@ fn ask(rewriter: &mut Rewriter<'_>, value: &mut Expr, known: &TokenStream) {
     *value = Expr::Verbatim(quote_spanned!(span=> *#known(#private::probe(#borrowed).__jit_known())));
 }
 
-/// Whether a `match` becomes a chain of `if`s, if it is traced; `is_host` says that what is matched is the host's.
-pub(crate) fn is_chain(node: &ExprMatch, is_host: bool) -> bool {
+/// Whether a `match` becomes a chain of `if`s that may be traced.
+pub(crate) fn is_chain(node: &ExprMatch, is_of_host: impl Fn(&Expr) -> bool) -> bool {
     let is_chain = super::variants::is_marked(&node.attrs) || matches!(shape(node, false), Shape::Chain);
-    is_chain && (!is_host || is_by_guards(&node.arms))
+    is_chain && !is_host(node, is_of_host)
+}
+
+/// Whether a `match` is known to be the host's: because what is matched is, and if guards alone choose, they, too.
+fn is_host(node: &ExprMatch, is_of_host: impl Fn(&Expr) -> bool) -> bool {
+    let is_host_guard = |arm: &Arm| {
+        let matched = node.expr.to_token_stream();
+        let replaced = |guard: &Expr| match binding(pattern(arm)) {
+            Some(name) => replaced(guard, &name.ident, &matched),
+            None => guard.clone(),
+        };
+        guard(arm).is_none_or(|guard| is_of_host(&replaced(guard)))
+    };
+    is_of_host(&node.expr) && (!is_by_guards(&node.arms) || node.arms.iter().all(is_host_guard))
 }
 
 fn shape(node: &ExprMatch, forced: bool) -> Shape {
@@ -306,7 +319,12 @@ pub(crate) fn chained(
     tail: bool,
 ) -> Option<Expr> {
     let mut otherwise: Option<Expr> = None;
+    let count = arms.len();
     for (condition, then_branch, span) in arms.into_iter().rev() {
+        let is_nothing = condition.is_none() && then_branch.stmts.is_empty() && count > 1;
+        if is_nothing {
+            continue;
+        }
         otherwise = Some(match condition {
             None => Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: then_branch }),
             Some(condition) => {

@@ -33,6 +33,18 @@ pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<
     }
 }
 
+/// Better code for a kernel that was compiled with these options: none if more effort gains nothing.
+///
+/// # Errors
+///
+/// What the backend cannot do.
+pub fn improve(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<Option<Box<dyn Executable>>, Error> {
+    match device {
+        Device::Cpu if cpu::is_generating() => cpu::improve(kernel, options),
+        Device::Cpu | Device::Interpreter => Ok(None),
+    }
+}
+
 /// What a device can do.
 ///
 /// # Errors
@@ -90,6 +102,11 @@ mod cpu {
         Ok(Box::new(llvm::compile(kernel, options)?))
     }
 
+    pub(super) fn improve(kernel: &Kernel, options: CodeOptions) -> Result<Option<Box<dyn Executable>>, Error> {
+        let better = llvm::improve(kernel, options)?;
+        Ok(better.map(|better| Box::new(better) as Box<dyn Executable>))
+    }
+
     pub(super) fn capabilities() -> Result<Capabilities, Error> {
         llvm::available()?;
         let target = llvm::Target::host()?;
@@ -118,6 +135,10 @@ mod cpu {
 
     pub(super) fn compile(_kernel: &Kernel, _options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
         Err(no_llvm())
+    }
+
+    pub(super) fn improve(_kernel: &Kernel, _options: CodeOptions) -> Result<Option<Box<dyn Executable>>, Error> {
+        Ok(None)
     }
 
     pub(super) fn capabilities() -> Result<Capabilities, Error> {

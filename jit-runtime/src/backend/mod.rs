@@ -9,9 +9,10 @@ pub mod interpreter;
 pub mod llvm;
 
 use std::ops::Range;
+use std::sync::Once;
 
 pub(crate) use choose::render;
-pub use choose::{Capabilities, capabilities, check_usable, compile};
+pub use choose::{Capabilities, capabilities, check_usable, compile, improve};
 
 /// What a kernel's code does that the kernel itself does not say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -20,6 +21,18 @@ pub struct CodeOptions {
     pub streaming_stores: bool,
     /// How reducing scatters update their targets.
     pub scatters: Scatters,
+    /// How much time it may take to generate.
+    pub effort: Effort,
+}
+
+/// How much time the generation of code may take. Results are the same, but for the bits of values that are not numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Effort {
+    /// Little, where the code is not much slower for it.
+    #[default]
+    Quick,
+    /// As much as the code gets faster by.
+    Thorough,
 }
 
 /// How the buffers that a kernel only combines into ([`Kernel::combined_buffers`](crate::ir::Kernel::combined_buffers))
@@ -49,6 +62,14 @@ impl Scatters {
             Scatters::Private { copies_log2 } => copies_log2,
         }
     }
+}
+
+/// Has a function called when the process ends, once, before the destructors of the code generator, which was used before. Only the
+/// first function is.
+pub(crate) fn before_exit(run: extern "C" fn()) {
+    static REGISTERED: Once = Once::new();
+    // SAFETY: the function lives as long as the program. Where no place is left for it, it is not called.
+    REGISTERED.call_once(|| _ = unsafe { libc::atexit(run) });
 }
 
 /// One entry of the argument table of a launch; its layout is part of the calling convention of generated code.

@@ -1,23 +1,27 @@
 //! A cached kernel: its key, its code, and what launches need to know about it.
 
 use std::panic::Location;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::backend::{CodeOptions, Executable};
+use crate::backend::{CodeOptions, Effort, Executable};
 use crate::device::Device;
 use crate::ir::{Access, Kernel, Op, Param, ReduceOp, Type};
 use crate::launch::cost::Cost;
 
 use super::CacheEntry;
+use super::hot::{self, Heat};
 
 /// A kernel with its code.
 pub(crate) struct Entry {
     pub(crate) kernel: Kernel,
     pub(crate) options: CodeOptions,
     pub(crate) facts: Arc<Facts>,
-    pub(crate) executable: Box<dyn Executable>,
+    executable: Box<dyn Executable>,
+    /// Code that was made with more effort.
+    better: OnceLock<Box<dyn Executable>>,
+    heat: Heat,
     pub(crate) cost: Cost,
     pub(crate) launches: AtomicU64,
     /// The clock of the cache when the entry was last asked for.
@@ -89,12 +93,58 @@ impl Entry {
         Entry {
             kernel,
             options: origin.options,
-            facts: Arc::new(facts),
             executable,
+            better: OnceLock::new(),
+            heat: Heat::new(facts.ops, facts.code_bytes),
             cost,
             launches: AtomicU64::new(0),
             last_used: AtomicU64::new(0),
+            facts: Arc::new(facts),
         }
+    }
+
+    /// The code for a launch of some width: one that is narrower than what better code computes at once has the first code.
+    #[inline]
+    pub(crate) fn executable(&self, width: usize) -> &dyn Executable {
+        match self.better.get() {
+            Some(better) if width >= better.lanes_per_step() => &**better,
+            _ => &*self.executable,
+        }
+    }
+
+    /// Notes that the kernel ran on a core for a while. It gets better code when that adds up.
+    #[inline]
+    pub(crate) fn ran(self: &Arc<Self>, ns: u64) {
+        if self.heat.is_hot(ns) {
+            hot::ask(self);
+        }
+    }
+
+    /// Whether nothing follows any more from how long the kernel runs.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.heat.is_settled()
+    }
+
+    /// Whether there is code that was made with more effort.
+    pub(crate) fn is_improved(&self) -> bool {
+        self.better.get().is_some()
+    }
+
+    /// How long it has to run to be hot.
+    #[cfg(test)]
+    pub(super) fn heat_ns(&self) -> u64 {
+        self.heat.hot_ns()
+    }
+
+    /// The options of the code that wide launches run.
+    pub(crate) fn current_options(&self) -> CodeOptions {
+        let effort = if self.is_improved() { Effort::Thorough } else { self.options.effort };
+        CodeOptions { effort, ..self.options }
+    }
+
+    /// Later launches run this code.
+    pub(super) fn improve(&self, better: Box<dyn Executable>) {
+        let _ = self.better.set(better);
     }
 
     /// An entry that stands in no cache.
@@ -117,7 +167,8 @@ impl Entry {
             hash: self.facts.hash,
             device: self.facts.device,
             ops: self.facts.ops,
-            code_bytes: self.facts.code_bytes,
+            code_bytes: self.facts.code_bytes + self.better.get().map_or(0, |better| better.code_bytes()),
+            is_improved: self.is_improved(),
             compile_time: self.facts.compile_time,
             launches: self.launches.load(Ordering::Relaxed),
             ns_per_lane: self.cost.ns_per_lane(),

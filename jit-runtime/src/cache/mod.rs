@@ -12,10 +12,12 @@
 //! | the table | `store` |
 //! | literals that keep changing | `literals` |
 //! | kernel → code | `compile` |
+//! | better code for kernels that run much | `hot` |
 
 mod compile;
 mod entry;
 mod hash;
+mod hot;
 mod literals;
 mod store;
 
@@ -138,6 +140,8 @@ pub struct CacheEntry {
     pub ops: usize,
     /// Bytes of generated code; 0 for kernels that are interpreted.
     pub code_bytes: usize,
+    /// Whether it has run so much that it was compiled once more, with more effort.
+    pub is_improved: bool,
     /// Time that compilation took.
     pub compile_time: Duration,
     /// Launches so far.

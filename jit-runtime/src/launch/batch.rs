@@ -6,6 +6,9 @@
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustc_hash::FxHashMap;
 
 use crate::Error;
 use crate::backend::{RawArgument, Scatters};
@@ -36,6 +39,10 @@ pub(crate) struct Run {
     positions: Vec<u32>,
     stretches: Vec<Stretch>,
     planned: Option<Planned>,
+    /// The kernels, each once, with its part of the time.
+    kernels: Vec<(Arc<Entry>, f64)>,
+    /// Whether nobody asks any more how long each of them runs.
+    is_settled: AtomicBool,
 }
 
 /// Launches next to each other that are run in bands, or one that is not.
@@ -93,13 +100,43 @@ impl Run {
             }
         }
         let stretches = stretches.into_iter().map(|range| Stretch::new(members, &positions, range)).collect();
-        Run { positions, stretches, planned }
+        let kernels = shares(positions.iter().map(|&at| &members[at as usize]));
+        Run { positions, stretches, planned, kernels, is_settled: AtomicBool::new(false) }
+    }
+
+    /// Notes how long all launches took.
+    fn ran(&self, elapsed_ns: u64) {
+        if self.is_settled.load(Ordering::Relaxed) {
+            return;
+        }
+        for (entry, share) in &self.kernels {
+            entry.ran((elapsed_ns as f64 * share) as u64);
+        }
+        self.is_settled.store(self.kernels.iter().all(|(entry, _)| entry.is_settled()), Ordering::Relaxed);
     }
 
     /// How many launches there are.
     pub(crate) fn count(&self) -> usize {
         self.positions.len()
     }
+}
+
+/// The kernels of launches, each once, with the part of the time that it takes.
+fn shares<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<(Arc<Entry>, f64)> {
+    let mut kernels: Vec<(Arc<Entry>, f64)> = Vec::new();
+    let mut position_of: FxHashMap<*const Entry, usize> = FxHashMap::default();
+    let mut total = 0.0;
+    for Member { entry, width, .. } in members {
+        let position = *position_of.entry(Arc::as_ptr(entry)).or_insert(kernels.len());
+        if position == kernels.len() {
+            kernels.push((Arc::clone(entry), 0.0));
+        }
+        let ns = entry.cost.estimate(*width).ns();
+        kernels[position].1 += ns;
+        total += ns;
+    }
+    kernels.iter_mut().for_each(|(_, share)| *share /= f64::max(total, 1.0));
+    kernels
 }
 
 /// Runs launches in their order, if nothing stands in their way. Gives the nanoseconds that they took.
@@ -133,6 +170,7 @@ pub(crate) unsafe fn try_run<'a>(
     let outcome = unsafe { inline::try_run(accesses, all, first.label, first.site) }?;
     if let Ok(elapsed) = &outcome {
         stats::count_busy(*elapsed);
+        run.ran(*elapsed);
         run.planned.iter().for_each(stats::count_replayed);
     }
     Some(outcome)
@@ -149,9 +187,9 @@ unsafe fn run_bands<'m, I: Iterator<Item = &'m Member>>(
     table: &[RawArgument],
 ) {
     team::share(division.blocks, &|band| {
-        for Member { entry, arguments, .. } in members() {
+        for Member { entry, arguments, width, .. } in members() {
             // SAFETY: the caller's promise; each band runs once, and what a lane reads of what another launch writes is of the same band.
-            unsafe { entry.executable.run(division.units(band), &table[arguments.clone()]) };
+            unsafe { entry.executable(*width).run(division.units(band), &table[arguments.clone()]) };
         }
     });
 }
@@ -164,7 +202,7 @@ unsafe fn run_one(member: &Member, raw: &[RawArgument]) -> Result<(), Error> {
     if !entry.facts.reduces && entry.options.scatters == Scatters::Shared {
         if *width > 0 {
             // SAFETY: the caller's promise.
-            unsafe { entry.executable.run(0..*width as u64, raw) };
+            unsafe { entry.executable(*width).run(0..*width as u64, raw) };
         }
         return Ok(());
     }

@@ -55,6 +55,11 @@ impl Estimate {
         self.total_ns < SMALL_NS
     }
 
+    /// Nanoseconds of one core.
+    pub(crate) fn ns(self) -> f64 {
+        self.total_ns
+    }
+
     /// Of several launches, one after another.
     pub(crate) fn sum(each: impl Iterator<Item = Estimate>) -> Estimate {
         let nothing = Estimate { total_ns: 0.0, is_known: true };

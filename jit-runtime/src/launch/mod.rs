@@ -49,14 +49,15 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::backend::{CodeOptions, RawArgument};
+use crate::Error;
+use crate::backend::{CodeOptions, Effort, RawArgument};
 use crate::cache::{self, Entry, Found, Origin};
+use crate::config::{self, Tier};
 use crate::device::Device;
 use crate::ir::{Kernel, Op, Param, TOP, Value};
 use crate::log::{self, Level};
 use crate::memory::Buffer;
 use crate::stats::{self, Record, Time};
-use crate::{Error, config};
 
 pub(crate) mod batch;
 mod blocks;
@@ -277,6 +278,7 @@ fn run_inline(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
     let outcome = unsafe { inline::try_run(ready.accesses(), run, ready.label, ready.site) }?;
     Some(outcome.map(|elapsed| {
         ready.entry.cost.learn(ready.width, elapsed);
+        ready.entry.ran(elapsed);
         stats::count_busy(elapsed);
         stats::record(|| ready.record(Time::Done(elapsed)));
     }))
@@ -299,7 +301,11 @@ pub(crate) fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]
     let bytes = each.fold(0_usize, usize::saturating_add);
     let streaming_stores =
         bytes > cost::streaming_threshold() && width > 1 && stores_by_lane(kernel) && !kernel.has_loop();
-    CodeOptions { streaming_stores, scatters: private::choose(kernel, width, arguments) }
+    let effort = match config::get().tier {
+        Tier::Auto => Effort::Quick,
+        Tier::Always(effort) => effort,
+    };
+    CodeOptions { streaming_stores, scatters: private::choose(kernel, width, arguments), effort }
 }
 
 fn stores_by_lane(kernel: &Kernel) -> bool {

@@ -161,7 +161,7 @@ impl Bound {
     unsafe fn run_with(&self, entry: &Entry, units: Range<u64>, raw: &RawArguments) {
         if self.partials.is_empty() {
             // SAFETY: the caller's promise; units are lanes.
-            return unsafe { entry.executable.run(units, raw) };
+            return unsafe { entry.executable(self.chunks.width).run(units, raw) };
         }
         let mut raw = raw.clone();
         for chunk in units.start as usize..units.end as usize {
@@ -169,7 +169,7 @@ impl Bound {
                 raw[partial.param] = RawArgument { word: partial.address(chunk), length: 1 };
             }
             // SAFETY: the caller's promise; the lanes are one chunk, whose results have a place of their own.
-            unsafe { entry.executable.run(self.chunks.lanes(chunk), &raw) };
+            unsafe { entry.executable(self.chunks.width).run(self.chunks.lanes(chunk), &raw) };
         }
     }
 

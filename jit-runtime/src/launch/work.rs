@@ -102,6 +102,7 @@ impl Work for KernelWork {
 
     fn learn(&self, busy_ns: u64) {
         self.entry.cost.learn(self.bound.width(), busy_ns);
+        self.entry.ran(busy_ns);
     }
 }
 

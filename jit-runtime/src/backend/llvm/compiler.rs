@@ -1,8 +1,9 @@
 //! LLVM IR → object file, with as few of LLVM's passes as the kernel profits from.
 //!
 //! Straight-line kernels come from a tracer that has already folded and shared what can be: they get no IR passes and the
-//! fast code generator, whose code is about a tenth slower, unless their launches are long. Kernels with loops get a short list of
-//! passes, mainly for moving out of loops what does not change in them, and the optimising code generator.
+//! fast code generator, unless their launches are long or more effort is asked for. Its code is a tenth slower where memory is the
+//! limit and up to twice as slow where arithmetic is. Kernels with loops get a short list of passes, mainly for moving out of loops
+//! what does not change in them, and the optimising code generator.
 //!
 //! A target machine belongs to the thread that made it, and is kept for its next kernels.
 
@@ -24,7 +25,7 @@ use super::analysis::{Analysis, Shape};
 use super::codegen::{Job, generate};
 use super::interleave;
 use super::target::Target;
-use crate::backend::CodeOptions;
+use crate::backend::{CodeOptions, Effort};
 use crate::error::{Error, ErrorKind};
 use crate::ir::{Inst, Kernel, Op, TOP};
 
@@ -39,8 +40,8 @@ const LOCAL_PASSES: &str =
 /// and the time of the optimising one grows with the square of their number.
 const FEW_REDUCTIONS: usize = 64;
 
-/// Instructions of straight-line kernels up to which better code is worth its compile time in long launches.
-const LONG_LAUNCH_LIMIT: usize = 1000;
+/// Instructions of straight-line kernels up to which better code may be worth its compile time.
+const OPTIMISED_LIMIT: usize = 1000;
 
 /// The object file of a kernel.
 pub(super) fn object_file(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<Box<[u8]>, Error> {
@@ -81,11 +82,9 @@ fn with_module<T>(
     {
         return Err(failed(&format!("{:?} was not expanded before", inst.op)));
     }
-    let packets = interleave::choose(kernel, target);
+    let packets = interleave::choose(kernel, target, options);
     let analysis = Analysis::new(kernel, packets * target.lanes);
-    // Arrays that exceed the cache make a launch long enough for better code to pay.
-    let is_long_launch = options.streaming_stores && kernel.op_count() <= LONG_LAUNCH_LIMIT;
-    let optimise = has_branches(kernel, &analysis) || is_long_launch;
+    let optimise = has_branches(kernel, &analysis) || is_worth_more(kernel, options);
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
     with_machine(target, level, |machine| {
         let diagnostics = RefCell::new(Vec::new());
@@ -114,6 +113,17 @@ fn with_module<T>(
         let errors: Vec<String> = diagnostics.into_inner();
         if errors.is_empty() { result } else { Err(failed(&errors.join("; "))) }
     })
+}
+
+/// Whether a kernel gets passes and the optimising code generator.
+pub(super) fn is_optimised(kernel: &Kernel, options: CodeOptions, target: &Target) -> bool {
+    is_worth_more(kernel, options) || has_branches(kernel, &Analysis::new(kernel, target.lanes))
+}
+
+/// Whether better code pays, whatever the kernel does: arrays that exceed the cache make a launch long enough for that.
+fn is_worth_more(kernel: &Kernel, options: CodeOptions) -> bool {
+    let is_asked = options.streaming_stores || options.effort == Effort::Thorough;
+    is_asked && kernel.op_count() <= OPTIMISED_LIMIT
 }
 
 /// Whether the code of a kernel is more than one straight list: it has loops or branches of its own, reduces and so has a

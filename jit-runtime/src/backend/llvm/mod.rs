@@ -42,7 +42,7 @@ use std::ops::Range;
 pub use library::Library;
 pub use target::{Architecture, Target};
 
-use super::{CodeOptions, Executable, RawArgument};
+use super::{CodeOptions, Effort, Executable, RawArgument};
 use crate::error::Error;
 use crate::ir::Kernel;
 use object::LoadedObject;
@@ -64,6 +64,19 @@ pub struct LlvmExecutable {
 /// `NoDevice` if no libLLVM is found, `Compile` if LLVM refuses the kernel.
 pub fn compile(kernel: &Kernel, options: CodeOptions) -> Result<LlvmExecutable, Error> {
     compile_for(kernel, options, Target::host()?)
+}
+
+/// Compiles a kernel, of which there is code with these options, with more effort. None if that would be the same code.
+///
+/// # Errors
+///
+/// As [`compile`].
+pub fn improve(kernel: &Kernel, options: CodeOptions) -> Result<Option<LlvmExecutable>, Error> {
+    let target = Target::host()?;
+    let thorough = CodeOptions { effort: Effort::Thorough, ..options };
+    let is_better =
+        compiler::is_optimised(kernel, thorough, target) && !compiler::is_optimised(kernel, options, target);
+    if is_better { compile_for(kernel, thorough, target).map(Some) } else { Ok(None) }
 }
 
 /// Compiles a kernel for a target that this processor can execute.

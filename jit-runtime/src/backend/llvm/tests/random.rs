@@ -1,6 +1,7 @@
 //! Random kernels.
 
 use super::*;
+use crate::backend::Effort;
 use crate::ir::random::Options;
 
 fn run(seeds: std::ops::Range<u64>, options: &Options) {
@@ -10,7 +11,8 @@ fn run(seeds: std::ops::Range<u64>, options: &Options) {
         for (position, target) in variants.iter().enumerate() {
             // A kernel for each variant would take long: each seed visits a few.
             if (position as u64 + seed).is_multiple_of(3) {
-                let options = CodeOptions { streaming_stores: seed % 2 == 0, ..CodeOptions::default() };
+                let effort = if seed % 5 < 2 { Effort::Thorough } else { Effort::Quick };
+                let options = CodeOptions { streaming_stores: seed % 2 == 0, effort, ..CodeOptions::default() };
                 check(&case, target, options)
                     .unwrap_or_else(|error| panic!("seed {seed}, {} x{:?}: {error}", target.cpu, target.interleave));
             }

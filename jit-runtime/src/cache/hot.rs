@@ -1,0 +1,213 @@
+//! Kernels that run much get better code: it is generated in the background, and later launches run it.
+//!
+//! The first code of a kernel is there soon; for most straight-line kernels that is the fast code generator's. A kernel that has run
+//! for as long as better code takes to generate will probably run for as long again, so that the time is not wasted, whatever comes;
+//! another core spends it, and launches go on meanwhile. Kernels whose code is the best already stay as they are.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::backend;
+use crate::config::{self, Tier};
+use crate::log::{self, Level};
+use crate::{dump, stats};
+
+use super::compile;
+use super::entry::Entry;
+
+/// A kernel is hot when it has run for this long...
+const HOT_MIN: Duration = Duration::from_millis(10);
+/// ...and this long for each of its operations: together about what better code takes to generate.
+const HOT_PER_OP: Duration = Duration::from_micros(100);
+
+/// The end of the process waits at most this long for a kernel that is being compiled.
+const EXIT_MAX: Duration = Duration::from_secs(5);
+
+/// How long a kernel has run.
+pub(super) struct Heat {
+    busy_ns: AtomicU64,
+    hot_ns: u64,
+    /// Whether it was said to be hot, or nobody wants to know.
+    is_settled: AtomicBool,
+}
+
+impl Heat {
+    /// Of a kernel with this many operations; only interpreted ones have no code.
+    pub(super) fn new(ops: usize, code_bytes: usize) -> Heat {
+        let is_wanted = code_bytes > 0 && config::get().tier == Tier::Auto;
+        Heat {
+            busy_ns: AtomicU64::new(0),
+            hot_ns: (HOT_MIN.as_nanos() + HOT_PER_OP.as_nanos() * ops as u128) as u64,
+            is_settled: AtomicBool::new(!is_wanted),
+        }
+    }
+
+    /// Adds time; true when that makes the kernel hot, once.
+    #[inline]
+    pub(super) fn is_hot(&self, ns: u64) -> bool {
+        if self.is_settled() {
+            return false;
+        }
+        let busy_ns = self.busy_ns.fetch_add(ns, Ordering::Relaxed) + ns;
+        busy_ns >= self.hot_ns && !self.is_settled.swap(true, Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(super) fn hot_ns(&self) -> u64 {
+        self.hot_ns
+    }
+
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_settled.load(Ordering::Relaxed)
+    }
+}
+
+/// Kernels that wait for better code, and the thread that makes it while there are any.
+struct Queue {
+    waiting: VecDeque<Weak<Entry>>,
+    is_running: bool,
+    /// The process ends.
+    is_closed: bool,
+}
+
+static QUEUE: Mutex<Queue> = Mutex::new(Queue { waiting: VecDeque::new(), is_running: false, is_closed: false });
+/// Wakes who waits for the thread to end.
+static IDLE: Condvar = Condvar::new();
+
+/// Has a hot kernel compiled once more.
+#[cold]
+pub(super) fn ask(entry: &Arc<Entry>) {
+    let mut queue = QUEUE.lock();
+    if queue.is_closed {
+        return;
+    }
+    queue.waiting.push_back(Arc::downgrade(entry));
+    if !queue.is_running {
+        backend::before_exit(close);
+        let thread = std::thread::Builder::new().name("jit-tier".to_owned()).spawn(work);
+        queue.is_running = thread.is_ok();
+    }
+}
+
+/// The life of the thread: it ends when nothing waits.
+fn work() {
+    while let Some(entry) = next() {
+        let Some(entry) = entry.upgrade() else { continue };
+        // A panic would leave others waiting for ever.
+        if catch_unwind(AssertUnwindSafe(|| improve(&entry))).is_err() {
+            log::emit(Level::Error, || format!("`{}` keeps its first code: compiling it panicked", entry.facts.label));
+        }
+    }
+}
+
+fn next() -> Option<Weak<Entry>> {
+    let mut queue = QUEUE.lock();
+    let entry = queue.waiting.pop_front();
+    if entry.is_none() {
+        queue.is_running = false;
+        IDLE.notify_all();
+    }
+    entry
+}
+
+fn improve(entry: &Entry) {
+    let (facts, started) = (&entry.facts, Instant::now());
+    let optimised = compile::optimised(&entry.kernel);
+    match backend::improve(facts.device, &optimised, entry.options) {
+        Ok(None) => {}
+        Ok(Some(better)) => {
+            entry.improve(better);
+            stats::count_recompile();
+            log::emit(Level::Info, || {
+                format!("compiled `{}` ({:016x}) with more effort: {:?}", facts.label, facts.hash, started.elapsed())
+            });
+            dump::improved(entry, &optimised);
+        }
+        Err(error) => {
+            log::emit(Level::Warn, || format!("`{}` keeps its first code: {error}", facts.label));
+        }
+    }
+}
+
+/// Lets the process end: its end takes the code generator apart, which therefore must not be at work.
+extern "C" fn close() {
+    let mut queue = QUEUE.lock();
+    queue.is_closed = true;
+    queue.waiting.clear();
+    let patience = Instant::now() + EXIT_MAX;
+    while queue.is_running && !IDLE.wait_until(&mut queue, patience).timed_out() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{CodeOptions, RawArgument};
+    use crate::cache::{Origin, find_or_compile};
+    use crate::device::Device;
+    use crate::ir::{Access, BinaryOp, Builder, Kernel, Type};
+    use crate::memory::Buffer;
+
+    /// `y = x * x - x + 0.3`
+    fn parabola() -> Kernel {
+        let mut builder = Builder::new();
+        let [x, y] = [Access::Read, Access::Write].map(|access| builder.buffer(Type::F32, access));
+        let x = builder.load(x);
+        let square = builder.binary(BinaryOp::Mul, x, x);
+        let difference = builder.binary(BinaryOp::Sub, square, x);
+        let constant = builder.constant(Type::F32, 0.3_f32.to_bits().into());
+        let result = builder.binary(BinaryOp::Add, difference, constant);
+        builder.store(y, result);
+        builder.finish()
+    }
+
+    fn entry() -> Arc<Entry> {
+        let origin = Origin { label: "parabola", site: None, literals: &[] };
+        find_or_compile(Device::Cpu, parabola(), CodeOptions::default(), origin).unwrap().entry
+    }
+
+    fn run(entry: &Entry, width: usize) -> Vec<u32> {
+        let x: Vec<f32> = (0..1024).map(|lane| lane as f32 / 100.0).collect();
+        let x = Buffer::from_bytes(bytemuck::cast_slice(&x)).unwrap();
+        let y = Buffer::from_bytes(&[0; 4 * 1024]).unwrap();
+        let table = [&x, &y].map(|buffer| RawArgument { word: buffer.address(), length: 1024 });
+        // SAFETY: nobody else has the buffers, and the range lies in them.
+        unsafe { entry.executable(width).run(0..width as u64, &table) };
+        let mut values = vec![0_u32; 1024];
+        y.read(0, bytemuck::cast_slice_mut(&mut values)).unwrap();
+        values
+    }
+
+    fn wait() {
+        let mut queue = QUEUE.lock();
+        while queue.is_running {
+            IDLE.wait(&mut queue);
+        }
+    }
+
+    #[test]
+    fn a_hot_kernel_gets_better_code_once() {
+        let entry = entry();
+        let before = [900, 3].map(|width| run(&entry, width));
+        assert_eq!(f32::from_bits(before[0][200]), 2.0 * 2.0 - 2.0 + 0.3);
+        if entry.facts.code_bytes == 0 {
+            assert!(entry.is_settled(), "what is interpreted stays so");
+            return;
+        }
+        let hot_ns = entry.heat_ns();
+        entry.ran(hot_ns - 1);
+        assert!(!entry.is_settled(), "not hot yet");
+        entry.ran(1);
+        assert!(entry.is_settled());
+        wait();
+        assert!(entry.is_improved() && entry.describe().is_improved);
+        assert_eq!(entry.current_options().effort, crate::backend::Effort::Thorough);
+        assert!(entry.executable(900).lanes_per_step() > entry.executable(3).lanes_per_step(), "few lanes, first code");
+        assert_eq!([900, 3].map(|width| run(&entry, width)), before);
+    }
+}

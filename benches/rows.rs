@@ -16,6 +16,7 @@
 //! | `rows/calls.rs` | rows `W12…`: calls whose target depends on the lane |
 //! | `rows/products.rs` | rows `W…` that multiply matrices |
 //! | `rows/tensors.rs` | rows `T…`: functions of tensors, frozen and not |
+//! | `rows/tiers.rs` | row `T03`: the gain by better code for kernels that run much |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching, replaying |
 #![allow(clippy::print_stdout, reason = "the rows are what this program prints")]
 
@@ -39,6 +40,8 @@ mod program;
 mod tensors;
 #[path = "rows/throughput.rs"]
 mod throughput;
+#[path = "rows/tiers.rs"]
+mod tiers;
 
 use std::process::ExitCode;
 
@@ -77,6 +80,7 @@ const ROWS: &[Row] = &[
     ("L04c", latency::smallest),
     ("T01", tensors::large),
     ("T02", tensors::small),
+    ("T03", tiers::gains),
 ];
 
 fn main() -> ExitCode {

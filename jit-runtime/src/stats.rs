@@ -215,6 +215,10 @@ impl Part {
 impl Records {
     /// Adds launches, and forgets as many of the oldest ones as need not be remembered.
     fn push(&mut self, part: Part) {
+        if self.parts.capacity() == 0 {
+            // At once, so that launches do not allocate whenever it has to grow.
+            self.parts.reserve_exact(MAX_RECORDS + 1);
+        }
         self.count += part.count();
         self.parts.push_back(part);
         while let Some(first) = self.parts.front().map(Part::count).filter(|first| self.count - first >= MAX_RECORDS) {

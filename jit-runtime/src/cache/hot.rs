@@ -8,9 +8,10 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::backend;
 use crate::config::{self, Tier};
@@ -24,9 +25,6 @@ use super::entry::Entry;
 const HOT_MIN: Duration = Duration::from_millis(10);
 /// ...and this long for each of its operations: together about what better code takes to generate.
 const HOT_PER_OP: Duration = Duration::from_micros(100);
-
-/// The end of the process waits at most this long for a kernel that is being compiled.
-const EXIT_MAX: Duration = Duration::from_secs(5);
 
 /// How long a kernel has run.
 pub(super) struct Heat {
@@ -71,14 +69,15 @@ impl Heat {
 /// Kernels that wait for better code, and the thread that makes it while there are any.
 struct Queue {
     waiting: VecDeque<Weak<Entry>>,
+    /// Whether the thread looks for more.
     is_running: bool,
+    thread: Option<JoinHandle<()>>,
     /// The process ends.
     is_closed: bool,
 }
 
-static QUEUE: Mutex<Queue> = Mutex::new(Queue { waiting: VecDeque::new(), is_running: false, is_closed: false });
-/// Wakes who waits for the thread to end.
-static IDLE: Condvar = Condvar::new();
+static QUEUE: Mutex<Queue> =
+    Mutex::new(Queue { waiting: VecDeque::new(), is_running: false, thread: None, is_closed: false });
 
 /// Has a hot kernel compiled once more.
 #[cold]
@@ -90,8 +89,10 @@ pub(super) fn ask(entry: &Arc<Entry>) {
     queue.waiting.push_back(Arc::downgrade(entry));
     if !queue.is_running {
         backend::before_exit(close);
-        let thread = std::thread::Builder::new().name("jit-tier".to_owned()).spawn(work);
-        queue.is_running = thread.is_ok();
+        // The last one is about to end, and wants nothing from us any more.
+        queue.thread.take().map(JoinHandle::join);
+        queue.thread = std::thread::Builder::new().name("jit-tier".to_owned()).spawn(work).ok();
+        queue.is_running = queue.thread.is_some();
     }
 }
 
@@ -99,7 +100,7 @@ pub(super) fn ask(entry: &Arc<Entry>) {
 fn work() {
     while let Some(entry) = next() {
         let Some(entry) = entry.upgrade() else { continue };
-        // A panic would leave others waiting for ever.
+        // After a panic here nobody would be served any more.
         if catch_unwind(AssertUnwindSafe(|| improve(&entry))).is_err() {
             log::emit(Level::Error, || format!("`{}` keeps its first code: compiling it panicked", entry.facts.label));
         }
@@ -109,10 +110,7 @@ fn work() {
 fn next() -> Option<Weak<Entry>> {
     let mut queue = QUEUE.lock();
     let entry = queue.waiting.pop_front();
-    if entry.is_none() {
-        queue.is_running = false;
-        IDLE.notify_all();
-    }
+    queue.is_running = entry.is_some();
     entry
 }
 
@@ -140,8 +138,9 @@ extern "C" fn close() {
     let mut queue = QUEUE.lock();
     queue.is_closed = true;
     queue.waiting.clear();
-    let patience = Instant::now() + EXIT_MAX;
-    while queue.is_running && !IDLE.wait_until(&mut queue, patience).timed_out() {}
+    let thread = queue.thread.take();
+    drop(queue);
+    thread.map(JoinHandle::join);
 }
 
 #[cfg(test)]
@@ -184,10 +183,8 @@ mod tests {
     }
 
     fn wait() {
-        let mut queue = QUEUE.lock();
-        while queue.is_running {
-            IDLE.wait(&mut queue);
-        }
+        let thread = QUEUE.lock().thread.take();
+        thread.map(JoinHandle::join);
     }
 
     #[test]

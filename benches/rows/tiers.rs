@@ -23,7 +23,6 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("polynomial of degree 30", polynomial),
     ("eight roots", roots),
     ("a x + y", axpy),
-    ("three sines", sines),
     ("three quotients", quotients),
     ("two gathers", gathers),
     ("hash", hash),
@@ -59,11 +58,6 @@ fn roots(x: &Float, _: &Float, _: &Float) -> Float {
 #[freeze]
 fn axpy(x: &Float, y: &Float, _: &Float) -> Float {
     2.5 * x + y
-}
-
-#[freeze]
-fn sines(x: &Float, y: &Float, _: &Float) -> Float {
-    x.sin() * y.cos() + (x * y).sin()
 }
 
 #[freeze]

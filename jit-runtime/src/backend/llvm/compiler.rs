@@ -1,9 +1,9 @@
 //! LLVM IR → object file, with as few of LLVM's passes as the kernel profits from.
 //!
 //! Straight-line kernels come from a tracer that has already folded and shared what can be: they get no IR passes and the
-//! fast code generator, unless their launches are long or more effort is asked for. Its code is a tenth slower where memory is the
-//! limit and up to twice as slow where arithmetic is. Kernels with loops get a short list of passes, mainly for moving out of loops
-//! what does not change in them, and the optimising code generator.
+//! fast code generator, unless their launches are long or more effort is asked for. Its code takes about as long where memory is the
+//! limit, and up to 1.6 times as long where arithmetic is (row T03 of the benchmarks). Kernels with loops get a short list of passes,
+//! mainly for moving out of loops what does not change in them, and the optimising code generator.
 //!
 //! A target machine belongs to the thread that made it, and is kept for its next kernels.
 

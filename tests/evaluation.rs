@@ -14,6 +14,8 @@ mod loops;
 mod page;
 #[path = "evaluation/replays.rs"]
 mod replays;
+#[path = "evaluation/tiers.rs"]
+mod tiers;
 
 /// Held by the test that counts.
 fn one_at_a_time() -> MutexGuard<'static, ()> {

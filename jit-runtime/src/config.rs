@@ -392,6 +392,7 @@ mod tests {
             ("JIT_FREEZE", "off"),
             ("JIT_FREEZE_VERIFY", "3"),
             ("JIT_DEBUG", "1"),
+            ("JIT_TIER", "thorough"),
             ("JIT_LLVM_PATH", "/opt/llvm"),
         ]);
         assert!(bad.is_none());
@@ -399,6 +400,7 @@ mod tests {
         assert!(config.dump.contains(Form::Ir) && config.dump.contains(Form::Asm) && !config.dump.contains(Form::Llvm));
         assert_eq!((config.is_cache_on, config.cache_mem_max, config.is_debug_on), (false, 10, true));
         assert_eq!((config.is_freeze_on, config.freeze_verify), (false, Some(3)));
+        assert_eq!(config.tier, Tier::Always(Effort::Thorough));
         assert_eq!(config.llvm_path, Some(PathBuf::from("/opt/llvm")));
     }
 
@@ -407,6 +409,7 @@ mod tests {
         let cases = [
             ("JIT_DEVICE", "interpeter", "did you mean `interpreter`"),
             ("JIT_DEVICE", "abacus", "unset JIT_DEVICE"),
+            ("JIT_TIER", "thorogh", "did you mean `thorough`"),
             ("JIT_THREADS", "0", "unset JIT_THREADS"),
             ("JIT_THREADS", "many", "unset JIT_THREADS"),
             ("JIT_LOG", "inof", "did you mean `info`"),

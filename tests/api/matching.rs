@@ -190,10 +190,17 @@ fn parts_of_the_host_are_moved_and_decided_while_tracing() {
 }
 
 #[jit]
-fn host_guards(text: Text, list: Vec<Text>, kind: u32, x: &Float) -> (String, Float) {
+fn host_guards(text: Text, mut list: Vec<Text>, kind: u32, x: &Float) -> (String, Float) {
     let text = match text {
         short if short.0.len() < 2 => short.0,
         long => long.0 + "…",
+    };
+    let text = match (text, &mut list) {
+        (text, list) if text.len() > 2 && list.len() == 1 => {
+            list.push(Text(text));
+            format!("{} texts", list.len())
+        }
+        (text, _) => text,
     };
     let y = match list[0] {
         _ if x > 0.0 => x * 2.0,
@@ -215,7 +222,7 @@ fn guards_of_the_host_decide_while_tracing() {
         (text, y.to_vec().unwrap())
     };
     assert_eq!(of("a", 0), ("a".to_owned(), vec![12.0, 13.0]));
-    assert_eq!(of("ab", 4), ("ab…".to_owned(), vec![82.0, 84.0]));
+    assert_eq!(of("ab", 4), ("2 texts".to_owned(), vec![82.0, 84.0]));
 }
 
 fn jit_on_each(program: impl Fn() -> Float) -> Vec<f32> {

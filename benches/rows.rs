@@ -1,9 +1,10 @@
-//! The benchmark rows: `cargo bench --bench rows -- [--smoke] [ROW…]`.
+//! The benchmark rows: `cargo bench --bench rows -- [--smoke] [--report FILE [--rounds N] [--peer NAME=COMMAND]…] [ROW…]`.
 //!
 //! Prints one JSON object a line, `{"workload", "metric", "value", "unit", "checksum"}`, so that the rows can be set
-//! beside those of other systems. A time runs from "inputs resident, kernel compiled" to "result resident, all threads
-//! idle", tracing and launch included. Each row computes its checksum from what the kernels wrote; one that is off ends
-//! the program with an error. `--smoke` takes a single sample a row, which checks results and measures nothing.
+//! beside those of other systems; times have `clean`, `reps` and `warm_up_ms` too. A time runs from "inputs resident, kernel compiled" to
+//! "result resident, all threads idle", tracing and launch included. Each row computes its checksum from what the kernels wrote
+//! after the last sample; one that is off ends the program with an error. `--smoke` takes a single sample a row, which checks
+//! results and measures nothing. `--report` measures the rows in turn with those of other systems, and writes a page of it.
 //!
 //! | file | what |
 //! |---|---|
@@ -18,6 +19,7 @@
 //! | `rows/tensors.rs` | rows `T…`: functions of tensors, frozen and not |
 //! | `rows/tiers.rs` | row `T03`: the gain by better code for kernels that run much |
 //! | `rows/latency.rs` | rows `L…`: tracing, compiling, launching, replaying |
+//! | `rows/report.rs` | runs this program and those of other systems by turns, and writes a page |
 #![allow(clippy::print_stdout, reason = "the rows are what this program prints")]
 
 #[path = "rows/calls.rs"]
@@ -36,6 +38,8 @@ mod order;
 mod products;
 #[path = "rows/program.rs"]
 mod program;
+#[path = "rows/report.rs"]
+mod report;
 #[path = "rows/tensors.rs"]
 mod tensors;
 #[path = "rows/throughput.rs"]
@@ -47,48 +51,81 @@ use std::process::ExitCode;
 
 use measure::{Bench, RowError};
 
-/// A row: its name and the function that measures it.
-type Row = (&'static str, fn(&Bench) -> Result<(), RowError>);
+/// A row of the benchmark.
+struct Row {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Bench) -> Result<(), RowError>,
+}
 
 /// Every row there is, in the order in which they run.
+#[rustfmt::skip]
 const ROWS: &[Row] = &[
-    ("W01", throughput::saxpy),
-    ("W02", throughput::black_scholes),
-    ("W02.fast", throughput::fast_black_scholes),
-    ("W03", throughput::mandelbrot),
-    ("W04", throughput::n_body),
-    ("W06", throughput::monte_carlo_pi),
-    ("W07a", memory::small_histogram),
-    ("W07b", memory::large_histogram),
-    ("W08", memory::permutation),
-    ("W09a", throughput::sum),
-    ("W09b", throughput::max),
-    ("W09c", order::prefix_sum),
-    ("W09d", order::compress),
-    ("W10", memory::stencil),
-    ("W11", products::traced),
-    ("W11.lib", products::library),
-    ("W12", calls::mixed),
-    ("W12.coherent", calls::coherent),
-    ("L01", latency::tracing_rate),
-    ("L02a", latency::compile_50),
-    ("L02b", latency::compile_500),
-    ("L02c", latency::compile_5000),
-    ("L03", latency::cached_launch),
-    ("L04a", latency::replay),
-    ("L04b", latency::replay_chain),
-    ("L04c", latency::smallest),
-    ("T01", tensors::large),
-    ("T02", tensors::small),
-    ("T03", tiers::gains),
+    Row { name: "W01", what: "saxpy, 2^24", run: throughput::saxpy },
+    Row { name: "W02", what: "Black-Scholes, 2^22", run: throughput::black_scholes },
+    Row { name: "W02.fast", what: "the same under `fast_math`", run: throughput::fast_black_scholes },
+    Row { name: "W03", what: "Mandelbrot set, 1024²", run: throughput::mandelbrot },
+    Row { name: "W04", what: "n-body, 4096", run: throughput::n_body },
+    Row { name: "W06", what: "Monte-Carlo π, PCG32, 2^20 × 64", run: throughput::monte_carlo_pi },
+    Row { name: "W07a", what: "histogram, 2^24 into 256", run: memory::small_histogram },
+    Row { name: "W07b", what: "histogram, 2^24 into 2^20", run: memory::large_histogram },
+    Row { name: "W08", what: "gather by a permutation, 2^24", run: memory::permutation },
+    Row { name: "W09a", what: "sum, 2^24", run: throughput::sum },
+    Row { name: "W09b", what: "maximum, 2^24", run: throughput::max },
+    Row { name: "W09c", what: "exclusive prefix sum, 2^24", run: order::prefix_sum },
+    Row { name: "W09d", what: "list the true lanes, 2^24", run: order::compress },
+    Row { name: "W10", what: "5-point stencil, 2048², 100 steps", run: memory::stencil },
+    Row { name: "W11", what: "matrix product, 512³, traced loop", run: products::traced },
+    Row { name: "W11.lib", what: "matrix product, 512³, `Tensor::matmul`", run: products::library },
+    Row { name: "W12", what: "one of eight functions on each lane, 2^22", run: calls::mixed },
+    Row { name: "W12.coherent", what: "the same, lanes sorted by function", run: calls::coherent },
+    Row { name: "L01", what: "record and free an operation", run: latency::tracing_rate },
+    Row { name: "L02a", what: "compile 50 operations and run", run: latency::compile_50 },
+    Row { name: "L02b", what: "compile 500", run: latency::compile_500 },
+    Row { name: "L02c", what: "compile 5000", run: latency::compile_5000 },
+    Row { name: "L03", what: "trace 50 operations again, launch, wait", run: latency::cached_launch },
+    Row { name: "L04a", what: "replay the same, frozen", run: latency::replay },
+    Row { name: "L04b", what: "replay 100 such kernels, each on what the one before wrote", run: latency::replay_chain },
+    Row { name: "L04c", what: "`x + 1` of width 16", run: latency::smallest },
+    Row { name: "T01", what: "functions of matrices of 1000 × 1024, frozen and not", run: tensors::large },
+    Row { name: "T02", what: "functions of matrices of 100 × 124, frozen and not", run: tensors::small },
+    Row { name: "T03", what: "first code and better code, one thread, 2^14 lanes", run: tiers::gains },
 ];
 
+/// What the command line asks for.
+struct Arguments {
+    smoke: bool,
+    report: Option<report::Request>,
+    rows: Vec<&'static Row>,
+}
+
+impl Arguments {
+    fn parse(arguments: impl Iterator<Item = String>) -> Result<Arguments, String> {
+        // Cargo passes `--bench` to every benchmark.
+        let mut arguments = arguments.filter(|argument| argument != "--bench");
+        let (mut smoke, mut file, mut names) = (false, None, Vec::new());
+        let (mut rounds, mut peers) = (report::ROUNDS, Vec::new());
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().ok_or_else(|| format!("{argument} takes a value"));
+            match argument.as_str() {
+                "--smoke" => smoke = true,
+                "--report" => file = Some(value()?.into()),
+                "--rounds" => rounds = value()?.parse().map_err(|_| "--rounds takes a number".to_owned())?,
+                "--peer" => peers.push(report::Peer::parse(&value()?)?),
+                _ => names.push(argument),
+            }
+        }
+        let report = file.map(|file| report::Request { file, rounds, peers });
+        Ok(Arguments { smoke, report, rows: selected(&names)? })
+    }
+}
+
 fn main() -> ExitCode {
-    // Cargo passes `--bench` to every benchmark.
-    let mut arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let smoke = arguments.iter().any(|argument| argument == "--smoke");
-    arguments.retain(|argument| argument != "--smoke");
-    match selected(&arguments).and_then(|rows| run(&rows, &Bench { smoke })) {
+    let outcome = Arguments::parse(std::env::args().skip(1)).and_then(|arguments| match &arguments.report {
+        Some(request) => report::write(request, &arguments.rows),
+        None => run(&arguments.rows, &Bench { smoke: arguments.smoke }),
+    });
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
@@ -98,23 +135,23 @@ fn main() -> ExitCode {
 }
 
 /// The rows whose names begin with one of the arguments; all of them without an argument.
-fn selected(arguments: &[String]) -> Result<Vec<Row>, String> {
+fn selected(arguments: &[String]) -> Result<Vec<&'static Row>, String> {
     for argument in arguments {
-        if !ROWS.iter().any(|(name, _)| name.starts_with(argument.as_str())) {
-            let names: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
+        if !ROWS.iter().any(|row| row.name.starts_with(argument.as_str())) {
+            let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
             return Err(format!("there is no row `{argument}`; the rows are {}", names.join(" ")));
         }
     }
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| name.starts_with(a.as_str()));
-    Ok(ROWS.iter().filter(|(name, _)| wanted(name)).copied().collect())
+    Ok(ROWS.iter().filter(|row| wanted(row.name)).collect())
 }
 
 /// Runs all rows, also after one has failed.
-fn run(rows: &[Row], bench: &Bench) -> Result<(), String> {
+fn run(rows: &[&Row], bench: &Bench) -> Result<(), String> {
     let mut failures = Vec::new();
-    for (name, row) in rows {
-        if let Err(error) = row(bench) {
-            failures.push(format!("row {name}: {error}"));
+    for row in rows {
+        if let Err(error) = (row.run)(bench) {
+            failures.push(format!("row {}: {error}", row.name));
         }
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }

@@ -10,6 +10,30 @@ pub(crate) struct Bench {
     pub(crate) smoke: bool,
 }
 
+/// What the samples of a measurement say.
+#[derive(Clone, Copy)]
+pub(crate) struct Timing {
+    /// The median of the clean samples, or the lower quartile of all of them where fewer than three are clean.
+    pub(crate) seconds: f64,
+    /// Samples during which our threads did not wait for a processor.
+    clean: usize,
+    /// Samples in all.
+    reps: usize,
+}
+
+impl Timing {
+    fn of(mut clean: Vec<f64>, mut all: Vec<f64>) -> Timing {
+        let (clean_count, reps) = (clean.len(), all.len());
+        let seconds = if clean_count >= 3 { quantile(&mut clean, 0.5) } else { quantile(&mut all, 0.25) };
+        Timing { seconds, clean: clean_count, reps }
+    }
+
+    /// The time of one of `count` equal parts.
+    pub(crate) fn part(self, count: usize) -> Timing {
+        Timing { seconds: self.seconds / count as f64, ..self }
+    }
+}
+
 /// Why a row has no valid result.
 #[derive(Debug)]
 pub(crate) enum RowError {
@@ -49,14 +73,14 @@ const MAX_SAMPLES: usize = 60;
 const MIN_CLEAN_SAMPLES: usize = 7;
 
 impl Bench {
-    /// Seconds that `run` takes: the median of samples during which our threads did not wait for a processor.
+    /// How long `run` takes, once it has run for [`WARM_UP`].
     ///
     /// `prepare` runs before each sample, outside of its time.
     pub(crate) fn median_after(
         &self,
         mut prepare: impl FnMut(),
         mut run: impl FnMut() -> Result<(), RowError>,
-    ) -> Result<f64, RowError> {
+    ) -> Result<Timing, RowError> {
         if !self.smoke {
             let begin = Instant::now();
             let mut runs = 0;
@@ -79,11 +103,29 @@ impl Bench {
                 break;
             }
         }
-        Ok(if clean.len() >= 3 { quantile(&mut clean, 0.5) } else { quantile(&mut all, 0.25) })
+        Ok(Timing::of(clean, all))
+    }
+
+    /// The median of `repeats` samples that `sample` takes itself, which gives seconds. Nothing is warmed up.
+    pub(crate) fn median_of(
+        &self,
+        repeats: usize,
+        mut sample: impl FnMut() -> Result<f64, RowError>,
+    ) -> Result<Timing, RowError> {
+        let (mut all, mut clean) = (Vec::new(), Vec::new());
+        for _ in 0..if self.smoke { 1 } else { repeats } {
+            let waited_before = run_delay();
+            let seconds = sample()?;
+            all.push(seconds);
+            if is_clean(run_delay() - waited_before, seconds) {
+                clean.push(seconds);
+            }
+        }
+        Ok(Timing::of(clean, all))
     }
 
     /// As [`Bench::median_after`], with nothing to prepare.
-    pub(crate) fn median(&self, run: impl FnMut() -> Result<(), RowError>) -> Result<f64, RowError> {
+    pub(crate) fn median(&self, run: impl FnMut() -> Result<(), RowError>) -> Result<Timing, RowError> {
         self.median_after(|| (), run)
     }
 
@@ -104,26 +146,30 @@ impl Bench {
             slot.replace(Some(result));
             Ok(())
         };
-        once()?;
+        let time = self.median(once)?;
+        // The result of the last sample: by then the kernels have the code that was measured.
         let value = match &*slot.borrow() {
             Some(result) => checksum(result)?,
             None => return Err(RowError::Invalid("nothing was computed".into())),
         };
         check(workload, value, expected)?;
-        let seconds = self.median(once)?;
-        print(workload, "time", seconds * 1e3, "ms", Some(value));
+        print_time(workload, "time", time, Unit::Milliseconds, Some(value));
         Ok(())
     }
 }
 
-/// One timed run, and whether our threads had the processors to themselves (no more than 1 % of it was spent waiting).
+/// One timed run, and whether our threads had the processors to themselves.
 fn sample(run: &mut impl FnMut() -> Result<(), RowError>) -> Result<(f64, bool), RowError> {
     let waited_before = run_delay();
     let begin = Instant::now();
     run()?;
     let seconds = begin.elapsed().as_secs_f64();
-    let waited = run_delay() - waited_before;
-    Ok((seconds, waited <= 0.01 * seconds + 20e-6))
+    Ok((seconds, is_clean(run_delay() - waited_before, seconds)))
+}
+
+/// Whether threads waited for a processor no longer than in 1 % of a sample.
+fn is_clean(waited: f64, seconds: f64) -> bool {
+    waited <= 0.01 * seconds + 20e-6
 }
 
 fn enough(elapsed: Duration, samples: usize, clean: usize) -> bool {
@@ -158,11 +204,42 @@ pub(crate) fn check(workload: &'static str, got: f64, (wanted, tolerance): (f64,
     }
 }
 
-/// Prints a row as a line of JSON.
+/// The unit that a time is printed in.
+#[derive(Clone, Copy)]
+pub(crate) enum Unit {
+    Milliseconds,
+    Microseconds,
+    /// Nanoseconds of each operation.
+    NanosecondsPerOperation,
+}
+
+impl Unit {
+    fn name_and_scale(self) -> (&'static str, f64) {
+        match self {
+            Unit::Milliseconds => ("ms", 1e3),
+            Unit::Microseconds => ("us", 1e6),
+            Unit::NanosecondsPerOperation => ("ns/op", 1e9),
+        }
+    }
+}
+
+/// Prints a measured time as a line of JSON: beside the value how many samples there were, how many of them were clean, and how long the
+/// warm-up went on.
+pub(crate) fn print_time(workload: &str, metric: &str, time: Timing, unit: Unit, checksum: Option<f64>) {
+    let (name, scale) = unit.name_and_scale();
+    let samples = format!(r#","clean":{},"reps":{},"warm_up_ms":{}"#, time.clean, time.reps, WARM_UP.as_millis());
+    print_with(workload, metric, time.seconds * scale, name, checksum, &samples);
+}
+
+/// Prints a value that was made of several times as a line of JSON.
 pub(crate) fn print(workload: &str, metric: &str, value: f64, unit: &str, checksum: Option<f64>) {
+    print_with(workload, metric, value, unit, checksum, "");
+}
+
+fn print_with(workload: &str, metric: &str, value: f64, unit: &str, checksum: Option<f64>, more: &str) {
     let checksum = checksum.map_or("null".to_owned(), |checksum| format!("{checksum:?}"));
     let value = format!("{value:.6e}");
     println!(
-        r#"{{"workload":"{workload}","metric":"{metric}","value":{value},"unit":"{unit}","checksum":{checksum}}}"#
+        r#"{{"workload":"{workload}","metric":"{metric}","value":{value},"unit":"{unit}","checksum":{checksum}{more}}}"#
     );
 }

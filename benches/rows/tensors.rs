@@ -72,14 +72,14 @@ fn compare(bench: &Bench, workload: &'static str, [rows, columns]: [usize; 2], c
     jit::eval(&(x.array(), y.array()))?;
     let micros = |function: Function| -> Result<f64, RowError> {
         let calls = if bench.smoke { 1 } else { calls };
-        let seconds = bench.median(|| {
+        let time = bench.median(|| {
             for _ in 0..calls {
                 jit::eval(function(&x, &y).array())?;
                 jit::sync()?;
             }
             Ok(())
         })?;
-        Ok(seconds * 1e6 / calls as f64)
+        Ok(time.part(calls).seconds * 1e6)
     };
     for &(name, plain, frozen) in OF_A_MATRIX {
         let wanted = checksum(&plain(&x, &y).to_vec()?);

@@ -1,0 +1,221 @@
+//! A page of what the rows reach, beside other systems: `--report FILE`.
+//!
+//! Each row is measured by a process of its own, and each other system by its command, to which `--only ROW` is added and which prints the
+//! same lines of JSON. Systems take turns row by row, round by round, so that what else the machine does meets all of them. The
+//! page is `benches/rows/report.md` with the measured tables put in.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::Row;
+
+/// Rounds, unless the command line says how many.
+pub(crate) const ROUNDS: usize = 3;
+/// The name of this system in tables.
+const OURS: &str = "`jit`";
+
+/// What to write.
+pub(crate) struct Request {
+    pub(crate) file: PathBuf,
+    pub(crate) rounds: usize,
+    pub(crate) peers: Vec<Peer>,
+}
+
+/// Another system.
+pub(crate) struct Peer {
+    name: String,
+    command: Vec<String>,
+}
+
+impl Peer {
+    pub(crate) fn parse(text: &str) -> Result<Peer, String> {
+        let (name, command) = text.split_once('=').ok_or("--peer takes NAME=COMMAND")?;
+        let command: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        if command.is_empty() {
+            return Err(format!("--peer {name}= takes a command"));
+        }
+        Ok(Peer { name: name.to_owned(), command })
+    }
+}
+
+/// What is measured: a workload, such as `W02.fast`, its metric and unit.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    workload: String,
+    metric: String,
+    unit: String,
+}
+
+/// One round's value.
+struct Sample {
+    value: f64,
+    /// Clean samples and all of them, where the system says so.
+    samples: Option<(u64, u64)>,
+}
+
+/// The values of all rounds, by what was measured and by the system.
+#[derive(Default)]
+struct Table {
+    /// In the order of the rows.
+    keys: Vec<Key>,
+    samples: BTreeMap<(Key, usize), Vec<Sample>>,
+}
+
+impl Table {
+    fn add(&mut self, system: usize, line: &str) {
+        let Ok(Value::Object(row)) = serde_json::from_str(line) else { return };
+        let text = |name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
+        let number = |name: &str| row.get(name).and_then(Value::as_u64);
+        let (Some(workload), Some(metric), Some(unit)) = (text("workload"), text("metric"), text("unit")) else {
+            return;
+        };
+        let Some(value) = row.get("value").and_then(Value::as_f64) else { return };
+        let key = Key { workload, metric, unit };
+        // Measurements of other systems alone have nothing to be compared with.
+        if system == 0 && !self.keys.contains(&key) {
+            self.keys.push(key.clone());
+        }
+        let samples = number("clean").zip(number("reps"));
+        self.samples.entry((key, system)).or_default().push(Sample { value, samples });
+    }
+
+    fn median(&self, key: &Key, system: usize) -> Option<f64> {
+        let samples = self.samples.get(&(key.clone(), system))?;
+        let mut values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+        Some(crate::measure::quantile(&mut values, 0.5))
+    }
+
+    /// Clean samples and all samples of ours, over all rounds.
+    fn clean(&self, key: &Key) -> String {
+        let samples = self.samples.get(&(key.clone(), 0)).into_iter().flatten().filter_map(|sample| sample.samples);
+        match samples.reduce(|(clean, reps), (more_clean, more)| (clean + more_clean, reps + more)) {
+            Some((clean, reps)) => format!("{clean}/{reps}"),
+            None => "–".into(),
+        }
+    }
+}
+
+/// Measures rows by turns and writes the page.
+pub(crate) fn write(request: &Request, rows: &[&Row]) -> Result<(), String> {
+    let mut table = Table::default();
+    for _ in 0..request.rounds {
+        for row in rows {
+            ours(row, &mut table)?;
+            for (peer, system) in request.peers.iter().zip(1..) {
+                add_lines(
+                    &mut table,
+                    system,
+                    Command::new(&peer.command[0]).args(&peer.command[1..]).args(["--only", row.name]),
+                )
+                .map_err(|error| format!("{} on row {}: {error}", peer.name, row.name))?;
+            }
+        }
+    }
+    let page = include_str!("report.md")
+        .replace("{machine}", &machine(request))
+        .replace("{throughput}", &part(request, rows, &table, 'W'))
+        .replace("{latency}", &part(request, rows, &table, 'L'))
+        .replace("{pairs}", &part(request, rows, &table, 'T'))
+        .replace("{behind}", &behind(request, &table));
+    std::fs::write(&request.file, page).map_err(|error| format!("cannot write {}: {error}", request.file.display()))
+}
+
+fn ours(row: &Row, table: &mut Table) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    add_lines(table, 0, Command::new(program).arg(row.name)).map_err(|error| format!("row {}: {error}", row.name))
+}
+
+/// Runs a program and adds the lines that it prints.
+fn add_lines(table: &mut Table, system: usize, command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    String::from_utf8_lossy(&output.stdout).lines().for_each(|line| table.add(system, line));
+    Ok(())
+}
+
+/// What was measured on, and with what.
+fn machine(request: &Request) -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("unknown", |(_, name)| name);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let devices: Vec<String> = jit::devices().iter().map(|device| format!("{device:?}")).collect();
+    let peers: Vec<&str> = request.peers.iter().map(|peer| peer.name.as_str()).collect();
+    let beside = if peers.is_empty() { "nothing else".into() } else { peers.join(", ") };
+    format!(
+        "{cores} cores of {model}; {}. Beside it: {beside}. Medians over {} rounds, in which the systems take turns row by row.",
+        devices.first().map_or("", String::as_str),
+        request.rounds
+    )
+}
+
+/// The table of the rows whose names begin with a letter.
+fn part(request: &Request, rows: &[&Row], table: &Table, letter: char) -> String {
+    let mut text = format!("| row | what | unit | {OURS} | clean samples |");
+    for peer in &request.peers {
+        let _ = write!(text, " {0} | {0} / {OURS} |", peer.name);
+    }
+    let _ = write!(text, "\n|---|---|---|---|---|{}", "---|---|".repeat(request.peers.len()));
+    for key in table.keys.iter().filter(|key| key.workload.starts_with(letter)) {
+        let Some(value) = table.median(key, 0) else { continue };
+        let what = rows.iter().find(|row| row.name == key.workload).map_or("", |row| row.what);
+        let metric = if key.metric == "time" { String::new() } else { format!(": {}", key.metric) };
+        let _ = write!(
+            text,
+            "\n| {} | {what}{metric} | {} | {} | {} |",
+            key.workload,
+            key.unit,
+            short(value),
+            table.clean(key)
+        );
+        for (_, system) in request.peers.iter().zip(1..) {
+            let _ = match table.median(key, system) {
+                Some(other) => write!(text, " {} | {:.2} |", short(other), other / value),
+                None => write!(text, " – | – |"),
+            };
+        }
+    }
+    text
+}
+
+/// The measurements in which another system is faster.
+fn behind(request: &Request, table: &Table) -> String {
+    let mut text = String::new();
+    for key in &table.keys {
+        let Some(value) = table.median(key, 0) else { continue };
+        for (peer, system) in request.peers.iter().zip(1..) {
+            match table.median(key, system) {
+                Some(other) if other < value => {
+                    let _ = writeln!(
+                        text,
+                        "- {}, {}: {:.2} of the speed of {}",
+                        key.workload,
+                        key.metric,
+                        other / value,
+                        peer.name
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+    if text.is_empty() { "None in this run.\n".into() } else { text }
+}
+
+/// A number with three digits that count.
+fn short(value: f64) -> String {
+    match value.abs() {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        1.0.. => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}

@@ -14,8 +14,9 @@ use super::columns::{Cell, Rows};
 use super::read::{copy, look};
 use super::{Array, Element};
 use crate::freeze::host::Seen;
+use crate::graph::Var;
 use crate::schedule;
-use crate::trace::{Var, region};
+use crate::trace::region;
 
 /// Arrays that are longer are shortened to their ends.
 const LONGEST: usize = 1000;

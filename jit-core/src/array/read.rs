@@ -7,10 +7,10 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind};
 
 use super::{Array, Element};
-use crate::freeze::host::Seen;
-use crate::freeze::{host, session};
+use crate::capture::launches;
+use crate::freeze::host::{self, Seen};
+use crate::graph::Var;
 use crate::schedule;
-use crate::trace::Var;
 
 impl<T: Element> Array<T> {
     /// The elements. Evaluates the array if that has not been done, and waits for it.
@@ -81,7 +81,7 @@ pub(crate) fn look(var: &Var, why: &'static str, site: &'static Location<'static
     if let Some(seen) = host::look(var, why, site)? {
         return Ok(seen);
     }
-    session::refuse_reading(var, site)?;
+    launches::refuse_reading(var, site)?;
     if let Some(bits) = var.known_bits() {
         return Ok(Seen::Same(bits));
     }

@@ -11,7 +11,7 @@
 use jit_runtime::ir::{AtomicOp, ReduceOp};
 
 use super::{Array, Element, Integer, Mask, Number, Operand};
-use crate::trace::Var;
+use crate::graph::Var;
 use crate::trace::effect::{self, How, Request};
 
 fn request<'a>(how: How, value: &'a Var, index: &'a Var, mask: Option<&'a Mask>) -> Request<'a> {

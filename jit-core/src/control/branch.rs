@@ -3,7 +3,8 @@
 use super::state::{Leaves, Named, check_arms, check_branch, refuse};
 use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
-use crate::trace::{BranchRecorder, Var, effect, local, record};
+use crate::graph::Var;
+use crate::trace::{BranchRecorder, effect, local, record};
 use crate::traverse::Traverse;
 use std::panic::Location;
 

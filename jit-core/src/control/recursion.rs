@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::panic::Location;
 
 use super::function::Labelled;
-use crate::trace::misuse::Misuse;
+use crate::misuse::Misuse;
 use crate::trace::region;
 
 /// How often a function calls itself, each time in one region more, before that is refused.

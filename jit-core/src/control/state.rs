@@ -1,7 +1,8 @@
 //! The leaves of a value: the arrays in it, which regions replace, and the host values, which must not change in them.
 
-use crate::trace::misuse::Misuse;
-use crate::trace::{Var, effect, loops, record};
+use crate::graph::Var;
+use crate::misuse::Misuse;
+use crate::trace::{effect, loops, record};
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 use jit_runtime::ir::{Type, scalar};
 use std::panic::Location;

@@ -9,7 +9,7 @@ use jit_runtime::report::{self as machine, Assertion as Checked, Piece, Spec, Te
 use super::state::describe;
 use super::world::{Host, Traced, World};
 use crate::array::Array;
-use crate::trace::Var;
+use crate::graph::Var;
 use crate::trace::report::{self, Content};
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor};
 

@@ -17,13 +17,13 @@ use jit_runtime::{Error, ErrorKind};
 
 use super::argument::Kept;
 use super::layout::Layout;
-use super::session::{self, Paused};
-use super::symbols;
-use crate::array::Size;
+use crate::capture::launches::{self, Paused};
+use crate::graph::Op;
+use crate::graph::node::{Var, flag};
+use crate::misuse::{self, Misuse};
 use crate::schedule;
-use crate::trace::misuse::{self, Misuse};
-use crate::trace::node::{Var, flag};
-use crate::trace::{Op, record, region};
+use crate::size::{Size, table};
+use crate::trace::{record, region};
 use crate::traverse::{HostValue, Leaf, Visitor, VisitorMut};
 
 /// A closure that replays of a frozen function run on any thread.
@@ -82,7 +82,7 @@ pub fn host<R: Kept, F: Fn() -> R + Owned>(call: F) -> R {
             .hint("call it before or after, or in a loop with `#[evaluated]`, which the host runs")
             .panic();
     }
-    if !session::is_recording() {
+    if !launches::is_recording() {
         let _outside = region::leave_all();
         return call();
     }
@@ -129,8 +129,8 @@ impl Drop for Call {
         let running = RUNNING.with_borrow_mut(|all| all.split_off(self.depth.min(all.len())));
         for running in running {
             if let Running::Recorded { paused, .. } = running {
-                session::resume(*paused);
-                session::give_up(|| "a call of the host broke off".to_owned());
+                launches::resume(*paused);
+                launches::give_up(|| "a call of the host broke off".to_owned());
             }
         }
     }
@@ -152,7 +152,7 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
     // What was marked to be evaluated belongs to the recording.
     schedule::evaluate(&[], "a call of the host follows", site)?;
     let _outside = region::leave_all();
-    let paused = Box::new(session::pause());
+    let paused = Box::new(launches::pause());
     let serial = paused.serial();
     let running = Call::begin(Running::Recorded { paused, reads: Vec::new() });
     let mut result = call();
@@ -162,7 +162,7 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
     let Some(Running::Recorded { paused, reads }) = running.end() else {
         return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
     };
-    session::resume(*paused);
+    launches::resume(*paused);
     let (nodes, reads): (Vec<Var>, Vec<HostSource>) = reads.into_iter().unzip();
     let (nodes, expected): (Arc<[Var]>, _) = (nodes.into(), (types.clone(), host));
     let again = move |given| {
@@ -170,11 +170,11 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
         let running = Running::Replayed { serial, nodes, given, numbers, is_strange: false };
         replayed(&call, running, &expected, site)
     };
-    let found: Vec<Size> = counts.iter().map(|&count| symbols::count(count)).collect();
+    let found: Vec<Size> = counts.iter().map(|&count| table::count(count)).collect();
     let outputs = types.into_iter().zip(buffers).zip(&found);
     let outputs: Vec<(Type, Arc<Buffer>, SizeId)> =
-        outputs.map(|((ty, buffer), size)| (ty, buffer, symbols::id_of(*size))).collect();
-    session::note_host(Arc::new(again), &reads, &outputs, found.len() - outputs.len(), site)?;
+        outputs.map(|((ty, buffer), size)| (ty, buffer, table::id_of(*size))).collect();
+    launches::note_host(Arc::new(again), &reads, &outputs, found.len() - outputs.len(), site)?;
     let mut arrays = Vec::with_capacity(outputs.len());
     for ((ty, buffer, _), size) in outputs.into_iter().zip(&found) {
         arrays.push(record::data_at(site, ty, *size, buffer));
@@ -271,7 +271,7 @@ fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
 
 /// Whether this thread is in a call of the host, and records nothing in there.
 pub(crate) fn is_inside() -> bool {
-    !symbols::is_recording() && RUNNING.try_with(|all| !all.borrow().is_empty()).unwrap_or_default()
+    !table::is_recording() && RUNNING.try_with(|all| !all.borrow().is_empty()).unwrap_or_default()
 }
 
 /// Whether an array belongs to the frozen function that a call of the host stands in.
@@ -298,8 +298,8 @@ impl Running {
 /// Whether an array that a call of the host may hold is used where neither that call runs nor the function is recorded, as on another
 /// thread: nobody knows there what it stands for.
 fn is_stray(var: &Var) -> bool {
-    let is_somewhere_else = || !is_inside() && !symbols::is_recording() && !is_constant(var);
-    var.flags() & flag::HOSTED != 0 && is_somewhere_else() && !session::is_lent(var)
+    let is_somewhere_else = || !is_inside() && !table::is_recording() && !is_constant(var);
+    var.flags() & flag::HOSTED != 0 && is_somewhere_else() && !launches::is_lent(var)
 }
 
 #[cold]
@@ -319,7 +319,7 @@ fn stray(var: &Var) -> Error {
 /// Refuses a node that a call of the host makes of arrays of the frozen function.
 #[cold]
 pub(crate) fn check_operands(user: &Var) {
-    if symbols::is_recording() {
+    if table::is_recording() {
         return;
     }
     (0..user.op().slots()).filter_map(|slot| user.operand(slot)).for_each(|var| refuse_use(&var, user.site()));
@@ -370,9 +370,9 @@ fn while_recording<T>(site: &'static Location<'static>, run: impl FnOnce() -> Re
     let Some(Running::Recorded { paused, reads }) = running else {
         return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
     };
-    session::resume(*paused);
+    launches::resume(*paused);
     let outcome = run();
-    let paused = Box::new(session::pause());
+    let paused = Box::new(launches::pause());
     RUNNING.with_borrow_mut(|all| all.push(Running::Recorded { paused, reads }));
     outcome
 }
@@ -380,7 +380,7 @@ fn while_recording<T>(site: &'static Location<'static>, run: impl FnOnce() -> Re
 /// The size as it is in the call of the host that this thread is in, if it is one of the frozen function around that.
 #[cold]
 pub(crate) fn settle(size: Size) -> Size {
-    if size.serial() == symbols::serial() {
+    if size.serial() == table::serial() {
         return size;
     }
     let found = RUNNING.with_borrow(|all| {
@@ -466,7 +466,7 @@ pub(crate) fn look(var: &Var, why: &'static str, site: &'static Location<'static
 fn look_recorded(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Seen, Error> {
     let source = while_recording(site, || {
         schedule::evaluate(&[var], why, site)?;
-        session::source_of(var, site)
+        launches::source_of(var, site)
     })?;
     RUNNING.with_borrow_mut(|all| {
         if let Some(Running::Recorded { reads, .. }) = all.last_mut()

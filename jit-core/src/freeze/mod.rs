@@ -16,8 +16,6 @@
 //! | a function and its recordings | `function` |
 //! | a call | `call`; that is recorded: `record` |
 //! | closures | `closure` |
-//! | sizes while the body runs | `symbols` |
-//! | launches while the body runs | `session` |
 //! | arrays behind `Rc` and `Arc` | `staying` |
 //! | why it was recorded again | `explain` |
 //! | calls of the host | `host` |
@@ -32,9 +30,7 @@ pub(crate) mod host;
 mod layout;
 mod number;
 mod record;
-pub(crate) mod session;
 mod staying;
-pub(crate) mod symbols;
 mod verify;
 
 #[doc(hidden)]

@@ -8,8 +8,9 @@ use std::any::Any;
 use jit_runtime::ir::Type;
 
 use super::argument::Argument;
-use super::{host, session};
+use super::host;
 use crate::array::{Array, Element};
+use crate::capture::launches;
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 
 /// A number that matters to a recording only where it decides by it.
@@ -101,8 +102,8 @@ pub fn mixed<O, R>(other: O, combine: impl FnOnce(O) -> R) -> R {
 
 /// Notes that a decision is made by numbers.
 pub fn decide(numbers: &[usize]) {
-    if session::is_recording() {
-        session::decide(numbers);
+    if launches::is_recording() {
+        launches::decide(numbers);
     } else {
         host::decide(numbers);
     }

@@ -14,13 +14,13 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
 use super::order::{Entry, NONE, Walk};
-use crate::trace::Var;
-use crate::trace::detach::Edges;
+use crate::graph::Var;
+use crate::graph::edges::Edges;
+use crate::graph::node::{Extra, flag};
+use crate::graph::op::Op;
+use crate::size::extent::Extent;
 use crate::trace::effect::{ARRAY, How, ScatterExtra};
-use crate::trace::extent::Extent;
 use crate::trace::local;
-use crate::trace::node::{Extra, flag};
-use crate::trace::op::Op;
 use crate::trace::region::{LoopExtra, RegionId};
 
 /// A scatter of a kernel.

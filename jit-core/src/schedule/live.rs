@@ -8,10 +8,10 @@ use std::ptr::NonNull;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::trace::Var;
-use crate::trace::detach::Edges;
-use crate::trace::node::{Extra, Node, flag};
-use crate::trace::op::Op;
+use crate::graph::Var;
+use crate::graph::edges::Edges;
+use crate::graph::node::{Extra, Node, flag};
+use crate::graph::op::Op;
 
 /// What the search found.
 #[derive(Default)]

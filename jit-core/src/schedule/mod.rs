@@ -14,7 +14,7 @@
 //! | some lanes alone | `selected` |
 //! | work that is no kernel | `native` |
 //!
-//! While the graph is walked its edges stay in place (see [`crate::trace::detach`]); kernels are launched after that. When all are launched,
+//! While the graph is walked its edges stay in place (see [`crate::graph::edges`]); kernels are launched after that. When all are launched,
 //! the nodes get their memory and lose their operands, which frees the graph behind them. An error on the way changes no
 //! array's value: what was launched before is evaluated then, the rest is as it was. Two threads that evaluate the same
 //! node both compute it, and the first one's memory stays; graphs with something that can be run once only are evaluated by one thread
@@ -32,13 +32,14 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind, launch as machine, stats};
 use smallvec::SmallVec;
 
+use crate::capture::launches;
 use crate::control;
-use crate::freeze::{host, session};
-use crate::trace::extent::Extent;
-use crate::trace::node::{Weak, flag};
+use crate::freeze::host;
+use crate::graph::node::{Weak, flag};
+use crate::graph::{Op, Var, edges, numbering};
+use crate::size::extent::Extent;
 use crate::trace::region::RegionId;
 use crate::trace::report::{self, Report};
-use crate::trace::{Op, Var, detach, number};
 
 mod check;
 mod draw;
@@ -116,7 +117,7 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
     }
     let reports = report::take_pending();
     if !reports.is_empty() {
-        session::give_up(|| "lanes print, or are checked, which replays would not tell".to_owned());
+        launches::give_up(|| "lanes print, or are checked, which replays would not tell".to_owned());
     }
     let may_run = |var: &&Var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0;
     let marked = marked.iter().filter(|var| may_run(var) && !(is_inside && host::is_foreign(var)));
@@ -143,7 +144,7 @@ fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<()
     let told = run.into_iter().map(Report::finish).fold(Ok(()), Result::and);
     if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotEvaluated) {
         left.retain(|report| {
-            let (edges, arrays) = (detach::read(), report.arrays.iter().collect::<Vec<_>>());
+            let (edges, arrays) = (edges::read(), report.arrays.iter().collect::<Vec<_>>());
             order::Graph::of(&edges, &arrays, &effect::Held::default(), None).is_ok()
         });
     }
@@ -163,7 +164,7 @@ fn evaluate_missing<'a>(
 
 /// Builds the kernels.
 fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<Plan, Error> {
-    let edges = detach::read();
+    let edges = edges::read();
     let held = effect::Held::search(&edges, wanted);
     let mut graph = order::Graph::of(&edges, wanted, &held, None)?;
     let groups = group::groups(&mut graph)?;
@@ -189,7 +190,7 @@ fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) ->
     let mut empty = SmallVec::new();
     for var in wanted.iter().filter(|var| var.lanes() == 0) {
         let buffer = Buffer::alloc(0)?;
-        session::note_made(&buffer, var.ty(), var.extent());
+        launches::note_made(&buffer, var.ty(), var.extent());
         empty.push(((*var).clone(), buffer));
     }
     Ok(Plan { steps, empty })
@@ -246,7 +247,7 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
     if outcome.is_ok() {
         give(plan.empty.into_iter().collect());
     }
-    detach::detach(done.iter());
+    edges::detach(done.iter());
     outcome
 }
 
@@ -261,10 +262,10 @@ fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Writt
     let (width, block) = (lanes.lanes as usize, reduce_block.map(|block| block.lanes as usize));
     let (device, site_of_launch) = (current_device(), Some(site));
     let launch = Launch { device, kernel, width, reduce_block: block, arguments, label, site: site_of_launch };
-    let constants = session::known_sizes(&noted.scalars);
+    let constants = launches::known_sizes(&noted.scalars);
     let outcome = prepare(launch, Notes { literals: &literals, checks, constants: &constants }).and_then(|prepared| {
-        if session::is_recording() {
-            session::note_kernel(&prepared, (lanes, reduce_block), &noted.scalars, &noted.inputs, site)?;
+        if launches::is_recording() {
+            launches::note_kernel(&prepared, (lanes, reduce_block), &noted.scalars, &noted.inputs, site)?;
         }
         prepared.start()
     });
@@ -284,7 +285,7 @@ pub(crate) fn sync(site: &'static Location<'static>) -> Result<(), Error> {
 
 /// Whether a value is computed inside of a traced loop or branch that is being recorded, so that it has no elements yet.
 pub(crate) fn is_symbolic(var: &Var) -> bool {
-    !var.is_evaluated() && (var.region() != RegionId::NONE || number::is_made_since(var))
+    !var.is_evaluated() && (var.region() != RegionId::NONE || numbering::is_made_since(var))
 }
 
 /// What has become of a value, in a word.

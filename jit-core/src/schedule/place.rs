@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::group::{Group, is_leaf, lane_operands};
 use super::order::{Graph, NONE};
-use crate::trace::node::Extra;
+use crate::graph::node::Extra;
 use crate::trace::region::RegionId;
 
 /// The block that stands in no loop or branch.

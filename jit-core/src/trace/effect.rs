@@ -20,14 +20,15 @@ use jit_runtime::report::Assertion;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::extent::Extent;
 use super::loops::{control_node, result};
-use super::misuse::Misuse;
-use super::node::{Extra, Var, Weak};
-use super::op::Op;
 use super::region::{self, RegionId, Writes};
-use super::{local, number, record};
-use crate::array::Size;
+use super::{local, record};
+use crate::graph::node::{Extra, Var, Weak};
+use crate::graph::numbering;
+use crate::graph::op::Op;
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::size::extent::Extent;
 
 /// Whether lanes of an open region write an array.
 pub(crate) fn is_written(var: &Var) -> bool {
@@ -262,7 +263,7 @@ fn append(
         results: Results::default(),
     };
     let node = control_node(Op::Scatter, lanes, Extra::Scatter(extra), region, site);
-    number::count_work(Op::Scatter.weight());
+    numbering::count_work(Op::Scatter.weight());
     region::note_write(&node);
     *target = array_after(&node, ty, width, ARRAY, site);
     node

@@ -9,13 +9,13 @@ use jit_runtime::ir::Type;
 use jit_runtime::launch::native::Call;
 use smallvec::SmallVec;
 
-use super::extent::Extent;
-use super::misuse::Misuse;
-use super::node::{Draft, Extra, Var};
-use super::number;
-use super::op::Op;
 use super::region::{self, RegionId};
-use crate::array::Size;
+use crate::graph::node::{Draft, Extra, Var};
+use crate::graph::numbering;
+use crate::graph::op::Op;
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::size::extent::Extent;
 
 /// A call of native work.
 pub(crate) struct NativeExtra {
@@ -79,7 +79,7 @@ pub(crate) fn call_for_all(
     let node = Var::new(draft(Op::Native, Type::Bool, widest, slots, 0, extra.into_word()));
     let result = |(position, (ty, width)): (usize, &(Type, Size))| {
         let result = Var::new(draft(Op::NativeResult, *ty, Extent::of(*width), [Some(&node), None, None], position, 0));
-        number::note_made(&result);
+        numbering::note_made(&result);
         result
     };
     results.iter().enumerate().map(result).collect()

@@ -13,11 +13,11 @@ use std::ptr::NonNull;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::effect::{self, Results};
-use super::misuse::Misuse;
-use super::node::{Node, Var, Weak};
-use super::number::Since;
+use super::record;
 use super::report::Report;
-use super::{number, record};
+use crate::graph::node::{Node, Var, Weak};
+use crate::graph::numbering::{self, Since};
+use crate::misuse::Misuse;
 
 /// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has a
 /// larger number.
@@ -219,7 +219,7 @@ fn open(open: Open, states: usize, site: &'static Location<'static>) -> Mark {
             site,
         };
         if frame.is_recorded() && !frames.iter().any(Frame::is_recorded) {
-            number::begin_since();
+            numbering::begin_since();
         }
         frames.push(frame);
         Mark { depth: frames.len() - 1, id }
@@ -232,13 +232,13 @@ pub(crate) struct Outside(Vec<Frame>, Option<Since>);
 /// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be used.
 #[must_use]
 pub(crate) fn leave_all() -> Outside {
-    Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), number::take_since())
+    Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), numbering::take_since())
 }
 
 impl Drop for Outside {
     fn drop(&mut self) {
         let frames = std::mem::take(&mut self.0);
-        number::end_since(self.1.take());
+        numbering::end_since(self.1.take());
         let inside = STACK.try_with(|stack| stack.frames.replace(frames));
         // The masks go after the stack is free again.
         drop(inside);
@@ -297,7 +297,7 @@ fn close_from(mark: Mark, offset: usize) -> Vec<Frame> {
             closed.iter().for_each(|frame| around.writes.extend(&frame.writes));
         }
         if is_open && closed.iter().any(Frame::is_recorded) && !frames.iter().any(Frame::is_recorded) {
-            number::end_since(None);
+            numbering::end_since(None);
         }
         closed
     });

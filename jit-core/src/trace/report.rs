@@ -18,13 +18,13 @@ use jit_runtime::{Error, config};
 use smallvec::{SmallVec, smallvec};
 
 use super::effect::{self, How, Part, Request};
-use super::extent::Extent;
-use super::misuse::panic_with;
-use super::node::{Draft, Var};
-use super::op::Op;
 use super::region::{self, RegionId, State};
 use super::{loops, record};
-use crate::array::Size;
+use crate::graph::node::{Draft, Var};
+use crate::graph::op::Op;
+use crate::misuse::panic_with;
+use crate::size::Size;
+use crate::size::extent::Extent;
 
 /// Room for the lines of a wide array.
 const MOST_LINES: usize = 1 << 16;

@@ -10,10 +10,10 @@ use std::ptr::NonNull;
 use rustc_hash::FxHashSet;
 
 use super::effect;
-use super::misuse::Misuse;
-use super::node::{Extra, Node, Var};
-use super::op::Op;
 use super::region::{self, RegionId, State};
+use crate::graph::node::{Extra, Node, Var};
+use crate::graph::op::Op;
+use crate::misuse::Misuse;
 
 /// The scatters and loops that write to a state in memory in the body, the last first.
 pub(crate) fn writers(state: &State) -> Vec<Var> {

@@ -3,7 +3,8 @@
 //! A container that owns another value on the heap may be one of a long chain, so it looks for room on the stack before it walks on.
 
 use super::{HostValue, Traverse, Visitor, VisitorMut};
-use crate::array::{Array, Element, Size};
+use crate::array::{Array, Element};
+use crate::size::Size;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Debug;

@@ -14,8 +14,8 @@ use std::panic::Location;
 use jit_runtime::ir::Type;
 use jit_runtime::{Error, memory};
 
+use crate::graph::Var;
 use crate::schedule as scheduler;
-use crate::trace::Var;
 
 mod containers;
 mod visitor;

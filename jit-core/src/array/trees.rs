@@ -4,13 +4,14 @@
 
 use std::panic::Location;
 
-use crate::array::compress::as_wide;
-use crate::array::{Array, Element, Integer, Mask};
+use super::compress::as_wide;
+use super::{Array, Element, Integer, Mask};
 use crate::control::state::Leaves;
+use crate::graph::Var;
+use crate::misuse::{self, Misuse};
 use crate::schedule;
-use crate::trace::effect::{How, Request};
-use crate::trace::misuse::{self, Misuse};
-use crate::trace::{Var, effect, gather as lanes, record};
+use crate::trace::effect::{self, How, Request};
+use crate::trace::{gather as lanes, record};
 use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
 
 /// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.

@@ -6,8 +6,9 @@ use std::panic::Location;
 
 use jit_runtime::launch::native::Call;
 
-use crate::array::{Array, Element, Number, Size};
-use crate::trace::misuse::Misuse;
+use super::{Array, Element, Number};
+use crate::misuse::Misuse;
+use crate::size::Size;
 use crate::trace::region::RegionId;
 use crate::trace::{native, record};
 

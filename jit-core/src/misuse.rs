@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::panic::Location;
 
-use super::node::Var;
+use crate::graph::node::Var;
 
 /// A message that is put together of lines.
 pub struct Misuse {

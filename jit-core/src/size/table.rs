@@ -14,10 +14,11 @@ use jit_runtime::recording::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::{host, session};
-use crate::array::Size;
-use crate::trace::extent::Extent;
-use crate::trace::node::{Node, Var, Weak, flag};
+use super::Size;
+use super::extent::Extent;
+use crate::capture::launches;
+use crate::freeze::host;
+use crate::graph::node::{Node, Var, Weak, flag};
 
 /// The sizes of the recording that this thread makes.
 pub(crate) struct Symbols {
@@ -84,10 +85,10 @@ pub(crate) fn end() -> Sizes {
 }
 
 /// The sizes of a recording that is set aside.
-pub(super) struct Paused(Option<Symbols>);
+pub(crate) struct Paused(Option<Symbols>);
 
 /// Sets the recording aside; what was recorded by then may be held by what runs now.
-pub(super) fn pause() -> Paused {
+pub(crate) fn pause() -> Paused {
     SERIAL.set(0);
     let mut symbols = SYMBOLS.take();
     if let Some(symbols) = &mut symbols {
@@ -100,19 +101,19 @@ pub(super) fn pause() -> Paused {
 }
 
 /// Goes on with a recording that was set aside.
-pub(super) fn resume(Paused(symbols): Paused) {
+pub(crate) fn resume(Paused(symbols): Paused) {
     SERIAL.set(symbols.as_ref().map_or(0, |symbols| symbols.serial));
     SYMBOLS.set(symbols);
 }
 
 impl Paused {
-    pub(super) fn serial(&self) -> u32 {
+    pub(crate) fn serial(&self) -> u32 {
         self.0.as_ref().map_or(0, |symbols| symbols.serial)
     }
 }
 
 /// Which recording this thread makes.
-pub(super) fn serial() -> u32 {
+pub(crate) fn serial() -> u32 {
     SERIAL.get()
 }
 
@@ -121,9 +122,9 @@ pub(super) fn serial() -> u32 {
 pub(crate) fn note(var: &Var) {
     (0..var.op().slots())
         .filter_map(|slot| var.operand(slot))
-        .for_each(|operand| session::check_operand(&operand, var));
+        .for_each(|operand| launches::check_operand(&operand, var));
     if let Some(extra) = var.extra() {
-        extra.for_each_var(|operand| session::check_operand(operand, var));
+        extra.for_each_var(|operand| launches::check_operand(operand, var));
     }
     with(|symbols| symbols.made.push(var.downgrade()));
     var.add_flag(flag::RECORDED);
@@ -141,7 +142,7 @@ pub(crate) fn input(value: usize) -> Size {
         symbols.intern(SizeExpr::Input(number), value)
     });
     if made.flatten().is_none() {
-        session::give_up(|| "it has more than 65,000 arguments and lengths of axes".to_owned());
+        launches::give_up(|| "it has more than 65,000 arguments and lengths of axes".to_owned());
     }
     sized(value, made.flatten())
 }
@@ -294,7 +295,7 @@ pub(crate) fn is_known_at_first(size: SizeId) -> bool {
 pub(crate) fn id_of(size: Size) -> SizeId {
     let id = with(|symbols| symbols.id_of(size)).flatten();
     if id.is_none() && is_recording() {
-        session::give_up(|| "it computes with more than 65,000 different sizes".to_owned());
+        launches::give_up(|| "it computes with more than 65,000 different sizes".to_owned());
     }
     id.unwrap_or_default()
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::graph::node::Node;
+use crate::graph::{Var, pool};
 use crate::schedule::state_name;
-use crate::trace::node::Node;
-use crate::trace::{Var, pool};
 use crate::traverse::bytes_of;
 
 /// A table of the arrays that take memory or have a name: number, type, width, state, bytes, name, and the line that made them.

@@ -21,15 +21,15 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::recording::SizeId;
 use smallvec::SmallVec;
 
-use super::effect::ScatterExtra;
-use super::extent::Extent;
-use super::native::NativeExtra;
 use super::op::Op;
-use super::region::{BranchExtra, LoopExtra, RegionId, SwitchExtra};
-
-use super::{label, pool};
-use crate::array::Size;
-use crate::freeze::{host, session, symbols};
+use super::{labels, pool};
+use crate::capture::launches;
+use crate::freeze::host;
+use crate::size::extent::Extent;
+use crate::size::{Size, table};
+use crate::trace::effect::ScatterExtra;
+use crate::trace::native::NativeExtra;
+use crate::trace::region::{BranchExtra, LoopExtra, RegionId, SwitchExtra};
 
 /// Facts about a node that are one bit each.
 pub(crate) mod flag {
@@ -233,7 +233,7 @@ fn free(first: NonNull<Node>) {
             free_word(node, &mut pending);
             let life = this.life.load(Ordering::Relaxed);
             if life as u8 & flag::LABELLED != 0 {
-                label::remove(node);
+                labels::remove(node);
             }
             this.life.store((life | 0xFF).wrapping_add(1), Ordering::Relaxed);
             home.give(node);
@@ -330,8 +330,8 @@ impl Var {
         unsafe { *this.head.get() = head };
         this.count.store(1, Ordering::Release);
         let var = Var(node);
-        if symbols::is_recording() {
-            symbols::note(&var);
+        if table::is_recording() {
+            table::note(&var);
         }
         if seen & flag::HOSTED != 0 || draft.op.holds_extra() {
             host::check_operands(&var);
@@ -463,7 +463,7 @@ impl Var {
     /// The bits of a value that the host knows and that is the same in each replay, if a frozen function is recorded.
     #[must_use]
     pub fn settled_bits(&self) -> Option<u64> {
-        self.known_bits().filter(|_| !symbols::is_recording() || session::scalar_of(self).is_none())
+        self.known_bits().filter(|_| !table::is_recording() || launches::scalar_of(self).is_none())
     }
 
     /// The position that the third slot holds, of an operation that keeps one there.

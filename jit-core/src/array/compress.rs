@@ -9,8 +9,7 @@ use jit_runtime::launch::native::{self as machine, Operand};
 use jit_runtime::{Error, ir::Type};
 
 use super::{Array, Element, Mask, UInt};
-use crate::capture::launches;
-use crate::freeze::host;
+use crate::capture::{host_call, launches};
 use crate::graph::Var;
 use crate::trace::{native, record};
 use crate::{misuse, schedule};
@@ -54,7 +53,7 @@ impl Mask {
     #[track_caller]
     pub fn try_compress(&self) -> Result<UInt, Error> {
         native::refuse_inside_of_loops(self.var(), "compress");
-        host::refuse_use(self.var(), Location::caller());
+        host_call::refuse_use(self.var(), Location::caller());
         let (site, width) = (Location::caller(), self.width());
         if width == 0 {
             return Ok(UInt::zeros(0));

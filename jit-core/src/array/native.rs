@@ -7,9 +7,9 @@ use std::panic::Location;
 use jit_runtime::launch::native::Call;
 
 use super::{Array, Element, Number};
+use crate::graph::payload::RegionId;
 use crate::misuse::Misuse;
 use crate::size::Size;
-use crate::trace::region::RegionId;
 use crate::trace::{native, record};
 
 pub use jit_runtime::launch::native::MatMul;

@@ -11,9 +11,10 @@ use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
 
 use super::{Array, Element, Integer, Mask, Number};
 use crate::graph::Var;
+use crate::graph::payload::How;
 use crate::misuse::Misuse;
 use crate::size::Size;
-use crate::trace::effect::{self, How, Request};
+use crate::trace::effect::{self, Request};
 use crate::trace::{gather, inside, record};
 
 impl<T: Element> Array<T> {

@@ -8,9 +8,10 @@ use super::compress::as_wide;
 use super::{Array, Element, Integer, Mask};
 use crate::control::state::Leaves;
 use crate::graph::Var;
+use crate::graph::payload::How;
 use crate::misuse::{self, Misuse};
 use crate::schedule;
-use crate::trace::effect::{self, How, Request};
+use crate::trace::effect::{self, Request};
 use crate::trace::{gather as lanes, record};
 use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
 

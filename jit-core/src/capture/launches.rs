@@ -17,14 +17,18 @@ use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::host_call;
+use super::nodes::{self, Nodes};
 use crate::graph::Op;
 use crate::graph::node::{Node, Var, flag};
+use crate::graph::watch::{self, Watch};
 use crate::misuse;
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
 
 /// What is recorded so far.
-struct Session {
+pub(super) struct Session {
+    pub(super) nodes: Nodes,
     recorder: Recorder,
     /// Opaque values that each replay computes or is given.
     scalars: FxHashMap<NonNull<Node>, Scalar>,
@@ -49,7 +53,7 @@ pub(crate) fn is_recording() -> bool {
     table::is_recording()
 }
 
-fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
+pub(super) fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
     SESSION.with_borrow_mut(|session| session.as_mut().map(run))
 }
 
@@ -58,10 +62,12 @@ pub(crate) struct Guard(());
 
 /// Begins to record.
 pub(crate) fn begin() -> Guard {
+    watch::begin(Watch { recorded: nodes::note, used: host_call::check_operands });
     table::begin();
     let recorder = Recorder::new(current_device());
     let (scalars, known) = (FxHashMap::default(), FxHashSet::default());
     SESSION.set(Some(Session {
+        nodes: Nodes::default(),
         recorder,
         scalars,
         inputs: Vec::new(),
@@ -77,6 +83,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let session = SESSION.take();
         table::end();
+        session.iter().for_each(|session| session.nodes.end());
         drop(session);
     }
 }
@@ -89,12 +96,14 @@ impl Guard {
     /// Why it cannot be replayed.
     pub(crate) fn finish(self, outputs: Vec<SlotId>) -> Result<Recording, String> {
         let session = SESSION.take();
+        let overflow = table::overflow();
         let sizes = table::end();
         std::mem::forget(self);
-        match session {
-            Some(Session { unfit: None, recorder, .. }) => recorder.finish(sizes, outputs),
-            Some(Session { unfit: Some(reason), .. }) => Err(reason),
-            None => Err("it was given up".to_owned()),
+        let Some(Session { nodes, unfit, recorder, .. }) = session else { return Err("it was given up".to_owned()) };
+        nodes.end();
+        match unfit.or_else(|| overflow.map(str::to_owned)) {
+            None => recorder.finish(sizes, outputs),
+            Some(reason) => Err(reason),
         }
     }
 }
@@ -149,8 +158,16 @@ pub(crate) fn scalar_input(original: &Var, size: Size, bits: u64) -> Var {
 
 /// What an opaque value is in each replay; none for one that is always the same.
 pub(crate) fn scalar_of(var: &Var) -> Option<Scalar> {
-    let size = || table::size_of_value(var).map(|size| Scalar::Size(size, var.ty()));
+    let size = || nodes::size_of_value(var).map(|size| Scalar::Size(size, var.ty()));
     with(|session| session.scalars.get(&var.address()).copied()).flatten().or_else(size)
+}
+
+impl Var {
+    /// The bits of a value that the host knows and that is the same in each replay, if a frozen function is recorded.
+    #[must_use]
+    pub fn settled_bits(&self) -> Option<u64> {
+        self.known_bits().filter(|_| !table::is_recording() || scalar_of(self).is_none())
+    }
 }
 
 /// The scalars of a kernel that are sizes which each replay knows from the beginning: the code for these sizes has them as constants.
@@ -206,7 +223,11 @@ pub(crate) fn note_kernel(
     let (lanes, block) = (table::id_of_extent(lanes), block.map(table::id_of_extent));
     let noted = with(|session| {
         // What is told to the host by the way belongs to no slot.
-        if session.unfit.is_some() { Ok(()) } else { session.recorder.kernel(prepared, (lanes, block), scalars) }
+        if session.unfit.is_some() || table::overflow().is_some() {
+            Ok(())
+        } else {
+            session.recorder.kernel(prepared, (lanes, block), scalars)
+        }
     });
     let Some(Err(unknown)) = noted else { return Ok(()) };
     let var = inputs.iter().find(|(position, _)| *position == unknown.0).map(|(_, var)| var);
@@ -262,7 +283,8 @@ pub(crate) fn is_lent(var: &Var) -> bool {
 /// Sets the recording aside.
 pub(crate) fn pause() -> Paused {
     let symbols = table::pause();
-    let session = SESSION.take();
+    let mut session = SESSION.take();
+    session.iter_mut().for_each(|session| session.nodes.pause());
     let inputs = session.iter().flat_map(|session| &session.inputs);
     let lent: Vec<Var> = inputs.filter(|var| var.flags() & flag::RECORDED == 0).cloned().collect();
     LENT.lock().extend(lent.iter().map(|var| var.address().addr()));

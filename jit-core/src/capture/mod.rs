@@ -2,6 +2,10 @@
 //!
 //! | part | what |
 //! |---|---|
+//! | `nodes` | the nodes that were made, values that are sizes |
 //! | `launches` | the launches, noted while they happen |
+//! | `host_call` | calls of the host |
 
+pub(crate) mod host_call;
 pub(crate) mod launches;
+pub(crate) mod nodes;

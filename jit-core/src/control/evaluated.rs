@@ -17,12 +17,13 @@ use super::compaction::{self, Compaction, Part};
 use crate::array::{Array, Mask};
 use crate::capture::launches;
 use crate::graph::Var;
+use crate::graph::payload::State;
 use crate::misuse::{Misuse, panic_at};
 use crate::schedule;
 use crate::size::Size;
 use crate::size::extent::Extent;
 use crate::trace::loops::{self, Lanes};
-use crate::trace::region::{self, Mark, State, Writes};
+use crate::trace::region::{self, Mark, Writes};
 use crate::trace::{effect, local, record, reduce};
 
 /// What a loop keeps that runs its iterations one by one.

@@ -15,7 +15,7 @@ use super::argument::{Arguments, Kept};
 use super::function::{Entry, Fate, Function, Plan, Value};
 use super::layout::Layout;
 use super::{host, staying, verify};
-use crate::capture::launches;
+use crate::capture::{host_call, launches};
 use crate::graph::node::Var;
 use crate::size::Size;
 use crate::trace::{record, region};
@@ -170,7 +170,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
                 yielded: &layout.yielded,
             };
             outputs.clear();
-            let _numbers = plan.recording.calls_host().then(|| host::give_numbers(&layout.numbers));
+            let _numbers = plan.recording.calls_host().then(|| host_call::give_numbers(&layout.numbers));
             let misfit = match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
                 Replayed::Unfit(misfit) => misfit,
                 Replayed::Done => {

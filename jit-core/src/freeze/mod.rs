@@ -26,7 +26,7 @@ mod call;
 mod closure;
 mod explain;
 mod function;
-pub(crate) mod host;
+mod host;
 mod layout;
 mod number;
 mod record;
@@ -35,6 +35,8 @@ mod verify;
 
 #[doc(hidden)]
 pub use crate::array::Array;
+#[doc(hidden)]
+pub use crate::capture::host_call::refuse_replay;
 pub use argument::{Argument, Arguments, Given, Kept, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, State, copied, lend, lend_mut, state, type_behind};
@@ -43,8 +45,6 @@ pub use call::call;
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
 pub use explain::{Cause, Retrace};
 pub use function::{Function, Options, functions};
-#[doc(hidden)]
-pub use host::refuse_replay;
 pub use host::{Owned, host};
 #[doc(hidden)]
 pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, mixed};

@@ -6,7 +6,7 @@ use super::effect::Held;
 use super::group::{Group, groups};
 use super::order::{Graph, uses};
 use super::state_name;
-use crate::graph::node::Extra;
+use crate::graph::payload::Extra;
 use crate::graph::{Op, Var, edges};
 
 /// The entries of a graph, and which kernels they fall into.

@@ -10,8 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::Var;
 use crate::graph::edges::Edges;
-use crate::graph::node::{Extra, Node, flag};
+use crate::graph::node::{Node, flag};
 use crate::graph::op::Op;
+use crate::graph::payload::Extra;
 
 /// What the search found.
 #[derive(Default)]
@@ -64,7 +65,7 @@ impl<'e> Search<'e> {
 
     /// What depends on a loop's parameters must be searched for them.
     fn is_inside(&self, var: &Var) -> bool {
-        var.region() != crate::trace::region::RegionId::NONE
+        var.region() != crate::graph::payload::RegionId::NONE
     }
 
     fn visit(&mut self, var: &'e Var) {

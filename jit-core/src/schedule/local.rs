@@ -17,8 +17,8 @@ use super::order::{Graph, NONE, Part};
 use super::place::{Placement, TOP};
 use crate::graph::Var;
 use crate::graph::op::Op;
+use crate::graph::payload::RegionId;
 use crate::trace::local::{self, INDEX, PREVIOUS, VALUE, VERSION};
-use crate::trace::region::RegionId;
 
 /// The memories of a kernel.
 #[derive(Default)]

@@ -11,6 +11,7 @@
 //! | memory of a lane's own | `local` |
 //! | indices that are checked | `check` |
 //! | why it is evaluated, for people | `explain` |
+//! | elements for the host | `read` |
 //! | some lanes alone | `selected` |
 //! | work that is no kernel | `native` |
 //!
@@ -32,13 +33,12 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind, launch as machine, stats};
 use smallvec::SmallVec;
 
-use crate::capture::launches;
+use crate::capture::{host_call, launches};
 use crate::control;
-use crate::freeze::host;
 use crate::graph::node::{Weak, flag};
+use crate::graph::payload::RegionId;
 use crate::graph::{Op, Var, edges, numbering};
 use crate::size::extent::Extent;
-use crate::trace::region::RegionId;
 use crate::trace::report::{self, Report};
 
 mod check;
@@ -54,6 +54,7 @@ mod native;
 pub(crate) use native::filled;
 mod order;
 mod place;
+pub(crate) mod read;
 mod selected;
 
 pub(crate) use draw::draw;
@@ -101,10 +102,10 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
     let marked: Vec<Var> =
         MARKED.with_borrow_mut(|marked| marked.drain(..).filter_map(|weak| weak.upgrade()).collect());
     let own;
-    let is_inside = host::is_inside();
+    let is_inside = host_call::is_inside();
     let wanted = match is_inside {
         true => {
-            own = host::evaluate_foreign(wanted, why, site)?;
+            own = read::evaluate_foreign(wanted, why, site)?;
             &own
         }
         false => wanted,
@@ -120,7 +121,7 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
         launches::give_up(|| "lanes print, or are checked, which replays would not tell".to_owned());
     }
     let may_run = |var: &&Var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0;
-    let marked = marked.iter().filter(|var| may_run(var) && !(is_inside && host::is_foreign(var)));
+    let marked = marked.iter().filter(|var| may_run(var) && !(is_inside && host_call::is_foreign(var)));
     let all = wanted.iter().copied().chain(marked).chain(reports.iter().flat_map(|report| &report.arrays));
     let missing: SmallVec<[&Var; 8]> = all.filter(|var| !var.is_evaluated()).collect();
     let outcome = if missing.is_empty() {

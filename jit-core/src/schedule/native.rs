@@ -18,10 +18,9 @@ use super::emit::Outputs;
 use super::order::{Graph, NONE};
 use crate::capture::launches;
 use crate::graph::Var;
-use crate::graph::node::Extra;
 use crate::graph::op::Op;
+use crate::graph::payload::{Extra, Sizes};
 use crate::size::extent::Extent;
-use crate::trace::native::Sizes;
 
 /// A call with its operands: what [`start`] launches.
 pub(super) struct Planned {

@@ -13,12 +13,12 @@ use super::map::NodeMap;
 use super::selected::Selection;
 use crate::graph::Var;
 use crate::graph::edges::Edges;
-use crate::graph::node::{Extra, flag};
+use crate::graph::node::flag;
 use crate::graph::op::Op;
+use crate::graph::payload::{Extra, RegionId, SwitchExtra};
 use crate::misuse::Misuse;
 use crate::size::extent::Extent;
-use crate::trace::local;
-use crate::trace::region::{self, RegionId, SwitchExtra};
+use crate::trace::{local, region};
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;

@@ -18,8 +18,9 @@ use super::order::{Entry, Graph, NONE};
 use super::{Plan, Planned, Step, effect, emit, explain, label, run, written};
 use crate::capture::launches;
 use crate::graph::node::flag;
+use crate::graph::payload::How;
 use crate::graph::{Op, Var, edges};
-use crate::trace::effect::{How, Request, scatter};
+use crate::trace::effect::{Request, scatter};
 use crate::trace::record;
 use crate::trace::region::{self, Writes};
 

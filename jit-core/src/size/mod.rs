@@ -1,6 +1,14 @@
 //! How many elements an array has, and arithmetic on that.
+//!
+//! | part | what |
+//! |---|---|
+//! | this file | [`Size`] |
+//! | `extent` | the width of a node |
+//! | `table` | expressions and guards of the sizes of a recording |
+//! | `scope` | sizes of a recording that is set aside or replayed |
 
 pub(crate) mod extent;
+pub(crate) mod scope;
 pub(crate) mod table;
 
 use std::cmp::Ordering;
@@ -11,7 +19,6 @@ use std::panic::Location;
 
 use jit_runtime::recording::{Relation, SizeId, SizeOp};
 
-use crate::freeze::host;
 use crate::misuse::Misuse;
 
 /// A number of elements: what constructors take and [`Array::width`](crate::array::Array::width) gives.
@@ -53,7 +60,7 @@ impl Size {
     /// The size as it is here: in a call of the host, one of the frozen function around it is the number that it is in this replay.
     #[inline]
     pub(crate) fn here(self) -> Size {
-        if self.is_constant() { self } else { host::settle(self) }
+        if self.is_constant() { self } else { scope::settle(self) }
     }
 
     /// The smaller one.

@@ -5,13 +5,14 @@ use std::panic::Location;
 
 use jit_runtime::ir::Type;
 
-use super::loops::{control_node, is_equal_literal, result};
-use super::region::{self, BranchExtra, Mark, RegionId, Writes};
+use super::loops::is_equal_literal;
+use super::region::{self, Mark, Writes};
 use super::report::Report;
 use super::{dense, effect, local, record};
-use crate::graph::node::{Extra, Var};
+use crate::graph::node::Var;
 use crate::graph::numbering;
 use crate::graph::op::Op;
+use crate::graph::payload::{BranchExtra, Extra, RegionId, control_node, result};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;

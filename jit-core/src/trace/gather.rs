@@ -12,11 +12,11 @@ use jit_runtime::ir::{Type, scalar};
 use rustc_hash::FxHashMap;
 
 use super::inside::{is_lane_index, lanes_inside};
-use super::region::{self, RegionId};
-use super::{local, record};
+use super::{local, record, region};
 use crate::graph::edges;
 use crate::graph::node::{Node, Var, flag};
 use crate::graph::op::Op;
+use crate::graph::payload::RegionId;
 use crate::misuse::Misuse;
 use crate::size::Size;
 

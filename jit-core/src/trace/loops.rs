@@ -13,13 +13,13 @@ use std::panic::Location;
 
 use jit_runtime::ir::Type;
 
-use super::effect::{self, Results};
-use super::region::{self, LoopExtra, Mark, RegionId, State};
+use super::region::{self, Mark};
 use super::report::Report;
-use super::{local, record, written};
-use crate::graph::node::{Draft, Extra, Var, flag};
+use super::{effect, local, record, written};
+use crate::graph::node::{Draft, Var, flag};
 use crate::graph::numbering;
 use crate::graph::op::Op;
+use crate::graph::payload::{Extra, LoopExtra, RegionId, Results, State, control_node, result};
 use crate::misuse::Misuse;
 use crate::size::extent::Extent;
 
@@ -252,43 +252,6 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
         word: 0,
         site: init.site(),
     })
-}
-
-/// The node of a loop, branch or scatter, which only its results refer to.
-pub(crate) fn control_node(
-    op: Op,
-    width: Extent,
-    extra: Extra,
-    region: RegionId,
-    site: &'static Location<'static>,
-) -> Var {
-    Var::new(Draft {
-        op,
-        ty: Type::Bool,
-        width,
-        region,
-        flags: flag::CONTROL | extra.flags(),
-        operands: [None; 3],
-        position: 0,
-        word: extra.into_word(),
-        site,
-    })
-}
-
-/// One result of a loop, branch or scatter.
-pub(crate) fn result(
-    op: Op,
-    control: &Var,
-    ty: Type,
-    width: Extent,
-    position: usize,
-    region: RegionId,
-    site: &'static Location<'static>,
-) -> Var {
-    let operands = [Some(control), None, None];
-    let result = Var::new(Draft { op, ty, width, region, flags: 0, operands, position, word: 0, site });
-    numbering::note_made(&result);
-    result
 }
 
 /// Refuses a loop that changes the type of a state.

@@ -16,14 +16,15 @@ use jit_runtime::ir::{BinaryOp, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::effect::Results;
 use super::inside::is_below;
-use super::loops::{self, control_node, result};
-use super::region::{self, BranchExtra, LoopExtra, Mark, RegionId, State, SwitchExtra};
-use super::{local, record, tables};
+use super::region::{self, Mark};
+use super::{local, loops, record, tables};
 use crate::graph::edges::{self, Edges};
-use crate::graph::node::{Draft, Extra, Node, Var, flag};
+use crate::graph::node::{Draft, Node, Var, flag};
 use crate::graph::op::Op;
+use crate::graph::payload::{
+    BranchExtra, Extra, LoopExtra, RegionId, Results, State, SwitchExtra, control_node, result,
+};
 use crate::size::extent::Extent;
 
 /// Targets with larger graphs are not compared, in nodes.

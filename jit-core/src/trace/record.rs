@@ -9,15 +9,14 @@ use std::sync::Arc;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, UnaryOp, scalar};
 use jit_runtime::memory::Buffer;
 
-use super::region::{self, RegionId};
-use super::{fast, fold};
-use crate::capture::launches;
-use crate::freeze::host;
+use super::{fast, fold, region};
+use crate::capture::{host_call, launches, nodes};
 use crate::graph::node::{Draft, Var};
 use crate::graph::op::Op;
+use crate::graph::payload::RegionId;
 use crate::misuse::Misuse;
+use crate::size::Size;
 use crate::size::extent::Extent;
-use crate::size::{Size, table};
 
 /// The common width of operands: all are equally wide, or have width 1.
 #[inline]
@@ -86,11 +85,11 @@ pub(crate) fn size_as(ty: Type, size: impl Into<Size>) -> Var {
     if size.is_constant() {
         return literal(ty, bits, 1);
     }
-    if let Some(known) = table::value_of(size, ty) {
+    if let Some(known) = nodes::value_of(size, ty) {
         return known;
     }
     let var = opaque(ty, bits, 1);
-    table::note_size(&var, size);
+    nodes::note_size(&var, size);
     var
 }
 
@@ -103,7 +102,7 @@ pub(crate) fn opaque(ty: Type, bits: u64, width: impl Into<Size>) -> Var {
 /// The value of an opaque one, of another width.
 #[track_caller]
 pub(crate) fn opaque_like(value: &Var, width: impl Into<Size>) -> Var {
-    host::refuse_use(value, Location::caller());
+    host_call::refuse_use(value, Location::caller());
     let var = opaque(value.ty(), value.known_bits().unwrap_or_default(), width);
     if launches::is_recording() {
         launches::note_same_scalar(&var, value);

@@ -4,9 +4,9 @@ use std::panic::Location;
 
 use jit_runtime::ir::{REDUCE_CHUNK, REDUCE_ROW, ReduceOp, Type, UnaryOp, scalar};
 
-use super::record;
-use super::region::{self, RegionId};
+use super::{record, region};
 use crate::graph::node::Var;
+use crate::graph::payload::RegionId;
 use crate::misuse::Misuse;
 use crate::size::Size;
 

@@ -10,14 +10,15 @@ use std::panic::Location;
 use jit_runtime::config;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
-use super::loops::{control_node, is_equal_literal, result};
+use super::loops::is_equal_literal;
 use super::merge::{self, Lanes, Member};
-use super::region::{self, BranchExtra, CheckedCall, Mark, RegionId, SwitchExtra, Writes};
+use super::region::{self, Mark, Writes};
 use super::report::Report;
 use super::{effect, local, record, tables};
-use crate::graph::node::{Extra, Var};
+use crate::graph::node::Var;
 use crate::graph::numbering;
 use crate::graph::op::Op;
+use crate::graph::payload::{BranchExtra, CheckedCall, Extra, RegionId, SwitchExtra, control_node, result};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;

@@ -9,10 +9,10 @@ use std::ptr::NonNull;
 
 use rustc_hash::FxHashSet;
 
-use super::effect;
-use super::region::{self, RegionId, State};
-use crate::graph::node::{Extra, Node, Var};
+use super::{effect, region};
+use crate::graph::node::{Node, Var};
 use crate::graph::op::Op;
+use crate::graph::payload::{Extra, RegionId, State};
 use crate::misuse::Misuse;
 
 /// The scatters and loops that write to a state in memory in the body, the last first.

@@ -9,11 +9,9 @@ use jit_runtime::memory::Buffer;
 
 use super::Emitter;
 use crate::graph::Var;
-use crate::graph::node::Extra;
+use crate::graph::payload::{Extra, How, RegionId as TraceRegion};
 use crate::schedule::effect::Memory;
 use crate::schedule::order::{Entry, NONE};
-use crate::trace::effect::How;
-use crate::trace::region::RegionId as TraceRegion;
 
 impl Emitter<'_, '_> {
     pub(super) fn gather(&mut self, number: u32, block: u32) -> Value {

@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 
 use super::Emitter;
 use crate::graph::Var;
-use crate::graph::node::Extra;
 use crate::graph::op::Op;
+use crate::graph::payload::Extra;
 use crate::schedule::order::{NONE, Part};
 use crate::schedule::place::TOP;
 use crate::trace::record;

@@ -34,7 +34,7 @@ pub use array::{
 };
 pub use array::{enums, native, trees};
 pub use enums::{Traced, TracedEnum};
-pub use evaluate::whos;
+pub use evaluate::{LeafInfo, eval, graphviz, leaves, schedule, sync, whos};
 pub use size::Size;
 pub use trace::fast_math;
-pub use traverse::{HostValue, Leaf, LeafInfo, Traverse, Visitor, VisitorMut, eval, graphviz, leaves, schedule, sync};
+pub use traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};

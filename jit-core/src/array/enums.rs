@@ -7,11 +7,11 @@ use std::fmt;
 use std::panic::Location;
 
 use super::{Array, Integer, Mask, UInt, trees};
-use crate::control::state::Leaves;
 use crate::graph::Var;
 use crate::misuse::{self, Misuse};
 use crate::schedule;
 use crate::trace::{record, tables};
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, Visitor, VisitorMut};
 
 /// An enum whose variant can differ by lane. It is derived: `#[derive(TracedEnum)]`.

@@ -57,6 +57,7 @@ mod read;
 mod reductions;
 mod scatter;
 mod shape;
+mod traverse;
 pub mod trees;
 mod view;
 

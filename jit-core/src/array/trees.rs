@@ -6,13 +6,13 @@ use std::panic::Location;
 
 use super::compress::as_wide;
 use super::{Array, Element, Integer, Mask};
-use crate::control::state::Leaves;
 use crate::graph::Var;
 use crate::graph::payload::How;
 use crate::misuse::{self, Misuse};
 use crate::schedule;
 use crate::trace::effect::{self, Request};
 use crate::trace::{gather as lanes, record};
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
 
 /// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.

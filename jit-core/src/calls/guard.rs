@@ -5,11 +5,11 @@
 
 use super::chain::Link;
 use super::sorted::{self, Groups};
-use crate::control::state::Leaves;
 use crate::graph::Var;
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::{SwitchRecorder, record};
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{Leaf, Traverse, Visitor};
 use std::panic::Location;
 

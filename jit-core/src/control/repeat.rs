@@ -2,13 +2,14 @@
 
 use super::evaluated::Evaluated;
 use super::exit::{Join, Worlds};
-use super::state::{Leaves, Named, check_loop, refuse};
+use super::state::{Named, check_loop, refuse};
 use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
 use crate::capture::launches;
 use crate::graph::Var;
 use crate::size::{Size, table};
 use crate::trace::LoopRecorder;
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{HostValue, Traverse, VisitorMut};
 use jit_runtime::recording::SizeId;
 use std::panic::Location;

@@ -34,11 +34,11 @@ use jit_runtime::{Error, ErrorKind, launch as machine, stats};
 use smallvec::SmallVec;
 
 use crate::capture::{host_call, launches};
-use crate::control;
 use crate::graph::node::{Weak, flag};
 use crate::graph::payload::RegionId;
 use crate::graph::{Op, Var, edges, numbering};
 use crate::size::extent::Extent;
+use crate::trace::function_label;
 use crate::trace::report::{self, Report};
 
 mod check;
@@ -214,9 +214,9 @@ fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
     sites
         .find_map(|site| {
             let is_new = !std::ptr::eq(std::mem::replace(&mut last, site), site);
-            if is_new { control::label_at(site) } else { None }
+            if is_new { function_label::label_at(site) } else { None }
         })
-        .or_else(control::current_label)
+        .or_else(function_label::current_label)
         .unwrap_or("trace")
 }
 

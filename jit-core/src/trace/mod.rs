@@ -9,6 +9,7 @@
 //! | `gather`, `reduce`, `blocks`, `native` | values that look at other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
 //! | `local` | memory of a lane's own |
+//! | `function_label` | the functions that are traced, whose names label kernels |
 //! | `report` | what lanes print, and assertions |
 //!
 //! Recording computes nothing, takes no lock, and may go on in any number of threads; handles may be passed between them.
@@ -19,6 +20,7 @@ mod dense;
 pub(crate) mod effect;
 pub(crate) mod fast;
 pub(crate) mod fold;
+pub(crate) mod function_label;
 pub(crate) mod gather;
 pub(crate) mod inside;
 pub(crate) mod local;

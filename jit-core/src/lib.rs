@@ -13,24 +13,28 @@
 
 pub mod array;
 pub mod calls;
+mod capture;
 pub mod control;
-pub mod enums;
+mod evaluate;
 pub mod freeze;
-pub mod native;
+pub mod graph;
+#[doc(hidden)]
+pub mod misuse;
 mod schedule;
+mod size;
 pub mod trace;
 pub mod traverse;
-pub mod trees;
-mod whos;
 
 #[doc(hidden)]
 pub use array::print::fmt_shaped;
 pub use array::{
     Array, BFloat, Choice, Comparand, Element, Float, Float64, FloatElement, Half, Int, Int8, Int16, Int64, Integer,
-    IntoEntry, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Size, Sorting, UInt,
+    IntoEntry, Local, LocalEntry, Logic, Mask, Number, Operand, Promote, PromotesTo, Scan, Signed, Sorting, UInt,
     UInt8, UInt16, UInt64, Unique, View, meshgrid, meshgrid_all, meshgrid3, select,
 };
+pub use array::{enums, native, trees};
 pub use enums::{Traced, TracedEnum};
+pub use evaluate::{LeafInfo, eval, graphviz, leaves, schedule, sync, whos};
+pub use size::Size;
 pub use trace::fast_math;
-pub use traverse::{HostValue, Leaf, LeafInfo, Traverse, Visitor, VisitorMut, eval, graphviz, leaves, schedule, sync};
-pub use whos::whos;
+pub use traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};

@@ -2,7 +2,8 @@
 
 use std::panic::Location;
 
-use jit_core::trace::{BranchRecorder, LoopRecorder, Var, current_mask};
+use jit_core::graph::Var;
+use jit_core::trace::{BranchRecorder, LoopRecorder, current_mask};
 use jit_core::{Array, Element, Float, Int, Mask, UInt, eval};
 use jit_runtime::ErrorKind;
 use jit_runtime::device::{Device, with_device};

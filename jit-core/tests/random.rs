@@ -4,7 +4,7 @@
 mod dice;
 
 use dice::Dice;
-use jit_core::trace::Var;
+use jit_core::graph::Var;
 use jit_core::{Array, Element, FloatElement, Integer, Mask, Number, UInt, eval};
 use jit_runtime::device::{Device, with_device};
 use jit_runtime::ir::{ReduceOp, Type, scalar};

@@ -5,7 +5,8 @@ mod dice;
 use std::panic::Location;
 
 use dice::Dice;
-use jit_core::trace::{BranchRecorder, LoopRecorder, Var};
+use jit_core::graph::Var;
+use jit_core::trace::{BranchRecorder, LoopRecorder};
 use jit_core::{Int, Mask, UInt, eval};
 use jit_runtime::device::{Device, with_device};
 use proptest::prelude::*;

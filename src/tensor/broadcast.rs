@@ -6,7 +6,7 @@
 use std::panic::Location;
 
 use half::{bf16, f16};
-use jit_core::trace::misuse::Misuse;
+use jit_core::misuse::Misuse;
 
 use super::lengths::{Sizes, happens_to_be_shape, is, product};
 use super::view::{Stride, View, ViewAxis, strides};

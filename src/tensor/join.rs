@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::panic::Location;
 
-use jit_core::trace::misuse::Misuse;
+use jit_core::misuse::Misuse;
 
 use super::lengths::{Sizes, is, is_same_shape, number, product};
 use super::shape::element_count;

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use jit_core::trace::misuse::Misuse;
+use jit_core::misuse::Misuse;
 
 use super::lengths::{Sizes, is};
 use super::view::View;

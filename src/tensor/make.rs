@@ -111,7 +111,7 @@ fn from_nested<T: Element>(values: &(impl Nested<T> + ?Sized)) -> Tensor<T> {
     if !values.flatten(&lengths, &mut elements) {
         let what =
             format!("nested lists of different lengths are no tensor: the first of each make the shape {lengths:?}");
-        jit_core::trace::misuse::Misuse::new(what, std::panic::Location::caller())
+        jit_core::misuse::Misuse::new(what, std::panic::Location::caller())
             .hint("all lists of one level must have the same length")
             .panic();
     }

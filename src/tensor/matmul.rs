@@ -2,8 +2,8 @@
 
 use std::panic::Location;
 
+use jit_core::misuse::Misuse;
 use jit_core::native::{self, MatMul};
-use jit_core::trace::misuse::Misuse;
 
 use super::broadcast::common_shape;
 use super::lengths::{Sizes, happens_to_be, is, is_empty, is_same_shape, number, product};

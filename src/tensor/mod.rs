@@ -31,7 +31,7 @@
 
 use std::panic::Location;
 
-use jit_core::trace::misuse::Misuse;
+use jit_core::misuse::Misuse;
 use jit_core::traverse::HostValue;
 use smallvec::SmallVec;
 

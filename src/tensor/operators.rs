@@ -175,7 +175,7 @@ impl<T: Element> Tensor<T> {
         }
         let (own, other) = (&*self.shape, &*result.shape);
         let what = format!("a tensor of shape {own:?} cannot take a result of shape {other:?} in place");
-        jit_core::trace::misuse::Misuse::new(what, std::panic::Location::caller())
+        jit_core::misuse::Misuse::new(what, std::panic::Location::caller())
             .hint(
                 "an assigning operator broadcasts its right side alone: write `a = a + b` where the shape is to change",
             )

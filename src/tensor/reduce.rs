@@ -5,7 +5,7 @@
 
 use std::ops::RangeInclusive;
 
-use jit_core::trace::misuse::Misuse;
+use jit_core::misuse::Misuse;
 
 use super::fold::Reduction;
 use super::lengths::{Sizes, is, is_empty, number, product};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeFull;
 use std::panic::Location;
 
-use jit_core::trace::misuse::Misuse;
+use jit_core::misuse::Misuse;
 use smallvec::{SmallVec, smallvec};
 
 use super::lengths::{Sizes, is_empty, product};

@@ -5,7 +5,7 @@
 
 use std::panic::Location;
 
-use jit_core::trace::misuse::Misuse;
+use jit_core::misuse::Misuse;
 
 use super::broadcast::{TensorOperand, common_shape, fits, spread};
 use super::index::{Index, Kind, Positions, Steps};

@@ -30,7 +30,7 @@
 
 use std::panic::Location;
 
-use jit_core::trace::misuse::Misuse;
+use jit_core::misuse::Misuse;
 
 use crate::tensor::{Shape, Tensor, TensorOperand};
 use crate::{Array, Element, FloatElement, Mask, Size, Traverse};

@@ -3,7 +3,8 @@
 use jit_runtime::ir::{BinaryOp, Type, UnaryOp};
 
 use super::{Array, Integer, Operand};
-use crate::trace::{Var, record};
+use crate::graph::Var;
+use crate::trace::record;
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {

@@ -5,9 +5,10 @@ use std::panic::Location;
 use jit_runtime::ir::ReduceOp;
 
 use super::reductions::check_op;
-use super::{Array, Element, Number, Size};
+use super::{Array, Element, Number};
+use crate::misuse::Misuse;
+use crate::size::Size;
 use crate::trace::blocks;
-use crate::trace::misuse::Misuse;
 
 impl<T: Element> Array<T> {
     /// The reduction of each block of so many consecutive elements; the last block has those that are left. As wide as there

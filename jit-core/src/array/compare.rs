@@ -2,7 +2,8 @@
 
 use jit_runtime::ir::CompareOp;
 
-use super::{Array, Element, FloatElement, Integer, Mask, Number, Operand, Promote, Promoted, Size};
+use super::{Array, Element, FloatElement, Integer, Mask, Number, Operand, Promote, Promoted};
+use crate::size::Size;
 
 /// What an array of `T` is compared with: an array of a type that has a common type with it, or a number.
 #[diagnostic::on_unimplemented(

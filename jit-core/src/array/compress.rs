@@ -9,10 +9,10 @@ use jit_runtime::launch::native::{self as machine, Operand};
 use jit_runtime::{Error, ir::Type};
 
 use super::{Array, Element, Mask, UInt};
-use crate::freeze::{host, session};
-use crate::schedule;
-use crate::trace::misuse;
-use crate::trace::{Var, native, record};
+use crate::capture::{host_call, launches};
+use crate::graph::Var;
+use crate::trace::{native, record};
+use crate::{misuse, schedule};
 
 impl Mask {
     /// The positions of the lanes that are true, in ascending order. The result is as wide as there are such lanes, so the mask is evaluated
@@ -53,21 +53,21 @@ impl Mask {
     #[track_caller]
     pub fn try_compress(&self) -> Result<UInt, Error> {
         native::refuse_inside_of_loops(self.var(), "compress");
-        host::refuse_use(self.var(), Location::caller());
+        host_call::refuse_use(self.var(), Location::caller());
         let (site, width) = (Location::caller(), self.width());
         if width == 0 {
             return Ok(UInt::zeros(0));
         }
         if let Some(bits) = self.var().known_bits() {
-            session::refuse_reading(self.var(), site)?;
+            launches::refuse_reading(self.var(), site)?;
             return Ok(if bits & 1 == 0 { UInt::zeros(0) } else { UInt::arange(width) });
         }
         schedule::evaluate(&[self.var()], "its true lanes are counted", site)?;
         let buffer = self.var().data().expect("an array that was evaluated lies in memory");
         let mask = Operand { buffer, ty: Type::Bool, len: width.value() };
         let positions = machine::compress(&mask, current_device(), Some(site)).map_err(|error| error.at(site))?;
-        let width = match session::is_recording() {
-            true => session::note_count(&mask.buffer, &positions.buffer, positions.len, site)?,
+        let width = match launches::is_recording() {
+            true => launches::note_count(&mask.buffer, &positions.buffer, positions.len, site)?,
             false => positions.len.into(),
         };
         Ok(Array::from_var(record::data(Type::U32, width, positions.buffer)))
@@ -79,7 +79,7 @@ impl<T: Element> Array<T> {
     /// [`Mask::compress`]; the elements stay lazy. An array or a mask of width 1 is repeated.
     ///
     /// To take several arrays at the same mask, call [`Mask::compress`] once and [`Array::gather`] for each, or
-    /// [`crate::trees::filter`].
+    /// [`crate::array::trees::filter`].
     ///
     /// ```
     /// use jit_core::Int;

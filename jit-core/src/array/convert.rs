@@ -9,9 +9,9 @@ use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind};
 
-use super::read::look;
 use super::{Array, Element};
-use crate::freeze::host::Seen;
+use crate::schedule::read::Seen;
+use crate::schedule::read::look;
 use crate::trace::record;
 
 impl<T: Element> Array<T> {

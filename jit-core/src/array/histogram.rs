@@ -4,8 +4,9 @@ use std::panic::Location;
 
 use jit_runtime::ir::{BinaryOp, Type};
 
-use super::{Array, FloatElement, Integer, Mask, Number, Size, UInt};
-use crate::trace::misuse::Misuse;
+use super::{Array, FloatElement, Integer, Mask, Number, UInt};
+use crate::misuse::Misuse;
+use crate::size::Size;
 use crate::trace::record;
 
 impl<T: Integer> Array<T> {

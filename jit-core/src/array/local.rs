@@ -4,8 +4,9 @@ use std::fmt;
 use std::panic::Location;
 
 use super::{Array, Element, Integer, Mask};
-use crate::trace::misuse::Misuse;
-use crate::trace::{Var, local, record};
+use crate::graph::Var;
+use crate::misuse::Misuse;
+use crate::trace::{local, record};
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 
 /// What a [`Local`] can have as elements: element types, and values made of arrays.

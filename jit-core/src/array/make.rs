@@ -6,10 +6,12 @@ use std::panic::Location;
 use jit_runtime::ir::{BinaryOp, Type, scalar};
 use jit_runtime::memory::Buffer;
 
-use super::{Array, Element, FloatElement, Integer, Number, Operand, Size, UInt};
+use super::{Array, Element, FloatElement, Integer, Number, Operand, UInt};
+use crate::graph::{Op, Var};
+use crate::misuse::{self, Misuse};
 use crate::schedule;
-use crate::trace::misuse::{self, Misuse};
-use crate::trace::{Op, Var, record};
+use crate::size::Size;
+use crate::trace::record;
 
 impl<T: Element> From<T> for Array<T> {
     /// A constant of width 1, which becomes part of the code.

@@ -26,7 +26,9 @@ use half::{bf16, f16};
 use jit_runtime::device::{Device, current_device};
 use jit_runtime::ir::{BinaryOp, CompareOp, UnaryOp};
 
-use crate::trace::{Var, record};
+use crate::graph::Var;
+use crate::size::Size;
+use crate::trace::record;
 
 mod bits;
 mod blocks;
@@ -36,12 +38,14 @@ mod compare;
 pub(crate) mod compress;
 mod convert;
 pub mod element;
+pub mod enums;
 mod helpers;
 mod histogram;
 mod lanes;
 mod local;
 mod make;
 mod math;
+pub mod native;
 mod operand;
 mod operators;
 mod order;
@@ -53,7 +57,8 @@ mod read;
 mod reductions;
 mod scatter;
 mod shape;
-mod size;
+mod traverse;
+pub mod trees;
 mod view;
 
 pub use choose::{Choice, select};
@@ -65,7 +70,6 @@ pub use order::{Sorting, Unique};
 pub use prefix::Scan;
 pub use promote::{Promote, Promoted, PromotesTo};
 pub use shape::{meshgrid, meshgrid_all, meshgrid3};
-pub use size::Size;
 pub use view::View;
 
 /// A one-dimensional array of elements of one type.

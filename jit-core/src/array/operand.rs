@@ -2,7 +2,8 @@
 
 use half::{bf16, f16};
 
-use super::{Array, Element, FloatElement, Number, PromotesTo, Size};
+use super::{Array, Element, FloatElement, Number, PromotesTo};
+use crate::size::Size;
 use crate::trace::record;
 
 /// What operations take beside an array of `T`: an array of `T` or of a type that promotes into it, a reference to one, or

@@ -10,9 +10,8 @@ use half::{bf16, f16};
 use jit_runtime::ir::{BinaryOp, Type, UnaryOp};
 
 use super::bits::unsigned;
-use super::{
-    Array, Element, FloatElement, Integer, Logic, Number, Operand, Promote, Promoted, PromotesTo, Signed, Size,
-};
+use super::{Array, Element, FloatElement, Integer, Logic, Number, Operand, Promote, Promoted, PromotesTo, Signed};
+use crate::size::Size;
 use crate::trace::record;
 
 /// An operation on arrays of two types.

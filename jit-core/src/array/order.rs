@@ -8,8 +8,9 @@ use std::panic::Location;
 use jit_runtime::ir::{CompareOp, Type};
 use jit_runtime::launch::native::{Call, Sort, Sorted};
 
-use super::{Array, Element, Mask, Number, Size, UInt};
-use crate::trace::misuse::Misuse;
+use super::{Array, Element, Mask, Number, UInt};
+use crate::misuse::Misuse;
+use crate::size::Size;
 use crate::trace::{native, record};
 
 /// How [`Array::sort_with`] orders elements: from which end, and in blocks of which length.

@@ -9,10 +9,13 @@ use std::panic::Location;
 use jit_runtime::config;
 use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
 
-use super::{Array, Element, Integer, Mask, Number, Size};
-use crate::trace::effect::{self, How, Request};
-use crate::trace::misuse::Misuse;
-use crate::trace::{Var, gather, inside, record};
+use super::{Array, Element, Integer, Mask, Number};
+use crate::graph::Var;
+use crate::graph::payload::How;
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::trace::effect::{self, Request};
+use crate::trace::{gather, inside, record};
 
 impl<T: Element> Array<T> {
     /// The packets of `N` neighbouring elements at some positions: array `k` of the result holds, in each lane, the element at

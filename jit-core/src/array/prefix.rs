@@ -5,8 +5,9 @@ use std::panic::Location;
 use jit_runtime::ir::ReduceOp;
 use jit_runtime::launch::native::{Call, Prefix, is_supported_prefix};
 
-use super::{Array, Element, Number, Size};
-use crate::trace::misuse::Misuse;
+use super::{Array, Element, Number};
+use crate::misuse::Misuse;
+use crate::size::Size;
 use crate::trace::{native, record};
 
 /// How [`Array::prefix`] goes over the elements: whether an element's own value takes part in its result, from which end, and in

@@ -11,11 +11,12 @@ use jit_runtime::Error;
 use jit_runtime::ir::{Type, scalar};
 
 use super::columns::{Cell, Rows};
-use super::read::{copy, look};
+use super::read::copy;
 use super::{Array, Element};
-use crate::freeze::host::Seen;
+use crate::graph::Var;
 use crate::schedule;
-use crate::trace::{Var, region};
+use crate::schedule::read::{Seen, look};
+use crate::trace::region;
 
 /// Arrays that are longer are shortened to their ends.
 const LONGEST: usize = 1000;

@@ -20,7 +20,8 @@ use half::{bf16, f16};
 use jit_runtime::ir::Type;
 
 use super::{Array, Element};
-use crate::trace::{Var, record};
+use crate::graph::Var;
+use crate::trace::record;
 
 /// Element types that meet in one operation; `Output` is the type in which it is computed.
 #[diagnostic::on_unimplemented(

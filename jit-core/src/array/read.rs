@@ -7,10 +7,8 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind};
 
 use super::{Array, Element};
-use crate::freeze::host::Seen;
-use crate::freeze::{host, session};
 use crate::schedule;
-use crate::trace::Var;
+use crate::schedule::read::{Seen, look};
 
 impl<T: Element> Array<T> {
     /// The elements. Evaluates the array if that has not been done, and waits for it.
@@ -70,23 +68,6 @@ impl<T: Element> Array<T> {
 /// Some of the elements that lie in memory.
 pub(super) fn copy<T: Element>(buffer: &Buffer, first: usize, count: usize) -> Result<Vec<T>, Error> {
     T::read(count, |bytes| buffer.read(first * size_of::<T>(), bytes))
-}
-
-/// The elements of an array for the host, which evaluates it. Every road to them begins here.
-///
-/// # Errors
-///
-/// When the evaluation fails, and in a frozen function, but for calls of the host in there.
-pub(crate) fn look(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Seen, Error> {
-    if let Some(seen) = host::look(var, why, site)? {
-        return Ok(seen);
-    }
-    session::refuse_reading(var, site)?;
-    if let Some(bits) = var.known_bits() {
-        return Ok(Seen::Same(bits));
-    }
-    schedule::evaluate(&[var], why, site)?;
-    Ok(Seen::Memory(var.data().expect("an array that was evaluated lies in memory")))
 }
 
 /// The value of a float, exactly.

@@ -7,9 +7,11 @@ use std::panic::Location;
 
 use jit_runtime::ir::{BinaryOp, ReduceOp, Type};
 
-use super::{Array, Element, FloatElement, Mask, Number, Operand, Size, UInt};
-use crate::trace::misuse::Misuse;
-use crate::trace::{Var, record, reduce};
+use super::{Array, Element, FloatElement, Mask, Number, Operand, UInt};
+use crate::graph::Var;
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::trace::{record, reduce};
 
 impl<T: Element> Array<T> {
     /// All elements combined into one, of width 1: see [`Array::sum`] and its like for each operation.

@@ -11,8 +11,9 @@
 use jit_runtime::ir::{AtomicOp, ReduceOp};
 
 use super::{Array, Element, Integer, Mask, Number, Operand};
-use crate::trace::Var;
-use crate::trace::effect::{self, How, Request};
+use crate::graph::Var;
+use crate::graph::payload::How;
+use crate::trace::effect::{self, Request};
 
 fn request<'a>(how: How, value: &'a Var, index: &'a Var, mask: Option<&'a Mask>) -> Request<'a> {
     Request { how, index, value, expected: None, mask: mask.map(Array::var) }

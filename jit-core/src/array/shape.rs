@@ -7,8 +7,9 @@ use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
 use std::panic::Location;
 
-use super::{Array, Element, Integer, Mask, Size, UInt};
-use crate::trace::misuse::Misuse;
+use super::{Array, Element, Integer, Mask, UInt};
+use crate::misuse::Misuse;
+use crate::size::Size;
 use crate::trace::record;
 use jit_runtime::ir::Type;
 

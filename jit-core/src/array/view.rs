@@ -8,9 +8,10 @@ use jit_runtime::Error;
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Bytes;
 
-use super::read::look;
 use super::{Array, Element};
-use crate::freeze::host::{self, Seen};
+use crate::capture::host_call;
+use crate::schedule::read::Seen;
+use crate::schedule::read::look;
 
 /// The elements of an array as a slice, without a copy: see [`Array::view`].
 pub struct View<T: Element> {
@@ -51,7 +52,7 @@ impl<T: Element> Array<T> {
         let site = Location::caller();
         let elements = match look(self.var(), "its elements are read", site)? {
             // The memory of a frozen function is overwritten when a call of the host in there is over.
-            Seen::Memory(buffer) if T::TYPE != Type::Bool && !host::is_foreign(self.var()) => {
+            Seen::Memory(buffer) if T::TYPE != Type::Bool && !host_call::is_foreign(self.var()) => {
                 Elements::Memory(buffer.bytes()?)
             }
             _ => Elements::Copied(self.to_vec()?),

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::panic::Location;
 
-use crate::trace::misuse::Misuse;
+use crate::misuse::Misuse;
 
 /// Calls within calls up to this depth are traced.
 const DEPTH: usize = 64;

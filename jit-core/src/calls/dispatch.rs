@@ -11,11 +11,12 @@ use super::guard::{Guard, call_width, emptied};
 use super::instances::{Slots, alive, instance};
 use super::ptr::Ptr;
 use super::sorted::{Groups, sort, store};
-use crate::array::Size;
 use crate::array::UInt;
-use crate::control::state::Leaves;
-use crate::trace::misuse::Misuse;
-use crate::trace::{Var, record};
+use crate::graph::Var;
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::trace::record;
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, arrays};
 
 /// The instances that lanes can want.

@@ -3,15 +3,15 @@
 //! For each target it is opened; places that the call may change are lent the value that the target begins with; the caller
 //! runs the target; the places' values are taken, and the result is given. In the end the values of all targets are merged.
 
-use crate::array::Size;
-use std::panic::Location;
-
 use super::chain::Link;
 use super::sorted::{self, Groups};
-use crate::control::state::Leaves;
-use crate::trace::misuse::Misuse;
-use crate::trace::{SwitchRecorder, Var, record};
+use crate::graph::Var;
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::trace::{SwitchRecorder, record};
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{Leaf, Traverse, Visitor};
+use std::panic::Location;
 
 /// A call that is being traced. Dropping it leaves the trace as it was before.
 pub(crate) struct Guard {

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::ptr::Ptr;
-use crate::array::{Array, Size, UInt};
+use crate::array::{Array, UInt};
+use crate::size::Size;
 use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
 use jit_runtime::ir::Type;
 

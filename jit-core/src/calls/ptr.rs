@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::instances::Shared;
-use crate::array::{Array, Integer, Mask, Size, UInt};
+use crate::array::{Array, Integer, Mask, UInt};
 use crate::control::Equal;
+use crate::size::Size;
 use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
 use jit_runtime::ir::Type;
 

@@ -12,14 +12,17 @@ use jit_runtime::Error;
 use jit_runtime::ir::Type;
 
 use super::switch::{Callable, SwitchIndex, Target, call, checked};
-use crate::array::{Array, Size, UInt};
-use crate::freeze::session;
+use crate::array::{Array, UInt};
+use crate::capture::launches;
+use crate::graph::Var;
+use crate::graph::node::Weak;
+use crate::graph::payload::How;
+use crate::misuse::{self, Misuse};
 use crate::schedule::{self, Selection};
-use crate::trace::effect::{self, How, Request};
-use crate::trace::misuse::{self, Misuse};
-use crate::trace::node::Weak;
+use crate::size::Size;
+use crate::trace::effect::{self, Request};
 use crate::trace::switch::Computed;
-use crate::trace::{Var, gather, record, region};
+use crate::trace::{gather, record, region};
 use crate::traverse::{Traverse, arrays};
 
 /// How many indices a thread keeps the order of.
@@ -104,7 +107,7 @@ pub(super) fn sort(
         None => (said.clone(), index.clone()),
     };
     // Which lanes belong to which target is not known when a recording is made; the results are the same.
-    if index.width() == 1 || session::is_recording() {
+    if index.width() == 1 || launches::is_recording() {
         return (index, None);
     }
     let groups = groups(&said, &index, count);

@@ -7,9 +7,10 @@ use jit_runtime::ir::{CompareOp, Type};
 use super::guard::{Guard, call_width, emptied};
 use super::sorted::Groups;
 use crate::array::{Array, Integer, Mask};
-use crate::control::state::Leaves;
-use crate::trace::misuse::Misuse;
-use crate::trace::{Var, effect, record};
+use crate::graph::Var;
+use crate::misuse::Misuse;
+use crate::trace::{effect, record};
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, arrays};
 
 /// What can be called with a tuple of arguments: functions and closures.

@@ -1,10 +1,12 @@
 //! `if`: the guard between its arms.
 
-use super::state::{Leaves, Named, check_arms, check_branch, refuse};
+use super::state::{Named, check_arms, check_branch, refuse};
 use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
-use crate::trace::{BranchRecorder, Var, effect, local, record};
+use crate::graph::Var;
+use crate::trace::{BranchRecorder, effect, local, record};
 use crate::traverse::Traverse;
+use crate::traverse::leaves::Leaves;
 use std::panic::Location;
 
 /// The guard of an `if`.

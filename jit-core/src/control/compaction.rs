@@ -12,10 +12,12 @@ use jit_runtime::Error;
 use jit_runtime::ir::Type;
 
 use crate::array::{Array, Mask, UInt};
+use crate::graph::Var;
+use crate::graph::payload::How;
 use crate::schedule::{self, Selected, Selection};
-use crate::trace::effect::{self, How, Request};
+use crate::trace::effect::{self, Request};
 use crate::trace::region::{self, Writes};
-use crate::trace::{Var, gather, record};
+use crate::trace::{gather, record};
 
 /// Fewer lanes than this are not worth a further step.
 const FEWEST: usize = 32;

@@ -5,7 +5,8 @@
 
 use half::{bf16, f16};
 
-use crate::array::{Array, Element, FloatElement, Integer, Mask, Number, Promote, Size};
+use crate::array::{Array, Element, FloatElement, Integer, Mask, Number, Promote};
+use crate::size::Size;
 
 /// Types that `==` and `!=` compare in a `#[jit]` function.
 #[diagnostic::on_unimplemented(

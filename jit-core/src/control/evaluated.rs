@@ -14,14 +14,17 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{Kept, Scalar};
 
 use super::compaction::{self, Compaction, Part};
-use crate::array::{Array, Mask, Size};
-use crate::freeze::session;
+use crate::array::{Array, Mask};
+use crate::capture::launches;
+use crate::graph::Var;
+use crate::graph::payload::State;
+use crate::misuse::{Misuse, panic_at};
 use crate::schedule;
-use crate::trace::extent::Extent;
+use crate::size::Size;
+use crate::size::extent::Extent;
 use crate::trace::loops::{self, Lanes};
-use crate::trace::misuse::{Misuse, panic_at};
-use crate::trace::region::{self, Mark, State, Writes};
-use crate::trace::{Var, effect, local, record, reduce};
+use crate::trace::region::{self, Mark, Writes};
+use crate::trace::{effect, local, record, reduce};
 
 /// What a loop keeps that runs its iterations one by one.
 pub(super) struct Evaluated {
@@ -103,8 +106,8 @@ impl Evaluated {
             max_iterations,
             is_compressed,
             compaction: None,
-            noted: session::is_recording().then(|| {
-                session::begin_loop(max_iterations, site);
+            noted: launches::is_recording().then(|| {
+                launches::begin_loop(max_iterations, site);
                 Noted { forms: Vec::new(), extra: 0 }
             }),
             site,
@@ -256,12 +259,12 @@ impl Evaluated {
         self.note_state(is_steady);
         let Some(noted) = &mut self.noted else { return Ok(is_run) };
         let is_extra = !answer.goes_on && looked.is_some() && noted.extra < MAX_EXTRA;
-        if !is_run && (!is_extra || session::is_loop_settled()) {
+        if !is_run && (!is_extra || launches::is_loop_settled()) {
             self.noted = None;
-            return session::end_loop(looked, self.site).map(|()| false);
+            return launches::end_loop(looked, self.site).map(|()| false);
         }
         noted.extra += u32::from(!is_run);
-        session::begin_iteration(looked, self.site).map(|()| true)
+        launches::begin_iteration(looked, self.site).map(|()| true)
     }
 
     fn note_end(&mut self, looked: Option<(&Arc<Buffer>, bool)>, is_steady: bool) -> Result<(), Error> {
@@ -270,7 +273,7 @@ impl Evaluated {
         }
         self.note_state(is_steady);
         self.noted = None;
-        session::end_loop(looked, self.site)
+        launches::end_loop(looked, self.site)
     }
 
     /// Notes what the iteration that ends has left as it was.
@@ -279,12 +282,12 @@ impl Evaluated {
         let forms: Vec<Form> = arrays.iter().map(|part| form(part.var)).collect();
         let Some(noted) = &mut self.noted else { return };
         let before = std::mem::replace(&mut noted.forms, forms);
-        session::end_iteration(Kept { host: is_steady, forms: before == noted.forms });
+        launches::end_iteration(Kept { host: is_steady, forms: before == noted.forms });
     }
 
     /// Computes the state and a mask; gives the mask, and whether it holds on any lane.
     fn compute(&mut self, active: Var) -> Result<(Var, Answer), Error> {
-        if !self.is_compressed || session::is_recording() || active.width() == 1 || active.literal().is_some() {
+        if !self.is_compressed || launches::is_recording() || active.width() == 1 || active.literal().is_some() {
             let answer = self.compute_all(&active)?;
             return Ok((active, answer));
         }
@@ -318,12 +321,12 @@ impl Evaluated {
 
     /// Whether any lane goes on.
     fn read(&self, any: &Var) -> Result<Answer, Error> {
-        if any.literal().is_some() || !session::is_recording() {
+        if any.literal().is_some() || !launches::is_recording() {
             let goes_on = Array::<bool>::from_var(any.clone()).item()?;
             return Ok(Answer { goes_on, noted: None });
         }
         let Some(buffer) = any.data() else {
-            session::refuse_reading(any, self.site)?;
+            launches::refuse_reading(any, self.site)?;
             return Ok(Answer { goes_on: any.known_bits() == Some(1), noted: None });
         };
         let mut byte = [0];
@@ -362,13 +365,13 @@ impl Drop for Evaluated {
         self.iteration.take().into_iter().for_each(region::give_up);
         if self.noted.take().is_some() {
             // What it did last was noted; nobody has looked at a value that made it end.
-            let _ = session::end_loop(None, self.site);
+            let _ = launches::end_loop(None, self.site);
         }
     }
 }
 
 fn form(var: &Var) -> Form {
-    (var.extent(), var.known_bits().map(|bits| (bits, session::scalar_of(var))))
+    (var.extent(), var.known_bits().map(|bits| (bits, launches::scalar_of(var))))
 }
 
 /// The same state, in memory all of it, and of memory of the lane the elements: a kernel reads it as it will read what an iteration
@@ -418,7 +421,7 @@ fn stored(var: &Var, parts: &mut [Var], site: &'static Location<'static>) -> Res
 
 fn resident(var: &Var, site: &'static Location<'static>) -> Result<Var, Error> {
     let Some(bits) = var.known_bits() else { return Ok(var.clone()) };
-    let buffer = if session::is_recording() && var.lanes() > 0 {
+    let buffer = if launches::is_recording() && var.lanes() > 0 {
         schedule::filled(var, bits, site)?
     } else {
         let element = &bits.to_le_bytes()[..var.ty().size_bytes()];

@@ -12,11 +12,13 @@
 
 use super::branch::{Branch, TracedBranch};
 use super::repeat::{Repeat, TracedRepeat, WhileCondition};
-use super::state::{Leaves, refuse};
+use super::state::refuse;
 use super::world::{Host, Traced, World};
 use crate::array::Array;
-use crate::trace::{Var, branch::choose};
+use crate::graph::Var;
+use crate::trace::branch::choose;
 use crate::traverse::Traverse;
+use crate::traverse::leaves::Leaves;
 use std::marker::PhantomData;
 use std::panic::Location;
 

@@ -35,6 +35,7 @@ mod warning;
 mod world;
 
 pub use crate::trace::FastMath;
+pub use crate::trace::function_label::{LabelScope, Labelled, current_label, label, label_at};
 pub use branch::{Branch, Merges, Slot, both_arms_leave};
 pub use cast::{CastsHost, CastsTo, CastsTraced, HostCast, TracedCast, converted};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
@@ -42,7 +43,7 @@ pub use exit::{
     Exit, Gives, GoesOn, Join, Joined, Shares, Witness, Worlds, all_left, branch_live, exit, goes_on, joined, same,
     seen, witness,
 };
-pub use function::{FunctionScope, LabelScope, Labelled, current_label, enter, label, label_at};
+pub use function::{FunctionScope, enter};
 pub use index::{
     AddAt, ArrayIndex, AssignAt, BitAndAt, BitOrAt, BitXorAt, CopiedOut, DivAt, HasAddress, Indexed, IndexedMut,
     IndexesHost, IndexesTraced, Lend, MulAt, ReadAt, RemAt, ShlAt, ShrAt, SubAt, element, probe,

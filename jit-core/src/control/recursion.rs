@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 use std::panic::Location;
 
-use super::function::Labelled;
-use crate::trace::misuse::Misuse;
+use crate::misuse::Misuse;
+use crate::trace::function_label::Labelled;
 use crate::trace::region;
 
 /// How often a function calls itself, each time in one region more, before that is refused.

@@ -2,11 +2,14 @@
 
 use super::evaluated::Evaluated;
 use super::exit::{Join, Worlds};
-use super::state::{Leaves, Named, check_loop, refuse};
+use super::state::{Named, check_loop, refuse};
 use super::world::{Carries, Host, Traced, World};
-use crate::array::{Array, Size};
-use crate::freeze::{session, symbols};
-use crate::trace::{LoopRecorder, Var};
+use crate::array::Array;
+use crate::capture::launches;
+use crate::graph::Var;
+use crate::size::{Size, table};
+use crate::trace::LoopRecorder;
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{HostValue, Traverse, VisitorMut};
 use jit_runtime::recording::SizeId;
 use std::panic::Location;
@@ -238,7 +241,7 @@ impl TracedRepeat {
     }
 
     pub(super) fn collect(&mut self, name: &'static str, leaves: Leaves) {
-        if self.is_evaluated && session::is_recording() {
+        if self.is_evaluated && launches::is_recording() {
             self.host[1].extend(leaves.host_values().into_iter().map(HostPart::Value));
         }
         if self.turns == 0 {
@@ -333,9 +336,9 @@ impl TracedRepeat {
     /// Replaces a value of the state.
     pub(super) fn replace(&mut self, value: &mut (impl Traverse + ?Sized)) {
         self.replacement().write(value);
-        if self.is_evaluated && session::is_recording() {
+        if self.is_evaluated && launches::is_recording() {
             let (mut arrays, host) = (|_: &str, _: &mut Var| {}, &mut self.host[1]);
-            let mut size = |size: &mut Size, _: bool| host.push(HostPart::Size(symbols::id_of(*size)));
+            let mut size = |size: &mut Size, _: bool| host.push(HostPart::Size(table::id_of(*size)));
             value.traverse_mut(&mut VisitorMut::with_sizes(&mut arrays, &mut size));
         }
     }

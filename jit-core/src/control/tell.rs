@@ -6,11 +6,11 @@ use std::panic::{Location, panic_any};
 
 use jit_runtime::report::{self as machine, Assertion as Checked, Piece, Spec, Template};
 
-use super::state::describe;
 use super::world::{Host, Traced, World};
 use crate::array::Array;
-use crate::trace::Var;
+use crate::graph::Var;
 use crate::trace::report::{self, Content};
+use crate::traverse::leaves::describe;
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor};
 
 /// Lines that are shown of one `print!`, if the program does not say how many.

@@ -1,6 +1,6 @@
 //! `for` loops of Rust's that record so much that it looks like an oversight.
 
-use crate::trace::recorded_nodes;
+use crate::graph::recorded_nodes;
 use std::panic::Location;
 
 /// From this many iterations on, if they record anything.

@@ -6,10 +6,9 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use crate::array::Mask;
-use crate::enums::{Traced, TracedEnum};
+use crate::array::enums::{Traced, TracedEnum};
+use crate::array::{Mask, trees};
 use crate::traverse::Traverse;
-use crate::trees;
 
 /// Values that `#[traced] match` chooses by.
 #[diagnostic::on_unimplemented(

@@ -3,9 +3,9 @@
 use super::branch::{Branch, TracedBranch};
 use super::exit::TracedExit;
 use super::repeat::{Setting, TracedRepeat};
-use super::state::Leaves;
 use crate::array::Array;
 use crate::traverse::Traverse;
+use crate::traverse::leaves::Leaves;
 use std::convert::Infallible;
 use std::panic::Location;
 

@@ -13,17 +13,14 @@ use smallvec::SmallVec;
 
 use super::argument::{Arguments, Kept};
 use super::function::{Entry, Fate, Function, Plan, Value};
-use super::host;
 use super::layout::Layout;
-use super::session;
-use super::staying;
-use super::verify;
-use crate::array::Size;
-use crate::schedule;
-use crate::trace::misuse;
-use crate::trace::node::Var;
+use super::{host, staying, verify};
+use crate::capture::{host_call, launches};
+use crate::graph::node::Var;
+use crate::size::Size;
 use crate::trace::{record, region};
 use crate::traverse::VisitorMut;
+use crate::{misuse, schedule};
 
 /// What replays make results from.
 pub(super) struct Templates<T, R> {
@@ -54,7 +51,7 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
     arguments: A,
     body: B,
 ) -> Option<R> {
-    if !function.is_on() || session::is_recording() || region::is_open() || verify::is_running() {
+    if !function.is_on() || launches::is_recording() || region::is_open() || verify::is_running() {
         function.count_direct();
         return None;
     }
@@ -173,7 +170,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
                 yielded: &layout.yielded,
             };
             outputs.clear();
-            let _numbers = plan.recording.calls_host().then(|| host::give_numbers(&layout.numbers));
+            let _numbers = plan.recording.calls_host().then(|| host_call::give_numbers(&layout.numbers));
             let misfit = match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
                 Replayed::Unfit(misfit) => misfit,
                 Replayed::Done => {

@@ -328,7 +328,7 @@ numbers!(
     f64,
     half::f16,
     half::bf16,
-    crate::array::Size
+    crate::size::Size
 );
 
 /// The arguments in a call of a [`Frozen`] closure `F` that lists `C`.
@@ -431,5 +431,5 @@ single! {
     [] f64;
     [] half::f16;
     [] half::bf16;
-    [] crate::array::Size;
+    [] crate::size::Size;
 }

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use super::layout::{Form, Layout, Said};
 use super::staying::Staying;
 use super::{Retrace, Stats, explain};
-use crate::trace::node::Var;
+use crate::graph::node::Var;
 use jit_runtime::recording::SizeId;
 
 /// What `#[freeze(…)]` says.

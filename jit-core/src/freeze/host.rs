@@ -5,25 +5,24 @@
 //! holds are nodes of the recording still: they stand for memory of the replay, which is looked up where the host reads, and their widths for
 //! sizes of it. So a node that a call of the host may hold keeps a mark ([`flag::HOSTED`]), by which everything else that is done with it is refused.
 
-use std::any::Any;
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::{HostGiven, HostInput, HostMade, HostSource, SizeId};
+use jit_runtime::recording::{HostMade, HostSource, SizeId};
 use jit_runtime::{Error, ErrorKind};
 
 use super::argument::Kept;
 use super::layout::Layout;
-use super::session::{self, Paused};
-use super::symbols;
-use crate::array::Size;
+use crate::capture::host_call::{self, Call, Unread};
+use crate::capture::launches;
+use crate::graph::Op;
+use crate::graph::node::{Var, flag};
+use crate::misuse::{self, Misuse};
 use crate::schedule;
-use crate::trace::misuse::{self, Misuse};
-use crate::trace::node::{Var, flag};
-use crate::trace::{Op, record, region};
+use crate::size::{Size, table};
+use crate::trace::{record, region};
 use crate::traverse::{HostValue, Leaf, Visitor, VisitorMut};
 
 /// A closure that replays of a frozen function run on any thread.
@@ -82,62 +81,13 @@ pub fn host<R: Kept, F: Fn() -> R + Owned>(call: F) -> R {
             .hint("call it before or after, or in a loop with `#[evaluated]`, which the host runs")
             .panic();
     }
-    if !session::is_recording() {
+    if !launches::is_recording() {
         let _outside = region::leave_all();
         return call();
     }
     let outcome = recorded(call, site);
     outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
 }
-
-/// A call of the host that this thread is in.
-enum Running {
-    /// The function around it is recorded, and what it has read of that.
-    Recorded { paused: Box<Paused>, reads: Vec<(Var, HostSource)> },
-    /// The function is replayed. It reads these nodes; true if it does what the recording does not know.
-    Replayed { serial: u32, nodes: Arc<[Var]>, given: HostGiven, numbers: Vec<u64>, is_strange: bool },
-}
-
-thread_local! {
-    /// The plain numbers among the arguments of the frozen function that is replayed, where it calls the host.
-    static NUMBERS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
-    /// The innermost last.
-    static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Ends a call of the host, however it ends.
-struct Call {
-    depth: usize,
-}
-
-impl Call {
-    fn begin(running: Running) -> Call {
-        RUNNING.with_borrow_mut(|all| {
-            all.push(running);
-            Call { depth: all.len() - 1 }
-        })
-    }
-
-    fn end(self) -> Option<Running> {
-        let running = RUNNING.with_borrow_mut(|all| all.split_off(self.depth.min(all.len())));
-        running.into_iter().next()
-    }
-}
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        let running = RUNNING.with_borrow_mut(|all| all.split_off(self.depth.min(all.len())));
-        for running in running {
-            if let Running::Recorded { paused, .. } = running {
-                session::resume(*paused);
-                session::give_up(|| "a call of the host broke off".to_owned());
-            }
-        }
-    }
-}
-
-/// What a replay breaks a call off with that reads what the recording does not know. No panic is reported.
-struct Unread;
 
 /// Arrays and sizes that a call gives back, and all else that tells recordings apart.
 struct Answer {
@@ -152,29 +102,25 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
     // What was marked to be evaluated belongs to the recording.
     schedule::evaluate(&[], "a call of the host follows", site)?;
     let _outside = region::leave_all();
-    let paused = Box::new(session::pause());
-    let serial = paused.serial();
-    let running = Call::begin(Running::Recorded { paused, reads: Vec::new() });
+    let (running, serial) = Call::begin_recorded();
     let mut result = call();
     let Answer { arrays, sizes, host } = answer(&mut result, site)?;
     let types: Vec<Type> = arrays.iter().map(Var::ty).collect();
     let HostMade { buffers, counts } = made(arrays, sizes)?;
-    let Some(Running::Recorded { paused, reads }) = running.end() else {
+    let Some(reads) = running.end_recorded() else {
         return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
     };
-    session::resume(*paused);
     let (nodes, reads): (Vec<Var>, Vec<HostSource>) = reads.into_iter().unzip();
     let (nodes, expected): (Arc<[Var]>, _) = (nodes.into(), (types.clone(), host));
     let again = move |given| {
-        let (nodes, numbers) = (Arc::clone(&nodes), NUMBERS.with_borrow(Clone::clone));
-        let running = Running::Replayed { serial, nodes, given, numbers, is_strange: false };
-        replayed(&call, running, &expected, site)
+        let begin = || Call::begin_replayed(serial, Arc::clone(&nodes), given);
+        replayed(&call, begin, &expected, site)
     };
-    let found: Vec<Size> = counts.iter().map(|&count| symbols::count(count)).collect();
+    let found: Vec<Size> = counts.iter().map(|&count| table::count(count)).collect();
     let outputs = types.into_iter().zip(buffers).zip(&found);
     let outputs: Vec<(Type, Arc<Buffer>, SizeId)> =
-        outputs.map(|((ty, buffer), size)| (ty, buffer, symbols::id_of(*size))).collect();
-    session::note_host(Arc::new(again), &reads, &outputs, found.len() - outputs.len(), site)?;
+        outputs.map(|((ty, buffer), size)| (ty, buffer, table::id_of(*size))).collect();
+    launches::note_host(Arc::new(again), &reads, &outputs, found.len() - outputs.len(), site)?;
     let mut arrays = Vec::with_capacity(outputs.len());
     for ((ty, buffer, _), size) in outputs.into_iter().zip(&found) {
         arrays.push(record::data_at(site, ty, *size, buffer));
@@ -194,14 +140,14 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
 /// Runs the call in a replay; nothing if what it gives back, or looks at, does not fit the recording.
 fn replayed<R: Kept>(
     call: &impl Fn() -> R,
-    running: Running,
+    begin: impl FnOnce() -> Call,
     expected: &(Vec<Type>, Vec<HostValue>),
     site: &'static Location<'static>,
 ) -> Result<Option<HostMade>, Error> {
     let _outside = region::leave_all();
-    let running = Call::begin(running);
+    let running = begin();
     let outcome = catch_unwind(AssertUnwindSafe(|| answer(&mut call(), site)));
-    let is_strange = !matches!(running.end(), Some(Running::Replayed { is_strange: false, .. }));
+    let is_strange = !running.end_replayed();
     match outcome {
         Err(panic) if !panic.is::<Unread>() => resume_unwind(panic),
         Err(_) => Ok(None),
@@ -229,7 +175,9 @@ fn answer(result: &mut impl Kept, site: &'static Location<'static>) -> Result<An
     };
     result.traverse_mut(&mut VisitorMut::with_sizes(&mut |_, _| {}, &mut take_size));
     result.traverse(&mut Visitor::with_paths(&mut |path, leaf| match leaf {
-        Leaf::Array(var) if is_foreign(var) => refused = Some((path.to_owned(), "is one of the frozen function")),
+        Leaf::Array(var) if host_call::is_foreign(var) => {
+            refused = Some((path.to_owned(), "is one of the frozen function"))
+        }
         Leaf::Array(var) => arrays.push(var.clone()),
         Leaf::Shared(_) => refused = Some((path.to_owned(), "is behind `&`, `Rc` or `Arc`")),
         Leaf::Host(value) => host.push(value),
@@ -269,236 +217,10 @@ fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
     Buffer::from_bytes(&bytes)
 }
 
-/// Whether this thread is in a call of the host, and records nothing in there.
-pub(crate) fn is_inside() -> bool {
-    !symbols::is_recording() && RUNNING.try_with(|all| !all.borrow().is_empty()).unwrap_or_default()
-}
-
-/// Whether an array belongs to the frozen function that a call of the host stands in.
-pub(crate) fn is_foreign(var: &Var) -> bool {
-    is_inside() && !is_constant(var) && RUNNING.with_borrow(|all| all.iter().any(|running| running.is_foreign(var)))
-}
-
-/// Whether it is the same in all replays.
-fn is_constant(var: &Var) -> bool {
-    var.op() == Op::Literal && var.extent().size == SizeId(0)
-}
-
-impl Running {
-    fn is_foreign(&self, var: &Var) -> bool {
-        match self {
-            Running::Recorded { paused, .. } => paused.is_own(var),
-            Running::Replayed { nodes, .. } => {
-                var.flags() & flag::HOSTED != 0 || nodes.iter().any(|node| node.is_same(var))
-            }
-        }
-    }
-}
-
-/// Whether an array that a call of the host may hold is used where neither that call runs nor the function is recorded, as on another
-/// thread: nobody knows there what it stands for.
-fn is_stray(var: &Var) -> bool {
-    let is_somewhere_else = || !is_inside() && !symbols::is_recording() && !is_constant(var);
-    var.flags() & flag::HOSTED != 0 && is_somewhere_else() && !session::is_lent(var)
-}
-
-#[cold]
-fn stray(var: &Var) -> Error {
-    let made = var.site();
-    let message = format!(
-        "an array of a frozen function that calls `jit::freeze::host` is used elsewhere: {} × {}, made at {}:{}",
-        var.ty(),
-        var.lanes(),
-        made.file(),
-        made.line()
-    );
-    let hint = "read it on the thread that runs the closure, and hand the elements on; give back from the function what is used outside of it";
-    Error::new(ErrorKind::NotRecordable, message).with_hint(hint)
-}
-
-/// Refuses a node that a call of the host makes of arrays of the frozen function.
-#[cold]
-pub(crate) fn check_operands(user: &Var) {
-    if symbols::is_recording() {
-        return;
-    }
-    (0..user.op().slots()).filter_map(|slot| user.operand(slot)).for_each(|var| refuse_use(&var, user.site()));
-    if let Some(extra) = user.extra() {
-        extra.for_each_var(|var| refuse_use(var, user.site()));
-    }
-}
-
-/// Refuses to do anything but to read with an array of the frozen function that a call of the host stands in.
-pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
-    if is_stray(var) {
-        misuse::panic_at(site, stray(var));
-    }
-    if is_foreign(var) {
-        Misuse::new("the closure of `jit::freeze::host` computes with an array of the frozen function", site)
-            .value("it", var)
-            .hint("compute before the call or after it; in it arrays are read, as by `to_vec`, and others are made of what the host knows")
-            .panic();
-    }
-}
-
 /// Refuses arrays of the frozen function as arguments of another one that a call of the host calls.
 pub(super) fn check_arguments(layout: &Layout, site: &'static Location<'static>) {
-    if is_inside() {
-        layout.inputs.iter().for_each(|input| refuse_use(&input.var, site));
-    }
-}
-
-/// Computes those of some values that belong to the frozen function that a call of the host stands in, as part of its recording; gives the
-/// others.
-pub(crate) fn evaluate_foreign<'a>(
-    wanted: &[&'a Var],
-    why: &'static str,
-    site: &'static Location<'static>,
-) -> Result<Vec<&'a Var>, Error> {
-    let (foreign, others): (Vec<&Var>, Vec<&Var>) = wanted.iter().partition(|var| is_foreign(var));
-    let is_missing = |var: &&Var| !var.is_evaluated();
-    if foreign.iter().any(is_missing) && RUNNING.with_borrow(|all| matches!(all.last(), Some(Running::Recorded { .. })))
-    {
-        while_recording(site, || schedule::evaluate(&foreign, why, site))?;
-    }
-    Ok(others)
-}
-
-/// Goes on with the recording for something that belongs to it.
-fn while_recording<T>(site: &'static Location<'static>, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let running = RUNNING.with_borrow_mut(Vec::pop);
-    let Some(Running::Recorded { paused, reads }) = running else {
-        return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
-    };
-    session::resume(*paused);
-    let outcome = run();
-    let paused = Box::new(session::pause());
-    RUNNING.with_borrow_mut(|all| all.push(Running::Recorded { paused, reads }));
-    outcome
-}
-
-/// The size as it is in the call of the host that this thread is in, if it is one of the frozen function around that.
-#[cold]
-pub(crate) fn settle(size: Size) -> Size {
-    if size.serial() == symbols::serial() {
-        return size;
-    }
-    let found = RUNNING.with_borrow(|all| {
-        all.iter().rev().find_map(|running| match running {
-            Running::Recorded { paused, .. } => (paused.serial() == size.serial()).then(|| size.value()),
-            Running::Replayed { serial, given, .. } if *serial == size.serial() => {
-                given.sizes.get(size.id().index()).copied()
-            }
-            Running::Replayed { .. } => None,
-        })
-    });
-    found.map_or(size, Size::from)
-}
-
-/// The width of a node in the replay whose call of the host this thread is in.
-#[cold]
-pub(crate) fn size_of(size: SizeId) -> Option<usize> {
-    RUNNING.with_borrow(|all| match all.last() {
-        Some(Running::Replayed { given, .. }) => given.sizes.get(size.index()).copied(),
-        _ => None,
-    })
-}
-
-/// Breaks off the call of the host that this thread is in, if it is one of a replay: what it looks at is known of the recording alone.
-pub fn refuse_replay() {
-    if RUNNING.with_borrow(|all| matches!(all.last(), Some(Running::Replayed { .. }))) {
-        resume_unwind(Box::new(Unread) as Box<dyn Any + Send>);
-    }
-}
-
-/// Gives calls of the host the plain numbers among the arguments of a call, until the result is dropped.
-pub(super) fn give_numbers(numbers: &[u64]) -> Numbers {
-    Numbers(NUMBERS.replace(numbers.to_vec()))
-}
-
-/// The numbers of the call around, which are given again when this is dropped.
-pub(super) struct Numbers(Vec<u64>);
-
-impl Drop for Numbers {
-    fn drop(&mut self) {
-        NUMBERS.set(std::mem::take(&mut self.0));
-    }
-}
-
-/// A plain number among the arguments of the call that is replayed, in a call of the host.
-#[cold]
-pub(super) fn number(position: usize) -> Option<u64> {
-    RUNNING.with_borrow(|all| match all.last() {
-        Some(Running::Replayed { numbers, .. }) => numbers.get(position).copied(),
-        _ => None,
-    })
-}
-
-/// Notes that a call of the host decides by some of the plain numbers among the arguments of the frozen function.
-#[cold]
-pub(super) fn decide(numbers: &[usize]) {
-    RUNNING.with_borrow_mut(|all| {
-        if let Some(Running::Recorded { paused, .. }) = all.last_mut() {
-            paused.decide(numbers);
-        }
-    });
-}
-
-/// The elements of an array as the host sees them.
-pub(crate) enum Seen {
-    /// All have these bits.
-    Same(u64),
-    Memory(Arc<Buffer>),
-}
-
-/// What an array of the frozen function is in this call of the host; nothing for one that is like any other.
-pub(crate) fn look(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Option<Seen>, Error> {
-    if is_stray(var) {
-        return Err(stray(var).at(site));
-    }
-    if !is_foreign(var) {
-        return Ok(None);
-    }
-    let is_recorded = RUNNING.with_borrow(|all| matches!(all.last(), Some(Running::Recorded { .. })));
-    if is_recorded { look_recorded(var, why, site).map(Some) } else { look_replayed(var, site).map(Some) }
-}
-
-fn look_recorded(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Seen, Error> {
-    let source = while_recording(site, || {
-        schedule::evaluate(&[var], why, site)?;
-        session::source_of(var, site)
-    })?;
-    RUNNING.with_borrow_mut(|all| {
-        if let Some(Running::Recorded { reads, .. }) = all.last_mut()
-            && !reads.iter().any(|(node, _)| node.is_same(var))
-        {
-            reads.push((var.clone(), source.clone()));
-        }
-    });
-    Ok(match source {
-        HostSource::Memory(buffer) => Seen::Memory(buffer),
-        HostSource::Scalar(_) => Seen::Same(var.known_bits().unwrap_or_default()),
-    })
-}
-
-fn look_replayed(var: &Var, site: &'static Location<'static>) -> Result<Seen, Error> {
-    let found = RUNNING.with_borrow_mut(|all| match all.last_mut() {
-        Some(Running::Replayed { nodes, given, is_strange, .. }) => {
-            let position = nodes.iter().position(|node| node.is_same(var));
-            let found = position.and_then(|position| given.inputs.get(position)).cloned();
-            *is_strange |= found.is_none();
-            found
-        }
-        _ => None,
-    });
-    match found {
-        Some(HostInput::Memory(buffer)) => Ok(Seen::Memory(buffer)),
-        Some(HostInput::Same(bits)) => Ok(Seen::Same(bits)),
-        None if cfg!(panic = "unwind") => resume_unwind(Box::new(Unread) as Box<dyn Any + Send>),
-        None => {
-            let message = "`jit::freeze::host` reads an array that it did not read when the function was recorded";
-            Err(Error::new(ErrorKind::NotEvaluated, message).at(site))
-        }
+    if host_call::is_inside() {
+        layout.inputs.iter().for_each(|input| host_call::refuse_use(&input.var, site));
     }
 }
 

@@ -13,9 +13,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::argument::Arguments;
-use crate::array::Size;
-use crate::trace::node::{Node, Var};
-use crate::trace::{Op, fast};
+use crate::graph::Op;
+use crate::graph::node::{Node, Var};
+use crate::size::Size;
+use crate::trace::fast;
 use crate::traverse::{HostValue, Leaf, Visitor};
 
 /// In what form an array is given.

@@ -16,8 +16,6 @@
 //! | a function and its recordings | `function` |
 //! | a call | `call`; that is recorded: `record` |
 //! | closures | `closure` |
-//! | sizes while the body runs | `symbols` |
-//! | launches while the body runs | `session` |
 //! | arrays behind `Rc` and `Arc` | `staying` |
 //! | why it was recorded again | `explain` |
 //! | calls of the host | `host` |
@@ -28,17 +26,17 @@ mod call;
 mod closure;
 mod explain;
 mod function;
-pub(crate) mod host;
+mod host;
 mod layout;
 mod number;
 mod record;
-pub(crate) mod session;
 mod staying;
-pub(crate) mod symbols;
 mod verify;
 
 #[doc(hidden)]
 pub use crate::array::Array;
+#[doc(hidden)]
+pub use crate::capture::host_call::refuse_replay;
 pub use argument::{Argument, Arguments, Given, Kept, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, State, copied, lend, lend_mut, state, type_behind};
@@ -47,8 +45,6 @@ pub use call::call;
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
 pub use explain::{Cause, Retrace};
 pub use function::{Function, Options, functions};
-#[doc(hidden)]
-pub use host::refuse_replay;
 pub use host::{Owned, host};
 #[doc(hidden)]
 pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, mixed};

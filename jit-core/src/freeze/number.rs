@@ -8,8 +8,8 @@ use std::any::Any;
 use jit_runtime::ir::Type;
 
 use super::argument::Argument;
-use super::{host, session};
 use crate::array::{Array, Element};
+use crate::capture::{host_call, launches};
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 
 /// A number that matters to a recording only where it decides by it.
@@ -101,17 +101,17 @@ pub fn mixed<O, R>(other: O, combine: impl FnOnce(O) -> R) -> R {
 
 /// Notes that a decision is made by numbers.
 pub fn decide(numbers: &[usize]) {
-    if session::is_recording() {
-        session::decide(numbers);
+    if launches::is_recording() {
+        launches::decide(numbers);
     } else {
-        host::decide(numbers);
+        host_call::decide(numbers);
     }
 }
 
 /// A number in a closure that a frozen function has the host run: it is that of the call.
 #[must_use]
 pub fn current<T: Element>(number: &T, position: usize) -> T {
-    host::number(position).map_or(*number, T::from_bits)
+    host_call::number(position).map_or(*number, T::from_bits)
 }
 
 /// A number by which a decision is made.

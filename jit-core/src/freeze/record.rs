@@ -11,10 +11,11 @@ use super::call::{Call, Scratch, Templates, put};
 use super::function::{Entry, Fate, Plan, Value};
 use super::layout::{self, Form, Input, Layout};
 use super::staying::{self, Staying};
-use super::{explain, host, session, symbols};
-use crate::array::Size;
+use super::{explain, host};
+use crate::capture::launches;
+use crate::graph::node::Var;
 use crate::schedule;
-use crate::trace::node::Var;
+use crate::size::{Size, table};
 use crate::trace::record;
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 
@@ -42,7 +43,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
     ) -> Result<R, Error> {
         let layout = &scratch.layout;
         self.announce(&arguments, layout, misfits.first())?;
-        let session = session::begin();
+        let session = launches::begin();
         let Ran { mut twins, mut result, nodes, is_alike, staying } =
             self.run_body(&arguments, layout, &lifted, body)?;
         let leaves = self.leaves(&twins, &result)?;
@@ -50,8 +51,8 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         let values = outputs.values(&leaves)?;
         let Outputs { slots, mut kept, .. } = outputs;
         let sizes = sizes::<A>(&mut twins, &mut result);
-        session::check()?;
-        let decided = session::decided();
+        launches::check()?;
+        let decided = launches::decided();
         let finished = session.finish(slots);
         let mut current = current(&leaves, &values, layout);
         drop((leaves, nodes));
@@ -106,7 +107,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         if is_alike {
             staying.clear();
         } else if staying::are_fields_skipped::<A>(&twins) {
-            session::give_up(|| "fields that `Traverse` skips would become those of this call".to_owned());
+            launches::give_up(|| "fields that `Traverse` skips would become those of this call".to_owned());
         }
         Ok(Ran { twins, result, nodes, is_alike, staying })
     }
@@ -144,14 +145,14 @@ struct InputSizes {
 
 impl InputSizes {
     fn new(layout: &Layout, site: &'static Location<'static>) -> InputSizes {
-        let own: Vec<Size> = layout.inputs.iter().map(|input| symbols::input(input.var.lanes())).collect();
-        let lengths: Vec<Size> = layout.lengths.iter().map(|&length| symbols::input(length)).collect();
-        let lengths: Vec<Size> = lengths.into_iter().map(|length| symbols::settled_at(length, site)).collect();
+        let own: Vec<Size> = layout.inputs.iter().map(|input| table::input(input.var.lanes())).collect();
+        let lengths: Vec<Size> = layout.lengths.iter().map(|&length| table::input(length)).collect();
+        let lengths: Vec<Size> = lengths.into_iter().map(|length| table::settled_at(length, site)).collect();
         let width = |(input, own): (&Input, Size)| match input.lengths {
             None => own,
-            Some((begin, end)) => symbols::product(&lengths[begin as usize..end as usize]),
+            Some((begin, end)) => table::product(&lengths[begin as usize..end as usize]),
         };
-        let widths = layout.inputs.iter().zip(own).map(width).map(|width| symbols::settled_at(width, site)).collect();
+        let widths = layout.inputs.iter().zip(own).map(width).map(|width| table::settled_at(width, site)).collect();
         InputSizes { widths, lengths }
     }
 }
@@ -167,16 +168,16 @@ fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size]) -> Vec<Var> {
                 let is_lifted = lifted[literal];
                 literal += 1;
                 match is_lifted {
-                    true => session::scalar_input(var, width, bits),
-                    false => session::constant_input(var, width, bits),
+                    true => launches::scalar_input(var, width, bits),
+                    false => launches::constant_input(var, width, bits),
                 }
             }
-            (_, Some(bits), _) => session::scalar_input(var, width, bits),
-            (_, None, Some(buffer)) => session::input(var, width, &buffer),
+            (_, Some(bits), _) => launches::scalar_input(var, width, bits),
+            (_, None, Some(buffer)) => launches::input(var, width, &buffer),
             (_, None, None) => unreachable!("arguments were evaluated"),
         });
         if let (true, Some(node)) = (input.is_shared, nodes.last()) {
-            session::share(var, node);
+            launches::share(var, node);
         }
     }
     nodes
@@ -239,15 +240,15 @@ impl Outputs<'_> {
         if let Some(input) = self.nodes.iter().zip(&self.layout.inputs).position(is_it) {
             return Ok(Value::Input(input as u32));
         }
-        session::check_result(leaf, self.site)?;
-        let (ty, len) = (leaf.ty(), symbols::id_of_extent(leaf.extent()));
+        launches::check_result(leaf, self.site)?;
+        let (ty, len) = (leaf.ty(), table::id_of_extent(leaf.extent()));
         if let Some(bits) = leaf.known_bits() {
-            let known = session::scalar_of(leaf).unwrap_or(Scalar::Constant(bits));
+            let known = launches::scalar_of(leaf).unwrap_or(Scalar::Constant(bits));
             return Ok(Value::Known(known, ty, len, leaf.literal().is_some()));
         }
-        let slot = leaf.data().and_then(|buffer| session::slot(&buffer));
-        let Some(slot) = slot else { return Err(session::hidden_result(leaf, self.site)) };
-        if session::is_constant(slot) {
+        let slot = leaf.data().and_then(|buffer| launches::slot(&buffer));
+        let Some(slot) = slot else { return Err(launches::hidden_result(leaf, self.site)) };
+        if launches::is_constant(slot) {
             self.kept.push(leaf.clone());
             return Ok(Value::Kept(self.kept.len() as u32 - 1));
         }
@@ -279,7 +280,7 @@ fn may_yield(values: &[Value], layout: &Layout) -> Vec<bool> {
 /// What the sizes are in the arguments that the body may have changed, and in the result.
 fn sizes<A: Arguments>(twins: &mut A::Twins, result: &mut impl Traverse) -> Vec<SizeId> {
     let mut sizes = Vec::new();
-    let (mut arrays, mut size) = (|_: &str, _: &mut Var| {}, |size: &mut Size, _| sizes.push(symbols::id_of(*size)));
+    let (mut arrays, mut size) = (|_: &str, _: &mut Var| {}, |size: &mut Size, _| sizes.push(table::id_of(*size)));
     let mut visitor = VisitorMut::with_sizes(&mut arrays, &mut size);
     A::lend_changed(twins, &mut visitor);
     result.traverse_mut(&mut visitor);

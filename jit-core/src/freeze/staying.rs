@@ -4,7 +4,7 @@
 //! replay makes them from templates, which hold what was shared when they were recorded: such a recording is for these very arrays.
 
 use super::argument::Arguments;
-use crate::trace::node::Var;
+use crate::graph::node::Var;
 use crate::traverse::{Leaf, Visitor};
 
 /// An array that stays where it is.

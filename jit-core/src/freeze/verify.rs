@@ -13,8 +13,8 @@ use jit_runtime::{Error, ErrorKind};
 use super::argument::{Arguments, Kept};
 use super::function::Function;
 use super::layout;
+use crate::graph::Var;
 use crate::schedule;
-use crate::trace::Var;
 use crate::traverse::{HostValue, Leaf, Visitor};
 
 thread_local! {

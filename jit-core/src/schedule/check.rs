@@ -12,7 +12,7 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::report::Assertion;
 use jit_runtime::{Error, config};
 
-use crate::trace::effect::Part;
+use crate::graph::payload::Part;
 
 /// What a kernel checks.
 pub(super) struct Checker {

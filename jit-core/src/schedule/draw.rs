@@ -6,8 +6,8 @@ use super::effect::Held;
 use super::group::{Group, groups};
 use super::order::{Graph, uses};
 use super::state_name;
-use crate::trace::node::Extra;
-use crate::trace::{Op, Var, detach};
+use crate::graph::payload::Extra;
+use crate::graph::{Op, Var, edges};
 
 /// The entries of a graph, and which kernels they fall into.
 pub(super) fn list(graph: &Graph<'_>, groups: &[Group]) -> String {
@@ -48,7 +48,7 @@ fn value(var: &Var, bits: u64) -> String {
 
 /// The graph behind some values, in the language of Graphviz (`dot -Tsvg`). Evaluates nothing.
 pub(crate) fn draw(wanted: &[&Var]) -> String {
-    let edges = detach::read();
+    let edges = edges::read();
     let mut text = String::from("digraph trace {\n  node [shape=box, fontname=monospace];\n");
     let held = Held::search(&edges, wanted);
     match Graph::of(&edges, wanted, &held, None) {

@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
 use super::order::{Entry, NONE, Walk};
-use crate::trace::Var;
-use crate::trace::detach::Edges;
-use crate::trace::effect::{ARRAY, How, ScatterExtra};
-use crate::trace::extent::Extent;
+use crate::graph::Var;
+use crate::graph::edges::Edges;
+use crate::graph::node::flag;
+use crate::graph::op::Op;
+use crate::graph::payload::{Extra, How, LoopExtra, RegionId, ScatterExtra};
+use crate::size::extent::Extent;
+use crate::trace::effect::ARRAY;
 use crate::trace::local;
-use crate::trace::node::{Extra, flag};
-use crate::trace::op::Op;
-use crate::trace::region::{LoopExtra, RegionId};
 
 /// A scatter of a kernel.
 pub(super) struct Effect<'e> {

@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use super::group::Group;
 use super::order::Graph;
-use crate::trace::{Op, Var};
+use crate::graph::{Op, Var};
 
 /// What an evaluation computes, who asked for it, and what else is written to memory for it.
 pub(super) fn evaluation(

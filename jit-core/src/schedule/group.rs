@@ -13,9 +13,9 @@ use rustc_hash::FxHashSet;
 use super::effect::Shared;
 use super::order::{Entry, Graph, NONE, uses};
 use super::selected::Selection;
-use crate::trace::extent::Extent;
+use crate::graph::op::Op;
+use crate::size::extent::Extent;
 use crate::trace::local;
-use crate::trace::op::Op;
 
 /// From this work on, a value that a later kernel needs too is written to memory: the time that writing and
 /// reading take on a machine with little memory bandwidth.

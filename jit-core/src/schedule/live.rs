@@ -8,10 +8,11 @@ use std::ptr::NonNull;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::trace::Var;
-use crate::trace::detach::Edges;
-use crate::trace::node::{Extra, Node, flag};
-use crate::trace::op::Op;
+use crate::graph::Var;
+use crate::graph::edges::Edges;
+use crate::graph::node::{Node, flag};
+use crate::graph::op::Op;
+use crate::graph::payload::Extra;
 
 /// What the search found.
 #[derive(Default)]
@@ -64,7 +65,7 @@ impl<'e> Search<'e> {
 
     /// What depends on a loop's parameters must be searched for them.
     fn is_inside(&self, var: &Var) -> bool {
-        var.region() != crate::trace::region::RegionId::NONE
+        var.region() != crate::graph::payload::RegionId::NONE
     }
 
     fn visit(&mut self, var: &'e Var) {

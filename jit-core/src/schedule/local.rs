@@ -15,10 +15,10 @@ use super::emit::Emitter;
 use super::group::{Group, is_leaf};
 use super::order::{Graph, NONE, Part};
 use super::place::{Placement, TOP};
-use crate::trace::Var;
+use crate::graph::Var;
+use crate::graph::op::Op;
+use crate::graph::payload::RegionId;
 use crate::trace::local::{self, INDEX, PREVIOUS, VALUE, VERSION};
-use crate::trace::op::Op;
-use crate::trace::region::RegionId;
 
 /// The memories of a kernel.
 #[derive(Default)]

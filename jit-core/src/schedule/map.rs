@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-use crate::trace::node::Node;
+use crate::graph::node::Node;
 
 #[derive(Clone, Copy)]
 struct Slot {

@@ -11,10 +11,11 @@
 //! | memory of a lane's own | `local` |
 //! | indices that are checked | `check` |
 //! | why it is evaluated, for people | `explain` |
+//! | elements for the host | `read` |
 //! | some lanes alone | `selected` |
 //! | work that is no kernel | `native` |
 //!
-//! While the graph is walked its edges stay in place (see [`crate::trace::detach`]); kernels are launched after that. When all are launched,
+//! While the graph is walked its edges stay in place (see [`crate::graph::edges`]); kernels are launched after that. When all are launched,
 //! the nodes get their memory and lose their operands, which frees the graph behind them. An error on the way changes no
 //! array's value: what was launched before is evaluated then, the rest is as it was. Two threads that evaluate the same
 //! node both compute it, and the first one's memory stays; graphs with something that can be run once only are evaluated by one thread
@@ -32,13 +33,13 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind, launch as machine, stats};
 use smallvec::SmallVec;
 
-use crate::control;
-use crate::freeze::{host, session};
-use crate::trace::extent::Extent;
-use crate::trace::node::{Weak, flag};
-use crate::trace::region::RegionId;
+use crate::capture::{host_call, launches};
+use crate::graph::node::{Weak, flag};
+use crate::graph::payload::RegionId;
+use crate::graph::{Op, Var, edges, numbering};
+use crate::size::extent::Extent;
+use crate::trace::function_label;
 use crate::trace::report::{self, Report};
-use crate::trace::{Op, Var, detach, number};
 
 mod check;
 mod draw;
@@ -53,6 +54,7 @@ mod native;
 pub(crate) use native::filled;
 mod order;
 mod place;
+pub(crate) mod read;
 mod selected;
 
 pub(crate) use draw::draw;
@@ -100,10 +102,10 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
     let marked: Vec<Var> =
         MARKED.with_borrow_mut(|marked| marked.drain(..).filter_map(|weak| weak.upgrade()).collect());
     let own;
-    let is_inside = host::is_inside();
+    let is_inside = host_call::is_inside();
     let wanted = match is_inside {
         true => {
-            own = host::evaluate_foreign(wanted, why, site)?;
+            own = read::evaluate_foreign(wanted, why, site)?;
             &own
         }
         false => wanted,
@@ -116,10 +118,10 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
     }
     let reports = report::take_pending();
     if !reports.is_empty() {
-        session::give_up(|| "lanes print, or are checked, which replays would not tell".to_owned());
+        launches::give_up(|| "lanes print, or are checked, which replays would not tell".to_owned());
     }
     let may_run = |var: &&Var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0;
-    let marked = marked.iter().filter(|var| may_run(var) && !(is_inside && host::is_foreign(var)));
+    let marked = marked.iter().filter(|var| may_run(var) && !(is_inside && host_call::is_foreign(var)));
     let all = wanted.iter().copied().chain(marked).chain(reports.iter().flat_map(|report| &report.arrays));
     let missing: SmallVec<[&Var; 8]> = all.filter(|var| !var.is_evaluated()).collect();
     let outcome = if missing.is_empty() {
@@ -143,7 +145,7 @@ fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<()
     let told = run.into_iter().map(Report::finish).fold(Ok(()), Result::and);
     if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotEvaluated) {
         left.retain(|report| {
-            let (edges, arrays) = (detach::read(), report.arrays.iter().collect::<Vec<_>>());
+            let (edges, arrays) = (edges::read(), report.arrays.iter().collect::<Vec<_>>());
             order::Graph::of(&edges, &arrays, &effect::Held::default(), None).is_ok()
         });
     }
@@ -163,7 +165,7 @@ fn evaluate_missing<'a>(
 
 /// Builds the kernels.
 fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<Plan, Error> {
-    let edges = detach::read();
+    let edges = edges::read();
     let held = effect::Held::search(&edges, wanted);
     let mut graph = order::Graph::of(&edges, wanted, &held, None)?;
     let groups = group::groups(&mut graph)?;
@@ -189,7 +191,7 @@ fn plan(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) ->
     let mut empty = SmallVec::new();
     for var in wanted.iter().filter(|var| var.lanes() == 0) {
         let buffer = Buffer::alloc(0)?;
-        session::note_made(&buffer, var.ty(), var.extent());
+        launches::note_made(&buffer, var.ty(), var.extent());
         empty.push(((*var).clone(), buffer));
     }
     Ok(Plan { steps, empty })
@@ -212,9 +214,9 @@ fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
     sites
         .find_map(|site| {
             let is_new = !std::ptr::eq(std::mem::replace(&mut last, site), site);
-            if is_new { control::label_at(site) } else { None }
+            if is_new { function_label::label_at(site) } else { None }
         })
-        .or_else(control::current_label)
+        .or_else(function_label::current_label)
         .unwrap_or("trace")
 }
 
@@ -246,7 +248,7 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
     if outcome.is_ok() {
         give(plan.empty.into_iter().collect());
     }
-    detach::detach(done.iter());
+    edges::detach(done.iter());
     outcome
 }
 
@@ -261,10 +263,10 @@ fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Writt
     let (width, block) = (lanes.lanes as usize, reduce_block.map(|block| block.lanes as usize));
     let (device, site_of_launch) = (current_device(), Some(site));
     let launch = Launch { device, kernel, width, reduce_block: block, arguments, label, site: site_of_launch };
-    let constants = session::known_sizes(&noted.scalars);
+    let constants = launches::known_sizes(&noted.scalars);
     let outcome = prepare(launch, Notes { literals: &literals, checks, constants: &constants }).and_then(|prepared| {
-        if session::is_recording() {
-            session::note_kernel(&prepared, (lanes, reduce_block), &noted.scalars, &noted.inputs, site)?;
+        if launches::is_recording() {
+            launches::note_kernel(&prepared, (lanes, reduce_block), &noted.scalars, &noted.inputs, site)?;
         }
         prepared.start()
     });
@@ -284,7 +286,7 @@ pub(crate) fn sync(site: &'static Location<'static>) -> Result<(), Error> {
 
 /// Whether a value is computed inside of a traced loop or branch that is being recorded, so that it has no elements yet.
 pub(crate) fn is_symbolic(var: &Var) -> bool {
-    !var.is_evaluated() && (var.region() != RegionId::NONE || number::is_made_since(var))
+    !var.is_evaluated() && (var.region() != RegionId::NONE || numbering::is_made_since(var))
 }
 
 /// What has become of a value, in a word.

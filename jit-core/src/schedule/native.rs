@@ -16,12 +16,11 @@ use smallvec::SmallVec;
 use super::Written;
 use super::emit::Outputs;
 use super::order::{Graph, NONE};
-use crate::freeze::session;
-use crate::trace::Var;
-use crate::trace::extent::Extent;
-use crate::trace::native::Sizes;
-use crate::trace::node::Extra;
-use crate::trace::op::Op;
+use crate::capture::launches;
+use crate::graph::Var;
+use crate::graph::op::Op;
+use crate::graph::payload::{Extra, Sizes};
+use crate::size::extent::Extent;
 
 /// A call with its operands: what [`start`] launches.
 pub(super) struct Planned {
@@ -54,7 +53,7 @@ pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Res
     let mut written = SmallVec::new();
     for (position, &(ty, len)) in extra.results.iter().enumerate() {
         let result = Operand::alloc(ty, len.value())?;
-        session::note_made(&result.buffer, ty, Extent::of(len));
+        launches::note_made(&result.buffer, ty, Extent::of(len));
         if let Some(entry) = result_entry(graph, number, position) {
             outputs.insert(entry, result.buffer.clone());
             written.push((graph.entries[entry as usize].var.clone(), result.buffer.clone()));
@@ -76,9 +75,9 @@ fn input(
     let (ty, len) = (entry.var.ty(), entry.var.lanes());
     if let Some(bits) = entry.var.known_bits() {
         let filled = Operand::alloc(ty, len)?;
-        session::note_made(&filled.buffer, ty, entry.var.extent());
+        launches::note_made(&filled.buffer, ty, entry.var.extent());
         let (inputs, outputs, written) = (Vec::new(), vec![filled.clone()], SmallVec::new());
-        let fill = if session::is_recording() { session::scalar_of(entry.var) } else { None };
+        let fill = if launches::is_recording() { launches::scalar_of(entry.var) } else { None };
         planned.push(Planned { call: Call::Fill(bits), sizes: Sizes::new(), fill, inputs, outputs, written });
         return Ok(filled);
     }
@@ -91,8 +90,8 @@ fn input(
 pub(crate) fn filled(var: &Var, bits: u64, site: &'static Location<'static>) -> Result<Arc<Buffer>, Error> {
     let filled = Operand::alloc(var.ty(), var.lanes())?;
     let buffer = Arc::clone(&filled.buffer);
-    session::note_made(&buffer, var.ty(), var.extent());
-    let fill = if session::is_recording() { session::scalar_of(var) } else { None };
+    launches::note_made(&buffer, var.ty(), var.extent());
+    let fill = if launches::is_recording() { launches::scalar_of(var) } else { None };
     let (inputs, outputs, written) = (Vec::new(), vec![filled], SmallVec::new());
     start(Planned { call: Call::Fill(bits), sizes: Sizes::new(), fill, inputs, outputs, written }, site).1?;
     Ok(buffer)
@@ -110,8 +109,8 @@ fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> 
 /// Launches a call; gives the nodes whose elements it writes.
 pub(super) fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
     let Planned { call, sizes, fill, inputs, outputs, written } = planned;
-    if session::is_recording()
-        && let Err(error) = session::note_native(call, &sizes, fill, (&inputs, &outputs), site)
+    if launches::is_recording()
+        && let Err(error) = launches::note_native(call, &sizes, fill, (&inputs, &outputs), site)
     {
         return (written, Err(error));
     }

@@ -11,14 +11,14 @@ use super::effect::{Effect, Held, Memory, Shared};
 use super::live::Live;
 use super::map::NodeMap;
 use super::selected::Selection;
-use crate::trace::Var;
-use crate::trace::detach::Edges;
-use crate::trace::extent::Extent;
-use crate::trace::local;
-use crate::trace::misuse::Misuse;
-use crate::trace::node::{Extra, flag};
-use crate::trace::op::Op;
-use crate::trace::region::{self, RegionId, SwitchExtra};
+use crate::graph::Var;
+use crate::graph::edges::Edges;
+use crate::graph::node::flag;
+use crate::graph::op::Op;
+use crate::graph::payload::{Extra, RegionId, SwitchExtra};
+use crate::misuse::Misuse;
+use crate::size::extent::Extent;
+use crate::trace::{local, region};
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;

@@ -9,8 +9,7 @@ use smallvec::SmallVec;
 
 use super::group::{Group, is_leaf, lane_operands};
 use super::order::{Graph, NONE};
-use crate::trace::node::Extra;
-use crate::trace::region::RegionId;
+use crate::graph::payload::{Extra, RegionId};
 
 /// The block that stands in no loop or branch.
 pub(super) const TOP: u32 = 0;

@@ -13,14 +13,16 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, config, stats};
 use smallvec::SmallVec;
 
-use super::group::Group;
+use super::group::{self, Group};
 use super::order::{Entry, Graph, NONE};
-use super::{Plan, Planned, Step, effect, emit, explain, group, label, run, written};
-use crate::freeze::session;
-use crate::trace::effect::{How, Request, scatter};
-use crate::trace::node::flag;
+use super::{Plan, Planned, Step, effect, emit, explain, label, run, written};
+use crate::capture::launches;
+use crate::graph::node::flag;
+use crate::graph::payload::How;
+use crate::graph::{Op, Var, edges};
+use crate::trace::effect::{Request, scatter};
+use crate::trace::record;
 use crate::trace::region::{self, Writes};
-use crate::trace::{Op, Var, detach, record};
 
 /// Lanes on which values are computed.
 pub(crate) struct Selection {
@@ -88,7 +90,7 @@ fn compute(
     site: &'static Location<'static>,
 ) -> Result<Option<Selected>, Error> {
     // What is checked is told by the number of its lane.
-    if config::is_debug_on() || session::is_recording() || wanted.iter().any(|var| var.is_evaluated()) {
+    if config::is_debug_on() || launches::is_recording() || wanted.iter().any(|var| var.is_evaluated()) {
         return Ok(None);
     }
     if wanted.is_empty() {
@@ -120,7 +122,7 @@ fn plan(
     why: &'static str,
     site: &'static Location<'static>,
 ) -> Result<Option<Computed>, Error> {
-    let edges = detach::read();
+    let edges = edges::read();
     let held = effect::Held::search(&edges, wanted);
     let mut graph = Graph::of(&edges, wanted, &held, Some(selection))?;
     if !graph.natives.is_empty() || !stays_on_lanes(&graph, selection, wanted) {

@@ -9,9 +9,9 @@ use std::panic::Location;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, scalar};
 
 use super::loops::LoopRecorder;
-use super::node::Var;
 use super::{gather, record, reduce, region};
-use crate::array::Size;
+use crate::graph::node::Var;
+use crate::size::Size;
 
 /// Blocks of at most so many lanes are combined by one lane, in ascending order.
 const SHORT: usize = 32;

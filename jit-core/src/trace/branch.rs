@@ -5,16 +5,17 @@ use std::panic::Location;
 
 use jit_runtime::ir::Type;
 
-use super::effect;
-use super::extent::Extent;
-use super::loops::{control_node, is_equal_literal, result};
-use super::misuse::Misuse;
-use super::node::{Extra, Var};
-use super::op::Op;
-use super::region::{self, BranchExtra, Mark, RegionId, Writes};
+use super::loops::is_equal_literal;
+use super::region::{self, Mark, Writes};
 use super::report::Report;
-use super::{dense, local, number, record};
-use crate::array::Size;
+use super::{dense, effect, local, record};
+use crate::graph::node::Var;
+use crate::graph::numbering;
+use crate::graph::op::Op;
+use crate::graph::payload::{BranchExtra, Extra, RegionId, control_node, result};
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::size::extent::Extent;
 
 /// Up to this much work on both sides together, computing both and selecting is cheaper than to branch.
 const SELECT_WORK: u32 = 24;
@@ -63,7 +64,7 @@ impl BranchRecorder {
             Misuse::new("the condition of a branch must be a mask", site).value("the condition", condition).panic();
         }
         let mark = Self::open_side(condition, is_evaluated, site);
-        let work_before = number::work();
+        let work_before = numbering::work();
         let (condition, writes) = (condition.clone(), Default::default());
         BranchRecorder {
             condition,
@@ -132,7 +133,7 @@ impl BranchRecorder {
     /// Whether both sides are so small that both are computed.
     #[must_use]
     pub fn is_small(&self) -> bool {
-        number::work().wrapping_sub(self.work_before) <= SELECT_WORK
+        numbering::work().wrapping_sub(self.work_before) <= SELECT_WORK
     }
 
     fn check_pair(&self, pair: &[Var; 2]) {

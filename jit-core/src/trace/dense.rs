@@ -9,12 +9,11 @@ use std::panic::Location;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, scalar};
 use smallvec::SmallVec;
 
-use super::extent::Extent;
-use super::loops::{control_node, result};
-use super::node::{Extra, Var};
-use super::op::Op;
-use super::region::{RegionId, SwitchExtra};
 use super::{record, tables};
+use crate::graph::node::Var;
+use crate::graph::op::Op;
+use crate::graph::payload::{Extra, RegionId, SwitchExtra, control_node, result};
+use crate::size::extent::Extent;
 
 /// So many arms, the one for all other numbers not counted, are worth a jump.
 const LEAST_ARMS: usize = 4;

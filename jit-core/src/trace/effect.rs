@@ -17,17 +17,16 @@ use jit_runtime::config;
 use jit_runtime::ir::{AtomicOp, ReduceOp, Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::report::Assertion;
-use parking_lot::Mutex;
-use smallvec::SmallVec;
 
-use super::extent::Extent;
-use super::loops::{control_node, result};
-use super::misuse::Misuse;
-use super::node::{Extra, Var, Weak};
-use super::op::Op;
-use super::region::{self, RegionId, Writes};
-use super::{local, number, record};
-use crate::array::Size;
+use super::region::{self, Writes};
+use super::{local, record};
+use crate::graph::node::{Var, Weak};
+use crate::graph::numbering;
+use crate::graph::op::Op;
+use crate::graph::payload::{Extra, How, Part, RegionId, Results, ScatterExtra, control_node, result};
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::size::extent::Extent;
 
 /// Whether lanes of an open region write an array.
 pub(crate) fn is_written(var: &Var) -> bool {
@@ -41,26 +40,6 @@ const OLD: usize = 1;
 /// The position of the lanes that have replaced what was there.
 const REPLACED: usize = 2;
 
-/// What a scatter does to an element.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum How {
-    /// Writes the value.
-    Write,
-    /// Combines it with the value.
-    Reduce(ReduceOp),
-    /// Changes it in one step, telling what was there before.
-    Atomic(AtomicOp),
-    /// Writes the value if it is what is expected, telling what was there before.
-    CompareExchange,
-}
-
-impl How {
-    /// Whether the scatter tells what was there before.
-    pub(crate) fn tells_what_was_there(self) -> bool {
-        matches!(self, How::Atomic(_) | How::CompareExchange)
-    }
-}
-
 /// What a scatter is made from.
 pub(crate) struct Request<'a> {
     pub(crate) how: How,
@@ -68,62 +47,6 @@ pub(crate) struct Request<'a> {
     pub(crate) value: &'a Var,
     pub(crate) expected: Option<&'a Var>,
     pub(crate) mask: Option<&'a Var>,
-}
-
-/// The results of a node that has several, to find those that are held.
-#[derive(Default)]
-pub(crate) struct Results(Mutex<SmallVec<[Weak; 2]>>);
-
-impl Results {
-    /// Adds a result.
-    pub(crate) fn add(&self, var: &Var) {
-        self.0.lock().push(var.downgrade());
-    }
-
-    /// Those that somebody holds and that exist outside of regions, in the order in which they were made.
-    pub(crate) fn held(&self) -> SmallVec<[Var; 2]> {
-        let results = self.0.lock();
-        results.iter().filter_map(Weak::upgrade).filter(|var| var.region() == RegionId::NONE).collect()
-    }
-}
-
-/// The parts of a recorded scatter.
-pub(crate) struct ScatterExtra {
-    pub(crate) how: How,
-    /// The array before.
-    pub(crate) target: Var,
-    pub(crate) index: Var,
-    pub(crate) value: Var,
-    pub(crate) expected: Option<Var>,
-    pub(crate) mask: Option<Var>,
-    /// It writes other elements than the scatter that made the target does.
-    pub(crate) is_beside: bool,
-    /// It stands in the condition of a loop.
-    pub(crate) is_in_condition: bool,
-    /// It writes to an array of a report.
-    pub(crate) is_report: bool,
-    /// What it tells of an assertion.
-    pub(crate) part: Option<(Arc<Assertion>, Part)>,
-    pub(crate) results: Results,
-}
-
-/// What lanes tell of an assertion that fails.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
-    /// The lowest of them.
-    Lowest,
-    /// Their values.
-    Records,
-}
-
-impl ScatterExtra {
-    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
-        [&self.target, &self.index, &self.value].into_iter().chain(&self.expected).chain(&self.mask)
-    }
-
-    pub(crate) fn into_vars(self) -> Vec<Var> {
-        [self.target, self.index, self.value].into_iter().chain(self.expected).chain(self.mask).collect()
-    }
 }
 
 /// Writes values to an array where a mask holds, or combines them with what is there.
@@ -262,7 +185,7 @@ fn append(
         results: Results::default(),
     };
     let node = control_node(Op::Scatter, lanes, Extra::Scatter(extra), region, site);
-    number::count_work(Op::Scatter.weight());
+    numbering::count_work(Op::Scatter.weight());
     region::note_write(&node);
     *target = array_after(&node, ty, width, ARRAY, site);
     node

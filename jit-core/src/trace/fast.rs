@@ -8,10 +8,9 @@ use std::marker::PhantomData;
 
 use jit_runtime::ir::{BinaryOp, Type, UnaryOp};
 
-use super::fold;
-use super::node::Var;
-use super::op::Op;
-use super::record;
+use super::{fold, record};
+use crate::graph::node::Var;
+use crate::graph::op::Op;
 
 thread_local! {
     static IS_ON: Cell<bool> = const { Cell::new(false) };

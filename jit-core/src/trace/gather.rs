@@ -12,12 +12,13 @@ use jit_runtime::ir::{Type, scalar};
 use rustc_hash::FxHashMap;
 
 use super::inside::{is_lane_index, lanes_inside};
-use super::misuse::Misuse;
-use super::node::{Node, Var, flag};
-use super::op::Op;
-use super::region::{self, RegionId};
-use super::{detach, local, record};
-use crate::array::Size;
+use super::{local, record, region};
+use crate::graph::edges;
+use crate::graph::node::{Node, Var, flag};
+use crate::graph::op::Op;
+use crate::graph::payload::RegionId;
+use crate::misuse::Misuse;
+use crate::size::Size;
 
 /// The largest expression that is computed at the index in place of being written to memory, in nodes.
 const MAX_NODES: usize = 200;
@@ -100,7 +101,7 @@ impl Position {
         if is_repeated && source.cost() > MAX_LOOP_COST {
             return None;
         }
-        let edges = detach::read();
+        let edges = edges::read();
         let value = Substitution { at: self, done: FxHashMap::default() }.run(source);
         drop(edges);
         value

@@ -5,10 +5,10 @@
 
 use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
-use super::node::Var;
-use super::op::Op;
 use super::record;
-use crate::array::Size;
+use crate::graph::node::Var;
+use crate::graph::op::Op;
+use crate::size::Size;
 
 /// Operations that are looked at to find out how large an index can be.
 const MAX_DEPTH: u32 = 8;

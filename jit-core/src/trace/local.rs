@@ -12,11 +12,11 @@ use std::panic::Location;
 use jit_runtime::config;
 use jit_runtime::ir::{Type, scalar};
 
-use super::misuse::Misuse;
-use super::node::{Draft, Extra, Var, flag};
-use super::op::Op;
-use super::record;
-use super::region::{self, RegionId};
+use super::{record, region};
+use crate::graph::node::{Draft, Var, flag};
+use crate::graph::op::Op;
+use crate::graph::payload::{Extra, RegionId};
+use crate::misuse::Misuse;
 
 /// A new memory of some elements, each with the same value.
 #[track_caller]

@@ -13,14 +13,15 @@ use std::panic::Location;
 
 use jit_runtime::ir::Type;
 
-use super::effect::{self, Results};
-use super::extent::Extent;
-use super::misuse::Misuse;
-use super::node::{Draft, Extra, Var, flag};
-use super::op::Op;
-use super::region::{self, LoopExtra, Mark, RegionId, State};
+use super::region::{self, Mark};
 use super::report::Report;
-use super::{local, number, record, written};
+use super::{effect, local, record, written};
+use crate::graph::node::{Draft, Var, flag};
+use crate::graph::numbering;
+use crate::graph::op::Op;
+use crate::graph::payload::{Extra, LoopExtra, RegionId, Results, State, control_node, result};
+use crate::misuse::Misuse;
+use crate::size::extent::Extent;
 
 /// A loop that is being recorded. Dropping it before [`LoopRecorder::finish`] leaves the trace as it was before.
 ///
@@ -129,7 +130,7 @@ impl LoopRecorder {
         let (id, results) = (self.mark.id, Results::default());
         let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition };
         let node = control_node(Op::Loop, lanes.width, Extra::Loop(extra), region::innermost_loop(), self.site);
-        number::count_work(Op::Loop.weight());
+        numbering::count_work(Op::Loop.weight());
         region::note_write(&node);
         for (mut report, positions) in reports.into_iter().zip(told) {
             report.arrays = positions.map(|position| loop_result(&node, position)).collect();
@@ -251,43 +252,6 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
         word: 0,
         site: init.site(),
     })
-}
-
-/// The node of a loop, branch or scatter, which only its results refer to.
-pub(crate) fn control_node(
-    op: Op,
-    width: Extent,
-    extra: Extra,
-    region: RegionId,
-    site: &'static Location<'static>,
-) -> Var {
-    Var::new(Draft {
-        op,
-        ty: Type::Bool,
-        width,
-        region,
-        flags: flag::CONTROL | extra.flags(),
-        operands: [None; 3],
-        position: 0,
-        word: extra.into_word(),
-        site,
-    })
-}
-
-/// One result of a loop, branch or scatter.
-pub(crate) fn result(
-    op: Op,
-    control: &Var,
-    ty: Type,
-    width: Extent,
-    position: usize,
-    region: RegionId,
-    site: &'static Location<'static>,
-) -> Var {
-    let operands = [Some(control), None, None];
-    let result = Var::new(Draft { op, ty, width, region, flags: 0, operands, position, word: 0, site });
-    number::note_made(&result);
-    result
 }
 
 /// Refuses a loop that changes the type of a state.

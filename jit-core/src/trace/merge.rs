@@ -16,15 +16,16 @@ use jit_runtime::ir::{BinaryOp, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::detach::{self, Edges};
-use super::effect::Results;
-use super::extent::Extent;
 use super::inside::is_below;
-use super::loops::{self, control_node, result};
-use super::node::{Draft, Extra, Node, Var, flag};
-use super::op::Op;
-use super::region::{self, BranchExtra, LoopExtra, Mark, RegionId, State, SwitchExtra};
-use super::{local, record, tables};
+use super::region::{self, Mark};
+use super::{local, loops, record, tables};
+use crate::graph::edges::{self, Edges};
+use crate::graph::node::{Draft, Node, Var, flag};
+use crate::graph::op::Op;
+use crate::graph::payload::{
+    BranchExtra, Extra, LoopExtra, RegionId, Results, State, SwitchExtra, control_node, result,
+};
+use crate::size::extent::Extent;
 
 /// Targets with larger graphs are not compared, in nodes.
 const MAX_NODES: usize = 4096;
@@ -87,7 +88,7 @@ struct Context<'e> {
 
 /// The targets that can be merged: for each list of more than one, the merged target.
 pub(super) fn groups(members: &[Member<'_>], shared: &[&Var]) -> Vec<(Vec<usize>, Option<Merged>)> {
-    let edges = detach::read();
+    let edges = edges::read();
     let context = Context { edges: &edges, shared: shared.iter().map(|var| var.address()).collect() };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut by_hash: FxHashMap<u64, usize> = FxHashMap::default();

@@ -9,25 +9,14 @@ use jit_runtime::ir::Type;
 use jit_runtime::launch::native::Call;
 use smallvec::SmallVec;
 
-use super::extent::Extent;
-use super::misuse::Misuse;
-use super::node::{Draft, Extra, Var};
-use super::number;
-use super::op::Op;
-use super::region::{self, RegionId};
-use crate::array::Size;
-
-/// A call of native work.
-pub(crate) struct NativeExtra {
-    pub(crate) call: Call,
-    /// The sizes in the call, as [`Call::with_sizes`] takes them.
-    pub(crate) sizes: Sizes,
-    /// Types and widths of the results.
-    pub(crate) results: SmallVec<[(Type, Size); 2]>,
-}
-
-/// Sizes in a call.
-pub(crate) type Sizes = SmallVec<[Size; 4]>;
+use super::region;
+use crate::graph::node::{Draft, Var};
+use crate::graph::numbering;
+use crate::graph::op::Op;
+use crate::graph::payload::{Extra, NativeExtra, RegionId, Sizes};
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::size::extent::Extent;
 
 /// The sizes in a call, as far as it has any.
 pub(crate) fn sizes(sizes: impl IntoIterator<Item = Size>) -> Sizes {
@@ -79,7 +68,7 @@ pub(crate) fn call_for_all(
     let node = Var::new(draft(Op::Native, Type::Bool, widest, slots, 0, extra.into_word()));
     let result = |(position, (ty, width)): (usize, &(Type, Size))| {
         let result = Var::new(draft(Op::NativeResult, *ty, Extent::of(*width), [Some(&node), None, None], position, 0));
-        number::note_made(&result);
+        numbering::note_made(&result);
         result
     };
     results.iter().enumerate().map(result).collect()

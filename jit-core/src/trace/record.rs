@@ -9,14 +9,14 @@ use std::sync::Arc;
 use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, Type, UnaryOp, scalar};
 use jit_runtime::memory::Buffer;
 
-use super::extent::Extent;
-use super::misuse::Misuse;
-use super::node::{Draft, Var};
-use super::op::Op;
-use super::region::{self, RegionId};
-use super::{fast, fold};
-use crate::array::Size;
-use crate::freeze::{host, session, symbols};
+use super::{fast, fold, region};
+use crate::capture::{host_call, launches, nodes};
+use crate::graph::node::{Draft, Var};
+use crate::graph::op::Op;
+use crate::graph::payload::RegionId;
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::size::extent::Extent;
 
 /// The common width of operands: all are equally wide, or have width 1.
 #[inline]
@@ -85,11 +85,11 @@ pub(crate) fn size_as(ty: Type, size: impl Into<Size>) -> Var {
     if size.is_constant() {
         return literal(ty, bits, 1);
     }
-    if let Some(known) = symbols::value_of(size, ty) {
+    if let Some(known) = nodes::value_of(size, ty) {
         return known;
     }
     let var = opaque(ty, bits, 1);
-    symbols::note_size(&var, size);
+    nodes::note_size(&var, size);
     var
 }
 
@@ -102,10 +102,10 @@ pub(crate) fn opaque(ty: Type, bits: u64, width: impl Into<Size>) -> Var {
 /// The value of an opaque one, of another width.
 #[track_caller]
 pub(crate) fn opaque_like(value: &Var, width: impl Into<Size>) -> Var {
-    host::refuse_use(value, Location::caller());
+    host_call::refuse_use(value, Location::caller());
     let var = opaque(value.ty(), value.known_bits().unwrap_or_default(), width);
-    if session::is_recording() {
-        session::note_same_scalar(&var, value);
+    if launches::is_recording() {
+        launches::note_same_scalar(&var, value);
     }
     var
 }
@@ -122,8 +122,8 @@ pub(crate) fn data_at(site: &'static Location<'static>, ty: Type, width: impl In
     let width = Extent::of(width);
     debug_assert!(buffer.size_bytes() >= width.lanes as usize * ty.size_bytes());
     let var = Var::new(leaf(Op::Data, ty, width, 0, site));
-    if session::is_recording() {
-        session::note_constant(&var, &buffer);
+    if launches::is_recording() {
+        launches::note_constant(&var, &buffer);
     }
     var.set_data(buffer);
     var

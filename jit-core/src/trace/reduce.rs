@@ -4,11 +4,11 @@ use std::panic::Location;
 
 use jit_runtime::ir::{REDUCE_CHUNK, REDUCE_ROW, ReduceOp, Type, UnaryOp, scalar};
 
-use super::misuse::Misuse;
-use super::node::Var;
-use super::record;
-use super::region::{self, RegionId};
-use crate::array::Size;
+use super::{record, region};
+use crate::graph::node::Var;
+use crate::graph::payload::RegionId;
+use crate::misuse::Misuse;
+use crate::size::Size;
 
 /// All lanes combined into one value of width 1.
 #[track_caller]

@@ -12,124 +12,12 @@ use std::ptr::NonNull;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::effect::{self, Results};
-use super::misuse::Misuse;
-use super::node::{Node, Var, Weak};
-use super::number::Since;
 use super::report::Report;
-use super::{number, record};
-
-/// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has a
-/// larger number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct RegionId(u32);
-
-impl RegionId {
-    /// No region: the value exists everywhere.
-    pub(crate) const NONE: RegionId = RegionId(0);
-    /// An array that lanes of an open region write: it can be written further, but not read.
-    pub(crate) const WRITING: RegionId = RegionId(u32::MAX);
-
-    #[inline]
-    pub(crate) const fn get(self) -> u32 {
-        self.0
-    }
-}
-
-/// One state variable of a loop.
-pub(crate) struct State {
-    /// Its value at the begin of an iteration.
-    pub(crate) param: Var,
-    /// Its value before the loop.
-    pub(crate) init: Var,
-    /// Its value after the body; none where the loop does not change it, so that it is its first value throughout.
-    pub(crate) next: Option<Var>,
-    /// It is an array in memory that all lanes share, and that the body writes by scatters.
-    pub(crate) is_memory: bool,
-}
-
-/// The parts of a recorded loop.
-pub(crate) struct LoopExtra {
-    pub(crate) id: RegionId,
-    pub(crate) condition: Var,
-    pub(crate) states: Vec<State>,
-    /// What has width 1 in it is the same in all lanes.
-    pub(crate) is_uniform: bool,
-    /// The results, of a loop with state in memory.
-    pub(crate) results: Results,
-    /// It stands in the condition of another loop.
-    pub(crate) is_in_condition: bool,
-}
-
-/// The parts of a recorded branch.
-pub(crate) struct BranchExtra {
-    pub(crate) condition: Var,
-    pub(crate) results: Vec<[Var; 2]>,
-}
-
-/// The parts of a recorded switch.
-pub(crate) struct SwitchExtra {
-    /// The case of each lane, `u32`; lanes beyond the last case take the default.
-    pub(crate) index: Var,
-    /// The mask under which each case was recorded: true on its lanes.
-    pub(crate) masks: Vec<Var>,
-    /// Each mask is false on all lanes of the other cases and of the default.
-    pub(crate) is_exclusive: bool,
-    /// For each result its value in each case, and by default.
-    pub(crate) results: Vec<Vec<Var>>,
-    /// What is noticed if indices are checked.
-    pub(crate) checked: Option<CheckedCall>,
-}
-
-/// The number that a call was given, to be checked.
-#[derive(Clone)]
-pub(crate) struct CheckedCall {
-    /// What is called.
-    pub(crate) what: &'static str,
-    pub(crate) index: Var,
-    pub(crate) mask: Var,
-    /// How many there are of what is called.
-    pub(crate) count: usize,
-}
-
-impl LoopExtra {
-    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
-        let states = self.states.iter().flat_map(|state| [&state.param, &state.init].into_iter().chain(&state.next));
-        states.chain([&self.condition])
-    }
-
-    pub(crate) fn into_vars(self) -> Vec<Var> {
-        let mut vars = vec![self.condition];
-        for state in self.states {
-            vars.extend([state.param, state.init]);
-            vars.extend(state.next);
-        }
-        vars
-    }
-}
-
-impl BranchExtra {
-    pub(crate) fn into_vars(self) -> Vec<Var> {
-        let mut vars = vec![self.condition];
-        vars.extend(self.results.into_iter().flatten());
-        vars
-    }
-}
-
-impl SwitchExtra {
-    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
-        let checked = self.checked.iter().flat_map(|checked| [&checked.index, &checked.mask]);
-        self.results.iter().flatten().chain(&self.masks).chain([&self.index]).chain(checked)
-    }
-
-    pub(crate) fn into_vars(self) -> Vec<Var> {
-        let mut vars = vec![self.index];
-        vars.extend(self.masks);
-        vars.extend(self.checked.into_iter().flat_map(|checked| [checked.index, checked.mask]));
-        vars.extend(self.results.into_iter().flatten());
-        vars
-    }
-}
+use super::{effect, record};
+use crate::graph::node::{Node, Var, Weak};
+use crate::graph::numbering::{self, Since};
+use crate::graph::payload::RegionId;
+use crate::misuse::Misuse;
 
 /// What is open, and what lanes of it take part.
 enum Open {
@@ -186,7 +74,7 @@ fn take_id(stack: &Stack) -> RegionId {
         id = NEXT_BLOCK.fetch_add(1, Ordering::Relaxed).wrapping_mul(BLOCK) + 1;
     }
     stack.next_id.set(id + 1);
-    RegionId(id)
+    RegionId::new(id)
 }
 
 /// Opens a loop with a number of states.
@@ -219,7 +107,7 @@ fn open(open: Open, states: usize, site: &'static Location<'static>) -> Mark {
             site,
         };
         if frame.is_recorded() && !frames.iter().any(Frame::is_recorded) {
-            number::begin_since();
+            numbering::begin_since();
         }
         frames.push(frame);
         Mark { depth: frames.len() - 1, id }
@@ -232,13 +120,13 @@ pub(crate) struct Outside(Vec<Frame>, Option<Since>);
 /// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be used.
 #[must_use]
 pub(crate) fn leave_all() -> Outside {
-    Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), number::take_since())
+    Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), numbering::take_since())
 }
 
 impl Drop for Outside {
     fn drop(&mut self) {
         let frames = std::mem::take(&mut self.0);
-        number::end_since(self.1.take());
+        numbering::end_since(self.1.take());
         let inside = STACK.try_with(|stack| stack.frames.replace(frames));
         // The masks go after the stack is free again.
         drop(inside);
@@ -297,7 +185,7 @@ fn close_from(mark: Mark, offset: usize) -> Vec<Frame> {
             closed.iter().for_each(|frame| around.writes.extend(&frame.writes));
         }
         if is_open && closed.iter().any(Frame::is_recorded) && !frames.iter().any(Frame::is_recorded) {
-            number::end_since(None);
+            numbering::end_since(None);
         }
         closed
     });

@@ -17,14 +17,14 @@ use jit_runtime::report::{Assertion, Lines, Template};
 use jit_runtime::{Error, config};
 use smallvec::{SmallVec, smallvec};
 
-use super::effect::{self, How, Part, Request};
-use super::extent::Extent;
-use super::misuse::panic_with;
-use super::node::{Draft, Var};
-use super::op::Op;
-use super::region::{self, RegionId, State};
-use super::{loops, record};
-use crate::array::Size;
+use super::effect::{self, Request};
+use super::{loops, record, region};
+use crate::graph::node::{Draft, Var};
+use crate::graph::op::Op;
+use crate::graph::payload::{How, Part, RegionId, State};
+use crate::misuse::panic_with;
+use crate::size::Size;
+use crate::size::extent::Extent;
 
 /// Room for the lines of a wide array.
 const MOST_LINES: usize = 1 << 16;

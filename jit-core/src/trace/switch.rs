@@ -10,17 +10,18 @@ use std::panic::Location;
 use jit_runtime::config;
 use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
-use super::effect;
-use super::extent::Extent;
-use super::loops::{control_node, is_equal_literal, result};
+use super::loops::is_equal_literal;
 use super::merge::{self, Lanes, Member};
-use super::misuse::Misuse;
-use super::node::{Extra, Var};
-use super::op::Op;
-use super::region::{self, BranchExtra, CheckedCall, Mark, RegionId, SwitchExtra, Writes};
+use super::region::{self, Mark, Writes};
 use super::report::Report;
-use super::{local, number, record, tables};
-use crate::array::Size;
+use super::{effect, local, record, tables};
+use crate::graph::node::Var;
+use crate::graph::numbering;
+use crate::graph::op::Op;
+use crate::graph::payload::{BranchExtra, CheckedCall, Extra, RegionId, SwitchExtra, control_node, result};
+use crate::misuse::Misuse;
+use crate::size::Size;
+use crate::size::extent::Extent;
 
 /// Up to this much work in all targets together, computing all and selecting is cheaper than to jump.
 const SELECT_WORK: u32 = 24;
@@ -76,7 +77,7 @@ impl SwitchRecorder {
         region::check(index, site);
         debug_assert!(targets.is_sorted() && index.ty() == Type::U32);
         let sides = Vec::with_capacity(targets.len());
-        let (index, arguments, work_before) = (index.clone(), arguments.to_vec(), number::work());
+        let (index, arguments, work_before) = (index.clone(), arguments.to_vec(), numbering::work());
         SwitchRecorder {
             index,
             targets,
@@ -146,7 +147,7 @@ impl SwitchRecorder {
     /// When the types of the targets differ, or widths do not fit together.
     #[must_use]
     pub fn finish(self, defaults: Vec<Var>) -> Vec<Var> {
-        let recorded = number::work().wrapping_sub(self.work_before);
+        let recorded = numbering::work().wrapping_sub(self.work_before);
         self.finish_by(defaults, |call, outputs, width| {
             let count = outputs.iter().filter(|output| matches!(output, Output::Chosen(_))).count();
             // A call that is checked stays one.

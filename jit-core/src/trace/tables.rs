@@ -11,9 +11,9 @@ use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::node::{Var, Weak};
 use super::record;
-use crate::freeze::symbols;
+use crate::graph::node::{Var, Weak};
+use crate::size::table;
 
 /// Joined arrays of more bytes than this are not made.
 const MOST_BYTES: usize = 1 << 26;
@@ -104,7 +104,7 @@ fn hasher(vars: &[&Var], of: (Type, usize)) -> FxHasher {
 /// The table that was made from the same values, or a new one.
 fn kept(hash: u64, vars: &[&Var], make: impl FnOnce() -> Result<Var, Error>) -> Option<Var> {
     // A table is made by the host. In a recording it is always the same: constants, but no elements that replays get anew.
-    if symbols::is_recording() {
+    if table::is_recording() {
         return if vars.iter().all(|var| var.literal().is_some()) { make().ok() } else { None };
     }
     let found = TABLES.with_borrow(|tables| {

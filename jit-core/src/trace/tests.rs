@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 
 use super::record::{self, binary, compare, literal, placeholder, select, unary};
-use super::{BranchRecorder, LoopRecorder, Op, Var, current_mask};
+use super::{BranchRecorder, LoopRecorder, current_mask};
+use crate::graph::{Op, Var};
 
 fn float(value: f32) -> Var {
     literal(Type::F32, u64::from(value.to_bits()), 1)
@@ -30,7 +31,7 @@ fn message(f: impl FnOnce()) -> String {
 
 #[test]
 fn a_node_is_one_cache_line() {
-    assert_eq!(size_of::<super::node::Node>(), 64);
+    assert_eq!(size_of::<crate::graph::node::Node>(), 64);
     assert_eq!(size_of::<Option<Var>>(), 8);
 }
 

@@ -9,11 +9,11 @@ use std::ptr::NonNull;
 
 use rustc_hash::FxHashSet;
 
-use super::effect;
-use super::misuse::Misuse;
-use super::node::{Extra, Node, Var};
-use super::op::Op;
-use super::region::{self, RegionId, State};
+use super::{effect, region};
+use crate::graph::node::{Node, Var};
+use crate::graph::op::Op;
+use crate::graph::payload::{Extra, RegionId, State};
+use crate::misuse::Misuse;
 
 /// The scatters and loops that write to a state in memory in the body, the last first.
 pub(crate) fn writers(state: &State) -> Vec<Var> {

@@ -1,9 +1,9 @@
-//! [`Traverse`] for arrays, for values of the host, and for the containers of the standard library.
+//! [`Traverse`] for values of the host, and for the containers of the standard library.
 //!
 //! A container that owns another value on the heap may be one of a long chain, so it looks for room on the stack before it walks on.
 
 use super::{HostValue, Traverse, Visitor, VisitorMut};
-use crate::array::{Array, Element, Size};
+use crate::size::Size;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Debug;
@@ -12,29 +12,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-impl<T: Element> Traverse for Array<T> {
-    fn traverse(&self, visitor: &mut Visitor<'_>) {
-        visitor.array(self.var());
-    }
-
-    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
-        visitor.array(self.var_mut());
-    }
-}
-
-macro_rules! numbers {
-    ($($ty:ty),*) => {$(
-        impl Traverse for $ty {
-            fn traverse(&self, visitor: &mut Visitor<'_>) {
-                visitor.host(HostValue::Number(<$ty as Element>::TYPE, Element::to_bits(*self)));
-            }
-
-            fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
-        }
-    )*};
-}
-
-numbers!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, half::f16, half::bf16);
+use jit_runtime::ir::Type;
 
 macro_rules! texts {
     ($($ty:ty),*) => {$(
@@ -53,7 +31,7 @@ texts!(char, str, String, usize, isize, u128, i128);
 /// A size belongs to the host.
 impl Traverse for Size {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
-        visitor.host(HostValue::Number(u64::TYPE, self.here().value() as u64));
+        visitor.host(HostValue::Number(Type::U64, self.here().value() as u64));
     }
 
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {

@@ -1,23 +1,19 @@
-//! Walking over the arrays in a value, and what is done with all of them at once.
+//! Walking over the arrays in a value.
 //!
 //! [`Traverse`] is implemented for arrays, for containers and tuples of what implements it, and for numbers of the host, which hold no
 //! arrays; types of the user derive it. A visitor sees the arrays in the order of the fields, which is the same for equal shapes.
 //!
 //! | part | file |
 //! |---|---|
-//! | the trait, what is done with trees | this file |
+//! | the trait | this file |
 //! | what walks | `visitor` |
-//! | arrays, numbers, containers | `containers` |
+//! | containers, values of the host | `containers` |
+//! | the leaves of a value, which regions replace | `leaves` |
 
-use std::panic::Location;
-
-use jit_runtime::ir::Type;
-use jit_runtime::{Error, memory};
-
-use crate::schedule as scheduler;
-use crate::trace::Var;
+use crate::graph::Var;
 
 mod containers;
+pub(crate) mod leaves;
 mod visitor;
 
 pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
@@ -61,76 +57,4 @@ pub(crate) fn owned_arrays(tree: &(impl Traverse + ?Sized)) -> Vec<Var> {
         }
     }));
     vars
-}
-
-/// Computes all arrays of a value, in as few kernels as possible, and whatever [`schedule`] has marked on this thread. Returns when
-/// the kernels are launched; reading an array waits for it.
-///
-/// # Errors
-///
-/// When a value is known only inside of a traced loop, depends on a placeholder, or a kernel cannot be compiled or launched. All arrays are
-/// then as they were before.
-#[track_caller]
-pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
-    let site = Location::caller();
-    let vars = arrays(tree);
-    scheduler::evaluate(&vars.iter().collect::<Vec<_>>(), "`eval` asks for it", site)
-}
-
-/// Marks all arrays of a value to be computed together with the next evaluation of this thread, those that still live then.
-pub fn schedule(tree: &(impl Traverse + ?Sized)) {
-    arrays(tree).iter().for_each(scheduler::mark);
-}
-
-/// Waits until everything that was launched is done. What waits for the next evaluation to happen, lines that lanes print and
-/// assertions, happens.
-///
-/// # Errors
-///
-/// When a launch of any thread failed and nobody has seen it yet: each such failure is reported by one call, the first one first.
-#[track_caller]
-pub fn sync() -> Result<(), Error> {
-    scheduler::sync(Location::caller())
-}
-
-/// What is known about an array without looking at its elements.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct LeafInfo {
-    /// The element type.
-    pub ty: Type,
-    /// The number of elements.
-    pub width: usize,
-    /// `literal`, `opaque`, `placeholder`, `evaluated` or `unevaluated`.
-    pub state: &'static str,
-    /// The name.
-    pub label: Option<String>,
-}
-
-/// The arrays of a value, each with its path: `scene.lights[3].color`. A frozen function decides by their widths then.
-#[track_caller]
-pub fn leaves(tree: &(impl Traverse + ?Sized)) -> Vec<(String, LeafInfo)> {
-    let mut vars = Vec::new();
-    tree.traverse(&mut Visitor::with_paths(&mut |path, leaf| {
-        if let Leaf::Array(var) | Leaf::Shared(var) = leaf {
-            vars.push((path.to_owned(), var.clone()));
-        }
-    }));
-    let mut found = Vec::with_capacity(vars.len());
-    for (path, var) in vars {
-        let (ty, width, state, label) = (var.ty(), var.width().get(), scheduler::state_name(&var), var.label());
-        found.push((path, LeafInfo { ty, width, state, label }));
-    }
-    found
-}
-
-/// The graph behind the arrays of a value, in the language of Graphviz (`dot -Tsvg`). Evaluates nothing.
-pub fn graphviz(tree: &(impl Traverse + ?Sized)) -> String {
-    let vars = arrays(tree);
-    scheduler::draw(&vars.iter().collect::<Vec<_>>())
-}
-
-/// Bytes of memory that an array takes.
-pub(crate) fn bytes_of(var: &Var) -> usize {
-    var.data().map_or(0, |buffer: std::sync::Arc<memory::Buffer>| buffer.size_bytes())
 }

@@ -1,8 +1,8 @@
 //! What walks over a value: where it is, and what it finds there.
 
 use super::Traverse;
-use crate::array::Size;
-use crate::trace::Var;
+use crate::graph::Var;
+use crate::size::Size;
 use jit_runtime::ir::Type;
 use smallvec::SmallVec;
 

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use jit_core::trace::misuse::Misuse;
+use jit_core::misuse::Misuse;
 
 use super::{Complex, Quaternion, Vec2, Vec3, Vec4, for_each_composite};
 use crate::{Array, Element, Error, Integer, Mask, UInt, eval};

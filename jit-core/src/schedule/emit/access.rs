@@ -7,13 +7,11 @@ use jit_runtime::ir::{Access, BinaryOp, CompareOp, ParamId, Type, Value};
 use jit_runtime::launch::{AccessKind, Argument, CheckedAccess};
 use jit_runtime::memory::Buffer;
 
-use super::super::effect::Memory;
-use super::super::order::{Entry, NONE};
 use super::Emitter;
-use crate::trace::Var;
-use crate::trace::effect::How;
-use crate::trace::node::Extra;
-use crate::trace::region::RegionId as TraceRegion;
+use crate::graph::Var;
+use crate::graph::payload::{Extra, How, RegionId as TraceRegion};
+use crate::schedule::effect::Memory;
+use crate::schedule::order::{Entry, NONE};
 
 impl Emitter<'_, '_> {
     pub(super) fn gather(&mut self, number: u32, block: u32) -> Value {

@@ -4,12 +4,13 @@ use jit_runtime::ir::{BinaryOp, Type, UnaryOp, Value};
 use jit_runtime::launch::{AccessKind, CheckedAccess};
 use smallvec::SmallVec;
 
-use super::super::order::{NONE, Part};
-use super::super::place::TOP;
 use super::Emitter;
-use crate::trace::node::Extra;
-use crate::trace::op::Op;
-use crate::trace::{Var, record};
+use crate::graph::Var;
+use crate::graph::op::Op;
+use crate::graph::payload::Extra;
+use crate::schedule::order::{NONE, Part};
+use crate::schedule::place::TOP;
+use crate::trace::record;
 
 /// A step of the emission of nested blocks.
 enum Step {

@@ -23,10 +23,10 @@ use super::local::Locals;
 use super::order::{Entry, Graph, NONE};
 use super::place::{Placement, TOP, place};
 use super::selected::Selection;
-use crate::freeze::session;
-use crate::trace::Var;
+use crate::capture::launches;
+use crate::graph::Var;
+use crate::graph::op::Op;
 use crate::trace::local;
-use crate::trace::op::Op;
 
 /// Memory that kernels of this evaluation write, by entry.
 pub(super) type Outputs = FxHashMap<u32, Arc<Buffer>>;
@@ -181,9 +181,9 @@ impl<'e> Emitter<'_, 'e> {
                 value
             }
             (_, Some(bits)) => {
-                if session::is_recording() {
+                if launches::is_recording() {
                     let position = self.arguments.len();
-                    self.noted.scalars.extend(session::scalar_of(var).map(|scalar| (position, scalar)));
+                    self.noted.scalars.extend(launches::scalar_of(var).map(|scalar| (position, scalar)));
                 }
                 self.arguments.push(Argument::Scalar(bits));
                 let param = self.builder.scalar_param(var.ty());
@@ -213,7 +213,7 @@ impl<'e> Emitter<'_, 'e> {
         let var = self.entry(number).var;
         let narrow = self.selection.and_then(|selection| Some((selection.narrow(var)?, selection.len_of(var))));
         let (buffer, len) = narrow.unwrap_or_else(|| self.memory_of(number));
-        if session::is_recording() {
+        if launches::is_recording() {
             self.noted.inputs.push((self.arguments.len(), var.clone()));
         }
         let param = self.add_input(var.ty(), buffer, len);
@@ -327,8 +327,8 @@ impl<'e> Emitter<'_, 'e> {
         let len = self.selection.map_or(var.lanes(), |selection| selection.len_of(var));
         let buffer = Buffer::alloc(len * var.ty().size_bytes())?;
         self.outputs.insert(root, Arc::clone(&buffer));
-        if session::is_recording() {
-            session::note_made(&buffer, var.ty(), var.extent());
+        if launches::is_recording() {
+            launches::note_made(&buffer, var.ty(), var.extent());
         }
         match op {
             Op::Reduce(op) => {

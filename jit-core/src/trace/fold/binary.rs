@@ -3,9 +3,9 @@
 use jit_runtime::ir::{BinaryOp, Type, UnaryOp, scalar};
 
 use super::{Constant, fit, literal, operand_of};
-use crate::array::Size;
-use crate::trace::node::Var;
-use crate::trace::op::Op;
+use crate::graph::node::Var;
+use crate::graph::op::Op;
+use crate::size::Size;
 use crate::trace::record;
 
 /// The value of a binary operation, if it need not be recorded.

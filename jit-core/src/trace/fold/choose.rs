@@ -3,8 +3,8 @@
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp, scalar};
 
 use super::{Constant, fit, literal, operand_of};
-use crate::array::Size;
-use crate::trace::node::Var;
+use crate::graph::node::Var;
+use crate::size::Size;
 use crate::trace::record;
 
 /// The value of a comparison, if it need not be recorded.

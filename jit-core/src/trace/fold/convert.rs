@@ -3,8 +3,8 @@
 use jit_runtime::ir::{Type, scalar};
 
 use super::{fit, literal};
-use crate::trace::node::Var;
-use crate::trace::op::Op;
+use crate::graph::node::Var;
+use crate::graph::op::Op;
 use crate::trace::record;
 
 /// The value of a conversion, if it need not be recorded.

@@ -18,10 +18,10 @@ pub(crate) use unary::unary;
 
 use jit_runtime::ir::{Type, UnaryOp, scalar};
 
-use super::node::Var;
-use super::op::Op;
 use super::record;
-use crate::array::Size;
+use crate::graph::node::Var;
+use crate::graph::op::Op;
+use crate::size::Size;
 
 /// A value as the result of an operation of some width.
 #[track_caller]

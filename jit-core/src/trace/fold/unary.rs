@@ -3,8 +3,8 @@
 use jit_runtime::ir::{CompareOp, UnaryOp, scalar};
 
 use super::{fit, literal, operand_of};
-use crate::trace::node::Var;
-use crate::trace::op::Op;
+use crate::graph::node::Var;
+use crate::graph::op::Op;
 use crate::trace::record;
 
 /// The value of a unary operation, if it need not be recorded.

@@ -5,9 +5,8 @@
 
 use std::panic::Location;
 
-use super::misuse::Misuse;
-use crate::array::Size;
-use crate::freeze::symbols;
+use super::{Size, table};
+use crate::misuse::Misuse;
 use jit_runtime::recording::SizeId;
 
 /// The width of a node.
@@ -31,7 +30,7 @@ impl Extent {
         if size.is_constant() {
             return Extent { lanes, size: SizeId(0) };
         }
-        symbols::extent(size)
+        table::extent(size)
     }
 
     /// As a position that a node keeps.
@@ -49,7 +48,7 @@ impl Extent {
 impl From<Extent> for Size {
     #[inline]
     fn from(extent: Extent) -> Size {
-        if extent.size == SizeId(0) { Size::from(extent.lanes as usize) } else { symbols::size_of(extent) }
+        if extent.size == SizeId(0) { Size::from(extent.lanes as usize) } else { table::size_of(extent) }
     }
 }
 

@@ -1,4 +1,15 @@
 //! How many elements an array has, and arithmetic on that.
+//!
+//! | part | what |
+//! |---|---|
+//! | this file | [`Size`] |
+//! | `extent` | the width of a node |
+//! | `table` | expressions and guards of the sizes of a recording |
+//! | `scope` | sizes of a recording that is set aside or replayed |
+
+pub(crate) mod extent;
+pub(crate) mod scope;
+pub(crate) mod table;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,10 +19,9 @@ use std::panic::Location;
 
 use jit_runtime::recording::{Relation, SizeId, SizeOp};
 
-use crate::freeze::{host, symbols};
-use crate::trace::misuse::Misuse;
+use crate::misuse::Misuse;
 
-/// A number of elements: what constructors take and [`Array::width`](super::Array::width) gives.
+/// A number of elements: what constructors take and [`Array::width`](crate::array::Array::width) gives.
 ///
 /// A `usize` converts to it, and it converts to a `usize`. Arithmetic with either is checked: what has no size as its
 /// result panics and names the line. Beside an array it is a number of the array's type, as `Array::from` converts it.
@@ -42,7 +52,7 @@ impl Size {
     pub fn get(self) -> usize {
         let size = self.here();
         if !size.is_constant() {
-            symbols::pin(size);
+            table::pin(size);
         }
         size.value
     }
@@ -50,7 +60,7 @@ impl Size {
     /// The size as it is here: in a call of the host, one of the frozen function around it is the number that it is in this replay.
     #[inline]
     pub(crate) fn here(self) -> Size {
-        if self.is_constant() { self } else { host::settle(self) }
+        if self.is_constant() { self } else { scope::settle(self) }
     }
 
     /// The smaller one.
@@ -126,7 +136,7 @@ impl Size {
     fn with(self, other: Size, op: SizeOp, value: usize) -> Size {
         match self.is_constant() && other.is_constant() {
             true => Size::from(value),
-            false => symbols::binary(op, value, self, other),
+            false => table::binary(op, value, self, other),
         }
     }
 
@@ -150,7 +160,7 @@ impl Size {
     #[cold]
     #[track_caller]
     fn note(self, relation: Relation, left: Size, right: Size, ordering: Ordering) -> Ordering {
-        symbols::require(relation, left, right);
+        table::require(relation, left, right);
         ordering
     }
 
@@ -161,7 +171,7 @@ impl Size {
     #[track_caller]
     pub fn settled(self) -> Size {
         let size = self.here();
-        if size.is_constant() { size } else { symbols::settled(size) }
+        if size.is_constant() { size } else { table::settled(size) }
     }
 
     /// Whether both are the same number, also in all replays, without a decision.
@@ -186,7 +196,7 @@ impl Size {
         let is_below = size.value < other.value;
         let is_known = size.is_constant() && other.is_constant() || size.is_same(other);
         if !is_known {
-            symbols::require(if is_below { Relation::Lt } else { Relation::Ge }, size, other);
+            table::require(if is_below { Relation::Lt } else { Relation::Ge }, size, other);
         }
         is_below
     }
@@ -209,7 +219,7 @@ impl PartialEq for Size {
             return true;
         }
         let is_equal = size.value == other.value;
-        symbols::require(if is_equal { Relation::Eq } else { Relation::Ne }, size, other);
+        table::require(if is_equal { Relation::Eq } else { Relation::Ne }, size, other);
         is_equal
     }
 

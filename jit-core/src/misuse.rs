@@ -1,9 +1,7 @@
 //! Panics for programs that are wrong: what, where, and what to do about it.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::panic::Location;
-
-use super::node::Var;
 
 /// A message that is put together of lines.
 pub struct Misuse {
@@ -19,26 +17,9 @@ impl Misuse {
         Misuse { text }
     }
 
-    /// Adds a value that takes part, with its width and where it was made.
-    #[must_use]
-    pub fn value(mut self, role: &str, var: &Var) -> Self {
-        let site = var.site();
-        let label = var.label().map(|label| format!(" “{label}”")).unwrap_or_default();
-        let _ = write!(
-            self.text,
-            "\n  {role}{label} ({}, width {}) was made at {}:{}:{}",
-            var.ty(),
-            var.lanes(),
-            site.file(),
-            site.line(),
-            site.column()
-        );
-        self
-    }
-
     /// Adds another place.
     #[must_use]
-    pub fn place(mut self, what: &str, site: &Location<'_>) -> Self {
+    pub fn place(mut self, what: impl Display, site: &Location<'_>) -> Self {
         let _ = write!(self.text, "\n  {what} at {}:{}:{}", site.file(), site.line(), site.column());
         self
     }

@@ -17,14 +17,18 @@ use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::symbols;
-use crate::array::Size;
-use crate::trace::extent::Extent;
-use crate::trace::node::{Node, Var, flag};
-use crate::trace::{Op, misuse};
+use super::host_call;
+use super::nodes::{self, Nodes};
+use crate::graph::Op;
+use crate::graph::node::{Node, Var, flag};
+use crate::graph::watch::{self, Watch};
+use crate::misuse;
+use crate::size::extent::Extent;
+use crate::size::{Size, table};
 
 /// What is recorded so far.
-struct Session {
+pub(super) struct Session {
+    pub(super) nodes: Nodes,
     recorder: Recorder,
     /// Opaque values that each replay computes or is given.
     scalars: FxHashMap<NonNull<Node>, Scalar>,
@@ -46,22 +50,24 @@ thread_local! {
 /// Whether this thread records a frozen function.
 #[inline]
 pub(crate) fn is_recording() -> bool {
-    symbols::is_recording()
+    table::is_recording()
 }
 
-fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
+pub(super) fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
     SESSION.with_borrow_mut(|session| session.as_mut().map(run))
 }
 
 /// A recording that is given up when this is dropped.
-pub(super) struct Guard(());
+pub(crate) struct Guard(());
 
 /// Begins to record.
-pub(super) fn begin() -> Guard {
-    symbols::begin();
+pub(crate) fn begin() -> Guard {
+    watch::begin(Watch { recorded: nodes::note, used: host_call::check_operands });
+    table::begin();
     let recorder = Recorder::new(current_device());
     let (scalars, known) = (FxHashMap::default(), FxHashSet::default());
     SESSION.set(Some(Session {
+        nodes: Nodes::default(),
         recorder,
         scalars,
         inputs: Vec::new(),
@@ -76,7 +82,8 @@ pub(super) fn begin() -> Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         let session = SESSION.take();
-        symbols::end();
+        table::end();
+        session.iter().for_each(|session| session.nodes.end());
         drop(session);
     }
 }
@@ -87,24 +94,26 @@ impl Guard {
     /// # Errors
     ///
     /// Why it cannot be replayed.
-    pub(super) fn finish(self, outputs: Vec<SlotId>) -> Result<Recording, String> {
+    pub(crate) fn finish(self, outputs: Vec<SlotId>) -> Result<Recording, String> {
         let session = SESSION.take();
-        let sizes = symbols::end();
+        let overflow = table::overflow();
+        let sizes = table::end();
         std::mem::forget(self);
-        match session {
-            Some(Session { unfit: None, recorder, .. }) => recorder.finish(sizes, outputs),
-            Some(Session { unfit: Some(reason), .. }) => Err(reason),
-            None => Err("it was given up".to_owned()),
+        let Some(Session { nodes, unfit, recorder, .. }) = session else { return Err("it was given up".to_owned()) };
+        nodes.end();
+        match unfit.or_else(|| overflow.map(str::to_owned)) {
+            None => recorder.finish(sizes, outputs),
+            Some(reason) => Err(reason),
         }
     }
 }
 
 /// Makes an array in memory an input, of a width; gives the node that stands for it.
-pub(super) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
+pub(crate) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     let extent = Extent::of(size);
     let var = Var::leaf(Op::Data, original.ty(), extent, 0, original.site());
     var.set_data(Arc::clone(buffer));
-    let id = symbols::id_of(size);
+    let id = table::id_of(size);
     with(|session| {
         session.recorder.input(buffer, original.ty(), id);
         session.inputs.push(var.clone());
@@ -114,8 +123,8 @@ pub(super) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
 }
 
 /// Lets the body use an input that stays where it is, behind a shared reference. Its width is one that the recording is made for.
-pub(super) fn share(original: &Var, stand_in: &Var) {
-    symbols::pin(stand_in.width());
+pub(crate) fn share(original: &Var, stand_in: &Var) {
+    table::pin(stand_in.width());
     with(|session| {
         if let Some(&scalar) = session.scalars.get(&stand_in.address()) {
             session.scalars.insert(original.address(), scalar);
@@ -126,7 +135,7 @@ pub(super) fn share(original: &Var, stand_in: &Var) {
 }
 
 /// Makes a constant that is the same in all replays an input, of a width; gives the node that stands for it.
-pub(super) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
+pub(crate) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Literal, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {
         session.inputs.push(var.clone());
@@ -136,7 +145,7 @@ pub(super) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
 }
 
 /// Makes a value that each replay is given an input, of a width; gives the node that stands for it.
-pub(super) fn scalar_input(original: &Var, size: Size, bits: u64) -> Var {
+pub(crate) fn scalar_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Scalar, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {
         let number = session.recorder.scalar();
@@ -149,14 +158,22 @@ pub(super) fn scalar_input(original: &Var, size: Size, bits: u64) -> Var {
 
 /// What an opaque value is in each replay; none for one that is always the same.
 pub(crate) fn scalar_of(var: &Var) -> Option<Scalar> {
-    let size = || symbols::size_of_value(var).map(|size| Scalar::Size(size, var.ty()));
+    let size = || nodes::size_of_value(var).map(|size| Scalar::Size(size, var.ty()));
     with(|session| session.scalars.get(&var.address()).copied()).flatten().or_else(size)
+}
+
+impl Var {
+    /// The bits of a value that the host knows and that is the same in each replay, if a frozen function is recorded.
+    #[must_use]
+    pub fn settled_bits(&self) -> Option<u64> {
+        self.known_bits().filter(|_| !table::is_recording() || scalar_of(self).is_none())
+    }
 }
 
 /// The scalars of a kernel that are sizes which each replay knows from the beginning: the code for these sizes has them as constants.
 pub(crate) fn known_sizes(scalars: &[(usize, Scalar)]) -> SmallVec<[usize; 4]> {
     let known = scalars.iter().filter(|(_, scalar)| match scalar {
-        Scalar::Size(size, _) => symbols::is_known_at_first(*size),
+        Scalar::Size(size, _) => table::is_known_at_first(*size),
         Scalar::Constant(_) | Scalar::Input(_) => false,
     });
     known.map(|(position, _)| *position).collect()
@@ -175,7 +192,7 @@ pub(crate) fn note_same_scalar(var: &Var, as_before: &Var) {
 
 /// Notes memory that launches will write.
 pub(crate) fn note_made(buffer: &Arc<Buffer>, ty: Type, width: Extent) {
-    let id = symbols::id_of_extent(width);
+    let id = table::id_of_extent(width);
     with(|session| {
         if session.recorder.slot(buffer).is_none() {
             session.recorder.made(buffer, ty, id);
@@ -186,7 +203,7 @@ pub(crate) fn note_made(buffer: &Arc<Buffer>, ty: Type, width: Extent) {
 /// Notes an array that the host has filled, which is the same in each replay: what is scattered to it goes to a copy. What launches have written
 /// is known already.
 pub(crate) fn note_constant(var: &Var, buffer: &Arc<Buffer>) {
-    let id = symbols::id_of_extent(var.extent());
+    let id = table::id_of_extent(var.extent());
     with(|session| {
         if session.recorder.slot(buffer).is_none() {
             session.recorder.constant(buffer, var.ty(), id);
@@ -203,10 +220,14 @@ pub(crate) fn note_kernel(
     inputs: &[(usize, Var)],
     site: &'static Location<'static>,
 ) -> Result<(), Error> {
-    let (lanes, block) = (symbols::id_of_extent(lanes), block.map(symbols::id_of_extent));
+    let (lanes, block) = (table::id_of_extent(lanes), block.map(table::id_of_extent));
     let noted = with(|session| {
         // What is told to the host by the way belongs to no slot.
-        if session.unfit.is_some() { Ok(()) } else { session.recorder.kernel(prepared, (lanes, block), scalars) }
+        if session.unfit.is_some() || table::overflow().is_some() {
+            Ok(())
+        } else {
+            session.recorder.kernel(prepared, (lanes, block), scalars)
+        }
     });
     let Some(Err(unknown)) = noted else { return Ok(()) };
     let var = inputs.iter().find(|(position, _)| *position == unknown.0).map(|(_, var)| var);
@@ -221,7 +242,7 @@ pub(crate) fn note_native(
     operands: (&[Operand], &[Operand]),
     site: &'static Location<'static>,
 ) -> Result<(), Error> {
-    let sizes: SmallVec<[SizeId; 4]> = sizes.iter().map(|&size| symbols::id_of(size)).collect();
+    let sizes: SmallVec<[SizeId; 4]> = sizes.iter().map(|&size| table::id_of(size)).collect();
     match with(|session| session.recorder.native(call, &sizes, fill, operands, Some(site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(()),
@@ -235,8 +256,8 @@ pub(crate) fn note_count(
     count: usize,
     site: &'static Location<'static>,
 ) -> Result<Size, Error> {
-    let size = symbols::count(count);
-    let id = symbols::id_of(size);
+    let size = table::count(count);
+    let id = table::id_of(size);
     match with(|session| session.recorder.count(mask, positions, id, Some(site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(size),
@@ -244,9 +265,9 @@ pub(crate) fn note_count(
 }
 
 /// A recording that is set aside while a call of the host runs.
-pub(super) struct Paused {
+pub(crate) struct Paused {
     session: Option<Session>,
-    symbols: symbols::Paused,
+    symbols: table::Paused,
     /// Arrays of the caller that the function uses where they are, and that have a mark meanwhile.
     lent: Vec<Var>,
 }
@@ -255,14 +276,15 @@ pub(super) struct Paused {
 static LENT: Mutex<Vec<NonZero<usize>>> = Mutex::new(Vec::new());
 
 /// Whether an array is one that a recording which is set aside uses where it is: it belongs to the caller.
-pub(super) fn is_lent(var: &Var) -> bool {
+pub(crate) fn is_lent(var: &Var) -> bool {
     LENT.lock().contains(&var.address().addr())
 }
 
 /// Sets the recording aside.
-pub(super) fn pause() -> Paused {
-    let symbols = symbols::pause();
-    let session = SESSION.take();
+pub(crate) fn pause() -> Paused {
+    let symbols = table::pause();
+    let mut session = SESSION.take();
+    session.iter_mut().for_each(|session| session.nodes.pause());
     let inputs = session.iter().flat_map(|session| &session.inputs);
     let lent: Vec<Var> = inputs.filter(|var| var.flags() & flag::RECORDED == 0).cloned().collect();
     LENT.lock().extend(lent.iter().map(|var| var.address().addr()));
@@ -271,7 +293,7 @@ pub(super) fn pause() -> Paused {
 }
 
 /// Goes on with a recording that was set aside.
-pub(super) fn resume(paused: Paused) {
+pub(crate) fn resume(paused: Paused) {
     for var in &paused.lent {
         var.remove_flag(flag::HOSTED);
         let mut lent = LENT.lock();
@@ -280,29 +302,29 @@ pub(super) fn resume(paused: Paused) {
         }
     }
     SESSION.set(paused.session);
-    symbols::resume(paused.symbols);
+    table::resume(paused.symbols);
 }
 
 impl Paused {
     /// Whether an array was made by the function, or is an input of it.
-    pub(super) fn is_own(&self, var: &Var) -> bool {
+    pub(crate) fn is_own(&self, var: &Var) -> bool {
         let is_known = || self.session.as_ref().is_some_and(|session| session.known.contains(&var.address()));
         var.flags() & flag::RECORDED != 0 || is_known()
     }
 
     /// Notes that a decision was made by some of the plain numbers among the arguments.
-    pub(super) fn decide(&mut self, numbers: &[usize]) {
+    pub(crate) fn decide(&mut self, numbers: &[usize]) {
         self.session.iter_mut().for_each(|session| session.decide(numbers));
     }
 
     /// Which recording it is.
-    pub(super) fn serial(&self) -> u32 {
+    pub(crate) fn serial(&self) -> u32 {
         self.symbols.serial()
     }
 }
 
 /// What an array that is evaluated is in each replay.
-pub(super) fn source_of(var: &Var, site: &'static Location<'static>) -> Result<HostSource, Error> {
+pub(crate) fn source_of(var: &Var, site: &'static Location<'static>) -> Result<HostSource, Error> {
     match (var.known_bits(), var.data()) {
         (Some(bits), _) => Ok(HostSource::Scalar(scalar_of(var).unwrap_or(Scalar::Constant(bits)))),
         (None, Some(buffer)) if slot(&buffer).is_some() => Ok(HostSource::Memory(buffer)),
@@ -311,7 +333,7 @@ pub(super) fn source_of(var: &Var, site: &'static Location<'static>) -> Result<H
 }
 
 /// Notes a call of the host: what it has read, and what it has made.
-pub(super) fn note_host(
+pub(crate) fn note_host(
     call: Arc<HostCall>,
     reads: &[HostSource],
     outputs: &[(Type, Arc<Buffer>, SizeId)],
@@ -363,12 +385,12 @@ fn looked<'a>(test: Option<(&'a Arc<Buffer>, bool)>, site: &'static Location<'st
 }
 
 /// The slot of memory that is given back.
-pub(super) fn slot(buffer: &Arc<Buffer>) -> Option<SlotId> {
+pub(crate) fn slot(buffer: &Arc<Buffer>) -> Option<SlotId> {
     with(|session| session.recorder.slot(buffer)).flatten()
 }
 
 /// Whether a slot is the same in all replays.
-pub(super) fn is_constant(slot: SlotId) -> bool {
+pub(crate) fn is_constant(slot: SlotId) -> bool {
     with(|session| session.recorder.is_constant(slot)).unwrap_or_default()
 }
 
@@ -389,12 +411,12 @@ impl Session {
 }
 
 /// The plain numbers among the arguments that decisions were made by.
-pub(super) fn decided() -> Vec<bool> {
+pub(crate) fn decided() -> Vec<bool> {
     with(|session| session.decided.clone()).unwrap_or_default()
 }
 
 /// What the function did that is refused, although it went on.
-pub(super) fn check() -> Result<(), Error> {
+pub(crate) fn check() -> Result<(), Error> {
     match with(|session| session.refused.take()).flatten() {
         Some(text) => Err(Error::new(ErrorKind::NotRecordable, text)),
         None => Ok(()),
@@ -408,7 +430,7 @@ fn refuse(error: Error) -> Error {
     error
 }
 
-pub(super) fn hidden_result(var: &Var, site: &'static Location<'static>) -> Error {
+pub(crate) fn hidden_result(var: &Var, site: &'static Location<'static>) -> Error {
     hidden(Some(var), site)
 }
 
@@ -466,7 +488,7 @@ fn hidden(var: Option<&Var>, site: &'static Location<'static>) -> Error {
 }
 
 /// Whether an array was made by the frozen function that is recorded, or is an input of it.
-pub(super) fn is_own(var: &Var) -> bool {
+pub(crate) fn is_own(var: &Var) -> bool {
     let is_known = || with(|session| session.known.contains(&var.address())).unwrap_or(true);
     var.flags() & flag::RECORDED != 0 || is_known()
 }
@@ -479,6 +501,6 @@ pub(crate) fn check_operand(operand: &Var, user: &Var) {
 }
 
 /// Refuses a result that a frozen function has from elsewhere.
-pub(super) fn check_result(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
+pub(crate) fn check_result(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
     if is_own(var) { Ok(()) } else { Err(hidden(Some(var), site)) }
 }

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::node::{Draft, Node, Var, flag};
-use crate::freeze::symbols;
+use crate::size::table;
 
 struct Numbered {
     hash: u64,
@@ -87,7 +87,7 @@ impl Draft<'_> {
             && var.region() == self.region
             && self.has_operands_of(var)
             // What a frozen function records is told apart from what was there before.
-            && match symbols::is_recording() {
+            && match table::is_recording() {
                 true => var.flags() & flag::RECORDED != 0,
                 false => var.flags() & (flag::RECORDED | flag::HOSTED) == 0,
             }

@@ -6,9 +6,10 @@ use std::panic::Location;
 
 use jit_runtime::launch::native::Call;
 
-use crate::array::{Array, Element, Number, Size};
-use crate::trace::misuse::Misuse;
-use crate::trace::region::RegionId;
+use super::{Array, Element, Number};
+use crate::graph::payload::RegionId;
+use crate::misuse::Misuse;
+use crate::size::Size;
 use crate::trace::{native, record};
 
 pub use jit_runtime::launch::native::MatMul;

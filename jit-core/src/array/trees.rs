@@ -4,13 +4,15 @@
 
 use std::panic::Location;
 
-use crate::array::compress::as_wide;
-use crate::array::{Array, Element, Integer, Mask};
-use crate::control::state::Leaves;
+use super::compress::as_wide;
+use super::{Array, Element, Integer, Mask};
+use crate::graph::Var;
+use crate::graph::payload::How;
+use crate::misuse::{self, Misuse};
 use crate::schedule;
-use crate::trace::effect::{How, Request};
-use crate::trace::misuse::{self, Misuse};
-use crate::trace::{Var, effect, gather as lanes, record};
+use crate::trace::effect::{self, Request};
+use crate::trace::{gather as lanes, record};
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
 
 /// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.

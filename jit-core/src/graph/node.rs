@@ -19,17 +19,12 @@ use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering, fe
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::SizeId;
-use smallvec::SmallVec;
 
-use super::effect::ScatterExtra;
-use super::extent::Extent;
-use super::native::NativeExtra;
 use super::op::Op;
-use super::region::{BranchExtra, LoopExtra, RegionId, SwitchExtra};
-
-use super::{label, pool};
-use crate::array::Size;
-use crate::freeze::{host, session, symbols};
+use super::payload::{Extra, RegionId};
+use super::{labels, pool, watch};
+use crate::size::extent::Extent;
+use crate::size::{Size, table};
 
 /// Facts about a node that are one bit each.
 pub(crate) mod flag {
@@ -79,15 +74,6 @@ pub(crate) struct Node {
 // SAFETY: `head` is written only by the sole owner of a dead node and read only by holders of a live one; the count's
 // release and acquire order the two. All else is atomic.
 unsafe impl Sync for Node {}
-
-/// The parts of a node that do not fit into it.
-pub(crate) enum Extra {
-    Loop(LoopExtra),
-    Branch(BranchExtra),
-    Switch(SwitchExtra),
-    Scatter(ScatterExtra),
-    Native(NativeExtra),
-}
 
 /// What a new node is made from.
 #[derive(Clone, Copy)]
@@ -233,7 +219,7 @@ fn free(first: NonNull<Node>) {
             free_word(node, &mut pending);
             let life = this.life.load(Ordering::Relaxed);
             if life as u8 & flag::LABELLED != 0 {
-                label::remove(node);
+                labels::remove(node);
             }
             this.life.store((life | 0xFF).wrapping_add(1), Ordering::Relaxed);
             home.give(node);
@@ -330,11 +316,11 @@ impl Var {
         unsafe { *this.head.get() = head };
         this.count.store(1, Ordering::Release);
         let var = Var(node);
-        if symbols::is_recording() {
-            symbols::note(&var);
+        if table::is_recording() {
+            watch::recorded(&var);
         }
         if seen & flag::HOSTED != 0 || draft.op.holds_extra() {
-            host::check_operands(&var);
+            watch::used(&var);
         }
         var
     }
@@ -460,12 +446,6 @@ impl Var {
         self.op().holds_bits().then(|| self.node().word.load(Ordering::Relaxed))
     }
 
-    /// The bits of a value that the host knows and that is the same in each replay, if a frozen function is recorded.
-    #[must_use]
-    pub fn settled_bits(&self) -> Option<u64> {
-        self.known_bits().filter(|_| !symbols::is_recording() || session::scalar_of(self).is_none())
-    }
-
     /// The position that the third slot holds, of an operation that keeps one there.
     #[inline]
     pub(crate) fn position(&self) -> usize {
@@ -589,51 +569,6 @@ impl Weak {
     pub(crate) fn upgrade(&self) -> Option<Var> {
         let var = Node::revive(self.node)?;
         (var.node().life.load(Ordering::Relaxed) >> 8 == self.generation).then_some(var)
-    }
-}
-
-impl Extra {
-    /// Gives every node that the extra holds to a function.
-    fn take_apart(self, drop_var: impl FnMut(Var)) {
-        match self {
-            Extra::Loop(extra) => extra.into_vars().into_iter().for_each(drop_var),
-            Extra::Branch(extra) => extra.into_vars().into_iter().for_each(drop_var),
-            Extra::Switch(extra) => extra.into_vars().into_iter().for_each(drop_var),
-            Extra::Scatter(extra) => extra.into_vars().into_iter().for_each(drop_var),
-            Extra::Native(_) => {}
-        }
-    }
-
-    /// Calls a function with each node that the extra holds.
-    pub(crate) fn for_each_var<'a>(&'a self, visit: impl FnMut(&'a Var)) {
-        match self {
-            Extra::Loop(extra) => extra.vars().for_each(visit),
-            Extra::Branch(extra) => extra.results.iter().flatten().chain([&extra.condition]).for_each(visit),
-            Extra::Switch(extra) => extra.vars().for_each(visit),
-            Extra::Scatter(extra) => extra.vars().for_each(visit),
-            Extra::Native(_) => {}
-        }
-    }
-
-    /// The results that somebody holds, if all that are held must be computed at once.
-    pub(crate) fn held_results(&self) -> SmallVec<[Var; 2]> {
-        match self {
-            Extra::Scatter(extra) => extra.results.held(),
-            Extra::Loop(extra) => extra.results.held(),
-            Extra::Branch(_) | Extra::Switch(_) | Extra::Native(_) => SmallVec::new(),
-        }
-    }
-
-    /// The flags that a node inherits through the extra.
-    pub(crate) fn flags(&self) -> u8 {
-        let mut flags = if matches!(self, Extra::Scatter(_)) { flag::EFFECT } else { 0 };
-        self.for_each_var(|var| flags |= var.flags() & flag::EFFECT);
-        flags
-    }
-
-    /// The extra as a node's word.
-    pub(crate) fn into_word(self) -> u64 {
-        Box::into_raw(Box::new(self)).expose_provenance() as u64
     }
 }
 

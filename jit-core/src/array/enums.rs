@@ -6,13 +6,13 @@
 use std::fmt;
 use std::panic::Location;
 
-use crate::array::{Array, Integer, Mask, UInt};
-use crate::control::state::Leaves;
+use super::{Array, Integer, Mask, UInt, trees};
+use crate::graph::Var;
+use crate::misuse::{self, Misuse};
 use crate::schedule;
-use crate::trace::misuse::{self, Misuse};
-use crate::trace::{Var, record, tables};
+use crate::trace::{record, tables};
+use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, Visitor, VisitorMut};
-use crate::trees;
 
 /// An enum whose variant can differ by lane. It is derived: `#[derive(TracedEnum)]`.
 ///

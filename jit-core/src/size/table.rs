@@ -7,17 +7,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
-use std::ptr::NonNull;
 
-use jit_runtime::ir::Type;
 use jit_runtime::recording::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::{host, session};
-use crate::array::Size;
-use crate::trace::extent::Extent;
-use crate::trace::node::{Node, Var, Weak, flag};
+use super::extent::Extent;
+use super::{Size, scope};
 
 /// The sizes of the recording that this thread makes.
 pub(crate) struct Symbols {
@@ -26,18 +22,12 @@ pub(crate) struct Symbols {
     sizes: Sizes,
     numbers: FxHashMap<SizeExpr, SizeId>,
     values: Vec<usize>,
-    /// What was recorded, which stops being special when the recording ends.
-    made: Vec<Weak>,
-    /// How many of them calls of the host may hold.
-    hosted: usize,
     inputs: u16,
     counts: u16,
     /// The expressions that are widths of nodes, and so at least 2.
     wide: FxHashSet<SizeId>,
-    /// Values that are sizes; they live on, so that no other node gets the address of one.
-    size_values: FxHashMap<NonNull<Node>, (Var, SizeId)>,
-    /// The value of a size as a number of a type, where there is one.
-    values_of_sizes: FxHashMap<(SizeId, Type), Var>,
+    /// Why there was no room for a size.
+    overflow: Option<&'static str>,
 }
 
 thread_local! {
@@ -62,71 +52,55 @@ pub(crate) fn begin() {
         sizes: Sizes::new(),
         numbers: FxHashMap::default(),
         values: vec![0],
-        made: Vec::new(),
-        hosted: 0,
         inputs: 0,
         counts: 0,
         wide: FxHashSet::default(),
-        size_values: FxHashMap::default(),
-        values_of_sizes: FxHashMap::default(),
+        overflow: None,
     };
     SYMBOLS.set(Some(symbols));
 }
 
-/// Ends the recording; gives its sizes. What was recorded is like anything else from now on.
+/// Ends the recording; gives its sizes.
 pub(crate) fn end() -> Sizes {
     SERIAL.set(0);
-    let Some(symbols) = SYMBOLS.take() else { return Sizes::new() };
-    for var in symbols.made.iter().filter_map(Weak::upgrade) {
-        var.forget_recording();
-    }
-    symbols.sizes
+    SYMBOLS.take().map_or_else(Sizes::new, |symbols| symbols.sizes)
+}
+
+/// Why the recording cannot be replayed, if there was no room for one of its sizes.
+pub(crate) fn overflow() -> Option<&'static str> {
+    SYMBOLS.with_borrow(|symbols| symbols.as_ref().and_then(|symbols| symbols.overflow))
+}
+
+fn note_overflow(reason: &'static str) {
+    with(|symbols| {
+        symbols.overflow.get_or_insert(reason);
+    });
 }
 
 /// The sizes of a recording that is set aside.
-pub(super) struct Paused(Option<Symbols>);
+pub(crate) struct Paused(Option<Symbols>);
 
-/// Sets the recording aside; what was recorded by then may be held by what runs now.
-pub(super) fn pause() -> Paused {
+/// Sets the recording aside.
+pub(crate) fn pause() -> Paused {
     SERIAL.set(0);
-    let mut symbols = SYMBOLS.take();
-    if let Some(symbols) = &mut symbols {
-        for var in symbols.made[symbols.hosted..].iter().filter_map(Weak::upgrade) {
-            var.add_flag(flag::HOSTED);
-        }
-        symbols.hosted = symbols.made.len();
-    }
-    Paused(symbols)
+    Paused(SYMBOLS.take())
 }
 
 /// Goes on with a recording that was set aside.
-pub(super) fn resume(Paused(symbols): Paused) {
+pub(crate) fn resume(Paused(symbols): Paused) {
     SERIAL.set(symbols.as_ref().map_or(0, |symbols| symbols.serial));
     SYMBOLS.set(symbols);
 }
 
 impl Paused {
-    pub(super) fn serial(&self) -> u32 {
+    pub(crate) fn serial(&self) -> u32 {
         self.0.as_ref().map_or(0, |symbols| symbols.serial)
     }
 }
 
 /// Which recording this thread makes.
-pub(super) fn serial() -> u32 {
+pub(crate) fn serial() -> u32 {
     SERIAL.get()
-}
-
-/// Remembers a node that was recorded.
-#[cold]
-pub(crate) fn note(var: &Var) {
-    (0..var.op().slots())
-        .filter_map(|slot| var.operand(slot))
-        .for_each(|operand| session::check_operand(&operand, var));
-    if let Some(extra) = var.extra() {
-        extra.for_each_var(|operand| session::check_operand(operand, var));
-    }
-    with(|symbols| symbols.made.push(var.downgrade()));
-    var.add_flag(flag::RECORDED);
 }
 
 fn with<R>(run: impl FnOnce(&mut Symbols) -> R) -> Option<R> {
@@ -141,7 +115,7 @@ pub(crate) fn input(value: usize) -> Size {
         symbols.intern(SizeExpr::Input(number), value)
     });
     if made.flatten().is_none() {
-        session::give_up(|| "it has more than 65,000 arguments and lengths of axes".to_owned());
+        note_overflow("it has more than 65,000 arguments and lengths of axes");
     }
     sized(value, made.flatten())
 }
@@ -251,38 +225,13 @@ pub(crate) fn settled_at(size: Size, site: &'static Location<'static>) -> Size {
 pub(crate) fn size_of(extent: Extent) -> Size {
     let lanes = extent.lanes as usize;
     match SERIAL.get() {
-        0 => Size::from(host::size_of(extent.size).unwrap_or(lanes)),
+        0 => Size::from(scope::size_of(extent.size).unwrap_or(lanes)),
         // That of a node from elsewhere may be no size of this recording.
         serial => match with(|symbols| symbols.values.get(extent.size.index()).is_some()) {
             Some(true) => Size::symbolic(lanes, extent.size, serial),
             _ => Size::from(lanes),
         },
     }
-}
-
-/// Remembers which size a value is.
-#[cold]
-pub(crate) fn note_size(var: &Var, size: Size) {
-    with(|symbols| {
-        let id = symbols.id_of(size)?;
-        symbols.size_values.insert(var.address(), (var.clone(), id));
-        symbols.values_of_sizes.insert((id, var.ty()), var.clone());
-        Some(())
-    });
-}
-
-/// The value that a size has been made, as a number of a type.
-pub(crate) fn value_of(size: Size, ty: Type) -> Option<Var> {
-    with(|symbols| {
-        let id = symbols.id_of(size)?;
-        symbols.values_of_sizes.get(&(id, ty)).cloned()
-    })
-    .flatten()
-}
-
-/// Which size a value is, if it is one.
-pub(crate) fn size_of_value(var: &Var) -> Option<SizeId> {
-    with(|symbols| symbols.size_values.get(&var.address()).map(|(_, id)| *id)).flatten()
 }
 
 /// Whether a size is known before any launch of a replay.
@@ -292,11 +241,16 @@ pub(crate) fn is_known_at_first(size: SizeId) -> bool {
 
 /// The place of a size in the table.
 pub(crate) fn id_of(size: Size) -> SizeId {
-    let id = with(|symbols| symbols.id_of(size)).flatten();
+    let id = known_id_of(size);
     if id.is_none() && is_recording() {
-        session::give_up(|| "it computes with more than 65,000 different sizes".to_owned());
+        note_overflow("it computes with more than 65,000 different sizes");
     }
     id.unwrap_or_default()
+}
+
+/// As [`id_of`]; nothing if there is no room for it.
+pub(crate) fn known_id_of(size: Size) -> Option<SizeId> {
+    with(|symbols| symbols.id_of(size)).flatten()
 }
 
 /// The expression of a width, in the table.

@@ -1,0 +1,28 @@
+//! [`Traverse`] for arrays, and for the numbers that are elements of them.
+
+use super::{Array, Element};
+use crate::traverse::{HostValue, Traverse, Visitor, VisitorMut};
+
+impl<T: Element> Traverse for Array<T> {
+    fn traverse(&self, visitor: &mut Visitor<'_>) {
+        visitor.array(self.var());
+    }
+
+    fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
+        visitor.array(self.var_mut());
+    }
+}
+
+macro_rules! numbers {
+    ($($ty:ty),*) => {$(
+        impl Traverse for $ty {
+            fn traverse(&self, visitor: &mut Visitor<'_>) {
+                visitor.host(HostValue::Number(<$ty as Element>::TYPE, Element::to_bits(*self)));
+            }
+
+            fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
+        }
+    )*};
+}
+
+numbers!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, half::f16, half::bf16);

@@ -1,0 +1,75 @@
+//! The nodes that a recording has made, and the values among them that are sizes.
+
+use std::ptr::NonNull;
+
+use jit_runtime::ir::Type;
+use jit_runtime::recording::SizeId;
+use rustc_hash::FxHashMap;
+
+use super::launches::{self, with};
+use crate::graph::node::{Node, Var, Weak, flag};
+use crate::size::{Size, table};
+
+/// What a recording knows of nodes.
+#[derive(Default)]
+pub(super) struct Nodes {
+    /// What was recorded, which stops being special when the recording ends.
+    made: Vec<Weak>,
+    /// How many of them calls of the host may hold.
+    hosted: usize,
+    /// Values that are sizes; they live on, so that no other node gets the address of one.
+    size_values: FxHashMap<NonNull<Node>, (Var, SizeId)>,
+    /// The value of a size as a number of a type, where there is one.
+    values_of_sizes: FxHashMap<(SizeId, Type), Var>,
+}
+
+impl Nodes {
+    /// The recording ends: what was recorded is like anything else from now on.
+    pub(super) fn end(&self) {
+        for var in self.made.iter().filter_map(Weak::upgrade) {
+            var.forget_recording();
+        }
+    }
+
+    /// The recording is set aside: what was recorded by now may be held by what runs now.
+    pub(super) fn pause(&mut self) {
+        for var in self.made[self.hosted..].iter().filter_map(Weak::upgrade) {
+            var.add_flag(flag::HOSTED);
+        }
+        self.hosted = self.made.len();
+    }
+}
+
+/// Remembers a node that was recorded.
+#[cold]
+pub(super) fn note(var: &Var) {
+    (0..var.op().slots())
+        .filter_map(|slot| var.operand(slot))
+        .for_each(|operand| launches::check_operand(&operand, var));
+    if let Some(extra) = var.extra() {
+        extra.for_each_var(|operand| launches::check_operand(operand, var));
+    }
+    with(|session| session.nodes.made.push(var.downgrade()));
+    var.add_flag(flag::RECORDED);
+}
+
+/// Remembers which size a value is.
+#[cold]
+pub(crate) fn note_size(var: &Var, size: Size) {
+    let Some(id) = table::known_id_of(size) else { return };
+    with(|session| {
+        session.nodes.size_values.insert(var.address(), (var.clone(), id));
+        session.nodes.values_of_sizes.insert((id, var.ty()), var.clone());
+    });
+}
+
+/// The value that a size has been made, as a number of a type.
+pub(crate) fn value_of(size: Size, ty: Type) -> Option<Var> {
+    let id = table::known_id_of(size)?;
+    with(|session| session.nodes.values_of_sizes.get(&(id, ty)).cloned()).flatten()
+}
+
+/// Which size a value is, if it is one.
+pub(super) fn size_of_value(var: &Var) -> Option<SizeId> {
+    with(|session| session.nodes.size_values.get(&var.address()).map(|(_, id)| *id)).flatten()
+}

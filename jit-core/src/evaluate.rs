@@ -1,0 +1,113 @@
+//! What is done with all arrays of a value at once, or of the program: computing, marking, listing and drawing them.
+
+use std::fmt::Write as _;
+use std::panic::Location;
+use std::sync::Arc;
+
+use jit_runtime::Error;
+use jit_runtime::ir::Type;
+use jit_runtime::memory::Buffer;
+
+use crate::graph::node::Node;
+use crate::graph::{Var, pool};
+use crate::schedule::{self as scheduler, state_name};
+use crate::traverse::{Leaf, Traverse, Visitor, arrays};
+
+/// Computes all arrays of a value, in as few kernels as possible, and whatever [`schedule`] has marked on this thread. Returns when
+/// the kernels are launched; reading an array waits for it.
+///
+/// # Errors
+///
+/// When a value is known only inside of a traced loop, depends on a placeholder, or a kernel cannot be compiled or launched. All arrays are
+/// then as they were before.
+#[track_caller]
+pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
+    let site = Location::caller();
+    let vars = arrays(tree);
+    scheduler::evaluate(&vars.iter().collect::<Vec<_>>(), "`eval` asks for it", site)
+}
+
+/// Marks all arrays of a value to be computed together with the next evaluation of this thread, those that still live then.
+pub fn schedule(tree: &(impl Traverse + ?Sized)) {
+    arrays(tree).iter().for_each(scheduler::mark);
+}
+
+/// Waits until everything that was launched is done. What waits for the next evaluation to happen, lines that lanes print and
+/// assertions, happens.
+///
+/// # Errors
+///
+/// When a launch of any thread failed and nobody has seen it yet: each such failure is reported by one call, the first one first.
+#[track_caller]
+pub fn sync() -> Result<(), Error> {
+    scheduler::sync(Location::caller())
+}
+
+/// What is known about an array without looking at its elements.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LeafInfo {
+    /// The element type.
+    pub ty: Type,
+    /// The number of elements.
+    pub width: usize,
+    /// `literal`, `opaque`, `placeholder`, `evaluated` or `unevaluated`.
+    pub state: &'static str,
+    /// The name.
+    pub label: Option<String>,
+}
+
+/// The arrays of a value, each with its path: `scene.lights[3].color`. A frozen function decides by their widths then.
+#[track_caller]
+pub fn leaves(tree: &(impl Traverse + ?Sized)) -> Vec<(String, LeafInfo)> {
+    let mut vars = Vec::new();
+    tree.traverse(&mut Visitor::with_paths(&mut |path, leaf| {
+        if let Leaf::Array(var) | Leaf::Shared(var) = leaf {
+            vars.push((path.to_owned(), var.clone()));
+        }
+    }));
+    let mut found = Vec::with_capacity(vars.len());
+    for (path, var) in vars {
+        let (ty, width, state, label) = (var.ty(), var.width().get(), state_name(&var), var.label());
+        found.push((path, LeafInfo { ty, width, state, label }));
+    }
+    found
+}
+
+/// The graph behind the arrays of a value, in the language of Graphviz (`dot -Tsvg`). Evaluates nothing.
+pub fn graphviz(tree: &(impl Traverse + ?Sized)) -> String {
+    let vars = arrays(tree);
+    scheduler::draw(&vars.iter().collect::<Vec<_>>())
+}
+
+/// A table of the arrays that take memory or have a name: number, type, width, state, bytes, name, and the line that made them.
+/// Arrays of all threads are listed.
+#[must_use]
+pub fn whos() -> String {
+    let mut rows = Vec::new();
+    pool::for_each(|number, node| {
+        if let Some(var) = Node::revive(node).filter(|var| var.has_data() || var.label().is_some()) {
+            rows.push(row(number, &var));
+        }
+    });
+    let bytes: usize = rows.iter().map(|(bytes, _)| bytes).sum();
+    let mut table =
+        format!("{:>8}  {:5} {:>10}  {:12} {:>12}  name, origin\n", "id", "type", "width", "state", "bytes");
+    rows.iter().for_each(|(_, text)| table.push_str(text));
+    let _ = writeln!(table, "{} arrays, {bytes} bytes", rows.len());
+    table
+}
+
+fn row(number: usize, var: &Var) -> (usize, String) {
+    let (bytes, site) = (bytes_of(var), var.site());
+    let (ty, width, state) = (var.ty().name(), var.width(), state_name(var));
+    let label = var.label().map(|label| format!("“{label}” ")).unwrap_or_default();
+    let text =
+        format!("{number:>8}  {ty:5} {width:>10}  {state:12} {bytes:>12}  {label}{}:{}\n", site.file(), site.line());
+    (bytes, text)
+}
+
+/// Bytes of memory that an array takes.
+fn bytes_of(var: &Var) -> usize {
+    var.data().map_or(0, |buffer: Arc<Buffer>| buffer.size_bytes())
+}

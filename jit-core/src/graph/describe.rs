@@ -1,0 +1,13 @@
+//! Values in messages for wrong programs.
+
+use super::node::Var;
+use crate::misuse::Misuse;
+
+impl Misuse {
+    /// Adds a value that takes part, with its width and where it was made.
+    #[must_use]
+    pub fn value(self, role: &str, var: &Var) -> Self {
+        let label = var.label().map(|label| format!(" “{label}”")).unwrap_or_default();
+        self.place(format_args!("{role}{label} ({}, width {}) was made", var.ty(), var.lanes()), var.site())
+    }
+}

@@ -1,0 +1,25 @@
+//! The trace graph: nodes, and what links them.
+//!
+//! | part | what |
+//! |---|---|
+//! | `node`, `op` | nodes of one cache line each, counted handles; what a node computes |
+//! | `payload` | what does not fit into a node: parts of loops, branches, scatters, native calls |
+//! | `pool` | their memory |
+//! | `numbering` | equal expressions become one node |
+//! | `watch` | who sees new nodes |
+//! | `edges` | taking edges out of the graph while others walk it |
+//! | `labels`, `describe` | names that users give to arrays; values in messages |
+
+mod describe;
+pub(crate) mod edges;
+pub(crate) mod labels;
+pub(crate) mod node;
+pub(crate) mod numbering;
+pub(crate) mod op;
+pub(crate) mod payload;
+pub(crate) mod pool;
+pub(crate) mod watch;
+
+pub use node::Var;
+pub(crate) use numbering::recorded_nodes;
+pub use op::Op;

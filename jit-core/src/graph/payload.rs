@@ -1,0 +1,315 @@
+//! What does not fit into a node: the parts of loops, branches and switches, of scatters and native calls.
+//!
+//! Such a node's word is the address of its payload, which is not changed while the node lives and holds one count of each node in it. What
+//! comes out of the node are results, nodes of their own that hold it.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use jit_runtime::ir::{AtomicOp, ReduceOp, Type};
+use jit_runtime::launch::native::Call;
+use jit_runtime::report::Assertion;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::node::{Draft, Var, Weak, flag};
+use super::numbering;
+use super::op::Op;
+use crate::size::Size;
+use crate::size::extent::Extent;
+
+/// The parts of a node that do not fit into it.
+pub(crate) enum Extra {
+    Loop(LoopExtra),
+    Branch(BranchExtra),
+    Switch(SwitchExtra),
+    Scatter(ScatterExtra),
+    Native(NativeExtra),
+}
+
+impl Extra {
+    /// Gives every node that the extra holds to a function.
+    pub(crate) fn take_apart(self, drop_var: impl FnMut(Var)) {
+        match self {
+            Extra::Loop(extra) => extra.into_vars().into_iter().for_each(drop_var),
+            Extra::Branch(extra) => extra.into_vars().into_iter().for_each(drop_var),
+            Extra::Switch(extra) => extra.into_vars().into_iter().for_each(drop_var),
+            Extra::Scatter(extra) => extra.into_vars().into_iter().for_each(drop_var),
+            Extra::Native(_) => {}
+        }
+    }
+
+    /// Calls a function with each node that the extra holds.
+    pub(crate) fn for_each_var<'a>(&'a self, visit: impl FnMut(&'a Var)) {
+        match self {
+            Extra::Loop(extra) => extra.vars().for_each(visit),
+            Extra::Branch(extra) => extra.results.iter().flatten().chain([&extra.condition]).for_each(visit),
+            Extra::Switch(extra) => extra.vars().for_each(visit),
+            Extra::Scatter(extra) => extra.vars().for_each(visit),
+            Extra::Native(_) => {}
+        }
+    }
+
+    /// The results that somebody holds, if all that are held must be computed at once.
+    pub(crate) fn held_results(&self) -> SmallVec<[Var; 2]> {
+        match self {
+            Extra::Scatter(extra) => extra.results.held(),
+            Extra::Loop(extra) => extra.results.held(),
+            Extra::Branch(_) | Extra::Switch(_) | Extra::Native(_) => SmallVec::new(),
+        }
+    }
+
+    /// The flags that a node inherits through the extra.
+    pub(crate) fn flags(&self) -> u8 {
+        let mut flags = if matches!(self, Extra::Scatter(_)) { flag::EFFECT } else { 0 };
+        self.for_each_var(|var| flags |= var.flags() & flag::EFFECT);
+        flags
+    }
+
+    /// The extra as a node's word.
+    pub(crate) fn into_word(self) -> u64 {
+        Box::into_raw(Box::new(self)).expose_provenance() as u64
+    }
+}
+
+/// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has a
+/// larger number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct RegionId(u32);
+
+impl RegionId {
+    /// No region: the value exists everywhere.
+    pub(crate) const NONE: RegionId = RegionId(0);
+    /// An array that lanes of an open region write: it can be written further, but not read.
+    pub(crate) const WRITING: RegionId = RegionId(u32::MAX);
+
+    /// The region of a number.
+    pub(crate) const fn new(id: u32) -> RegionId {
+        RegionId(id)
+    }
+
+    #[inline]
+    pub(crate) const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// One state variable of a loop.
+pub(crate) struct State {
+    /// Its value at the begin of an iteration.
+    pub(crate) param: Var,
+    /// Its value before the loop.
+    pub(crate) init: Var,
+    /// Its value after the body; none where the loop does not change it, so that it is its first value throughout.
+    pub(crate) next: Option<Var>,
+    /// It is an array in memory that all lanes share, and that the body writes by scatters.
+    pub(crate) is_memory: bool,
+}
+
+/// The parts of a recorded loop.
+pub(crate) struct LoopExtra {
+    pub(crate) id: RegionId,
+    pub(crate) condition: Var,
+    pub(crate) states: Vec<State>,
+    /// What has width 1 in it is the same in all lanes.
+    pub(crate) is_uniform: bool,
+    /// The results, of a loop with state in memory.
+    pub(crate) results: Results,
+    /// It stands in the condition of another loop.
+    pub(crate) is_in_condition: bool,
+}
+
+/// The parts of a recorded branch.
+pub(crate) struct BranchExtra {
+    pub(crate) condition: Var,
+    pub(crate) results: Vec<[Var; 2]>,
+}
+
+/// The parts of a recorded switch.
+pub(crate) struct SwitchExtra {
+    /// The case of each lane, `u32`; lanes beyond the last case take the default.
+    pub(crate) index: Var,
+    /// The mask under which each case was recorded: true on its lanes.
+    pub(crate) masks: Vec<Var>,
+    /// Each mask is false on all lanes of the other cases and of the default.
+    pub(crate) is_exclusive: bool,
+    /// For each result its value in each case, and by default.
+    pub(crate) results: Vec<Vec<Var>>,
+    /// What is noticed if indices are checked.
+    pub(crate) checked: Option<CheckedCall>,
+}
+
+/// The number that a call was given, to be checked.
+#[derive(Clone)]
+pub(crate) struct CheckedCall {
+    /// What is called.
+    pub(crate) what: &'static str,
+    pub(crate) index: Var,
+    pub(crate) mask: Var,
+    /// How many there are of what is called.
+    pub(crate) count: usize,
+}
+
+impl LoopExtra {
+    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
+        let states = self.states.iter().flat_map(|state| [&state.param, &state.init].into_iter().chain(&state.next));
+        states.chain([&self.condition])
+    }
+
+    pub(crate) fn into_vars(self) -> Vec<Var> {
+        let mut vars = vec![self.condition];
+        for state in self.states {
+            vars.extend([state.param, state.init]);
+            vars.extend(state.next);
+        }
+        vars
+    }
+}
+
+impl BranchExtra {
+    pub(crate) fn into_vars(self) -> Vec<Var> {
+        let mut vars = vec![self.condition];
+        vars.extend(self.results.into_iter().flatten());
+        vars
+    }
+}
+
+impl SwitchExtra {
+    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
+        let checked = self.checked.iter().flat_map(|checked| [&checked.index, &checked.mask]);
+        self.results.iter().flatten().chain(&self.masks).chain([&self.index]).chain(checked)
+    }
+
+    pub(crate) fn into_vars(self) -> Vec<Var> {
+        let mut vars = vec![self.index];
+        vars.extend(self.masks);
+        vars.extend(self.checked.into_iter().flat_map(|checked| [checked.index, checked.mask]));
+        vars.extend(self.results.into_iter().flatten());
+        vars
+    }
+}
+
+/// What a scatter does to an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    /// Writes the value.
+    Write,
+    /// Combines it with the value.
+    Reduce(ReduceOp),
+    /// Changes it in one step, telling what was there before.
+    Atomic(AtomicOp),
+    /// Writes the value if it is what is expected, telling what was there before.
+    CompareExchange,
+}
+
+impl How {
+    /// Whether the scatter tells what was there before.
+    pub(crate) fn tells_what_was_there(self) -> bool {
+        matches!(self, How::Atomic(_) | How::CompareExchange)
+    }
+}
+
+/// The results of a node that has several, to find those that are held.
+#[derive(Default)]
+pub(crate) struct Results(Mutex<SmallVec<[Weak; 2]>>);
+
+impl Results {
+    /// Adds a result.
+    pub(crate) fn add(&self, var: &Var) {
+        self.0.lock().push(var.downgrade());
+    }
+
+    /// Those that somebody holds and that exist outside of regions, in the order in which they were made.
+    pub(crate) fn held(&self) -> SmallVec<[Var; 2]> {
+        let results = self.0.lock();
+        results.iter().filter_map(Weak::upgrade).filter(|var| var.region() == RegionId::NONE).collect()
+    }
+}
+
+/// The parts of a recorded scatter.
+pub(crate) struct ScatterExtra {
+    pub(crate) how: How,
+    /// The array before.
+    pub(crate) target: Var,
+    pub(crate) index: Var,
+    pub(crate) value: Var,
+    pub(crate) expected: Option<Var>,
+    pub(crate) mask: Option<Var>,
+    /// It writes other elements than the scatter that made the target does.
+    pub(crate) is_beside: bool,
+    /// It stands in the condition of a loop.
+    pub(crate) is_in_condition: bool,
+    /// It writes to an array of a report.
+    pub(crate) is_report: bool,
+    /// What it tells of an assertion.
+    pub(crate) part: Option<(Arc<Assertion>, Part)>,
+    pub(crate) results: Results,
+}
+
+/// What lanes tell of an assertion that fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// The lowest of them.
+    Lowest,
+    /// Their values.
+    Records,
+}
+
+impl ScatterExtra {
+    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
+        [&self.target, &self.index, &self.value].into_iter().chain(&self.expected).chain(&self.mask)
+    }
+
+    pub(crate) fn into_vars(self) -> Vec<Var> {
+        [self.target, self.index, self.value].into_iter().chain(self.expected).chain(self.mask).collect()
+    }
+}
+
+/// A call of native work.
+pub(crate) struct NativeExtra {
+    pub(crate) call: Call,
+    /// The sizes in the call, as [`Call::with_sizes`] takes them.
+    pub(crate) sizes: Sizes,
+    /// Types and widths of the results.
+    pub(crate) results: SmallVec<[(Type, Size); 2]>,
+}
+
+/// Sizes in a call.
+pub(crate) type Sizes = SmallVec<[Size; 4]>;
+
+/// The node of a loop, branch or scatter, which only its results refer to.
+pub(crate) fn control_node(
+    op: Op,
+    width: Extent,
+    extra: Extra,
+    region: RegionId,
+    site: &'static Location<'static>,
+) -> Var {
+    Var::new(Draft {
+        op,
+        ty: Type::Bool,
+        width,
+        region,
+        flags: flag::CONTROL | extra.flags(),
+        operands: [None; 3],
+        position: 0,
+        word: extra.into_word(),
+        site,
+    })
+}
+
+/// One result of a loop, branch or scatter.
+pub(crate) fn result(
+    op: Op,
+    control: &Var,
+    ty: Type,
+    width: Extent,
+    position: usize,
+    region: RegionId,
+    site: &'static Location<'static>,
+) -> Var {
+    let operands = [Some(control), None, None];
+    let result = Var::new(Draft { op, ty, width, region, flags: 0, operands, position, word: 0, site });
+    numbering::note_made(&result);
+    result
+}

@@ -1,0 +1,84 @@
+//! The elements of arrays, as the host reads them.
+//!
+//! In a call of the host, arrays of the frozen function around it are what they are in this replay; while that is recorded, they are computed as
+//! part of the recording.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use jit_runtime::Error;
+use jit_runtime::memory::Buffer;
+use jit_runtime::recording::{HostInput, HostSource};
+
+use super::evaluate;
+use crate::capture::{host_call, launches};
+use crate::graph::Var;
+
+/// The elements of an array as the host sees them.
+pub(crate) enum Seen {
+    /// All have these bits.
+    Same(u64),
+    Memory(Arc<Buffer>),
+}
+
+/// The elements of an array for the host, which evaluates it. Every road to them begins here.
+///
+/// # Errors
+///
+/// When the evaluation fails, and in a frozen function, but for calls of the host in there.
+pub(crate) fn look(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Seen, Error> {
+    if let Some(seen) = look_foreign(var, why, site)? {
+        return Ok(seen);
+    }
+    launches::refuse_reading(var, site)?;
+    if let Some(bits) = var.known_bits() {
+        return Ok(Seen::Same(bits));
+    }
+    evaluate(&[var], why, site)?;
+    Ok(Seen::Memory(var.data().expect("an array that was evaluated lies in memory")))
+}
+
+/// What an array of the frozen function is in this call of the host; nothing for one that is like any other.
+fn look_foreign(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Option<Seen>, Error> {
+    if host_call::is_stray(var) {
+        return Err(host_call::stray(var).at(site));
+    }
+    if !host_call::is_foreign(var) {
+        return Ok(None);
+    }
+    if host_call::is_recorded() { look_recorded(var, why, site).map(Some) } else { look_replayed(var, site).map(Some) }
+}
+
+fn look_recorded(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Seen, Error> {
+    let source = host_call::while_recording(site, || {
+        evaluate(&[var], why, site)?;
+        launches::source_of(var, site)
+    })?;
+    host_call::note_read(var, &source);
+    Ok(match source {
+        HostSource::Memory(buffer) => Seen::Memory(buffer),
+        HostSource::Scalar(_) => Seen::Same(var.known_bits().unwrap_or_default()),
+    })
+}
+
+fn look_replayed(var: &Var, site: &'static Location<'static>) -> Result<Seen, Error> {
+    Ok(match host_call::replayed(var, site)? {
+        HostInput::Memory(buffer) => Seen::Memory(buffer),
+        HostInput::Same(bits) => Seen::Same(bits),
+    })
+}
+
+/// Computes those of some values that belong to the frozen function that a call of the host stands in, as part of its recording; gives the
+/// others.
+pub(super) fn evaluate_foreign<'a>(
+    wanted: &[&'a Var],
+    why: &'static str,
+    site: &'static Location<'static>,
+) -> Result<Vec<&'a Var>, Error> {
+    let (foreign, others): (Vec<&Var>, Vec<&Var>) = wanted.iter().partition(|var| host_call::is_foreign(var));
+    let is_missing = |var: &&Var| !var.is_evaluated();
+    if foreign.iter().any(is_missing) && host_call::is_recorded() {
+        host_call::while_recording(site, || evaluate(&foreign, why, site))?;
+    }
+    Ok(others)
+}

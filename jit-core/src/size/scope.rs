@@ -1,0 +1,67 @@
+//! Where a size is met: in the recording that knows its expression, while that is set aside, or in a replay of it.
+//!
+//! A call of the host runs with the recording set aside, or in a replay. A size of the frozen function around it is a number there: the one that it
+//! was recorded with, or the one that it is in the replay.
+
+use std::cell::RefCell;
+
+use jit_runtime::recording::SizeId;
+
+use super::{Size, table};
+
+/// A call of the host, as far as sizes go.
+pub(crate) enum Scope {
+    /// The recording of the function around it is set aside.
+    SetAside { serial: u32 },
+    /// A recording is replayed, and its sizes have these values.
+    Replayed { serial: u32, sizes: Vec<usize> },
+}
+
+thread_local! {
+    /// The innermost last.
+    static SCOPES: RefCell<Vec<Scope>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A scope that ends when this is dropped.
+pub(crate) struct Entered {
+    depth: usize,
+}
+
+/// Begins a scope.
+pub(crate) fn enter(scope: Scope) -> Entered {
+    SCOPES.with_borrow_mut(|scopes| {
+        scopes.push(scope);
+        Entered { depth: scopes.len() - 1 }
+    })
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        SCOPES.with_borrow_mut(|scopes| scopes.truncate(self.depth));
+    }
+}
+
+/// The size as it is in the call of the host that this thread is in, if it is one of the frozen function around that.
+#[cold]
+pub(crate) fn settle(size: Size) -> Size {
+    if size.serial() == table::serial() {
+        return size;
+    }
+    let found = SCOPES.with_borrow(|scopes| {
+        scopes.iter().rev().find_map(|scope| match scope {
+            Scope::SetAside { serial } => (*serial == size.serial()).then(|| size.value()),
+            Scope::Replayed { serial, sizes } if *serial == size.serial() => sizes.get(size.id().index()).copied(),
+            Scope::Replayed { .. } => None,
+        })
+    });
+    found.map_or(size, Size::from)
+}
+
+/// The width of a node in the replay whose call of the host this thread is in.
+#[cold]
+pub(crate) fn size_of(size: SizeId) -> Option<usize> {
+    SCOPES.with_borrow(|scopes| match scopes.last() {
+        Some(Scope::Replayed { sizes, .. }) => sizes.get(size.index()).copied(),
+        _ => None,
+    })
+}

@@ -1,0 +1,139 @@
+//! The functions that are being traced: their names label kernels.
+//!
+//! A kernel is launched when values are asked for, mostly after the function that recorded them has returned. Each
+//! function and labelled statement therefore registers the lines of the program that it covers, and the label of a kernel
+//! is found from the line of what it computes.
+
+use parking_lot::RwLock;
+use rustc_hash::FxBuildHasher;
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+thread_local! {
+    /// Labels of the functions and statements that are open, innermost last.
+    static LABELS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What was registered, by file.
+static LABELLED: RwLock<hashbrown::HashMap<&'static str, Vec<&'static Labelled>, FxBuildHasher>> =
+    RwLock::new(hashbrown::HashMap::with_hasher(FxBuildHasher));
+
+/// Whether anything has a label: most kernels of programs that use none are launched without a look at the table.
+static HAS_LABELS: AtomicBool = AtomicBool::new(false);
+
+/// A piece of a program with a label: a function or a statement.
+#[derive(Debug)]
+pub struct Labelled {
+    label: &'static str,
+    file: &'static str,
+    first_line: u32,
+    last_line: u32,
+    is_registered: AtomicBool,
+}
+
+impl Labelled {
+    /// The lines of a file, with a label.
+    #[must_use]
+    pub const fn new(label: &'static str, file: &'static str, first_line: u32, last_line: u32) -> Self {
+        Labelled { label, file, first_line, last_line, is_registered: AtomicBool::new(false) }
+    }
+
+    /// What it is called.
+    pub(crate) fn label(&self) -> &'static str {
+        self.label
+    }
+
+    #[inline]
+    fn register(&'static self) {
+        if !self.is_registered.load(Ordering::Relaxed) {
+            self.register_first();
+        }
+    }
+
+    #[cold]
+    fn register_first(&'static self) {
+        if !self.is_registered.swap(true, Ordering::Relaxed) {
+            LABELLED.write().entry(self.file).or_default().push(self);
+            HAS_LABELS.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn lines(&self) -> u32 {
+        self.last_line.saturating_sub(self.first_line)
+    }
+
+    fn covers(&self, line: u32) -> bool {
+        (self.first_line..=self.last_line).contains(&line)
+    }
+}
+
+/// The label of the smallest piece of the program that covers a place, among those that were traced.
+#[must_use]
+pub fn label_at(site: &Location<'_>) -> Option<&'static str> {
+    if !HAS_LABELS.load(Ordering::Relaxed) {
+        return None;
+    }
+    let labelled = LABELLED.read();
+    let here = labelled.get(site.file())?.iter().filter(|piece| piece.covers(site.line()));
+    here.min_by_key(|piece| piece.lines()).map(|piece| piece.label)
+}
+
+/// The label of the innermost traced function or labelled statement that this thread is in.
+#[must_use]
+pub fn current_label() -> Option<&'static str> {
+    LABELS.with_borrow(|labels| labels.last().copied())
+}
+
+/// One label on the thread's stack, taken off again when dropped.
+#[derive(Debug)]
+pub struct LabelScope(());
+
+/// Labels what is traced until the result is dropped.
+#[must_use]
+pub fn label(piece: &'static Labelled) -> LabelScope {
+    piece.register();
+    LABELS.with_borrow_mut(|labels| labels.push(piece.label));
+    LabelScope(())
+}
+
+impl Drop for LabelScope {
+    fn drop(&mut self) {
+        LABELS.with_borrow_mut(|labels| labels.pop());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_nest() {
+        static OUTER: Labelled = Labelled::new("outer", "labels_nest.rs", 1, 9);
+        static INNER: Labelled = Labelled::new("inner", "labels_nest.rs", 3, 4);
+        assert_eq!(current_label(), None);
+        let outer = label(&OUTER);
+        {
+            let _inner = label(&INNER);
+            assert_eq!(current_label(), Some("inner"));
+        }
+        assert_eq!(current_label(), Some("outer"));
+        drop(outer);
+        assert_eq!(current_label(), None);
+    }
+
+    #[test]
+    fn the_smallest_piece_of_the_program_gives_the_label() {
+        let site = Location::caller();
+        let piece = |label, first: u32, last: u32| -> &'static Labelled {
+            Box::leak(Box::new(Labelled::new(label, site.file(), first, last)))
+        };
+        assert_eq!(label_at(site), None);
+        for piece in
+            [piece("file", 0, 10_000), piece("line", site.line(), site.line()), piece("before", 0, site.line() - 1)]
+        {
+            drop(label(piece));
+        }
+        assert_eq!(label_at(site), Some("line"));
+    }
+}

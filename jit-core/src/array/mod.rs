@@ -7,7 +7,7 @@
 //! |---|---|
 //! | element types | [`element`] |
 //! | making arrays | `make` |
-//! | operators, comparison, selection | `operators`, `compare`, `choose` |
+//! | operators, comparison, selection | `operators`, `compare`, `comparable`, `choose` |
 //! | the type of an operation on two types | [`promote`] |
 //! | element-wise functions | `math`, `bits`, `helpers` |
 //! | writing to elements: scatter | `scatter` |
@@ -32,6 +32,7 @@ mod bits;
 mod blocks;
 mod choose;
 mod columns;
+mod comparable;
 mod compare;
 pub(crate) mod compress;
 mod convert;
@@ -57,6 +58,7 @@ mod size;
 mod view;
 
 pub use choose::{Choice, select};
+pub use comparable::{Equal, Order};
 pub use compare::Comparand;
 pub use element::{Element, FloatElement, Integer, Logic, Number, Signed};
 pub use local::{IntoEntry, Local, LocalEntry};

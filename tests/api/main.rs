@@ -12,6 +12,7 @@ mod errors;
 mod fast_math;
 mod floors;
 mod histograms;
+mod host_compare;
 mod host_corpus;
 mod host_syntax;
 mod indexing;

@@ -7,6 +7,7 @@ use jit_runtime::Error;
 use jit_runtime::ir::Type;
 
 use super::promote::{Promote, PromotesTo};
+use super::{Array, Equal, Mask, Order};
 
 mod sealed {
     pub trait Sealed {}
@@ -30,6 +31,10 @@ pub trait Element:
     + sealed::Sealed
     + Promote<Self, Output = Self>
     + PromotesTo<Self>
+    + Equal<Array<Self>, Output = Mask>
+    + for<'a> Equal<&'a Array<Self>, Output = Mask>
+    + Order<Array<Self>, Output = Mask>
+    + for<'a> Order<&'a Array<Self>, Output = Mask>
 {
     /// The type, as the machine names it.
     const TYPE: Type;

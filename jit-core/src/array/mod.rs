@@ -7,7 +7,7 @@
 //! |---|---|
 //! | element types | [`element`] |
 //! | making arrays | `make` |
-//! | operators, comparison, selection | `operators`, `compare`, `choose` |
+//! | operators, comparison, selection | `operators`, `compare`, `comparable`, `choose` |
 //! | the type of an operation on two types | [`promote`] |
 //! | element-wise functions | `math`, `bits`, `helpers` |
 //! | writing to elements: scatter | `scatter` |
@@ -34,6 +34,7 @@ mod bits;
 mod blocks;
 mod choose;
 mod columns;
+mod comparable;
 mod compare;
 pub(crate) mod compress;
 mod convert;
@@ -62,6 +63,7 @@ pub mod trees;
 mod view;
 
 pub use choose::{Choice, select};
+pub use comparable::{Equal, Order};
 pub use compare::Comparand;
 pub use element::{Element, FloatElement, Integer, Logic, Number, Signed};
 pub use local::{IntoEntry, Local, LocalEntry};

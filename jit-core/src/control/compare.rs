@@ -1,54 +1,15 @@
 //! Comparisons: Rust's own between host values, lane by lane where an array takes part.
 //!
-//! Rust's comparison operators give a `bool`, so `#[jit]` turns them into these calls. Host types have one implementation
-//! for all that Rust compares with its like, and a list of the pairs of different types in Rust's library.
+//! Rust's comparison operators give a `bool`, so `#[jit]` turns them into these calls. Host values have one implementation, for
+//! all pairs of types that Rust compares, so that types which are inferred later are inferred as Rust does. It asks for
+//! values that are compared with their like, too: arrays are not, so the implementations for arrays do not overlap with it. A
+//! number on the left of an array has an implementation for each type of number; generic code gets it from [`Element`].
 
 use half::{bf16, f16};
 
+pub use crate::array::{Equal, Order};
 use crate::array::{Array, Element, FloatElement, Integer, Mask, Number, Promote};
 use crate::size::Size;
-
-/// Types that `==` and `!=` compare in a `#[jit]` function.
-#[diagnostic::on_unimplemented(
-    message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
-    label = "no comparison `{Self}` == `{B}`",
-    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`); \
-            host types with their like, or in a statement marked `#[host]`"
-)]
-pub trait Equal<B: ?Sized> {
-    /// `bool` or a mask.
-    type Output;
-    /// `self == other`
-    #[track_caller]
-    fn eq(&self, other: &B) -> Self::Output;
-    /// `self != other`
-    #[track_caller]
-    fn ne(&self, other: &B) -> Self::Output;
-}
-
-/// Types that `<`, `<=`, `>` and `>=` compare in a `#[jit]` function.
-#[diagnostic::on_unimplemented(
-    message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
-    label = "no order between `{Self}` and `{B}`",
-    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`); \
-            host types with their like, or in a statement marked `#[host]`"
-)]
-pub trait Order<B: ?Sized> {
-    /// `bool` or a mask.
-    type Output;
-    /// `self < other`
-    #[track_caller]
-    fn lt(&self, other: &B) -> Self::Output;
-    /// `self <= other`
-    #[track_caller]
-    fn le(&self, other: &B) -> Self::Output;
-    /// `self > other`
-    #[track_caller]
-    fn gt(&self, other: &B) -> Self::Output;
-    /// `self >= other`
-    #[track_caller]
-    fn ge(&self, other: &B) -> Self::Output;
-}
 
 /// `a == b`
 #[inline(always)]
@@ -93,117 +54,43 @@ pub fn ge<A: Order<B, Output = R> + ?Sized, B: ?Sized, R>(a: &A, b: &B) -> R {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: PartialEq + ?Sized> Equal<T> for T {
+impl<A: PartialEq + PartialEq<B> + ?Sized, B: ?Sized> Equal<B> for A {
     type Output = bool;
     #[inline(always)]
     #[track_caller]
-    fn eq(&self, other: &T) -> bool {
+    fn eq(&self, other: &B) -> bool {
         *self == *other
     }
     #[inline(always)]
     #[track_caller]
-    fn ne(&self, other: &T) -> bool {
+    fn ne(&self, other: &B) -> bool {
         *self != *other
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: PartialOrd + ?Sized> Order<T> for T {
+impl<A: PartialOrd + PartialOrd<B> + ?Sized, B: ?Sized> Order<B> for A {
     type Output = bool;
     #[inline(always)]
     #[track_caller]
-    fn lt(&self, other: &T) -> bool {
+    fn lt(&self, other: &B) -> bool {
         *self < *other
     }
     #[inline(always)]
     #[track_caller]
-    fn le(&self, other: &T) -> bool {
+    fn le(&self, other: &B) -> bool {
         *self <= *other
     }
     #[inline(always)]
     #[track_caller]
-    fn gt(&self, other: &T) -> bool {
+    fn gt(&self, other: &B) -> bool {
         *self > *other
     }
     #[inline(always)]
     #[track_caller]
-    fn ge(&self, other: &T) -> bool {
+    fn ge(&self, other: &B) -> bool {
         *self >= *other
     }
-}
-
-/// Pairs of different types that Rust's library compares.
-macro_rules! host_pairs {
-    ($([$($generics:tt)*] $a:ty, $b:ty;)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl<$($generics)*> Equal<$b> for $a {
-            type Output = bool;
-            #[inline(always)]
-            #[track_caller]
-            fn eq(&self, other: &$b) -> bool {
-                *self == *other
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn ne(&self, other: &$b) -> bool {
-                *self != *other
-            }
-        }
-    )*};
-}
-
-host_pairs! {
-    [] String, str;
-    [] String, &str;
-    [] str, String;
-    [] &str, String;
-    ['a] std::borrow::Cow<'a, str>, str;
-    ['a, 'b] std::borrow::Cow<'a, str>, &'b str;
-    [T: PartialEq<U>, U, const N: usize] Vec<T>, [U; N];
-    [T: PartialEq<U>, U, const N: usize] Vec<T>, &[U; N];
-    [T: PartialEq<U>, U] Vec<T>, [U];
-    [T: PartialEq<U>, U] Vec<T>, &[U];
-    [T: PartialEq<U>, U] [T], Vec<U>;
-    [T: PartialEq<U>, U] &[T], Vec<U>;
-    [T: PartialEq<U>, U, const N: usize] [T], [U; N];
-    [T: PartialEq<U>, U, const N: usize] &[T], [U; N];
-    [T: PartialEq<U>, U, const N: usize] [T; N], [U];
-    [] Size, usize;
-    [] usize, Size;
-}
-
-macro_rules! host_orders {
-    ($($a:ty, $b:ty;)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl Order<$b> for $a {
-            type Output = bool;
-            #[inline(always)]
-            #[track_caller]
-            fn lt(&self, other: &$b) -> bool {
-                *self < *other
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn le(&self, other: &$b) -> bool {
-                *self <= *other
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn gt(&self, other: &$b) -> bool {
-                *self > *other
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn ge(&self, other: &$b) -> bool {
-                *self >= *other
-            }
-        }
-    )*};
-}
-
-host_orders! {
-    Size, usize;
-    usize, Size;
 }
 
 /// Comparisons of an array with an array or a number, by value or by reference.
@@ -303,9 +190,15 @@ macro_rules! number_pairs {
     )*};
 }
 
+macro_rules! same_number {
+    ($($number:ident)*) => {
+        number_pairs! { $([] $number, Array<$number>; [] $number, &Array<$number>;)* }
+    };
+}
+
+same_number!(bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
+
 number_pairs! {
-    [T: Element] T, Array<T>;
-    [T: Element] T, &Array<T>;
     [T: Number] Size, Array<T>;
     [T: Number] Size, &Array<T>;
     [T: FloatElement] i32, Array<T>;

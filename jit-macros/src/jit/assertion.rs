@@ -166,8 +166,8 @@ fn of_comparison(
     let span = rewriter.at(name.span());
     let (private, guard) = (rewriter.private(span), rewriter.helper("assertion", span));
     let mut sides = sides.into_iter();
-    let mut side = || sides.next().map(|mut side| operators::side(rewriter, &mut side)).unwrap_or_default();
-    let (left, right) = (side(), side());
+    let (Some(mut left), Some(mut right)) = (sides.next(), sides.next()) else { return TokenStream::new() };
+    let (left, right) = operators::sides(rewriter, &mut left, &mut right);
     let function = Ident::new(if operator == "==" { "eq" } else { "ne" }, span);
     let text = format!("left {operator} right");
     let (values, pieces) = message.traced(&guard, &private, span);

@@ -8,12 +8,12 @@ use super::index;
 use super::place::{Place, is_place};
 use super::rewrite::{Rewriter, unparenthesised};
 use super::scope::{identifiers, is_comparison};
-use proc_macro2::Ident;
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{BinOp, Expr, ExprBinary, Token, UnOp};
+use syn::{BinOp, Expr, ExprBinary, Lit, Token, UnOp};
 
 /// Whether an operator is `&&` or `||`.
 pub(crate) fn is_logical(op: &BinOp) -> bool {
@@ -24,7 +24,7 @@ pub(crate) fn is_logical(op: &BinOp) -> bool {
 pub(crate) fn binary(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     let Expr::Binary(node) = &mut *expr else { return };
     let compares = is_comparison(&node.op);
-    if compares && rewriter.is_host(&node.left) && rewriter.is_host(&node.right) {
+    if compares && compares_host_values(rewriter, &node.left, &node.right) {
         rewriter.operand_in_place(&mut node.left);
         rewriter.operand_in_place(&mut node.right);
     } else if compares {
@@ -79,6 +79,56 @@ fn is_mut_reference(rewriter: &Rewriter<'_>, expr: &Expr) -> bool {
     name.and_then(|name| rewriter.scopes.find(name)).is_some_and(|(_, binding)| binding.by_mut_ref)
 }
 
+/// Whether a comparison surely is one of host values. Rust then finds the types of the sides from each other.
+fn compares_host_values(rewriter: &Rewriter<'_>, left: &Expr, right: &Expr) -> bool {
+    let of_left_type = |expr: &Expr| rewriter.is_host(expr) || has_wanted_type(expr);
+    host_only(left) || host_only(right) || (rewriter.is_host(left) && of_left_type(right))
+}
+
+/// Whether an expression has the type that its surroundings want, as `text.parse().unwrap()` has.
+fn has_wanted_type(expr: &Expr) -> bool {
+    const WRAPPERS: [&str; 4] = ["expect", "unwrap", "unwrap_or", "unwrap_or_default"];
+    const SOURCES: [&str; 3] = ["into", "parse", "try_into"];
+    const ITERATORS: [&str; 9] =
+        ["bytes", "cloned", "copied", "filter", "filter_map", "into_iter", "iter", "map", "zip"];
+    let is = |call: &syn::ExprMethodCall, names: &[&str]| names.contains(&call.method.to_string().as_str());
+    match unparenthesised(expr) {
+        Expr::MethodCall(call) if is(call, &WRAPPERS) => has_wanted_type(&call.receiver),
+        Expr::MethodCall(call) if is(call, &SOURCES) => call.turbofish.is_none(),
+        Expr::MethodCall(call) if is(call, &["sum", "product"]) && call.turbofish.is_none() => {
+            matches!(&*call.receiver, Expr::MethodCall(source) if is(source, &ITERATORS))
+        }
+        Expr::Call(call) => {
+            matches!(&*call.func, Expr::Path(path) if path.to_token_stream().to_string() == "Default :: default")
+        }
+        Expr::Try(inner) => has_wanted_type(&inner.expr),
+        _ => false,
+    }
+}
+
+/// Whether an expression surely is a value that no array is compared with.
+fn host_only(expr: &Expr) -> bool {
+    match unparenthesised(expr) {
+        Expr::Lit(literal) => matches!(literal.lit, Lit::Str(_) | Lit::ByteStr(_) | Lit::CStr(_) | Lit::Char(_)),
+        Expr::Array(_) | Expr::Repeat(_) | Expr::Tuple(_) => true,
+        Expr::Reference(reference) => host_only(&reference.expr),
+        Expr::Unary(unary) => matches!(unary.op, UnOp::Deref(_)) && host_only(&unary.expr),
+        Expr::Path(path) => path.path.is_ident("None"),
+        Expr::Call(call) => {
+            let wrappers = ["Some", "Ok", "Err"];
+            matches!(&*call.func, Expr::Path(path) if wrappers.iter().any(|name| path.path.is_ident(name)))
+        }
+        Expr::Macro(call) => call.mac.path.is_ident("format") || call.mac.path.is_ident("vec"),
+        Expr::Cast(cast) => super::scope::is_char(&cast.ty),
+        Expr::MethodCall(call) => TEXT_METHODS.contains(&call.method.to_string().as_str()),
+        _ => false,
+    }
+}
+
+/// Methods whose result is text.
+const TEXT_METHODS: [&str; 6] =
+    ["as_str", "to_ascii_lowercase", "to_ascii_uppercase", "to_lowercase", "to_uppercase", "to_string"];
+
 fn comparison(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary) -> Expr {
     let function = match node.op {
         BinOp::Lt(_) => "lt",
@@ -88,31 +138,61 @@ fn comparison(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary) -> Expr {
         BinOp::Eq(_) => "eq",
         _ => "ne",
     };
-    let (left, right) = (side(rewriter, &mut node.left), side(rewriter, &mut node.right));
+    let (left, right) = sides(rewriter, &mut node.left, &mut node.right);
     let span = rewriter.at(node.op.span());
     let (private, function) = (rewriter.private(span), Ident::new(function, span));
     Expr::Verbatim(quote_spanned!(span=> #private::#function(#left, #right)))
 }
 
+/// The sides of a comparison, borrowed. Where one of them is a `&mut` reference, what it refers to is compared with what the
+/// other one is, or refers to.
+pub(crate) fn sides(rewriter: &mut Rewriter<'_>, left: &mut Expr, right: &mut Expr) -> (TokenStream, TokenStream) {
+    let [is_left, is_right] = [&*left, &*right].map(|side| is_mut_reference(rewriter, side));
+    if is_left && !is_right {
+        dereference(rewriter, right);
+    } else if is_right && !is_left {
+        dereference(rewriter, left);
+    }
+    (side(rewriter, left), side(rewriter, right))
+}
+
+/// Makes a reference, where it is seen to be one, what it refers to.
+fn dereference(rewriter: &Rewriter<'_>, expr: &mut Expr) {
+    let referent = match unparenthesised(expr) {
+        Expr::Reference(reference) => Some((*reference.expr).clone()),
+        Expr::Path(path) => {
+            let binding = path.path.get_ident().and_then(|name| rewriter.scopes.find(name));
+            let is_reference = binding.is_some_and(|(_, binding)| {
+                matches!(binding.ty.as_ref().map(super::scope::ungrouped), Some(syn::Type::Reference(_)))
+            });
+            is_reference.then(|| dereferenced(expr, expr.span()))
+        }
+        _ => None,
+    };
+    if let Some(referent) = referent {
+        *expr = referent;
+    }
+}
+
+fn dereferenced(expr: &Expr, span: proc_macro2::Span) -> Expr {
+    let star = UnOp::Deref(Token![*](span));
+    Expr::Unary(syn::ExprUnary { attrs: Vec::new(), op: star, expr: Box::new(expr.clone()) })
+}
+
 /// One side of a comparison, borrowed.
-pub(crate) fn side(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> proc_macro2::TokenStream {
+fn side(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> TokenStream {
     let borrowed = is_mut_reference(rewriter, expr);
     let span = rewriter.at(expr.span());
     if let Some(place) = index::peek(rewriter, expr) {
         return quote_spanned!(span=> &#place);
     }
     rewriter.operand_in_place(expr);
-    let inner = if borrowed {
-        let star = UnOp::Deref(Token![*](span));
-        Expr::Unary(syn::ExprUnary { attrs: Vec::new(), op: star, expr: Box::new(expr.clone()) })
-    } else {
-        unparenthesised(expr).clone()
-    };
+    let inner = if borrowed { dereferenced(expr, span) } else { unparenthesised(expr).clone() };
     reference_to(inner, span)
 }
 
 /// `&expr`, with parentheses where they are needed.
-pub(crate) fn reference_to(expr: Expr, span: proc_macro2::Span) -> proc_macro2::TokenStream {
+pub(crate) fn reference_to(expr: Expr, span: proc_macro2::Span) -> TokenStream {
     let and_token = Token![&](span);
     syn::ExprReference { attrs: Vec::new(), and_token, mutability: None, expr: Box::new(expr) }.to_token_stream()
 }
@@ -144,7 +224,7 @@ pub(crate) fn clone_repeated(
 }
 
 /// Rewrites an operand of `&&`, `||` or a condition, and borrows it.
-pub(crate) fn borrowed(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> proc_macro2::TokenStream {
+pub(crate) fn borrowed(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> TokenStream {
     let span = rewriter.at(expr.span());
     if let Some(place) = index::peek(rewriter, expr) {
         return quote_spanned!(span=> &#place);

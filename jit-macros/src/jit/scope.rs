@@ -267,9 +267,23 @@ pub(crate) fn is_host_type(ty: &Type) -> bool {
 
 /// Whether no array has elements of a type that something is cast to.
 fn is_never_traced(ty: &Type) -> bool {
-    let Type::Path(path) = ty else { return true };
+    let Type::Path(path) = ungrouped(ty) else { return true };
     let host_only = ["char", "usize", "isize", "u128", "i128"];
     path.path.get_ident().is_some_and(|name| host_only.contains(&name.to_string().as_str()))
+}
+
+/// Whether a type is `char`.
+pub(crate) fn is_char(ty: &Type) -> bool {
+    matches!(ungrouped(ty), Type::Path(path) if path.path.is_ident("char"))
+}
+
+/// A type without the parentheses, and without the invisible groups that a macro's arguments come in.
+pub(crate) fn ungrouped(ty: &Type) -> &Type {
+    match ty {
+        Type::Paren(inner) => ungrouped(&inner.elem),
+        Type::Group(inner) => ungrouped(&inner.elem),
+        other => other,
+    }
 }
 
 const PRIMITIVES: [&str; 17] = [

@@ -95,7 +95,8 @@ impl Rewriter<'_> {
                 let span = self.at(syn::spanned::Spanned::span(other));
                 self.visit_expr_mut(other);
                 let private = self.private(span);
-                *other = Expr::Verbatim(quote_spanned!(span=> #private::Decided::decided(#other)));
+                let decided = unparenthesised(other).clone();
+                *other = Expr::Verbatim(quote_spanned!(span=> #private::Decided::decided(#decided)));
             }
         }
     }

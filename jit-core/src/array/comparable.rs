@@ -1,0 +1,45 @@
+//! What `#[jit]` makes of the comparison operators: traits like Rust's, whose result may be a mask.
+//!
+//! They are here because every element type is compared with its arrays, also where a program is generic over it.
+
+/// Types that `==` and `!=` compare in a `#[jit]` function.
+#[diagnostic::on_unimplemented(
+    message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
+    label = "no comparison `{Self}` == `{B}`",
+    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`); \
+            host types with their like, or in a statement marked `#[host]`"
+)]
+pub trait Equal<B: ?Sized> {
+    /// `bool` or a mask.
+    type Output;
+    /// `self == other`
+    #[track_caller]
+    fn eq(&self, other: &B) -> Self::Output;
+    /// `self != other`
+    #[track_caller]
+    fn ne(&self, other: &B) -> Self::Output;
+}
+
+/// Types that `<`, `<=`, `>` and `>=` compare in a `#[jit]` function.
+#[diagnostic::on_unimplemented(
+    message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
+    label = "no order between `{Self}` and `{B}`",
+    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`); \
+            host types with their like, or in a statement marked `#[host]`"
+)]
+pub trait Order<B: ?Sized> {
+    /// `bool` or a mask.
+    type Output;
+    /// `self < other`
+    #[track_caller]
+    fn lt(&self, other: &B) -> Self::Output;
+    /// `self <= other`
+    #[track_caller]
+    fn le(&self, other: &B) -> Self::Output;
+    /// `self > other`
+    #[track_caller]
+    fn gt(&self, other: &B) -> Self::Output;
+    /// `self >= other`
+    #[track_caller]
+    fn ge(&self, other: &B) -> Self::Output;
+}

@@ -12,7 +12,7 @@ use super::{Array, Element, Mask, UInt};
 use crate::freeze::{host, session};
 use crate::schedule;
 use crate::trace::misuse;
-use crate::trace::{Var, native, record};
+use crate::trace::{Var, gather, native, record};
 
 impl Mask {
     /// The positions of the lanes that are true, in ascending order. The result is as wide as there are such lanes, so the mask is evaluated
@@ -95,7 +95,8 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn filter(&self, mask: &Mask) -> Self {
-        self.gather(&as_wide(mask, self.var()).compress())
+        let mask = as_wide(mask, self.var());
+        Array::from_var(gather::gather_repeated(self.var(), mask.width(), mask.compress().var(), None))
     }
 }
 

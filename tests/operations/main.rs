@@ -4,6 +4,7 @@
 
 mod agree;
 mod bounds;
+mod bounds_everywhere;
 mod casts;
 mod corners;
 mod floats;

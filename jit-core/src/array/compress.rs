@@ -11,7 +11,7 @@ use jit_runtime::{Error, ir::Type};
 use super::{Array, Element, Mask, UInt};
 use crate::capture::{host_call, launches};
 use crate::graph::Var;
-use crate::trace::{native, record};
+use crate::trace::{gather, native, record};
 use crate::{misuse, schedule};
 
 impl Mask {
@@ -95,7 +95,8 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn filter(&self, mask: &Mask) -> Self {
-        self.gather(&as_wide(mask, self.var()).compress())
+        let mask = as_wide(mask, self.var());
+        Array::from_var(gather::gather_repeated(self.var(), mask.width(), mask.compress().var(), None))
     }
 }
 

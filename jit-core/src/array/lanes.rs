@@ -2,23 +2,22 @@
 
 use jit_runtime::ir::ReduceOp;
 
-use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number};
+use super::{Array, Element, FloatElement, Integer, Logic, Mask, Number, Size};
 use crate::trace::{gather, record, reduce};
 
 impl<T: Element> Array<T> {
     /// The elements at some positions: the result is as wide as the index.
     ///
-    /// A source of width 1 has the same element everywhere. A source that is not evaluated yet is computed at the index if it
-    /// is a small expression of the lane's number, constants and memory; else it is evaluated first, when the result is.
-    /// Inside of a traced branch, lanes that do not take it read nothing.
+    /// A source that is not evaluated yet is computed at the index if it is a small expression of the lane's number, constants and
+    /// memory; else it is evaluated first, when the result is. Inside of a traced branch, lanes that do not take it read nothing.
     ///
-    /// Any integer type will do as an index. Positions outside of the source, negative ones among them, give zero on every device.
-    /// A constant one is refused while recording, and with `JIT_DEBUG=on` the others make the result an
-    /// [`Error`](jit_runtime::Error) that names lane, index, width and line.
+    /// Any integer type will do as an index. Positions outside of the source, negative ones among them, give zero: on every device, from
+    /// a source of any width (no position is in one of width 0, and 0 alone in one of width 1), at a literal as at a computed one. With
+    /// `JIT_DEBUG=on` they make the result an [`Error`](jit_runtime::Error) that names lane, index, width and line.
     ///
     /// # Panics
     ///
-    /// When the source has no elements, or a constant index is out of range.
+    /// On the state of a traced loop, if that is wider than 1.
     #[must_use]
     #[track_caller]
     pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
@@ -30,6 +29,15 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
         Array::from_var(gather::gather(&self.var, index.var(), Some(mask.var())))
+    }
+
+    /// As [`Array::gather`], or [`Array::gather_masked`], of an array that belongs to a value of so many elements, all of which share its
+    /// own one if it has width 1.
+    #[doc(hidden)]
+    #[must_use]
+    #[track_caller]
+    pub fn gather_repeated<I: Integer>(&self, elements: Size, index: &Array<I>, mask: Option<&Mask>) -> Self {
+        Array::from_var(gather::gather_repeated(&self.var, elements, index.var(), mask.map(Array::var)))
     }
 
     #[track_caller]

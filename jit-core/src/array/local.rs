@@ -210,7 +210,7 @@ impl<T: LocalEntry> Local<T> {
     ///
     /// # Panics
     ///
-    /// When the index is a constant and out of range, or widths differ.
+    /// When widths differ.
     #[must_use]
     #[track_caller]
     pub fn read<I: Integer>(&self, index: &Array<I>) -> T::Value {
@@ -248,7 +248,7 @@ impl<T: LocalEntry> Local<T> {
     ///
     /// # Panics
     ///
-    /// When the index is a constant and out of range, when widths differ, in the condition of a traced loop, or when a value
+    /// When widths differ, in the condition of a traced loop, or when a value
     /// made of arrays has others than the elements.
     #[track_caller]
     pub fn write<I: Integer>(&mut self, index: &Array<I>, value: impl IntoEntry<T::Value>) {

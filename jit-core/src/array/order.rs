@@ -11,7 +11,7 @@ use jit_runtime::launch::native::{Call, Sort, Sorted};
 use super::{Array, Element, Mask, Number, UInt};
 use crate::misuse::Misuse;
 use crate::size::Size;
-use crate::trace::{native, record};
+use crate::trace::{gather, native, record};
 
 /// How [`Array::sort_with`] orders elements: from which end, and in blocks of which length.
 ///
@@ -178,7 +178,7 @@ impl<T: Element> Array<T> {
         if self.width() != keys.width() && self.width() != 1 {
             record::width_mismatch(self.var(), keys.var());
         }
-        self.gather(&keys.argsort())
+        Array::from_var(gather::gather_repeated(self.var(), keys.width(), keys.argsort().var(), None))
     }
 
     /// The different elements, each once, in ascending order. Of floats, -0 and +0 are equal (the result holds -0 if the array does), and

@@ -24,13 +24,12 @@ impl<T: Element> Array<T> {
     ///
     /// A value has the type of the array, or one that promotes into it. Any integer type will do as an index.
     ///
-    /// Nothing is written at positions outside of the array, negative ones among them. A constant one is refused while recording,
-    /// and with `JIT_DEBUG=on` the others make the array an [`Error`](jit_runtime::Error) that names lane, index, width and line.
+    /// Nothing is written at positions outside of the array, negative ones among them, literal or computed. With `JIT_DEBUG=on` they make
+    /// the array an [`Error`](jit_runtime::Error) that names lane, index, width and line.
     ///
     /// # Panics
     ///
-    /// When widths do not fit together, the array has no elements, or a constant index is out of range; inside of a traced
-    /// loop, when the array is not one that was declared before it.
+    /// When widths do not fit together; inside of a traced loop, when the array is not one that was declared before it.
     #[track_caller]
     pub fn scatter<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>) {
         effect::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), None));

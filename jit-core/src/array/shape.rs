@@ -42,6 +42,7 @@ impl<T: Element> Array<T> {
         match (self.width(), times.into()) {
             (_, times) if times == 1 => self.clone(),
             (width, _) if width == 0 => self.clone(),
+            (width, times) if width == 1 => Array::from_var(record::broadcast(&self.var, times)),
             (width, times) => self.gather(&(UInt::arange(times * width) % size(width))),
         }
     }
@@ -264,7 +265,8 @@ impl<T: Element> Array<T> {
 #[track_caller]
 fn part_at<T: Element>(part: &Array<T>, lanes: &UInt, begin: Size, is_before_end: Option<&Mask>) -> Array<T> {
     let is_after_begin = (begin > 0).then(|| lanes.ge(size(begin)));
-    let index = lanes - size(begin);
+    // The mask alone says which lane has the element of a part with one.
+    let index = if part.width() == 1 { UInt::from(0) } else { lanes - size(begin) };
     match (is_before_end, is_after_begin) {
         (Some(before), Some(after)) => part.gather_masked(&index, &(before & after)),
         (Some(mask), None) => part.gather_masked(&index, mask),

@@ -1,6 +1,8 @@
 //! Operations on all arrays of a value at once, leaf by leaf: a struct of arrays moves as one.
 //!
-//! What leaves share (widths, masks, indices) is checked for each leaf, as for single arrays.
+//! What leaves share (widths, masks, indices) is checked for each leaf, as for single arrays. A leaf of width 1 beside a wider one is
+//! shared by all elements of the value: it is gathered from as if it were repeated. Where all leaves have width 1, the value has one
+//! element.
 
 use std::panic::Location;
 
@@ -9,6 +11,7 @@ use super::{Array, Element, Integer, Mask};
 use crate::graph::Var;
 use crate::graph::payload::How;
 use crate::misuse::{self, Misuse};
+use crate::size::Size;
 use crate::schedule;
 use crate::trace::effect::{self, Request};
 use crate::trace::{gather as lanes, record};
@@ -16,17 +19,20 @@ use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
 
 /// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.
+///
+/// An array of width 1 beside a wider one belongs to all elements of the value, so it counts as repeated. If all have width 1, there is
+/// one element, at position 0.
 #[must_use]
 #[track_caller]
 pub fn gather<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>) -> X {
-    gather_leaves(tree, index.var(), None)
+    gather_leaves(tree, None, index.var(), None)
 }
 
 /// As [`gather`] where the mask is true; zero, reading nothing, where it is false.
 #[must_use]
 #[track_caller]
 pub fn gather_masked<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>, mask: &Mask) -> X {
-    gather_leaves(tree, index.var(), Some(mask.var()))
+    gather_leaves(tree, None, index.var(), Some(mask.var()))
 }
 
 /// The elements of every array in the lanes where a mask is true, as [`Array::filter`]. The mask is evaluated and counted, once; the
@@ -42,7 +48,7 @@ pub fn filter<X: Traverse + Clone>(tree: &X, mask: &Mask) -> X {
     for leaf in owned_arrays(tree) {
         mask = as_wide(&mask, &leaf);
     }
-    gather(tree, &mask.compress())
+    gather_leaves(tree, Some(mask.width()), mask.compress().var(), None)
 }
 
 /// The elements of every array in the ascending order of keys, as [`Array::sort_by_key`]; one sort for all arrays. Stays lazy.
@@ -58,7 +64,7 @@ pub fn sort_by_key<X: Traverse + Clone, K: Element>(tree: &X, keys: &Array<K>) -
             record::width_mismatch(&leaf, keys.var());
         }
     }
-    gather(tree, &keys.argsort())
+    gather_leaves(tree, Some(keys.width()), keys.argsort().var(), None)
 }
 
 /// Writes every array of a value to the array in its place in the target, as [`Array::scatter`].
@@ -152,12 +158,17 @@ fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, m
     put_arrays(target, targets);
 }
 
+/// Gathers from each array; from those that are shared as if they were as wide as the elements are many, or as the others.
 #[track_caller]
-fn gather_leaves<X: Traverse + Clone>(tree: &X, index: &Var, mask: Option<&Var>) -> X {
+fn gather_leaves<X: Traverse + Clone>(tree: &X, elements: Option<Size>, index: &Var, mask: Option<&Var>) -> X {
     let mut vars = owned_arrays(tree);
+    let elements = elements.or_else(|| vars.iter().map(Var::width).find(|&width| width != 1));
     // A loop and no closure: the user's line is that of our caller.
     for var in &mut vars {
-        *var = lanes::gather(var, index, mask);
+        *var = match elements {
+            Some(elements) => lanes::gather_repeated(var, elements, index, mask),
+            None => lanes::gather(var, index, mask),
+        };
     }
     with_arrays(tree, vars)
 }

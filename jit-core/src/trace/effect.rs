@@ -18,6 +18,7 @@ use jit_runtime::ir::{AtomicOp, ReduceOp, Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::report::Assertion;
 
+use super::inside::is_never_inside;
 use super::region::{self, Writes};
 use super::{local, record};
 use crate::graph::node::{Var, Weak};
@@ -98,15 +99,8 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> O
         return None;
     }
     check_target(target, site);
-    if target.width() == 0 {
-        check_reached(target, mask, site);
-        if !config::is_debug_on() {
-            return None;
-        }
-    }
-    let around = region::current_mask();
-    check_index(target, index, mask.is_some() || around.is_some(), site);
-    if changes_nothing(target, how, value) {
+    // A wrong index is an error while debugging, also of what would change nothing.
+    if !config::is_debug_on() && (writes_nowhere(target, index) || changes_nothing(target, how, value)) {
         return None;
     }
     let mask = reaching(mask);
@@ -349,6 +343,11 @@ pub(crate) fn settle(var: &Var) -> Var {
     array_after(&control, var.ty(), var.extent(), var.position(), var.site())
 }
 
+/// Whether no lane has an index that is in range.
+fn writes_nowhere(target: &Var, index: &Var) -> bool {
+    target.width() == 0 || is_never_inside(index, target.width())
+}
+
 /// Whether a scatter leaves the array as it is, whatever its index, and nobody asks what was there.
 fn changes_nothing(target: &Var, how: How, value: &Var) -> bool {
     let Some(bits) = value.literal() else { return false };
@@ -369,13 +368,6 @@ fn check_operation(target: &Var, how: How, site: &'static Location<'static>) {
             .value("the array", target)
             .hint("`and` and `or` are for integers and `bool`, the others for numbers")
             .panic();
-    }
-}
-
-/// An array without elements may be scattered to where perhaps no lane does.
-fn check_reached(target: &Var, mask: Option<&Var>, site: &'static Location<'static>) {
-    if mask.is_none() && !region::is_conditional() {
-        Misuse::new("an array without elements cannot be scattered to", site).value("the array", target).panic();
     }
 }
 
@@ -408,17 +400,4 @@ fn check_state(target: &Var, body: RegionId, site: &'static Location<'static>) {
     misuse
         .hint("declare the array with `let mut` before the loop and scatter to that variable, which every lane then shares")
         .panic()
-}
-
-/// What is known about the index while recording.
-fn check_index(target: &Var, index: &Var, is_masked: bool, site: &'static Location<'static>) {
-    let Some(bits) = index.literal() else { return };
-    let position = scalar::cast(index.ty(), Type::I64, bits) as i64;
-    let is_negative = index.ty().is_signed_integer() && position < 0;
-    let is_beyond = || usize::try_from(position).is_ok_and(|position| target.width() <= position);
-    if (is_negative || position < 0 || is_beyond()) && !is_masked {
-        let shown = if is_negative { position.to_string() } else { (position as u64).to_string() };
-        let what = format!("element {shown} is outside of an array of width {}", target.lanes());
-        Misuse::new(what, site).value("the array", target).value("the index", index).panic();
-    }
 }

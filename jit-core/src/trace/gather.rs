@@ -2,7 +2,9 @@
 //!
 //! A source in memory is read there. A source that is a small expression need not go through memory: the expression is
 //! recorded again, with the index in the place of the lane's number and gathers in the place of loads. Otherwise the
-//! scheduler has the source written by an earlier kernel. All three give zero where the index is out of range.
+//! scheduler has the source written by an earlier kernel. All three give zero where the index is out of range, whatever the width of
+//! the source, 0 and 1 among them, and whether the index is a literal or computed. With `JIT_DEBUG` such an index is an error of the
+//! launch; to find it the elements are read from memory then, even those that are known.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -11,7 +13,7 @@ use jit_runtime::config;
 use jit_runtime::ir::{Type, scalar};
 use rustc_hash::FxHashMap;
 
-use super::inside::{is_lane_index, lanes_inside};
+use super::inside::{is_lane_index, is_never_inside, lanes_inside};
 use super::{local, record, region};
 use crate::graph::edges;
 use crate::graph::node::{Node, Var, flag};
@@ -25,8 +27,7 @@ const MAX_NODES: usize = 200;
 /// The most work that is done again in each iteration of a loop, to save a read from memory.
 const MAX_LOOP_COST: u32 = 12;
 
-/// The elements of a source at an index where a mask holds and the index is in range, zero elsewhere. A source of width 1 has the
-/// same element everywhere.
+/// The elements of a source at an index where a mask holds and the index is in range, zero elsewhere.
 #[track_caller]
 pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
     let width: Size = record::common_width([Some(index), mask, None]).into();
@@ -35,17 +36,12 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
         return record::literal(source.ty(), 0, width);
     }
     check_source(source);
-    if source.width() == 0 {
-        check_reached(source, mask);
-        return match config::is_debug_on() {
-            true => Position::new(source, index, mask).read(source),
-            false => record::literal(source.ty(), 0, width),
-        };
+    if config::is_debug_on() {
+        return checked(source, index, mask, width);
     }
-    if source.width() == 1 {
-        return masked(source, mask, width);
+    if source.width() == 0 || is_never_inside(index, source.width()) {
+        return record::literal(source.ty(), 0, width);
     }
-    check_index(source, index, mask);
     let inside = || lanes_inside(index, source.width(), mask);
     if let Some(value) = uniform_value(source) {
         return masked(&value, inside().as_ref(), width);
@@ -58,6 +54,39 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
         Some(value) => masked(&value, inside().as_ref(), width),
         None => at.read(source),
     }
+}
+
+/// As [`gather`] from a source that counts as repeated, to be as wide as there are elements, if it has width 1.
+#[track_caller]
+pub(crate) fn gather_repeated(source: &Var, elements: Size, index: &Var, mask: Option<&Var>) -> Var {
+    if local::is_local(source) || source.width() != 1 || elements == 1 {
+        return gather(source, index, mask);
+    }
+    let width: Size = record::common_width([Some(index), mask, None]).into();
+    if config::is_debug_on() {
+        return masked(source, Some(&checked_lanes(source, elements, index, mask)), width);
+    }
+    if elements == 0 || is_never_inside(index, elements) {
+        return record::literal(source.ty(), 0, width);
+    }
+    masked(source, lanes_inside(index, elements, mask).as_ref(), width)
+}
+
+/// As [`gather`], by a read from memory: an index that is to be checked needs an array that it is an index of.
+#[track_caller]
+fn checked(source: &Var, index: &Var, mask: Option<&Var>, width: Size) -> Var {
+    if source.region() == RegionId::NONE {
+        return Position::new(source, index, mask).read(source);
+    }
+    // A state of width 1 of a traced loop is in no memory.
+    masked(source, Some(&checked_lanes(source, source.width(), index, mask)), width)
+}
+
+/// The lanes whose index is in range of so many elements, which is checked with an array that has them.
+#[track_caller]
+fn checked_lanes(source: &Var, elements: Size, index: &Var, mask: Option<&Var>) -> Var {
+    let ones = record::literal(source.ty(), scalar::cast(Type::U32, source.ty(), 1), elements);
+    record::cast(Type::Bool, &Position::new(&ones, index, mask).read(&ones))
 }
 
 /// Where to read, and on which lanes.
@@ -94,8 +123,7 @@ impl Position {
     #[track_caller]
     fn substitute(&self, source: &Var) -> Option<Var> {
         let is_repeated = region::innermost_loop() != RegionId::NONE;
-        // An index that is to be checked needs an array that it is an index of.
-        if source.is_evaluated() || source.flags() & flag::CONTROL != 0 || config::is_debug_on() {
+        if source.is_evaluated() || source.flags() & flag::CONTROL != 0 {
             return None;
         }
         if is_repeated && source.cost() > MAX_LOOP_COST {
@@ -240,26 +268,4 @@ fn check_source(source: &Var) {
         misuse = misuse.place("the loop begins", begin);
     }
     misuse.hint("lanes run a traced loop independently; gather from an array that was made before the loop").panic()
-}
-
-/// An array without elements may be gathered from where perhaps no lane does.
-#[track_caller]
-fn check_reached(source: &Var, mask: Option<&Var>) {
-    if mask.is_none() && !region::is_conditional() {
-        Misuse::new("an array without elements cannot be gathered from", Location::caller())
-            .value("the array", source)
-            .panic();
-    }
-}
-
-/// What is known about the index while recording.
-#[track_caller]
-fn check_index(source: &Var, index: &Var, mask: Option<&Var>) {
-    let Some(bits) = index.literal() else { return };
-    let position = scalar::cast(index.ty(), Type::I64, bits) as i64;
-    let is_outside = usize::try_from(position).map_or(true, |position| source.width() <= position);
-    if is_outside && mask.is_none() && region::current_mask().is_none() {
-        let what = format!("element {position} is outside of an array of width {}", source.lanes());
-        Misuse::new(what, Location::caller()).value("the array", source).value("the index", index).panic();
-    }
 }

@@ -10,13 +10,15 @@
 use std::panic::Location;
 
 use jit_runtime::config;
-use jit_runtime::ir::{Type, scalar};
+use jit_runtime::ir::Type;
 
+use super::inside::is_never_inside;
 use super::{record, region};
 use crate::graph::node::{Draft, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::{Extra, RegionId};
 use crate::misuse::Misuse;
+use crate::size::Size;
 
 /// A new memory of some elements, each with the same value.
 #[track_caller]
@@ -76,7 +78,10 @@ pub(crate) const VERSION: usize = 1;
 /// The element at an index where a mask holds, zero elsewhere and where the index is out of range.
 #[track_caller]
 pub(crate) fn read(version: &Var, len: u32, index: &Var, mask: Option<&Var>) -> Var {
-    check_index(version, len, index);
+    let Some(index) = &reachable(len, index) else {
+        let width = record::common_width([Some(index), Some(version), mask]);
+        return record::literal(version.ty(), 0, width);
+    };
     let is_known = index.literal().is_some();
     // What checks the index must know which lanes get here.
     let is_checked = config::is_debug_on() && !is_known;
@@ -111,7 +116,6 @@ pub(crate) fn read(version: &Var, len: u32, index: &Var, mask: Option<&Var>) -> 
 /// written.
 #[track_caller]
 pub(crate) fn write(version: &mut Var, len: u32, index: &Var, value: &Var, mask: Option<&Var>) {
-    check_index(version, len, index);
     let site = Location::caller();
     if region::is_in_condition() {
         Misuse::new("the condition of a traced loop cannot write to a `Local`", site)
@@ -120,9 +124,10 @@ pub(crate) fn write(version: &mut Var, len: u32, index: &Var, value: &Var, mask:
             .panic();
     }
     let mask = within(region::current_mask(), mask);
-    let (mut index, mut value) = (wide(index), value.clone());
+    let reached = reachable(len, index).filter(|_| mask.as_ref().is_none_or(|mask| mask.literal() != Some(0)));
+    let (mut index, mut value) = (wide(reached.as_ref().unwrap_or(index)), value.clone());
     match &mask {
-        Some(mask) if mask.literal() == Some(0) => {
+        _ if reached.is_none() => {
             // Nothing is written, but the memory is as wide afterwards as if any lane wrote.
             let width = record::common_width([Some(&value), Some(&index), Some(&*version)]);
             if width == version.extent() || len == 0 {
@@ -217,17 +222,15 @@ fn within(around: Option<Var>, mask: Option<&Var>) -> Option<Var> {
     mask.filter(|mask| mask.literal() != Some(1))
 }
 
-/// What is known about the index while recording.
+/// An index that can be one of an element: none if it is a literal that is out of range. With `JIT_DEBUG` such a literal becomes a value
+/// that the kernel looks at, and reports.
 #[track_caller]
-fn check_index(version: &Var, len: u32, index: &Var) {
-    let Some(bits) = index.literal() else { return };
-    let position = scalar::cast(index.ty(), Type::I64, bits) as i64;
-    let is_negative = index.ty().is_signed_integer() && position < 0;
-    if is_negative || position as u64 >= u64::from(len) {
-        let shown = if is_negative { position.to_string() } else { (position as u64).to_string() };
-        Misuse::new(format!("element {shown} is outside of a `Local` of {len} elements"), Location::caller())
-            .value("the memory, as it was last written,", version)
-            .value("the index", index)
-            .panic();
+fn reachable(len: u32, index: &Var) -> Option<Var> {
+    match is_never_inside(index, Size::from(len as usize)) {
+        false => Some(index.clone()),
+        true if config::is_debug_on() => {
+            Some(record::opaque(index.ty(), index.literal().unwrap_or_default(), index.width()))
+        }
+        true => None,
     }
 }

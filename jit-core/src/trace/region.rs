@@ -232,11 +232,6 @@ pub(crate) fn innermost_body() -> RegionId {
     find(|frame| matches!(frame.open, Open::Body))
 }
 
-/// Whether what is recorded now runs only on the lanes that a branch or loop around it chooses.
-pub(crate) fn is_conditional() -> bool {
-    STACK.with(|stack| stack.frames.borrow().iter().any(|frame| !matches!(frame.open, Open::Condition)))
-}
-
 /// The innermost loop around a region whose body is being recorded.
 pub(crate) fn innermost_body_around(mark: Mark) -> RegionId {
     STACK.with(|stack| {

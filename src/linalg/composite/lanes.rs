@@ -10,18 +10,20 @@ use crate::{Array, Element, Error, Integer, Mask, UInt, eval};
 macro_rules! lanes {
     ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: Element> $Type<T> {
-            /// The values at some lanes: see [`Array::gather`].
+            /// The values at some lanes: see [`Array::gather`]. A component of width 1 beside wider ones belongs to all of them.
             #[must_use]
             #[track_caller]
             pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
-                $Type { $($c: self.$c.gather(index)),* }
+                let width = self.width();
+                $Type { $($c: self.$c.gather_repeated(width, index, None)),* }
             }
 
             /// As [`gather`](Self::gather) where the mask is true; zero, reading nothing, where it is false.
             #[must_use]
             #[track_caller]
             pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
-                $Type { $($c: self.$c.gather_masked(index, mask)),* }
+                let width = self.width();
+                $Type { $($c: self.$c.gather_repeated(width, index, Some(mask))),* }
             }
 
             #[doc = concat!("The values at some positions of a flat array, in which the ", $n, " components of each follow each")]

@@ -18,6 +18,7 @@ pub mod config;
 pub mod device;
 pub mod dump;
 mod error;
+mod float_mode;
 pub mod ir;
 pub mod launch;
 pub mod log;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::backend::{self, CodeOptions};
 use crate::device::Device;
 use crate::ir::{self, Kernel};
+use crate::float_mode::Standard;
 use crate::log::{self, Level};
 use crate::{Error, dump, stats};
 
@@ -20,6 +21,7 @@ pub(super) fn compile(
     label: &'static str,
     site: Option<&'static Location<'static>>,
 ) -> Result<Entry, Error> {
+    let _mode = Standard::enter();
     let started = Instant::now();
     if cfg!(debug_assertions) {
         verify(&kernel, label)?;

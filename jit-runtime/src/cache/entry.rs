@@ -9,6 +9,7 @@ use crate::backend::{CodeOptions, Effort, Executable};
 use crate::device::Device;
 use crate::ir::{Access, Kernel, Op, Param, ReduceOp, Type};
 use crate::launch::cost::Cost;
+use crate::launch::determinism::Shown;
 
 use super::CacheEntry;
 use super::hot::{self, Heat};
@@ -18,6 +19,9 @@ pub(crate) struct Entry {
     pub(crate) kernel: Kernel,
     pub(crate) options: CodeOptions,
     pub(crate) facts: Arc<Facts>,
+    /// What its results show of the order of lanes.
+    pub(crate) shown: Shown,
+    pub(crate) has_loop: bool,
     executable: Box<dyn Executable>,
     /// Code that was made with more effort.
     better: OnceLock<Box<dyn Executable>>,
@@ -89,8 +93,11 @@ impl Entry {
             compile_time: origin.compile_time,
         };
         // Only interpreted kernels have no code.
-        let cost = Cost::new(origin.compiled_ops, kernel.has_loop(), facts.code_bytes == 0, facts.lanes_per_step);
+        let has_loop = kernel.has_loop();
+        let cost = Cost::new(origin.compiled_ops, has_loop, facts.code_bytes == 0, facts.lanes_per_step);
         Entry {
+            shown: Shown::by(&kernel),
+            has_loop,
             kernel,
             options: origin.options,
             executable,

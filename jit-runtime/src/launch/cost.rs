@@ -137,6 +137,12 @@ impl Division {
         Division::new(chunks, estimate, 1, threads)
     }
 
+    /// Blocks of so many units each, whatever they cost.
+    pub(crate) fn of_segments(units: usize, segment: usize) -> Division {
+        let block_units = segment.clamp(1, units.max(1));
+        Division { units, block_units, blocks: units.div_ceil(block_units).max(1) }
+    }
+
     fn new(units: usize, estimate: Estimate, step: usize, threads: usize) -> Division {
         let wanted_blocks = if estimate.is_known {
             let block_ns = (estimate.total_ns / (BLOCKS_PER_THREAD * threads as f64)).clamp(BLOCK_MIN_NS, BLOCK_MAX_NS);

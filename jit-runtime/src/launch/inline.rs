@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::Error;
+use crate::float_mode::Standard;
 
 use super::failure::Failure;
 use super::work::Access;
@@ -24,6 +25,7 @@ pub(super) unsafe fn try_run<'a>(
     site: Option<&'static Location<'static>>,
 ) -> Option<Result<u64, Error>> {
     let marks = Marks::take(accesses)?;
+    let _mode = Standard::enter();
     let started = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(run));
     let elapsed = started.elapsed().as_nanos() as u64;

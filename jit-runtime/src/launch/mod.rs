@@ -34,7 +34,8 @@
 //! | is the launch what the kernel takes | `check` |
 //! | how long it will take, how it is divided | `cost` |
 //! | running lanes, combining reductions | `run` |
-//! | targets of reducing scatters for each thread | `private` |
+//! | targets of reducing scatters for each thread, or each segment of lanes | `private` |
+//! | results that show the order of lanes | `determinism` |
 //! | small launches, on the calling thread | `inline`; several of them | `batch` |
 //! | work that is shared with idle threads | `team` |
 //! | queued launches | `task` |
@@ -64,6 +65,7 @@ mod blocks;
 mod check;
 mod checks;
 pub(crate) mod cost;
+pub(crate) mod determinism;
 mod failure;
 mod inline;
 pub mod native;
@@ -80,6 +82,7 @@ mod work;
 use blocks::Blocks;
 pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
 use cost::Estimate;
+pub use determinism::{is_deterministic, set_deterministic};
 pub use pool::{set_threads, threads};
 use run::Bound;
 use task::Queued;

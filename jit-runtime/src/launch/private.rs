@@ -4,8 +4,13 @@
 //! a fraction of one. So launches that are wide enough for the targets give each thread that takes part one of its own,
 //! filled with what changes nothing: small ones with several neighbours for each element, since an update waits for the one
 //! before it at the same address. The first thread works on the result itself where there are no neighbours. In the
-//! end the others are merged into it, in the order in which they were handed out.
+//! end the others are merged into it.
+//!
+//! Sums and products of floats depend on order and grouping. Their launches are cut into segments of lanes instead, whose number
+//! follows from the sizes alone, and each segment has a target of its own, whoever runs it. Lanes of a segment are combined in their
+//! order, then segments are merged in theirs. So neither the number of threads nor the time that anything takes changes a bit.
 
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::{Condvar, Mutex};
@@ -19,11 +24,12 @@ use crate::device::Device;
 use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
 
+use super::determinism::{is_deterministic, is_rounded};
 use super::run::RawArguments;
 use super::{Argument, pool};
 
-/// Narrower launches take a few microseconds either way, and one code should serve all of them.
-const MIN_WIDTH: usize = 4096;
+/// Narrower launches without a loop take a few microseconds either way, and one code should serve all of them.
+pub(super) const MIN_WIDTH: usize = 4096;
 /// Elements of all targets for each lane, up to which filling and merging them costs less than atomic operations.
 const MAX_ELEMENTS_PER_LANE: usize = 4;
 /// Bytes of all targets beside the results.
@@ -34,24 +40,84 @@ const MAX_NEIGHBOURS_BYTES: usize = 16 << 10;
 const MAX_COPIES_LOG2: u8 = 3;
 /// Elements that are merged by one thread at a time.
 const MERGE_ELEMENTS: usize = 1 << 16;
+/// Segments of launches that combine floats, most first: as many threads can take part.
+const SEGMENTS: [usize; 4] = [16, 8, 4, 2];
+/// Elements of all targets of segments for each lane, which have to be filled and merged by however few threads...
+const MAX_SEGMENT_ELEMENTS_PER_LANE: usize = 2;
+/// ...and of kernels with loops, whose lanes take much longer.
+const MAX_SEGMENT_ELEMENTS_PER_LONG_LANE: usize = 32;
+/// Segments begin at a multiple of so many lanes, which is one of the lanes that any code computes together.
+const SEGMENT_STEP: usize = 64;
 
 /// How the targets of a launch should be updated.
 pub(super) fn choose(kernel: &Kernel, width: usize, arguments: &[Argument]) -> Scatters {
     let is_target = |param: &Param| matches!(param, Param::Buffer { access: Access::ReadWrite, .. });
-    if width < MIN_WIDTH || !kernel.params.iter().any(is_target) {
+    if !kernel.params.iter().any(is_target) {
+        return Scatters::Shared;
+    }
+    let has_loop = kernel.has_loop();
+    if width < MIN_WIDTH && !has_loop {
         return Scatters::Shared;
     }
     let combined = kernel.combined_buffers();
-    let targets = kernel.params.iter().zip(arguments).zip(&combined).filter(|(_, op)| op.is_some());
-    let sizes: SmallVec<[(usize, usize); 2]> =
-        targets.map(|((param, argument), _)| (argument.elements(), param.ty().size_bytes())).collect();
-    for_sizes(&sizes, width, pool::threads())
+    let each = || kernel.params.iter().zip(arguments).zip(&combined);
+    let targets = each().filter(|(_, op)| op.is_some());
+    let sizes: Sizes = targets.map(|((param, argument), _)| (argument.elements(), param.ty().size_bytes())).collect();
+    if each().any(|((param, _), op)| op.is_some_and(|op| is_rounded(op, param.ty()))) {
+        for_segments(&sizes, width, has_loop)
+    } else if width < MIN_WIDTH {
+        Scatters::Shared
+    } else {
+        for_sizes(&sizes, width, pool::threads())
+    }
+}
+
+/// Elements of targets, and the bytes of one.
+type Sizes = SmallVec<[(usize, usize); 2]>;
+
+/// Elements and bytes of all targets.
+fn total(sizes: &[(usize, usize)]) -> (usize, usize) {
+    let elements = sizes.iter().fold(0_usize, |sum, (elements, _)| sum.saturating_add(*elements));
+    let bytes = sizes.iter().fold(0_usize, |sum, (elements, size)| sum.saturating_add(elements.saturating_mul(*size)));
+    (elements, bytes)
+}
+
+/// As [`for_sizes`], where the order of combination shows: nothing but the sizes decides.
+fn for_segments(sizes: &[(usize, usize)], width: usize, has_loop: bool) -> Scatters {
+    let bytes = total(sizes).1;
+    let has_neighbours = |copies_log2: &u8| {
+        // Neighbours are for lanes that wait for each other, which those of long kernels don't.
+        !has_loop
+            && bytes.saturating_mul(1 << copies_log2) <= MAX_NEIGHBOURS_BYTES
+            && segments(sizes, width, has_loop, *copies_log2) == SEGMENTS[0]
+    };
+    if let Some(copies_log2) = (1..=MAX_COPIES_LOG2).rev().find(has_neighbours) {
+        return Scatters::Private { copies_log2 };
+    }
+    match segments(sizes, width, has_loop, 0) {
+        // A thread alone needs no atomic operations.
+        1 if !is_deterministic() && pool::threads() > 1 => Scatters::Shared,
+        _ => Scatters::Private { copies_log2: 0 },
+    }
+}
+
+/// Into how many segments a launch with targets of these sizes is cut.
+fn segments(sizes: &[(usize, usize)], width: usize, has_loop: bool, copies_log2: u8) -> usize {
+    let (elements, bytes) = total(sizes);
+    let per_lane = if has_loop { MAX_SEGMENT_ELEMENTS_PER_LONG_LANE } else { MAX_SEGMENT_ELEMENTS_PER_LANE };
+    let fits = |segments: &usize| {
+        // The first segment works on the result itself where elements have no neighbours.
+        let targets = if copies_log2 == 0 { segments - 1 } else { segments << copies_log2 };
+        elements.saturating_mul(targets) <= width.saturating_mul(per_lane)
+            && bytes.saturating_mul(targets) <= MAX_BYTES
+            && width > (segments - 1) * SEGMENT_STEP
+    };
+    SEGMENTS.into_iter().find(fits).unwrap_or(1)
 }
 
 /// The same for targets of some elements of some bytes each.
 fn for_sizes(sizes: &[(usize, usize)], width: usize, threads: usize) -> Scatters {
-    let elements = sizes.iter().fold(0_usize, |sum, (elements, _)| sum.saturating_add(*elements));
-    let bytes = sizes.iter().fold(0_usize, |sum, (elements, size)| sum.saturating_add(elements.saturating_mul(*size)));
+    let (elements, bytes) = total(sizes);
     if elements == 0 {
         return Scatters::Shared;
     }
@@ -73,6 +139,8 @@ pub(super) struct PrivateTargets {
     /// The first set is that of the results themselves, where an element has no neighbours.
     starts_with_result: bool,
     sets: usize,
+    /// How many units of the launch are a segment, which has the set of its number; none where threads may have any set.
+    segment_units: Option<u64>,
     state: Mutex<State>,
     /// A set came back.
     returned: Condvar,
@@ -84,6 +152,8 @@ struct Target {
     ty: Type,
     /// What changes no value that it is combined with.
     neutral: u64,
+    /// Whether the order of combination shows.
+    is_rounded: bool,
     elements: usize,
     /// Elements with their neighbours.
     slots: usize,
@@ -95,9 +165,8 @@ struct Target {
 type Memory = SmallVec<[Arc<Buffer>; 1]>;
 
 /// Which sets of targets were handed out.
-#[derive(Default)]
 struct State {
-    /// Sets that were handed out, from 0 on, with their memory; none for the results themselves.
+    /// Sets that were handed out, or that segments may have, from 0 on, with their memory; none for the results themselves.
     used: Vec<Option<Memory>>,
     free: Vec<usize>,
 }
@@ -110,11 +179,15 @@ pub(super) struct Lease<'a> {
 
 impl PrivateTargets {
     /// The targets of a launch, if its code wants any.
-    pub(super) fn bind(entry: &Entry, raw: &RawArguments) -> Result<Option<PrivateTargets>, Error> {
+    pub(super) fn bind(
+        entry: &Entry,
+        width: usize,
+        units: usize,
+        raw: &RawArguments,
+    ) -> Result<Option<PrivateTargets>, Error> {
         let Scatters::Private { copies_log2 } = entry.options.scatters else { return Ok(None) };
         let starts_with_result = copies_log2 == 0;
-        let sets = pool::threads();
-        let mut targets = SmallVec::new();
+        let mut targets: SmallVec<[Target; 1]> = SmallVec::new();
         for (param, facts) in entry.facts.params.iter().enumerate() {
             let Some(op) = facts.combined else { continue };
             let elements = raw[param].length as usize;
@@ -122,20 +195,48 @@ impl PrivateTargets {
                 param,
                 ty: facts.ty,
                 neutral: neutral(op, facts.ty),
+                is_rounded: is_rounded(op, facts.ty),
                 elements,
                 slots: elements << copies_log2,
                 result: raw[param].word,
                 merge: merge_code(entry.facts.device, op, facts.ty, copies_log2)?,
             });
         }
-        let (state, returned) = (Mutex::default(), Condvar::new());
-        Ok(Some(PrivateTargets { targets, starts_with_result, sets, state, returned }))
+        let is_cut = targets.iter().any(|target| target.is_rounded);
+        let segment_units = is_cut.then(|| {
+            let sizes: Sizes = targets.iter().map(|target| (target.elements, target.ty.size_bytes())).collect();
+            let count = segments(&sizes, width, entry.has_loop, copies_log2);
+            let step = if entry.facts.reduces { 1 } else { SEGMENT_STEP };
+            units.div_ceil(count).next_multiple_of(step).max(1) as u64
+        });
+        let sets = segment_units.map_or_else(pool::threads, |each| (units as u64).div_ceil(each) as usize);
+        let state = State { used: vec![None; if is_cut { sets } else { 0 }], free: Vec::new() };
+        let (state, returned) = (Mutex::new(state), Condvar::new());
+        Ok(Some(PrivateTargets { targets, starts_with_result, sets, segment_units, state, returned }))
     }
 
-    /// A set of targets for the calling thread, and the argument table with it. Waits if all are in use, which takes more
-    /// threads than were meant to take part.
-    pub(super) fn lease(&self, raw: &RawArguments) -> Result<(Lease<'_>, RawArguments), Error> {
-        let (set, mut memory, is_fresh) = self.take_set();
+    /// How many units of the launch are a segment, if it is cut into segments.
+    pub(super) fn segment_units(&self) -> Option<u64> {
+        self.segment_units
+    }
+
+    /// The parts of some units that may update one set: segments, or all.
+    pub(super) fn parts(&self, units: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let each = self.segment_units.unwrap_or(u64::MAX);
+        let mut start = units.start;
+        std::iter::from_fn(move || {
+            let end = (start / each + 1).saturating_mul(each).min(units.end);
+            (start < end).then(|| std::mem::replace(&mut start, end)..end)
+        })
+    }
+
+    /// A set of targets for some units, one of [`PrivateTargets::parts`], and the argument table with it. Waits if all are in use,
+    /// which takes more threads than were meant to take part.
+    pub(super) fn lease(&self, first_unit: u64, raw: &RawArguments) -> Result<(Lease<'_>, RawArguments), Error> {
+        let (set, mut memory, is_fresh) = match self.segment_units {
+            Some(each) => ((first_unit / each) as usize, None, true),
+            None => self.take_set(),
+        };
         let lease = Lease { targets: self, set };
         if is_fresh && (set > 0 || !self.starts_with_result) {
             memory = Some(self.allocate()?);
@@ -210,6 +311,9 @@ impl PrivateTargets {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
+        if self.targets.segment_units.is_some() {
+            return;
+        }
         self.targets.state.lock().free.push(self.set);
         self.targets.returned.notify_one();
     }

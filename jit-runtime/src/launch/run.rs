@@ -16,7 +16,8 @@ use crate::ir::{REDUCE_CHUNK, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
 
 use super::cost::{Division, Estimate};
-use super::private::PrivateTargets;
+use super::determinism::is_deterministic;
+use super::private::{MIN_WIDTH, PrivateTargets};
 use super::{Argument, Checks};
 
 /// The argument table that code sees.
@@ -94,8 +95,10 @@ pub(super) fn bind(entry: &Entry, width: usize, block: Option<usize>, arguments:
 
 /// As [`bind`], of arguments that are in the form that code sees.
 pub(super) fn bind_raw(entry: &Entry, width: usize, block: Option<usize>, raw: RawArguments) -> Result<Bound, Error> {
-    let private = PrivateTargets::bind(entry, &raw)?;
-    let mut bound = Bound { raw, chunks: Chunks::new(width, block), partials: SmallVec::new(), private, checks: None };
+    let chunks = Chunks::new(width, block);
+    let units = if entry.facts.reduces { chunks.count() } else { width };
+    let private = PrivateTargets::bind(entry, width, units, &raw)?;
+    let mut bound = Bound { raw, chunks, partials: SmallVec::new(), private, checks: None };
     if entry.facts.reduces {
         bind_reductions(entry, &mut bound)?;
     }
@@ -118,10 +121,29 @@ fn bind_reductions(entry: &Entry, bound: &mut Bound) -> Result<(), Error> {
 impl Bound {
     /// What a launch may be divided into: lanes, or chunks where there are reductions.
     pub(super) fn division(&self, entry: &Entry, estimate: Estimate, threads: usize) -> Division {
+        let units = self.all().end as usize;
+        if self.is_in_order(entry) {
+            return Division::of_segments(units, units);
+        }
+        if let Some(segment) = self.private.as_ref().and_then(PrivateTargets::segment_units) {
+            return Division::of_segments(units, segment as usize);
+        }
         match self.partials.is_empty() {
             true => Division::of_lanes(self.chunks.width, estimate, entry.facts.lanes_per_step, threads),
             false => Division::of_chunks(self.chunks.count(), estimate, threads),
         }
+    }
+
+    /// Whether lanes have to run in their order, all on one thread: results show it, and nothing else fixes them.
+    fn is_in_order(&self, entry: &Entry) -> bool {
+        let is_cut = self.private.as_ref().is_some_and(|private| private.segment_units().is_some());
+        let rounds = entry.shown.rounds && !is_cut;
+        if is_deterministic() { entry.shown.places || rounds } else { rounds && self.is_narrow(entry) }
+    }
+
+    /// Whether nothing is lost on one thread.
+    fn is_narrow(&self, entry: &Entry) -> bool {
+        self.chunks.width < MIN_WIDTH && !entry.has_loop
     }
 
     /// All units of the launch.
@@ -145,9 +167,12 @@ impl Bound {
             return Ok(());
         }
         if let Some(private) = &self.private {
-            let (_lease, raw) = private.lease(&self.raw)?;
-            // SAFETY: the caller's promise; the targets in the table are ours while the lease lives.
-            unsafe { self.run_with(entry, units, &raw) };
+            for units in private.parts(units) {
+                let (_lease, raw) = private.lease(units.start, &self.raw)?;
+                // SAFETY: the caller's promise; the targets in the table are ours while the lease lives, and those of a segment are
+                // nobody else's.
+                unsafe { self.run_with(entry, units, &raw) };
+            }
         } else {
             // SAFETY: the caller's promise.
             unsafe { self.run_with(entry, units, &self.raw) };

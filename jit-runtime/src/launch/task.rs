@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::Error;
+use crate::float_mode::Standard;
 use crate::stats::{self, now_ns};
 
 use super::blocks::Blocks;
@@ -153,6 +154,7 @@ impl Task {
     /// Runs a block that nobody has claimed; false if there is none. Only when [`Task::may_run`].
     pub(super) fn run_block(self: &Arc<Self>) -> bool {
         let Some(block) = self.blocks.claim() else { return self.merge_part() };
+        let _mode = Standard::enter();
         let started = now_ns();
         self.started_ns.fetch_min(started, Ordering::Relaxed);
         if self.failure.get().is_none() {
@@ -189,6 +191,7 @@ impl Task {
     fn merge_part(self: &Arc<Self>) -> bool {
         let Some(merging) = self.merging.get() else { return false };
         let Some(part) = merging.parts.claim() else { return false };
+        let _mode = Standard::enter();
         let merge = || {
             // SAFETY: all blocks are done, the buffers are still reserved for this launch, and the part was claimed.
             unsafe { self.work.merge(part) };

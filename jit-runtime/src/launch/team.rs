@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::pool;
+use crate::float_mode::Standard;
 use crate::stats::{self, now_ns};
 
 /// What is shared.
@@ -110,6 +111,7 @@ pub(super) fn help() {
     // Under the lock: the owner, who takes it before it looks, waits for us.
     TEAM.inside.fetch_add(1, Ordering::Relaxed);
     drop(job);
+    let _mode = Standard::enter();
     let started = now_ns();
     while let Some(part) = claim_last() {
         // SAFETY: the owner waits until nobody is inside.

@@ -12,8 +12,10 @@ use crate::trace::record;
 #[track_caller]
 pub(crate) fn unary(op: UnaryOp, a: &Var) -> Option<Var> {
     if let Some(bits) = a.literal() {
-        let function = scalar::unary_function(op, a.ty())?;
-        return literal(a.ty(), function(bits), a.width());
+        if !scalar::is_supported_unary(op, a.ty()) {
+            return None;
+        }
+        return literal(a.ty(), scalar::unary(op, a.ty(), bits), a.width());
     }
     match op {
         UnaryOp::Neg => operand_of(UnaryOp::Neg, a),

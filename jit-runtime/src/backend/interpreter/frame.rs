@@ -248,7 +248,8 @@ impl<'a> Frame<'a> {
         let copies_log2 = self.copies_log2[buffer.index()];
         for (lane, _) in mask.iter().enumerate().filter(|(_, on)| **on) {
             let Some(index) = elements.place(self.index(index, lane)) else { continue };
-            let index = index << copies_log2;
+            let neighbour = (self.lanes_before + lane as u64) & ((1 << copies_log2) - 1);
+            let index = index << copies_log2 | neighbour;
             let bits = self.at(value, lane);
             // SAFETY: the index is in range.
             unsafe {

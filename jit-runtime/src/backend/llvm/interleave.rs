@@ -8,7 +8,7 @@ use super::analysis::{Analysis, Shape, for_each_nested_operand};
 use super::codegen::local_bytes;
 use super::target::Target;
 use crate::backend::{CodeOptions, Effort};
-use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
+use crate::ir::{BinaryOp, Inst, Kernel, Op, ReduceOp, RegionId, TOP, Type, Value};
 
 /// The largest number of packets that is ever chosen.
 pub(super) const MAX_PACKETS: usize = 4;
@@ -66,8 +66,21 @@ impl Estimate<'_> {
     fn straight(&self) -> usize {
         let insts = &self.kernel.region(TOP).insts;
         let fits = STRAIGHT_PACKETS * self.kernel.op_count() <= MAX_INSTRUCTIONS
+            && !self.shows_packets()
             && insts.iter().all(|inst| self.limit_of(inst) >= STRAIGHT_PACKETS);
         if fits { STRAIGHT_PACKETS } else { 1 }
+    }
+
+    /// Whether sums of floats would be grouped otherwise with other packets: better code must give the same bits.
+    fn shows_packets(&self) -> bool {
+        let sums = self.kernel.regions.iter().flat_map(|region| &region.insts).filter_map(|inst| match inst.op {
+            Op::Scatter { reduce: Some(ReduceOp::Add | ReduceOp::Mul), value, index, .. } => {
+                self.kernel.ty(value).is_float().then(|| self.analysis.shape(index).is_scalar())
+            }
+            _ => None,
+        });
+        let (count, is_shared) = sums.fold((0, false), |(count, is_shared), scalar| (count + 1, is_shared || scalar));
+        count > 1 || is_shared
     }
 
     fn region(&mut self, region: RegionId) {

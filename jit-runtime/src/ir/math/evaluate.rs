@@ -1,6 +1,7 @@
 //! The expansions run on carriers, for constant folding and the interpreter.
 
 use super::{Arithmetic, expand, expand_binary};
+use crate::float_mode::Standard;
 use crate::ir::op::{BinaryOp, CompareOp, UnaryOp};
 use crate::ir::scalar::{self, BinaryFn, UnaryFn};
 use crate::ir::types::Type;
@@ -8,12 +9,14 @@ use crate::ir::types::Type;
 /// A transcendental function of one value of a float type: the bits that a kernel computes.
 #[must_use]
 pub fn evaluate(op: UnaryOp, ty: Type, bits: u64) -> u64 {
+    let _mode = Standard::enter();
     expand(&mut Carriers, op, (ty, bits)).1
 }
 
 /// A transcendental function of two values of a float type: the bits that a kernel computes.
 #[must_use]
 pub fn evaluate_binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
+    let _mode = Standard::enter();
     expand_binary(&mut Carriers, op, (ty, a), (ty, b)).1
 }
 
@@ -50,7 +53,13 @@ pub fn binary_function(op: BinaryOp, ty: Type) -> Option<BinaryFn> {
     table!(BinaryOp evaluate_binary(a, b) op ty: Hypot, Atan2, Pow, FastHypot, FastAtan2, FastPow)
 }
 
-/// Arithmetic on carriers with their types.
+/// The function of an operation that an expansion consists of.
+#[inline]
+fn legal<F>(function: Option<F>) -> F {
+    function.expect("functions are expanded into operations that their type supports")
+}
+
+/// Arithmetic on carriers with their types. It runs in the mode of its caller.
 struct Carriers;
 
 impl Arithmetic for Carriers {
@@ -68,22 +77,22 @@ impl Arithmetic for Carriers {
 
     #[inline]
     fn unary(&mut self, op: UnaryOp, a: Self::Value) -> Self::Value {
-        (a.0, scalar::unary(op, a.0, a.1))
+        (a.0, legal(scalar::unary_function(op, a.0))(a.1))
     }
 
     #[inline]
     fn binary(&mut self, op: BinaryOp, a: Self::Value, b: Self::Value) -> Self::Value {
-        (a.0, scalar::binary(op, a.0, a.1, b.1))
+        (a.0, legal(scalar::binary_function(op, a.0))(a.1, b.1))
     }
 
     #[inline]
     fn fma(&mut self, a: Self::Value, b: Self::Value, c: Self::Value) -> Self::Value {
-        (a.0, scalar::fma(a.0, a.1, b.1, c.1))
+        (a.0, legal(scalar::fma_function(a.0))(a.1, b.1, c.1))
     }
 
     #[inline]
     fn compare(&mut self, op: CompareOp, a: Self::Value, b: Self::Value) -> Self::Value {
-        (Type::Bool, u64::from(scalar::compare(op, a.0, a.1, b.1)))
+        (Type::Bool, u64::from(scalar::compare_function(op, a.0)(a.1, b.1)))
     }
 
     #[inline]
@@ -93,7 +102,7 @@ impl Arithmetic for Carriers {
 
     #[inline]
     fn cast(&mut self, ty: Type, a: Self::Value) -> Self::Value {
-        (ty, scalar::cast(a.0, ty, a.1))
+        (ty, scalar::cast_function(a.0, ty)(a.1))
     }
 
     #[inline]

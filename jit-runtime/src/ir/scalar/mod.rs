@@ -4,7 +4,8 @@
 //! that says which operation exists for which type: an operation is legal where its table has a function. The verifier,
 //! the front end, constant folding, the interpreter and the generator of random kernels all ask here.
 //!
-//! Always holds: every function is total and deterministic up to the payload and sign of a NaN.
+//! Always holds: every function is total and deterministic up to the payload and sign of a NaN. The functions on single values
+//! round to nearest and keep subnormals whatever the calling thread does; who calls many by their pointers sees to that.
 
 mod cast;
 mod element;
@@ -16,6 +17,7 @@ use half::{bf16, f16};
 use super::math;
 use super::op::{BinaryOp, CompareOp, ReduceOp, UnaryOp};
 use super::types::Type;
+use crate::float_mode::Standard;
 
 pub use cast::cast_function;
 
@@ -116,7 +118,7 @@ fn bool_binary(op: BinaryOp) -> Option<BinaryFn> {
 #[must_use]
 pub fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
     match unary_function(op, ty) {
-        Some(function) => function(a),
+        Some(function) => in_standard_mode(|| function(a)),
         None => unsupported(&op, ty),
     }
 }
@@ -129,7 +131,7 @@ pub fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
 #[must_use]
 pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
     match binary_function(op, ty) {
-        Some(function) => function(a, b),
+        Some(function) => in_standard_mode(|| function(a, b)),
         None => unsupported(&op, ty),
     }
 }
@@ -142,7 +144,7 @@ pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
 #[must_use]
 pub fn fma(ty: Type, a: u64, b: u64, c: u64) -> u64 {
     match fma_function(ty) {
-        Some(function) => function(a, b, c),
+        Some(function) => in_standard_mode(|| function(a, b, c)),
         None => unsupported(&"Fma", ty),
     }
 }
@@ -150,7 +152,7 @@ pub fn fma(ty: Type, a: u64, b: u64, c: u64) -> u64 {
 /// A comparison.
 #[must_use]
 pub fn compare(op: CompareOp, ty: Type, a: u64, b: u64) -> bool {
-    compare_function(op, ty)(a, b)
+    in_standard_mode(|| compare_function(op, ty)(a, b))
 }
 
 /// The second operand where the first is true, else the third.
@@ -162,7 +164,14 @@ pub fn select(mask: u64, a: u64, b: u64) -> u64 {
 /// Conversion by value.
 #[must_use]
 pub fn cast(from: Type, to: Type, bits: u64) -> u64 {
-    cast_function(from, to)(bits)
+    in_standard_mode(|| cast_function(from, to)(bits))
+}
+
+/// The caller's thread may round otherwise, or flush subnormals.
+#[inline]
+fn in_standard_mode<R>(compute: impl FnOnce() -> R) -> R {
+    let _mode = Standard::enter();
+    compute()
 }
 
 /// The same bits as another type of the same size, see [`is_supported_bitcast`].

@@ -81,8 +81,7 @@ impl Codegen<'_> {
             BinaryOp::Div => self.emit.fdiv(a, b),
             BinaryOp::Rem => self.emit.frem(a, b),
             BinaryOp::Min | BinaryOp::Max => self.minimum_or_maximum(op == BinaryOp::Max, wide, a, b, lanes),
-            BinaryOp::FMin => self.same_type("llvm.minimumnum", wide, &[a, b], lanes),
-            BinaryOp::FMax => self.same_type("llvm.maximumnum", wide, &[a, b], lanes),
+            BinaryOp::FMin | BinaryOp::FMax => self.extreme_number(op == BinaryOp::FMax, wide, a, b, lanes),
             _ => unreachable!("{op:?} of {ty} is refused by the verifier"),
         };
         self.narrow(ty, result, lanes)
@@ -114,6 +113,19 @@ impl Codegen<'_> {
             e.concatenate(lower, upper, lanes)
         };
         e.select(e.fcmp(LLVMRealUNO, a, b), e.fadd(a, b), number)
+    }
+
+    /// IEEE 754-2019 `minimumNumber` or `maximumNumber`: where an operand is NaN, the other one. LLVM's own intrinsic is right for
+    /// vectors; for scalars, what x86 makes of it gives NaN where the second operand is one.
+    fn extreme_number(&self, maximum: bool, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
+        if lanes > 1 {
+            let name = if maximum { "llvm.maximumnum" } else { "llvm.minimumnum" };
+            return self.same_type(name, ty, &[a, b], lanes);
+        }
+        let e = &self.emit;
+        let extreme = self.minimum_or_maximum(maximum, ty, a, b, lanes);
+        let of_numbers = e.select(e.fcmp(LLVMRealUNO, b, b), a, extreme);
+        e.select(e.fcmp(LLVMRealUNO, a, a), b, of_numbers)
     }
 
     /// By bits: LLVM's own intrinsic, with its operands in different types after simplification, calls conversions that

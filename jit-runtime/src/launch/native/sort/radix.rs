@@ -31,6 +31,8 @@ pub(super) struct Order<W> {
     spread: W,
     /// What the smallest element has become then; NaN with a sign bit lie below, and become the largest.
     smallest: W,
+    /// What the largest key may be: that of a NaN, whose bits are nobody's choice, for all of them.
+    largest: W,
     /// All bits if the largest elements come first.
     turn: W,
 }
@@ -46,7 +48,11 @@ impl<W: Word> Order<W> {
         };
         let word = W::from_carrier;
         let turn = if is_descending { u64::MAX } else { 0 };
-        Order { flip: word(flip), spread: word(spread), smallest: word(smallest), turn: word(turn) }
+        // Finite numbers and infinities of both signs, zeros included, are two for each magnitude up to that of infinity.
+        let numbers = 2 * (negative_infinity(ty) & (sign - 1)) + 2;
+        let largest = if ty.is_float() { numbers } else { u64::MAX };
+        let [flip, spread, smallest] = [flip, spread, smallest].map(word);
+        Order { flip, spread, smallest, largest: word(largest), turn: word(turn) }
     }
 }
 
@@ -73,7 +79,8 @@ macro_rules! words {
             #[inline(always)]
             fn key(self, order: Order<Self>) -> Self {
                 let is_negative = (self as $signed >> (<$word>::BITS - 1)) as $word;
-                (self ^ order.flip ^ (is_negative & order.spread)).wrapping_sub(order.smallest) ^ order.turn
+                let rank = (self ^ order.flip ^ (is_negative & order.spread)).wrapping_sub(order.smallest);
+                rank.min(order.largest) ^ order.turn
             }
 
             #[inline(always)]

@@ -1,0 +1,163 @@
+//! Results that show in which order lanes run, and what is done about it.
+//!
+//! Sums and products of floats are rounded, so elements that several lanes combine into depend on the order and the grouping.
+//! Launches that have targets of their own for segments of lanes ([`super::private`]) fix both by sizes alone, narrow ones run in
+//! the order of the lanes. What is left, and writes of several lanes to one element, is ordered by time alone unless
+//! [`set_deterministic`] asks for more: such launches then run in the order of the lanes, on one thread.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::ir::{BinaryOp, Kernel, Op, ParamId, ReduceOp, Type, UnaryOp, Value};
+
+static IS_DETERMINISTIC: AtomicBool = AtomicBool::new(false);
+
+/// Whether results depend on nothing but the program and its input, see [`set_deterministic`].
+#[must_use]
+pub fn is_deterministic() -> bool {
+    IS_DETERMINISTIC.load(Ordering::Relaxed)
+}
+
+/// Asks for results that depend on neither the number of threads nor on time, whatever they cost. Off at first.
+///
+/// Most results never do. With this on, neither do those of launches in which several lanes write the same element (the lane with
+/// the highest number wins), add or multiply floats into targets that have more than two elements for each lane, or get the old
+/// element from an operation that changes it: these run on one thread then. Recordings of `#[freeze]` functions follow, too.
+pub fn set_deterministic(on: bool) {
+    IS_DETERMINISTIC.store(on, Ordering::Relaxed);
+}
+
+/// What the elements that lanes scatter to show of the order of the lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Shown {
+    /// Sums or products of floats.
+    pub(crate) rounds: bool,
+    /// Which lane was the last one, or what was there before a lane.
+    pub(crate) places: bool,
+}
+
+impl Shown {
+    pub(crate) fn by(kernel: &Kernel) -> Shown {
+        let mut shown = Shown::default();
+        let mut known = None;
+        for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+            match inst.op {
+                Op::Scatter { reduce: Some(op), buffer, .. } => shown.rounds |= is_rounded(op, ty(kernel, buffer)),
+                Op::Scatter { reduce: None, index, .. } => {
+                    let definitions = known.get_or_insert_with(|| Definitions::of(kernel));
+                    shown.places |= !definitions.differs_by_lane(index);
+                }
+                Op::Atomic { .. } | Op::CompareExchange { .. } => shown.places = true,
+                _ => {}
+            }
+        }
+        shown
+    }
+}
+
+fn ty(kernel: &Kernel, buffer: ParamId) -> Type {
+    kernel.param(buffer).ty()
+}
+
+/// Whether a combination of several values depends on their order.
+pub(super) const fn is_rounded(op: ReduceOp, ty: Type) -> bool {
+    ty.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul)
+}
+
+/// The operation behind each value.
+struct Definitions<'k> {
+    kernel: &'k Kernel,
+    op_of: Vec<Option<&'k Op>>,
+}
+
+impl<'k> Definitions<'k> {
+    fn of(kernel: &'k Kernel) -> Self {
+        let mut op_of = vec![None; kernel.types.len()];
+        for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+            inst.values().for_each(|value| op_of[value.index()] = Some(&inst.op));
+        }
+        Definitions { kernel, op_of }
+    }
+
+    /// Whether no two lanes have the same value. Sums, differences and products with odd numbers keep that, wrapped or not; those with
+    /// other numbers lose bits of the lane's number, which has 32, in a type of 32.
+    fn differs_by_lane(&self, value: Value) -> bool {
+        let is_wide = |value: Value| self.kernel.ty(value).bits() >= 32;
+        match self.op_of[value.index()] {
+            Some(Op::LaneIndex) => true,
+            Some(&Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Xor, a, b)) => {
+                self.differs_by_lane(a) && self.is_shared(b) || self.is_shared(a) && self.differs_by_lane(b)
+            }
+            Some(&Op::Binary(BinaryOp::Mul, a, b)) => {
+                self.differs_by_lane(a) && self.is_odd(b) || self.is_odd(a) && self.differs_by_lane(b)
+            }
+            Some(&Op::Fma(a, b, c)) => {
+                let is_product = self.differs_by_lane(a) && self.is_odd(b) || self.is_odd(a) && self.differs_by_lane(b);
+                is_product && self.is_shared(c)
+            }
+            Some(&Op::Unary(UnaryOp::Neg | UnaryOp::Not | UnaryOp::ReverseBits, a)) => self.differs_by_lane(a),
+            Some(&(Op::Cast(_, a) | Op::Bitcast(_, a))) => {
+                is_wide(value) && self.kernel.ty(value).is_integer() && self.differs_by_lane(a)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether all lanes have the same value.
+    fn is_shared(&self, value: Value) -> bool {
+        match self.op_of[value.index()] {
+            Some(Op::Const(..) | Op::Scalar(_)) => true,
+            Some(&(Op::Unary(_, a) | Op::Cast(_, a) | Op::Bitcast(_, a))) => self.is_shared(a),
+            Some(&(Op::Binary(_, a, b) | Op::Compare(_, a, b))) => self.is_shared(a) && self.is_shared(b),
+            _ => false,
+        }
+    }
+
+    fn is_odd(&self, value: Value) -> bool {
+        matches!(self.op_of[value.index()], Some(Op::Const(_, bits)) if bits & 1 == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Access, Builder, CompareOp};
+
+    fn shown(make: impl FnOnce(&mut Builder) -> Value) -> bool {
+        let mut b = Builder::new();
+        let target = b.buffer(Type::F32, Access::ReadWrite);
+        let (index, value) = (make(&mut b), b.constant(Type::F32, 0));
+        b.scatter(None, target, index, value, None);
+        Shown::by(&b.finish()).places
+    }
+
+    #[test]
+    fn positions_of_lanes_that_all_differ_show_no_order() {
+        let shift = |op: BinaryOp, number: u64| {
+            move |b: &mut Builder| {
+                let (lane, number) = (b.lane_index(), b.constant(Type::U32, number));
+                b.binary(op, lane, number)
+            }
+        };
+        assert!(!shown(Builder::lane_index));
+        for (op, number) in [(BinaryOp::Add, 7), (BinaryOp::Sub, 7), (BinaryOp::Xor, 5), (BinaryOp::Mul, 3)] {
+            assert!(!shown(shift(op, number)), "{op:?} {number}");
+        }
+        for (op, number) in [(BinaryOp::Mul, 2), (BinaryOp::Rem, 3), (BinaryOp::And, 7), (BinaryOp::Min, 7)] {
+            assert!(shown(shift(op, number)), "{op:?} {number}");
+        }
+        assert!(shown(|b| {
+            let lane = b.lane_index();
+            b.cast(Type::U16, lane)
+        }));
+        assert!(!shown(|b| {
+            let lane = b.lane_index();
+            b.cast(Type::I64, lane)
+        }));
+        assert!(shown(|b| b.constant(Type::U32, 3)));
+        assert!(shown(|b| {
+            let (lane, number) = (b.lane_index(), b.constant(Type::U32, 1));
+            let is_first = b.compare(CompareOp::Lt, lane, number);
+            b.select(is_first, lane, number)
+        }));
+    }
+}

@@ -1,49 +1,121 @@
-//! How large an integer can become, as an expression over what is known before the first lane runs.
+//! Between which numbers an integer lies, as an expression over what is known before the first lane runs.
 //!
-//! The last lane, values that all lanes share, and constants are known then; what is computed from them is bounded by the same
-//! operations on the bounds. A counter is bounded by what its loop compares it with. Bounds of unsigned values hold whatever wraps
-//! around. A bound of a signed value above the largest one of its type says that it may be negative.
+//! The lanes of the range, values that all lanes share, and constants are known then. What is computed from them lies in the
+//! interval that the same operations give for their intervals, see [`interval`](super::interval). Everything else may be any value of its
+//! type. A counter lies between its first value and what its loop compares it with, in the body of that loop: there the comparison has just been true.
+//!
+//! Always holds: where code runs in which all lanes of a group are active, and all of them are lanes of the range, each value is in its
+//! interval, for the values that lanes, shared values and constants have in this launch.
 
 use std::rc::Rc;
 
 use smallvec::SmallVec;
 
 use super::analysis::Analysis;
+use super::interval::{Arithmetic, Folded, Folding, Integer, Interval, Machine, Unknown};
 use crate::ir::{BinaryOp, CompareOp, Kernel, Op, RegionId, TOP, Type, Value};
 
-/// An expression of 64-bit numbers.
+/// An interval that is computed before the first lane.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Bound {
-    /// A constant.
-    Number(u64),
-    /// The last lane of the range.
-    LastLane,
-    /// A value that is computed before the first lane, by its own type.
+    /// From one number to another.
+    Numbers(i64, i64),
+    /// From the first lane of all to the last one of the range.
+    Lanes,
+    /// A value that is computed before the first lane.
     Shared(Value),
-    /// Saturating.
-    Sum(Rc<Bound>, Rc<Bound>),
-    /// Saturating.
-    Product(Rc<Bound>, Rc<Bound>),
-    Min(Rc<Bound>, Rc<Bound>),
-    Max(Rc<Bound>, Rc<Bound>),
-    /// All ones up to the highest bit.
-    AllBits(Rc<Bound>),
-    /// One less; no bound for 0.
-    Below(Rc<Bound>),
-    /// Rounded down; no bound for a division by 0.
-    Quotient(Rc<Bound>, u64),
-    /// The second one, if the first one is at most a number; else none.
-    If(Rc<Bound>, u64, Rc<Bound>),
+    Sum(Integer, Rc<Bound>, Rc<Bound>),
+    Difference(Integer, Rc<Bound>, Rc<Bound>),
+    Product(Integer, Rc<Bound>, Rc<Bound>),
+    /// By a positive number.
+    Quotient(Integer, Rc<Bound>, i64),
+    ShiftedRight(Integer, Rc<Bound>, u32),
+    Remainder(Integer, Rc<Bound>, Rc<Bound>),
+    Conjunction(Integer, Rc<Bound>, Rc<Bound>),
+    Disjunction(Integer, Rc<Bound>, Rc<Bound>),
+    Minimum(Rc<Bound>, Rc<Bound>),
+    Maximum(Rc<Bound>, Rc<Bound>),
+    Either(Rc<Bound>, Rc<Bound>),
+    /// From one type to another.
+    Converted(Integer, Integer, Rc<Bound>),
+    /// The first value, and the limit.
+    Counter(Integer, Rc<Bound>, Rc<Bound>),
 }
 
-/// Operations in one expression, at most: it is computed for each block of lanes.
+/// What expressions are made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Leaf {
+    /// The last lane of the range.
+    LastLane,
+    /// A shared value, by its type; `i64::MAX` if it is larger.
+    Shared(Value),
+}
+
+/// Operations in one path of an expression, at most: it is computed for each block of lanes.
 const MAX_DEPTH: u32 = 8;
+
+impl Bound {
+    /// The interval, computed by a machine from words for what is known before the first lane.
+    pub(super) fn interval<M: Machine>(&self, machine: &M, leaf: &impl Fn(Leaf) -> M::Word) -> Interval<M::Word> {
+        let of = |bound: &Bound| bound.interval(machine, leaf);
+        match self {
+            Bound::Numbers(least, most) => Interval { least: machine.number(*least), most: machine.number(*most) },
+            Bound::Lanes => Interval { least: machine.number(0), most: leaf(Leaf::LastLane) },
+            Bound::Shared(value) => {
+                let word = leaf(Leaf::Shared(*value));
+                Interval { least: word, most: word }
+            }
+            Bound::Sum(ty, a, b) => machine.sum(*ty, of(a), of(b)),
+            Bound::Difference(ty, a, b) => machine.difference(*ty, of(a), of(b)),
+            Bound::Product(ty, a, b) => machine.product(*ty, of(a), of(b)),
+            Bound::Quotient(ty, a, divisor) => machine.quotient(*ty, of(a), *divisor),
+            Bound::ShiftedRight(ty, a, count) => machine.shifted_right(*ty, of(a), *count),
+            Bound::Remainder(ty, a, b) => machine.remainder(*ty, of(a), of(b)),
+            Bound::Conjunction(ty, a, b) => machine.conjunction(*ty, of(a), of(b)),
+            Bound::Disjunction(ty, a, b) => machine.disjunction(*ty, of(a), of(b)),
+            Bound::Minimum(a, b) => machine.minimum(of(a), of(b)),
+            Bound::Maximum(a, b) => machine.maximum(of(a), of(b)),
+            Bound::Either(a, b) => machine.either(of(a), of(b)),
+            Bound::Converted(from, to, a) => machine.converted(*from, *to, of(a)),
+            Bound::Counter(ty, first, limit) => machine.counter(*ty, of(first), of(limit)),
+        }
+    }
+
+    /// Whether the interval may turn out to lie within a buffer. This decides about speed alone: an expression that does not help costs time,
+    /// and makes the proofs of the other accesses fail with it.
+    pub(super) fn is_promising(&self) -> bool {
+        let Interval { least, most } = self.interval(&Folding(Unknown), &|_| Folded::Computed(()));
+        let is_short = !matches!(most, Folded::Known(most) if most >= i64::from(i32::MAX));
+        let is_negative = matches!(least, Folded::Known(..0));
+        is_short && !is_negative && (matches!(least, Folded::Known(_)) || self.is_hardly_negative())
+    }
+
+    /// Whether a program probably means numbers from zero on: a difference may be anything.
+    fn is_hardly_negative(&self) -> bool {
+        match self {
+            Bound::Numbers(least, _) => *least >= 0,
+            Bound::Lanes | Bound::Shared(_) => true,
+            Bound::Difference(..) => false,
+            Bound::Maximum(a, b) | Bound::Conjunction(_, a, b) => a.is_hardly_negative() || b.is_hardly_negative(),
+            Bound::Quotient(_, a, _)
+            | Bound::ShiftedRight(_, a, _)
+            | Bound::Remainder(_, a, _)
+            | Bound::Converted(_, _, a)
+            | Bound::Counter(_, a, _) => a.is_hardly_negative(),
+            Bound::Sum(_, a, b)
+            | Bound::Product(_, a, b)
+            | Bound::Disjunction(_, a, b)
+            | Bound::Minimum(a, b)
+            | Bound::Either(a, b) => a.is_hardly_negative() && b.is_hardly_negative(),
+        }
+    }
+}
 
 /// What is known about the values of a kernel.
 pub(super) struct Bounds<'k> {
     kernel: &'k Kernel,
     definitions: Vec<Option<&'k Op>>,
-    /// For parameters of loops: what they are compared with, and their first value.
+    /// For states of the loops whose bodies are looked at: their first value, and what they are below.
     counters: Vec<Option<Counter>>,
     is_known: Vec<bool>,
 }
@@ -55,9 +127,6 @@ struct Counter {
     limit: Value,
 }
 
-/// A bound of a value that may be negative as well.
-type Upper = (Rc<Bound>, bool);
-
 impl<'k> Bounds<'k> {
     pub(super) fn new(kernel: &'k Kernel, analysis: &Analysis) -> Bounds<'k> {
         let mut definitions = vec![None; kernel.types.len()];
@@ -68,9 +137,7 @@ impl<'k> Bounds<'k> {
         let top = kernel.region(TOP).insts.iter().zip(&analysis.hoisted);
         top.filter(|(_, hoisted)| **hoisted)
             .for_each(|(inst, _)| inst.values().for_each(|value| is_known[value.index()] = true));
-        let mut bounds = Bounds { kernel, definitions, counters: vec![None; kernel.types.len()], is_known };
-        bounds.find_counters();
-        bounds
+        Bounds { kernel, definitions, counters: vec![None; kernel.types.len()], is_known }
     }
 
     /// The operation that defines a value, if it has one of its own.
@@ -83,19 +150,20 @@ impl<'k> Bounds<'k> {
         self.is_known[value.index()]
     }
 
-    fn find_counters(&mut self) {
+    /// From now on, values are those that the body of a loop sees. All lanes run it together.
+    pub(super) fn enter_body(&mut self, inits: &[Value], condition: RegionId, body: RegionId) {
         let kernel = self.kernel;
-        for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
-            let Op::Loop { inits, condition, body } = &inst.op else { continue };
-            let params = kernel.region(*condition).params.iter().zip(&kernel.region(*body).yields).zip(inits);
-            for ((&param, &next), &init) in params {
-                if self.is_next(param, next)
-                    && let Some(limit) = self.limit(param, *condition)
-                {
-                    self.counters[param.index()] = Some(Counter { init, limit });
-                }
-            }
+        for ((&param, &next), &init) in
+            kernel.region(condition).params.iter().zip(&kernel.region(body).yields).zip(inits)
+        {
+            let limit = self.limit(param, condition).filter(|_| self.is_next(param, next));
+            self.counters[param.index()] = limit.map(|limit| Counter { init, limit });
         }
+    }
+
+    /// The end of [`Bounds::enter_body`]: a loop's condition, and what comes behind the loop, sees other values.
+    pub(super) fn leave_body(&mut self, condition: RegionId) {
+        self.kernel.region(condition).params.iter().for_each(|param| self.counters[param.index()] = None);
     }
 
     /// Whether a state goes up by one.
@@ -121,179 +189,86 @@ impl<'k> Bounds<'k> {
         None
     }
 
-    /// The largest that an integer can be, on lanes that are in no condition of a loop; none if nothing is known.
-    pub(super) fn most(&self, value: Value) -> Option<Bound> {
-        let (bound, may_be_negative) = self.upper(value, MAX_DEPTH)?;
-        (!may_be_negative).then(|| (*bound).clone())
+    /// Between which numbers an integer lies.
+    pub(super) fn of(&self, value: Value) -> Rc<Bound> {
+        self.bound(value, MAX_DEPTH)
     }
 
-    /// As [`Bounds::most`], of a value that is not negative.
-    fn bound(&self, value: Value, depth: u32) -> Option<Rc<Bound>> {
-        self.upper(value, depth).and_then(|(bound, may_be_negative)| (!may_be_negative).then_some(bound))
+    fn bound(&self, value: Value, depth: u32) -> Rc<Bound> {
+        let ty = self.kernel.ty(value);
+        let integer = Integer::of(ty);
+        if let (Some(counter), Some(depth)) = (self.counters[value.index()], depth.checked_sub(1)) {
+            let (init, limit) = (self.bound(counter.init, depth), self.bound(counter.limit, depth));
+            return Rc::new(Bound::Counter(integer, init, limit));
+        }
+        Rc::new(match self.definition(value) {
+            Some(&Op::Const(_, bits)) => {
+                let number = word(ty, bits);
+                Bound::Numbers(number, number)
+            }
+            _ if ty.is_integer() && self.is_known(value) => Bound::Shared(value),
+            Some(op) if ty.is_integer() && depth > 0 => {
+                self.result(op, integer, depth - 1).unwrap_or_else(|| Bound::any(integer))
+            }
+            _ => Bound::any(integer),
+        })
     }
 
-    fn upper(&self, value: Value, depth: u32) -> Option<Upper> {
-        let (ty, depth) = (self.kernel.ty(value), depth.checked_sub(1)?);
-        if ty == Type::Bool {
-            return Some((number(1), false));
-        }
-        let least = (ty.bits() < 32 && ty.is_unsigned_integer()).then(|| (number(largest(ty)), false));
-        if !ty.is_integer() {
-            return None;
-        }
-        if let Some(counter) = self.counters[value.index()] {
-            let (init, limit) = (self.bound(counter.init, depth)?, self.bound(counter.limit, depth)?);
-            return Some((guarded(&init, ty, below(limit)), false));
-        }
-        let found = match self.definition(value) {
-            Some(&Op::Const(_, bits)) => (bits <= largest(ty)).then(|| (number(bits), false)),
-            _ if self.is_known(value) => Some((Rc::new(Bound::Shared(value)), false)),
-            Some(op) => self.upper_of(op, ty, depth),
-            None => None,
-        };
-        found.or(least)
-    }
-
-    fn upper_of(&self, op: &Op, ty: Type, depth: u32) -> Option<Upper> {
+    /// What an operation gives, if it is one of those that the intervals have.
+    fn result(&self, op: &Op, ty: Integer, depth: u32) -> Option<Bound> {
         let of = |value: Value| self.bound(value, depth);
-        let exact = |bound: Rc<Bound>| Some((within(bound, ty), false));
-        match *op {
-            Op::LaneIndex => Some((Rc::new(Bound::LastLane), false)),
+        Some(match *op {
+            Op::LaneIndex => Bound::Lanes,
             Op::Cast(_, a) | Op::Bitcast(_, a) if !self.kernel.ty(a).is_float() => {
-                let same = self.kernel.ty(a).is_signed_integer() && ty.is_signed_integer();
-                match self.upper(a, depth)? {
-                    (bound, true) if same && ty.bits() >= self.kernel.ty(a).bits() => Some((bound, true)),
-                    (_, true) => None,
-                    (bound, false) => exact(bound),
-                }
+                Bound::Converted(Integer::of(self.kernel.ty(a)), ty, of(a))
             }
-            Op::Select(_, a, b) => Some((max(of(a)?, of(b)?), false)),
+            Op::Select(_, a, b) => Bound::Either(of(a), of(b)),
+            Op::Fma(a, b, c) => Bound::Sum(ty, Rc::new(Bound::Product(ty, of(a), of(b))), of(c)),
             Op::Binary(op, a, b) => match op {
-                BinaryOp::Or | BinaryOp::Xor => Some((Rc::new(Bound::AllBits(max(of(a)?, of(b)?))), false)),
-                BinaryOp::And => match (of(a), of(b)) {
-                    (Some(a), Some(b)) => Some((min(a, b), false)),
-                    (one, other) => Some((one.or(other)?, false)),
-                },
-                BinaryOp::Add => exact(sum(of(a)?, of(b)?)),
-                BinaryOp::Mul => exact(product(of(a)?, of(b)?)),
+                BinaryOp::Add => Bound::Sum(ty, of(a), of(b)),
+                BinaryOp::Sub => Bound::Difference(ty, of(a), of(b)),
+                BinaryOp::Mul => Bound::Product(ty, of(a), of(b)),
+                BinaryOp::Rem => Bound::Remainder(ty, of(a), of(b)),
+                BinaryOp::And => Bound::Conjunction(ty, of(a), of(b)),
+                BinaryOp::Or | BinaryOp::Xor => Bound::Disjunction(ty, of(a), of(b)),
+                BinaryOp::Min => Bound::Minimum(of(a), of(b)),
+                BinaryOp::Max => Bound::Maximum(of(a), of(b)),
+                BinaryOp::Div => Bound::Quotient(ty, of(a), self.constant(b).filter(|&divisor| divisor > 0)?),
                 BinaryOp::Shl => {
-                    let shift = self.constant(b).filter(|&shift| shift < u64::from(ty.bits()))?;
-                    exact(product(of(a)?, number(1 << shift)))
+                    let factor = 1 << self.shift(b, ty).filter(|&count| count < 63)?;
+                    Bound::Product(ty, of(a), Rc::new(Bound::Numbers(factor, factor)))
                 }
-                BinaryOp::Shr => {
-                    let shift = self.constant(b).filter(|&shift| shift < u64::from(ty.bits()))?;
-                    Some((guarded(&of(a)?, ty, quotient(&of(a)?, 1 << shift)), false))
-                }
-                BinaryOp::Div => {
-                    let divisor = self.constant(b).filter(|&divisor| divisor > 0 && divisor <= largest(ty))?;
-                    Some((guarded(&of(a)?, ty, quotient(&of(a)?, divisor)), false))
-                }
-                BinaryOp::Rem => self.remainder(a, b, ty, depth),
-                BinaryOp::Sub if ty.is_signed_integer() => {
-                    of(b)?;
-                    Some((of(a)?, true))
-                }
-                BinaryOp::Min | BinaryOp::Max => self.extreme(op, [a, b], ty, depth),
-                _ => None,
+                BinaryOp::Shr => Bound::ShiftedRight(ty, of(a), self.shift(b, ty)?),
+                _ => return None,
             },
-            _ => None,
-        }
+            _ => return None,
+        })
     }
 
-    fn remainder(&self, a: Value, b: Value, ty: Type, depth: u32) -> Option<Upper> {
-        let below = below(self.bound(b, depth)?);
-        match self.bound(a, depth) {
-            Some(a) => Some((guarded(&a, ty, min(Rc::clone(&a), below)), false)),
-            // By zero that is what is divided.
-            None if ty.is_unsigned_integer() => Some((within(below, ty), false)),
-            None => None,
-        }
-    }
-
-    fn extreme(&self, op: BinaryOp, operands: [Value; 2], ty: Type, depth: u32) -> Option<Upper> {
-        let [a, b] = operands.map(|operand| self.upper(operand, depth));
-        match (op, a, b) {
-            (BinaryOp::Min, None, Some(only)) | (BinaryOp::Min, Some(only), None) => {
-                ty.is_unsigned_integer().then_some(only)
-            }
-            (BinaryOp::Min, Some((a, an)), Some((b, bn))) => {
-                let least = min(Rc::clone(&a), Rc::clone(&b));
-                Some((guarded(&a, ty, guarded(&b, ty, least)), an || bn))
-            }
-            (BinaryOp::Max, Some((a, an)), Some((b, bn))) => Some((max(a, b), an && bn)),
-            _ => None,
-        }
-    }
-
-    fn constant(&self, value: Value) -> Option<u64> {
+    /// A constant, by its type; `i64::MAX` if it is larger.
+    fn constant(&self, value: Value) -> Option<i64> {
         match self.definition(value) {
-            Some(&Op::Const(_, bits)) => Some(bits),
+            Some(&Op::Const(ty, bits)) => Some(word(ty, bits)).filter(|&word| word < i64::MAX),
             _ => None,
         }
     }
-}
 
-/// The largest number of a type.
-fn largest(ty: Type) -> u64 {
-    if ty.is_signed_integer() { ty.bit_mask() >> 1 } else { ty.bit_mask() }
-}
-
-fn number(number: u64) -> Rc<Bound> {
-    Rc::new(Bound::Number(number))
-}
-
-/// Both numbers, if they are constants.
-fn numbers(a: &Bound, b: &Bound) -> Option<(u64, u64)> {
-    match (a, b) {
-        (Bound::Number(a), Bound::Number(b)) => Some((*a, *b)),
-        _ => None,
+    /// A constant count that does not shift out every bit.
+    fn shift(&self, count: Value, ty: Integer) -> Option<u32> {
+        let count = self.constant(count).filter(|&count| (0..i64::from(ty.bits)).contains(&count))?;
+        u32::try_from(count).ok()
     }
 }
 
-fn sum(a: Rc<Bound>, b: Rc<Bound>) -> Rc<Bound> {
-    numbers(&a, &b).map_or_else(|| Rc::new(Bound::Sum(a, b)), |(a, b)| number(a.saturating_add(b)))
-}
-
-fn product(a: Rc<Bound>, b: Rc<Bound>) -> Rc<Bound> {
-    numbers(&a, &b).map_or_else(|| Rc::new(Bound::Product(a, b)), |(a, b)| number(a.saturating_mul(b)))
-}
-
-fn min(a: Rc<Bound>, b: Rc<Bound>) -> Rc<Bound> {
-    numbers(&a, &b).map_or_else(|| Rc::new(Bound::Min(a, b)), |(a, b)| number(a.min(b)))
-}
-
-fn max(a: Rc<Bound>, b: Rc<Bound>) -> Rc<Bound> {
-    numbers(&a, &b).map_or_else(|| Rc::new(Bound::Max(a, b)), |(a, b)| number(a.max(b)))
-}
-
-fn below(a: Rc<Bound>) -> Rc<Bound> {
-    match *a {
-        Bound::Number(most) => number(most.wrapping_sub(1)),
-        _ => Rc::new(Bound::Below(a)),
+impl Bound {
+    /// Any value of a type.
+    fn any(ty: Integer) -> Bound {
+        Bound::Numbers(ty.least(), ty.most())
     }
 }
 
-fn quotient(a: &Rc<Bound>, divisor: u64) -> Rc<Bound> {
-    match **a {
-        Bound::Number(a) => number(a / divisor),
-        _ => Rc::new(Bound::Quotient(Rc::clone(a), divisor)),
-    }
-}
-
-/// The bound of a result that may have wrapped around.
-fn within(bound: Rc<Bound>, ty: Type) -> Rc<Bound> {
-    match ty.is_signed_integer() {
-        true => guarded(&Rc::clone(&bound), ty, bound),
-        false => min(bound, number(largest(ty))),
-    }
-}
-
-/// A bound that rests on a signed operand not being negative.
-fn guarded(operand: &Rc<Bound>, ty: Type, bound: Rc<Bound>) -> Rc<Bound> {
-    match **operand {
-        _ if ty.is_unsigned_integer() => bound,
-        Bound::Number(most) if most <= largest(ty) => bound,
-        Bound::Number(_) => number(u64::MAX),
-        _ => Rc::new(Bound::If(Rc::clone(operand), largest(ty), bound)),
-    }
+/// The number whose bits these are; `i64::MAX` if it is larger.
+pub(super) fn word(ty: Type, bits: u64) -> i64 {
+    let unused = 64 - ty.bits();
+    if ty.is_signed_integer() { (bits << unused) as i64 >> unused } else { bits.min(i64::MAX as u64) as i64 }
 }

@@ -27,7 +27,7 @@ use super::interleave;
 use super::target::Target;
 use crate::backend::{CodeOptions, Effort};
 use crate::error::{Error, ErrorKind};
-use crate::ir::{Inst, Kernel, Op, TOP};
+use crate::ir::{Inst, Kernel, Op, RegionId, TOP};
 
 /// Passes for kernels with loops.
 const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
@@ -132,7 +132,11 @@ fn is_worth_more(kernel: &Kernel, options: CodeOptions) -> bool {
 fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
     let is_reduction = |inst: &&Inst| matches!(inst.op, Op::Reduce { .. });
     let has_few_reductions = kernel.region(TOP).insts.iter().filter(is_reduction).count() <= FEW_REDUCTIONS;
-    kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| match inst.op {
+    let insts = (0..)
+        .map(RegionId)
+        .zip(&kernel.regions)
+        .flat_map(|(id, region)| region.insts.iter().map(move |inst| (id, inst)));
+    { insts }.any(|(region, inst)| match inst.op {
         Op::Reduce { .. } => has_few_reductions,
         Op::LocalRead { .. } | Op::LocalWrite { .. } => true,
         ref op if op.has_regions() => true,
@@ -140,7 +144,7 @@ fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
         Op::Gather { index, .. } if analysis.index_hint(kernel, index).is_some() => true,
         Op::Gather { buffer, index, mask } | Op::Scatter { buffer, index, mask, .. } => {
             let is_linear = matches!(analysis.shape(index), Shape::Linear { .. });
-            is_linear && mask.is_none() && !analysis.ranges.is_proven(buffer, index)
+            is_linear && mask.is_none() && !analysis.ranges.is_proven(region, buffer, index)
         }
         _ => false,
     })

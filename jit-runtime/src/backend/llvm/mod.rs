@@ -7,7 +7,7 @@
 //! | which values are uniform or consecutive | `analysis`, `hints` |
 //! | how many packets a body works on | `interleave` |
 //! | gathers of neighbouring elements | `rows` |
-//! | indices that stay in range | `ranges`, by `bound` |
+//! | indices that stay in range | `ranges`, by `bound` and `interval` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
 //! | object file → memory | `object`, `relocate` |
@@ -25,6 +25,7 @@ mod discover;
 mod emit;
 mod hints;
 mod interleave;
+mod interval;
 mod library;
 mod object;
 mod ranges;
@@ -48,7 +49,7 @@ use crate::ir::Kernel;
 use object::LoadedObject;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
-pub const CODE_VERSION: u32 = 6;
+pub const CODE_VERSION: u32 = 7;
 
 /// Machine code of one kernel.
 #[derive(Debug)]

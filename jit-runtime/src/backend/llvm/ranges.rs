@@ -9,6 +9,8 @@
 //! consecutive; and elements that all lanes share, in loops. Elements that lie anywhere are waited for so long that a comparison costs nothing. Accesses under a mask have one to be
 //! combined with, and often are what keeps the program in range.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -22,8 +24,8 @@ const MAX_PROOFS: usize = 32;
 /// What must hold for an index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Proof {
-    /// The buffer is longer than the largest value.
-    AtMost(Bound),
+    /// The buffer is longer than the largest value, and none is negative.
+    Within(Rc<Bound>),
     /// The lane, plus and minus values of a type that all lanes share, is in range.
     Moved {
         /// The type of the index.
@@ -37,7 +39,8 @@ pub(super) enum Proof {
 #[derive(Default)]
 pub(super) struct Ranges {
     pub(super) proofs: Vec<(ParamId, Proof)>,
-    proven: FxHashSet<(ParamId, Value)>,
+    /// By region: what is known of a value in the body of a loop need not hold in its condition.
+    proven: FxHashSet<(RegionId, ParamId, Value)>,
 }
 
 impl Ranges {
@@ -48,9 +51,9 @@ impl Ranges {
         search.ranges
     }
 
-    /// Whether an index is in range of a buffer where all proofs hold.
-    pub(super) fn is_proven(&self, buffer: ParamId, index: Value) -> bool {
-        self.proven.contains(&(buffer, index))
+    /// Whether an index is in range of a buffer, in the code of a region itself, where all proofs hold.
+    pub(super) fn is_proven(&self, region: RegionId, buffer: ParamId, index: Value) -> bool {
+        self.proven.contains(&(region, buffer, index))
     }
 }
 
@@ -68,15 +71,21 @@ impl Search<'_> {
         for inst in &kernel.region(region).insts {
             match inst.op {
                 Op::Gather { buffer, index, mask: None } if self.is_worth_it(inst.first, index, is_repeated) => {
-                    self.prove(buffer, index)
+                    self.prove(region, buffer, index)
                 }
-                Op::Scatter { buffer, index, mask: None, .. } if self.is_linear(index) => self.prove(buffer, index),
+                Op::Scatter { buffer, index, mask: None, .. } if self.is_linear(index) => {
+                    self.prove(region, buffer, index)
+                }
                 _ => {}
             }
             match inst.op {
                 _ if !self.is_run_by_all(&inst.op) => {}
                 // In its condition a counter has reached the end once.
-                Op::Loop { body, .. } => self.region(body, true),
+                Op::Loop { ref inits, condition, body } => {
+                    self.bounds.enter_body(inits, condition, body);
+                    self.region(body, true);
+                    self.bounds.leave_body(condition);
+                }
                 ref op => op.regions().for_each(|region| self.region(region, is_repeated)),
             }
         }
@@ -103,19 +112,18 @@ impl Search<'_> {
             || self.analysis.index_hint(self.kernel, index).is_some()
     }
 
-    fn prove(&mut self, buffer: ParamId, index: Value) {
-        if self.ranges.proofs.len() == MAX_PROOFS || self.ranges.is_proven(buffer, index) {
+    fn prove(&mut self, region: RegionId, buffer: ParamId, index: Value) {
+        if self.ranges.proofs.len() == MAX_PROOFS || self.ranges.is_proven(region, buffer, index) {
             return;
         }
         let proof = match self.moved(index) {
             Some(terms) => Proof::Moved { ty: self.kernel.ty(index), terms },
-            None => match self.bounds.most(index) {
-                // What only a type limits says nothing.
-                None | Some(Bound::Number(0x8000_0000..)) => return,
-                Some(bound) => Proof::AtMost(bound),
-            },
+            None => Proof::Within(self.bounds.of(index)),
         };
-        self.ranges.proven.insert((buffer, index));
+        if matches!(&proof, Proof::Within(bound) if !bound.is_promising()) {
+            return;
+        }
+        self.ranges.proven.insert((region, buffer, index));
         if !self.ranges.proofs.contains(&(buffer, proof.clone())) {
             self.ranges.proofs.push((buffer, proof));
         }

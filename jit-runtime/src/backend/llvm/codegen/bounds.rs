@@ -5,11 +5,13 @@
 //! scalar: the group as a whole is in range, or its lanes are looked at one by one. Accesses that cannot leave their buffers in
 //! whole groups of a part of the launch are not looked at there, see [`super::frame`].
 
-use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntSLT, LLVMIntULE, LLVMIntULT};
+use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntSLE, LLVMIntSLT, LLVMIntULT};
 
+use super::words::Words;
 use super::{Codegen, Packets};
-use crate::backend::llvm::bound::Bound;
+use crate::backend::llvm::bound::{Bound, Leaf};
 use crate::backend::llvm::emit::{Conversion, Raw};
+use crate::backend::llvm::interval::{Folded, Folding, Interval};
 use crate::backend::llvm::ranges::Proof;
 use crate::ir::{Kernel, Op, ParamId, Type, Value};
 
@@ -160,7 +162,7 @@ impl Codegen<'_> {
 
     /// Whether the index cannot be out of range in the code that is being generated.
     pub(super) fn is_proven(&self, buffer: ParamId, index: Value) -> bool {
-        self.proven_lanes.is_some() && !self.is_edge && self.analysis.ranges.is_proven(buffer, index)
+        self.proven_lanes.is_some() && !self.is_edge && self.analysis.ranges.is_proven(self.region, buffer, index)
     }
 
     /// The lanes of the range where all proofs hold: from one to another.
@@ -179,11 +181,9 @@ impl Codegen<'_> {
     fn lanes_of_proof(&mut self, buffer: ParamId, proof: &Proof) -> [Raw; 2] {
         let (word, zero) = (self.emit.int(64), self.emit.i64(0));
         match proof {
-            Proof::AtMost(most) => {
-                let most = self.bound(most);
-                let is_inside = self.is_inside(buffer, most);
-                let last = self.emit.select(is_inside, self.emit.all_ones(word), zero);
-                [zero, last]
+            Proof::Within(bound) => {
+                let is_inside = self.is_within(bound, buffer);
+                [zero, self.emit.select(is_inside, self.emit.all_ones(word), zero)]
             }
             Proof::Moved { ty, terms } => {
                 let limit = self.limit(buffer, Reach::of(*ty), 1);
@@ -202,33 +202,27 @@ impl Codegen<'_> {
         }
     }
 
-    /// The value of a bound.
-    fn bound(&self, bound: &Bound) -> Raw {
-        let (e, word, all) = (&self.emit, self.emit.int(64), self.emit.i64(u64::MAX));
-        let both =
-            |name: &'static str, a: &Bound, b: &Bound| e.intrinsic(name, &[word], &[self.bound(a), self.bound(b)]);
-        match bound {
-            Bound::Number(number) => e.i64(*number),
-            Bound::LastLane => e.sub(e.parameter(1), e.i64(1)),
-            Bound::Shared(value) => self.wide_index(self.ty(*value), self.scalar(*value)),
-            Bound::Sum(a, b) => both("llvm.uadd.sat", a, b),
-            Bound::Min(a, b) => both("llvm.umin", a, b),
-            Bound::Max(a, b) => both("llvm.umax", a, b),
-            Bound::Product(a, b) => {
-                let [a, b] = [a, b].map(|factor| self.bound(factor));
-                let is_exact = e.icmp(LLVMIntULT, e.or(a, b), e.i64(1 << 32));
-                e.select(is_exact, e.mul(a, b), all)
-            }
-            Bound::AllBits(most) => {
-                let most = e.or(self.bound(most), e.i64(1));
-                let zeros = e.intrinsic("llvm.ctlz", &[word], &[most, e.int_const(1, 0)]);
-                e.lshr(all, zeros)
-            }
-            Bound::Below(end) => e.sub(self.bound(end), e.i64(1)),
-            Bound::Quotient(most, divisor) => e.udiv(self.bound(most), e.i64(*divisor)),
-            Bound::If(operand, most, bound) => {
-                let holds = e.icmp(LLVMIntULE, self.bound(operand), e.i64(*most));
-                e.select(holds, self.bound(bound), all)
+    /// Whether all elements from one to another end of an interval are in a buffer.
+    fn is_within(&self, bound: &Bound, buffer: ParamId) -> Raw {
+        let machine = Folding(Words(&self.emit));
+        let Interval { least, most } = bound.interval(&machine, &|leaf| Folded::Computed(self.leaf(leaf)));
+        let (e, zero) = (&self.emit, self.emit.i64(0));
+        let ends_inside = e.icmp(LLVMIntSLT, machine.word(most), self.length(buffer));
+        match least {
+            Folded::Known(0..) => ends_inside,
+            least => e.and(e.icmp(LLVMIntSLE, zero, machine.word(least)), ends_inside),
+        }
+    }
+
+    /// A word that is known before the first lane.
+    fn leaf(&self, leaf: Leaf) -> Raw {
+        let e = &self.emit;
+        match leaf {
+            Leaf::LastLane => e.sub(e.parameter(1), e.i64(1)),
+            Leaf::Shared(value) => {
+                let word = self.wide_index(self.ty(value), self.scalar(value));
+                let is_any = self.ty(value) == Type::U64;
+                if is_any { e.intrinsic("llvm.umin", &[e.int(64)], &[word, e.i64(i64::MAX as u64)]) } else { word }
             }
         }
     }

@@ -22,6 +22,7 @@ mod memory;
 mod reduce;
 mod rows;
 mod switch;
+mod words;
 
 pub(super) use local::local_bytes;
 
@@ -40,7 +41,7 @@ use super::object::ENTRY;
 use super::rows::Role;
 use super::target::Target;
 use crate::backend::{CodeOptions, Scatters};
-use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, Type, Value};
+use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, TOP, Type, Value};
 
 /// One LLVM value for each packet of a group.
 type Packets = SmallVec<[Raw; 4]>;
@@ -95,6 +96,8 @@ struct Codegen<'a> {
     /// The running result of each reduction, in the order of the top region.
     accumulators: Vec<Packets>,
     in_prologue: bool,
+    /// The region that code is generated for.
+    region: RegionId,
     frame: Frame,
     /// Stores that wait for the end of the body.
     pending_stores: Vec<PendingStore>,
@@ -157,6 +160,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         group_start: None,
         accumulators: Vec::new(),
         in_prologue: true,
+        region: TOP,
         frame,
         pending_stores: Vec::new(),
         constants_in_memory: !optimised,
@@ -243,9 +247,11 @@ impl Codegen<'_> {
     // --- instructions
 
     fn region(&mut self, region: RegionId) {
+        let outer = std::mem::replace(&mut self.region, region);
         for inst in &self.kernel.region(region).insts {
             self.inst(inst);
         }
+        self.region = outer;
     }
 
     fn inst(&mut self, inst: &Inst) {

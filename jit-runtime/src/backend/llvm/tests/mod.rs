@@ -2,6 +2,7 @@
 
 mod atomics;
 mod control;
+mod interval;
 mod memory;
 mod operations;
 mod random;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::Value;
+use tinyjson::JsonValue;
 
 use crate::Row;
 
@@ -54,7 +54,7 @@ struct Key {
 struct Sample {
     value: f64,
     /// Clean samples and all of them, where the system says so.
-    samples: Option<(u64, u64)>,
+    samples: Option<(f64, f64)>,
 }
 
 /// The values of all rounds, by what was measured and by the system.
@@ -67,13 +67,13 @@ struct Table {
 
 impl Table {
     fn add(&mut self, system: usize, line: &str) {
-        let Ok(Value::Object(row)) = serde_json::from_str(line) else { return };
-        let text = |name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
-        let number = |name: &str| row.get(name).and_then(Value::as_u64);
+        let Ok(JsonValue::Object(row)) = line.parse::<JsonValue>() else { return };
+        let text = |name: &str| row.get(name)?.get::<String>().cloned();
+        let number = |name: &str| row.get(name)?.get::<f64>().copied();
         let (Some(workload), Some(metric), Some(unit)) = (text("workload"), text("metric"), text("unit")) else {
             return;
         };
-        let Some(value) = row.get("value").and_then(Value::as_f64) else { return };
+        let Some(value) = number("value") else { return };
         let key = Key { workload, metric, unit };
         // Measurements of other systems alone have nothing to be compared with.
         if system == 0 && !self.keys.contains(&key) {

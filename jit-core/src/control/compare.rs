@@ -7,8 +7,8 @@
 
 use half::{bf16, f16};
 
-pub use crate::array::{Equal, Order};
 use crate::array::{Array, Element, FloatElement, Integer, Mask, Number, Promote};
+pub use crate::array::{Equal, Order};
 use crate::size::Size;
 
 /// `a == b`

@@ -12,6 +12,7 @@ mod functions;
 mod integers;
 mod masks;
 mod memory;
+mod nan;
 mod programs;
 mod reductions;
 mod shifts;

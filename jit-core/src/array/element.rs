@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use half::{bf16, f16};
 use jit_runtime::Error;
-use jit_runtime::ir::Type;
+use jit_runtime::ir::{Type, scalar};
 
 use super::promote::{Promote, PromotesTo};
 use super::{Array, Equal, Mask, Order};
@@ -208,7 +208,12 @@ impl FloatElement for bf16 {
 
 impl FloatElement for f32 {
     fn from_f64(value: f64) -> Self {
-        value as f32
+        let near = value as f32;
+        if f64::from(near).to_bits() == value.to_bits() {
+            return near;
+        }
+        // The thread may round otherwise than literals are.
+        f32::from_bits(scalar::cast(Type::F64, Type::F32, value.to_bits()) as u32)
     }
 }
 

@@ -3,6 +3,7 @@
 use jit_runtime::ir::{BinaryOp, Type};
 
 use super::bits::unsigned;
+use super::nan;
 use super::{Array, FloatElement, Integer, Mask, Number, Operand, Signed};
 use crate::trace::record;
 
@@ -42,7 +43,7 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Signed> Array<T> {
-    /// The value with its sign changed where the other is negative (by its sign bit, for floats).
+    /// The value with its sign changed where the other is negative (by its sign bit, for floats; NaN counts as positive).
     #[must_use]
     #[track_caller]
     pub fn mul_sign(&self, sign: impl Operand<T>) -> Self {
@@ -54,7 +55,7 @@ impl<T: Signed> Array<T> {
     #[track_caller]
     fn sign_bit(&self) -> Mask {
         let ty = unsigned(T::TYPE);
-        let bits = record::bitcast(ty, self.var());
+        let bits = record::bitcast(ty, &nan::canonical(self.var()));
         let top = record::binary(BinaryOp::Shr, &bits, &record::literal(ty, u64::from(ty.bits() - 1), 1));
         Array::from_var(record::cast(Type::Bool, &top))
     }
@@ -82,14 +83,14 @@ impl<T: FloatElement> Array<T> {
         self.abs().lt(T::from_f64(f64::INFINITY))
     }
 
-    /// Where the sign bit is set: also for `-0.0`, and for NaN by its unspecified sign.
+    /// Where the sign bit is set: also for `-0.0`, and for no NaN.
     #[must_use]
     #[track_caller]
     pub fn is_sign_negative(&self) -> Mask {
         self.sign_bit()
     }
 
-    /// Where the sign bit is clear: also for `+0.0`, and for NaN by its unspecified sign.
+    /// Where the sign bit is clear: also for `+0.0`, and for every NaN.
     #[must_use]
     #[track_caller]
     pub fn is_sign_positive(&self) -> Mask {

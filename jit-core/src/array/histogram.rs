@@ -26,7 +26,7 @@ impl<T: Integer> Array<T> {
     }
 
     /// As [`Array::bincount`], each element counting as much as its weight says. Weights are as wide as the array, or have width
-    /// 1. Sums of floats depend on the order, which is unspecified.
+    /// 1. Sums of floats are those of [`Array::scatter_add`].
     #[must_use]
     #[track_caller]
     pub fn bincount_weighted<W: Number>(&self, weights: &Array<W>, bins: impl Into<Size>) -> Array<W> {
@@ -73,7 +73,7 @@ impl<T: FloatElement> Array<T> {
     }
 
     /// As [`Array::histogram`], each element counting as much as its weight says. Weights are as wide as the array, or have width
-    /// 1. Sums of floats depend on the order, which is unspecified.
+    /// 1. Sums of floats are those of [`Array::scatter_add`].
     ///
     /// # Panics
     ///

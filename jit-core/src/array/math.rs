@@ -6,7 +6,7 @@
 
 use jit_runtime::ir::{BinaryOp, UnaryOp};
 
-use super::{Array, FloatElement, Number, Operand, Signed};
+use super::{Array, FloatElement, Number, Operand, Signed, nan};
 use crate::trace::record;
 
 macro_rules! unary_functions {
@@ -136,12 +136,13 @@ impl<T: FloatElement> Array<T> {
         self.binary(BinaryOp::FMax, &other.into_array())
     }
 
-    /// The magnitude of this with the sign of the other, zeros and NaN included.
+    /// The magnitude of this with the sign of the other, zeros included; NaN counts as positive.
     #[inline]
     #[must_use]
     #[track_caller]
     pub fn copysign(&self, other: impl Operand<T>) -> Self {
-        self.binary(BinaryOp::CopySign, &other.into_array())
+        let other = other.into_array();
+        Array::from_var(record::binary(BinaryOp::CopySign, &self.var, &nan::canonical(&other.var)))
     }
 
     /// The length of the hypotenuse, `sqrt(x² + y²)`, without overflow on the way; infinite if one of them is. At most
@@ -211,7 +212,7 @@ impl<T: FloatElement> Array<T> {
     pub fn round(&self) -> Self {
         let whole = self.trunc();
         let fraction = (self - &whole).abs();
-        let farther = &whole + T::ONE.into_array().copysign(self);
+        let farther = &whole + T::ONE.into_array().binary(BinaryOp::CopySign, self);
         fraction.ge(T::from_f64(0.5)).select(farther, whole)
     }
 

@@ -47,6 +47,7 @@ mod local;
 mod make;
 mod math;
 pub mod native;
+mod nan;
 mod operand;
 mod operators;
 mod order;
@@ -194,14 +195,17 @@ impl<T: Element> Array<T> {
         Array::from_var(record::cast(U::TYPE, &self.var))
     }
 
-    /// The bits of each element as another type of the same size.
+    /// The bits of each element as another type of the same size. Every NaN has the bits of Rust's `NAN` here, since what
+    /// operations make of sign and payload differs between processors.
     #[must_use]
     #[track_caller]
     pub fn bitcast<U: Element>(&self) -> Array<U> {
         const {
             assert!(T::TYPE.bits() == U::TYPE.bits(), "`bitcast` converts between types of the same size");
         }
-        Array::from_var(record::bitcast(U::TYPE, &self.var))
+        let is_read = T::TYPE.is_float() && T::TYPE != U::TYPE;
+        let bits = if is_read { nan::canonical(&self.var) } else { self.var.clone() };
+        Array::from_var(record::bitcast(U::TYPE, &bits))
     }
 
     #[inline]

@@ -66,8 +66,7 @@ impl<T: Element> Array<T> {
     /// The elements in ascending order.
     ///
     /// Integers are ordered by value, `false` before `true`. Floats are ordered by value, -0 before +0, and NaN come behind everything
-    /// else: first those without a sign bit, then those with one, by their bits. So every array has one order, the same for any number of
-    /// threads. Stays lazy.
+    /// else, all alike. Equal elements keep their order, so every array has one order, the same for any number of threads. Stays lazy.
     ///
     /// ```
     /// use jit_core::Float;

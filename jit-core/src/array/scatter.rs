@@ -20,7 +20,8 @@ fn request<'a>(how: How, value: &'a Var, index: &'a Var, mask: Option<&'a Mask>)
 }
 
 impl<T: Element> Array<T> {
-    /// Writes values to the elements at some positions. Where lanes write to the same element, one of the values stays.
+    /// Writes values to the elements at some positions. Where lanes write to the same element, one of the values stays: the last
+    /// lane's under `jit::set_deterministic(true)`.
     ///
     /// A value has the type of the array, or one that promotes into it. Any integer type will do as an index.
     ///
@@ -41,8 +42,9 @@ impl<T: Element> Array<T> {
         effect::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), Some(mask)));
     }
 
-    /// Combines values with the elements at some positions. All lanes count, also those with the same position; sums and
-    /// products of floats depend on the order, which is unspecified.
+    /// Combines values with the elements at some positions. All lanes count, also those with the same position. Sums and
+    /// products of floats depend on the order: it is fixed, whatever the number of threads, for targets of at most two elements for each
+    /// lane, and for all under `jit::set_deterministic(true)`; `docs/evaluation.md` has the details.
     ///
     /// A constant that changes nothing is not written: 0 added, 1 multiplied, and so on.
     ///
@@ -68,7 +70,8 @@ impl<T: Element> Array<T> {
     }
 
     /// Writes values to the elements at some positions; gives what each lane has found there, at the moment when it wrote.
-    /// Lanes with the same position come one after another, in an unspecified order. Outside of the array there is zero.
+    /// Lanes with the same position come one after another, in an unspecified order (their own under
+    /// `jit::set_deterministic(true)`). Outside of the array there is zero.
     ///
     /// # Panics
     ///
@@ -158,8 +161,8 @@ impl<T: Number> Array<T> {
 
 impl<T: Integer> Array<T> {
     /// Adds one to the elements at some positions; gives what each lane has found there. So lanes with the same position
-    /// get different, consecutive numbers: places in a list that is being filled. Which lane gets which is unspecified. Lanes whose
-    /// position is outside of the array get zero.
+    /// get different, consecutive numbers: places in a list that is being filled. Which lane gets which is unspecified, but under
+    /// `jit::set_deterministic(true)`. Lanes whose position is outside of the array get zero.
     ///
     /// # Panics
     ///

@@ -18,7 +18,8 @@
 //! *Floats* follow IEEE 754, round to nearest even, subnormals kept. No operation is contracted, reassociated or
 //! approximated. Operations on `f16` and `bf16` are computed in `f32`, each result rounded to the half; so is their
 //! fused multiply-add. Conversions between a half and `f64` or a 32- or 64-bit integer pass through `f32`. The payload
-//! and sign of a NaN result are unspecified. [`BinaryOp::Rem`] of floats is Rust's `%` (the exact C `fmod`).
+//! and sign of a NaN result are unspecified; `Neg`, `Abs`, `CopySign`, `Bitcast` and selections act on the bits there are. The mode of
+//! the calling thread (rounding, flushing of subnormals) has no effect. [`BinaryOp::Rem`] of floats is Rust's `%` (the exact C `fmod`).
 //! [`UnaryOp::Round`] rounds halfway cases to even.
 //!
 //! *Comparisons* with NaN are false, but for `Ne`, which is true. For `bool`, false is below true.
@@ -41,8 +42,10 @@
 //! touch no memory: they read zero, and write nothing. Buffers have fewer than 2^32 elements.
 //!
 //! Several lanes may scatter to one element: a plain write keeps one of the values, a reducing scatter combines all of
-//! them, and what was there, in some order and grouping, which sums and products of floats may show in their rounding. An
-//! element that is scattered to once is exact, one that is not keeps its bits. A kernel does not gather from a buffer that it writes.
+//! them, and what was there, in some order and grouping, which sums and products of floats may show in their rounding. One run of code
+//! ([`crate::backend::Executable::run`]) combines in a fixed way, straight-line code in ascending order of the lanes but for those that
+//! share an index, and its last lane's write stays; what launches make of that is said in [`crate::launch`]. An element that is
+//! scattered to once is exact, one that is not keeps its bits. A kernel does not gather from a buffer that it writes.
 //!
 //! [`Op::Atomic`] and [`Op::CompareExchange`] also give what they found. The step from reading to writing is indivisible,
 //! for each lane alone: no other lane changes the element in between. Which lane is first is unspecified; one lane's

@@ -5,7 +5,8 @@
 //! data: a launch that reads a buffer runs after the one that writes it, wherever they were made; launches that share no
 //! data run at the same time. Reading a buffer on the host waits for the launches that write it.
 //!
-//! What always holds: the number of threads and the division into blocks change no result; every launch ends, also when its
+//! What always holds: the number of threads and the division into blocks change no result, but for what lanes that scatter to the same
+//! element show of their order (`determinism`); every launch ends, also when its
 //! code panics (the buffers that it writes then carry the failure); a thread that waits takes part in the work.
 //!
 //! ```

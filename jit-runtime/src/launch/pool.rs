@@ -74,7 +74,8 @@ pub fn threads() -> usize {
 
 /// Sets how many threads run launches, the one that waits for a result included. At least one.
 ///
-/// With one thread every launch is done when it returns. The number never changes a result.
+/// With one thread every launch is done when it returns. The number changes no result, but for those whose order is unspecified, see
+/// [`set_deterministic`](super::set_deterministic).
 pub fn set_threads(threads: usize) {
     POOL.wanted_workers.store(threads.max(1) - 1, Ordering::Relaxed);
     let _queue = POOL.queue.lock();

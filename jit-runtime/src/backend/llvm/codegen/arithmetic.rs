@@ -78,13 +78,19 @@ impl Codegen<'_> {
             BinaryOp::Add => self.emit.fadd(a, b),
             BinaryOp::Sub => self.emit.fsub(a, b),
             BinaryOp::Mul => self.emit.fmul(a, b),
-            BinaryOp::Div => self.emit.fdiv(a, b),
-            BinaryOp::Rem => self.emit.frem(a, b),
+            BinaryOp::Div => self.emit.fdiv(a, self.opaque_zero(wide, b, lanes)),
+            BinaryOp::Rem => self.emit.frem(a, self.opaque_zero(wide, b, lanes)),
             BinaryOp::Min | BinaryOp::Max => self.minimum_or_maximum(op == BinaryOp::Max, wide, a, b, lanes),
             BinaryOp::FMin | BinaryOp::FMax => self.extreme_number(op == BinaryOp::FMax, wide, a, b, lanes),
             _ => unreachable!("{op:?} of {ty} is refused by the verifier"),
         };
         self.narrow(ty, result, lanes)
+    }
+
+    /// A divisor whose zeros LLVM does not find: where lanes of dividend and divisor are known to be zero, it takes the quotient for
+    /// zero, too, in place of NaN (`SimplifyDemandedVectorElts`, up to LLVM 22). The fence is no instruction.
+    fn opaque_zero(&self, ty: Type, divisor: Raw, lanes: u32) -> Raw {
+        if lanes == 1 { divisor } else { self.same_type("llvm.arithmetic.fence", ty, &[divisor], lanes) }
     }
 
     /// IEEE 754-2019 `minimum` or `maximum`. AVX-512 has an instruction that orders zeros but prefers numbers to NaNs;

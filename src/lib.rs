@@ -135,8 +135,10 @@ pub mod prelude {
     pub use crate::tensor::Tensor;
     pub use crate::{
         Array, BFloat, Device, Float, Float64, Half, Instances, Int, Int8, Int16, Int64, Local, Mask, Ptr, ReduceOp,
-        Scan, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, freeze, jit,
+        Scan, Size, Sorting, Traced, TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64, freeze,
     };
+    // From where it is defined: `crate::jit` is also this crate's own name, which is private.
+    pub use jit_macros::jit;
 }
 
 /// What generated code calls; no public interface.

@@ -383,3 +383,46 @@ fn what_is_shared_cannot_be_replaced() {
     }
     assert_eq!(all.map(|shared| shared.seen()), before, "arguments are as they were");
 }
+
+#[freeze(state = |counter, x| (&counter.hidden, x))]
+fn add_hidden(counter: &mut Counter, x: &Float, times: u32) -> Float {
+    for _ in 0..times {
+        counter.total += x * &counter.hidden;
+    }
+    counter.total.sum()
+}
+
+#[test]
+fn state_is_named_through_a_mutable_argument() {
+    let mut counter = Counter::new(3);
+    let mut total = values(&counter.total);
+    for (call, hidden) in [2.0, 2.0, 5.0, -1.0].into_iter().enumerate() {
+        counter.hidden = Float::opaque(hidden);
+        let x = floats(3, call);
+        let sum = add_hidden(&mut counter, &x, 2);
+        for (total, x) in total.iter_mut().zip(values(&x)) {
+            *total = (*total + x * hidden) + x * hidden;
+        }
+        assert_eq!(values(&counter.total), total);
+        assert_eq!(values(&sum), [total[0] + total[1] + total[2]]);
+    }
+    crate::frozen_only!();
+    assert_eq!((add_hidden::stats().recordings, add_hidden::stats().replays), (1, 3), "{:?}", add_hidden::explain());
+}
+
+impl Counter {
+    #[freeze(state = |s| (&s.hidden,))]
+    fn scale_by_hidden(&mut self) {
+        self.total *= &self.hidden;
+    }
+}
+
+#[test]
+fn methods_that_change_their_receiver_name_its_state() {
+    let mut counter = Counter { total: Float::from([1.0, 3.0]), ..Counter::new(2) };
+    for hidden in [2.0, 3.0, 0.5] {
+        counter.hidden = Float::opaque(hidden);
+        counter.scale_by_hidden();
+    }
+    assert_eq!(values(&counter.total), [3.0, 9.0]);
+}

@@ -237,25 +237,3 @@ tuples! {
     A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10;
     A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11;
 }
-
-/// What a frozen function uses beside its arguments: arrays that stay where they are.
-pub struct State<T>(pub T);
-
-impl<T: Traverse> Argument for State<T> {
-    type Twin = ();
-    const IS_EXCLUSIVE: bool = false;
-
-    fn show(&self, visitor: &mut Visitor<'_>) {
-        visitor.shared(&self.0);
-    }
-
-    fn twin(&self) {}
-
-    fn put(&mut self, (): &(), _: bool, _: &mut VisitorMut<'_>) {}
-}
-
-/// Calls what names the state of a frozen function; its parameters get their types from the arguments.
-#[doc(hidden)]
-pub fn state<A, T>(arguments: A, name: impl FnOnce(A) -> T) -> T {
-    name(arguments)
-}

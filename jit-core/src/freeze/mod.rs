@@ -32,6 +32,7 @@ mod number;
 mod record;
 mod staying;
 mod verify;
+mod with_state;
 
 #[doc(hidden)]
 pub use crate::array::Array;
@@ -39,7 +40,7 @@ pub use crate::array::Array;
 pub use crate::capture::host_call::refuse_replay;
 pub use argument::{Argument, Arguments, Given, Kept, Visit};
 #[doc(hidden)]
-pub use argument::{ByValue, Exclusive, Shared, State, copied, lend, lend_mut, state, type_behind};
+pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behind};
 #[doc(hidden)]
 pub use call::call;
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
@@ -48,6 +49,8 @@ pub use function::{Function, Options, functions};
 pub use host::{Owned, host};
 #[doc(hidden)]
 pub use number::{Beside, HostNumber, Lifted, Number, current, decide, decided, mixed};
+#[doc(hidden)]
+pub use with_state::{WithState, state, with_state};
 
 /// What was counted of a frozen function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

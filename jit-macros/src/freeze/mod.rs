@@ -193,12 +193,25 @@ impl Frozen {
         let lifted = self.lifted.iter().map(|Lifted { ty, value, .. }| {
             quote!(#private::freeze::Lifted(<#private::freeze::Array<#ty> as ::core::convert::From<#ty>>::from(#value)),)
         });
-        let state = self.state.as_ref().map(|closure| {
-            let arguments = self.parameters.iter().take(closure.inputs.len()).map(Parameter::shared);
-            let (names, body) = (closure.inputs.iter(), &closure.body);
-            quote!(#private::freeze::State(#private::freeze::state((#(#arguments,)*), |(#(#names,)*)| #body)),)
-        });
-        quote_spanned!(self.function.sig.ident.span()=> (#(#each,)* #(#lifted)* #state))
+        let arguments = quote_spanned!(self.function.sig.ident.span()=> (#(#each,)* #(#lifted)*));
+        match &self.state {
+            Some(closure) => self.with_state(&arguments, closure, private),
+            None => arguments,
+        }
+    }
+
+    /// The arguments with the state. What is borrowed by `&mut` is looked at through the arguments.
+    fn with_state(&self, arguments: &TokenStream, closure: &ExprClosure, private: &TokenStream) -> TokenStream {
+        let span = self.function.sig.ident.span();
+        let given = Ident::new("__jit_arguments", span);
+        let parameters = self.parameters.iter().enumerate().take(closure.inputs.len());
+        let shared = parameters.map(|(position, parameter)| parameter.shared(&given, position));
+        let (names, body) = (closure.inputs.iter(), &closure.body);
+        quote_spanned! {span=>
+            #private::freeze::with_state(#arguments, |#given, __jit_visitor| __jit_visitor.shared(
+                &#private::freeze::state((#(#shared,)*), |(#(#names,)*)| #body),
+            ))
+        }
     }
 
     /// The arguments of the body, lent from the copies.

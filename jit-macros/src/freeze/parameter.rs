@@ -133,11 +133,11 @@ impl Parameter {
         }
     }
 
-    /// The argument, looked at.
-    pub(super) fn shared(&self) -> TokenStream {
-        let name = &self.name;
+    /// The argument, looked at; what is borrowed by `&mut`, through all arguments.
+    pub(super) fn shared(&self, arguments: &Ident, position: usize) -> TokenStream {
+        let (name, index) = (&self.name, syn::Index::from(position));
         match self.kind {
-            Kind::Exclusive => quote!(&*#name),
+            Kind::Exclusive => quote!(&*#arguments.#index.0),
             Kind::Shared => quote!(#name),
             Kind::Value => quote!(&#name),
         }

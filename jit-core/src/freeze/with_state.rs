@@ -1,0 +1,56 @@
+//! The arguments of a frozen function with `state`: what it uses beside its arguments, which are arrays that stay where they are.
+//!
+//! The state is named by a closure of the arguments. A `&mut` argument is borrowed for the whole call, so the closure is asked
+//! anew, through the arguments, each time that somebody looks.
+
+use super::argument::{Arguments, Visit};
+use crate::traverse::{Visitor, VisitorMut};
+
+/// Arguments, and what shows the arrays of the state.
+pub struct WithState<A, F> {
+    arguments: A,
+    show: F,
+}
+
+/// Adds the state to the arguments of a frozen function.
+#[doc(hidden)]
+pub fn with_state<A: Arguments, F: Fn(&A, &mut Visitor<'_>)>(arguments: A, show: F) -> WithState<A, F> {
+    WithState { arguments, show }
+}
+
+impl<A: Arguments, F: Fn(&A, &mut Visitor<'_>)> Arguments for WithState<A, F> {
+    type Twins = A::Twins;
+
+    fn show(&self, names: &[&'static str], visit: &mut Visit<'_>) {
+        self.arguments.show(names, visit);
+        let name = names.last().copied().unwrap_or_default();
+        visit(false, &mut |visitor| visitor.named(name, |visitor| (self.show)(&self.arguments, visitor)));
+    }
+
+    fn twins(&self) -> A::Twins {
+        self.arguments.twins()
+    }
+
+    fn show_twins(twins: &A::Twins, visit: &mut Visit<'_>) {
+        A::show_twins(twins, visit);
+        visit(false, &mut |_| {});
+    }
+
+    fn lend_twins(twins: &mut A::Twins, visitor: &mut VisitorMut<'_>) {
+        A::lend_twins(twins, visitor);
+    }
+
+    fn lend_changed(twins: &mut A::Twins, visitor: &mut VisitorMut<'_>) {
+        A::lend_changed(twins, visitor);
+    }
+
+    fn put(&mut self, templates: &A::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>) {
+        self.arguments.put(templates, is_alike, visitor);
+    }
+}
+
+/// Calls what names the state; its parameters get their types from the arguments.
+#[doc(hidden)]
+pub fn state<A, T>(arguments: A, name: impl FnOnce(A) -> T) -> T {
+    name(arguments)
+}

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `instructions/programs.rs` | the programs |
 //! | `instructions/callgrind.rs` | this executable under valgrind, and what it counts |
+//! | `instructions/clock.rs` | a clock that gives the same times in every run |
 //! | `instructions/baseline.rs` | the file of counts, and comparison with it |
 #![allow(clippy::print_stdout, reason = "the counts are what this program prints")]
 
@@ -19,6 +20,9 @@
 mod baseline;
 #[path = "instructions/callgrind.rs"]
 mod callgrind;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "instructions/clock.rs"]
+mod clock;
 #[path = "instructions/programs.rs"]
 mod programs;
 
@@ -64,8 +68,8 @@ fn selected(arguments: &[String]) -> Result<Vec<&'static Program>, String> {
 
 /// Counts the programs and compares the counts with those of the file.
 fn guard(programs: &[&Program]) -> Result<(), String> {
-    if cfg!(not(target_arch = "x86_64")) {
-        println!("instruction counts are kept for x86-64 alone; nothing is compared");
+    if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
+        println!("instruction counts are kept for Linux on x86-64 alone; nothing is compared");
         return Ok(());
     }
     let names: Vec<&str> = programs.iter().map(|program| program.name).collect();
@@ -74,6 +78,9 @@ fn guard(programs: &[&Program]) -> Result<(), String> {
 
 /// Runs the programs, each within [`counted`] after it has become warm; [`finished`] ends a program.
 fn run(programs: &[&Program]) -> Result<(), String> {
+    if let Some(reason) = jit::devices().into_iter().find_map(|info| info.unavailable) {
+        return Err(format!("counts hold for generated code: {reason}"));
+    }
     for program in programs {
         let mut parts = (program.prepare)().map_err(|error| format!("program `{}`: {error}", program.name))?;
         for repeat in 0..WARM_UP + REPEATS as usize {

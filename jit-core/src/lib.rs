@@ -18,6 +18,7 @@ pub mod enums;
 pub mod freeze;
 pub mod native;
 mod schedule;
+mod thread_state;
 pub mod trace;
 pub mod traverse;
 pub mod trees;

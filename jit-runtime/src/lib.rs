@@ -18,6 +18,7 @@ pub mod config;
 pub mod device;
 pub mod dump;
 mod error;
+pub mod fork;
 pub mod ir;
 pub mod launch;
 pub mod log;
@@ -25,5 +26,6 @@ pub mod memory;
 pub mod recording;
 pub mod report;
 pub mod stats;
+mod sync;
 
 pub use error::{Error, ErrorKind};

@@ -21,6 +21,7 @@ use crate::trace::node::Weak;
 use crate::trace::switch::Computed;
 use crate::trace::{Var, gather, record, region};
 use crate::traverse::{Traverse, arrays};
+use crate::thread_state::thread_state;
 
 /// How many indices a thread keeps the order of.
 const KEPT: usize = 16;
@@ -34,8 +35,8 @@ struct Kept {
     groups: Groups,
 }
 
-thread_local! {
-    static KEPT_GROUPS: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+thread_state! {
+    static KEPT_GROUPS: RefCell<Vec<Kept>> = RefCell::new(Vec::new());
 }
 
 /// As [`switch()`](super::switch()), computed at once, and each target in kernels of its own on nothing but its lanes. That is worth it when

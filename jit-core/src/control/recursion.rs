@@ -9,6 +9,7 @@ use std::panic::Location;
 use super::function::Labelled;
 use crate::trace::misuse::Misuse;
 use crate::trace::region;
+use crate::thread_state::thread_state;
 
 /// How often a function calls itself, each time in one region more, before that is refused.
 const DEPTH: usize = 64;
@@ -16,8 +17,8 @@ const DEPTH: usize = 64;
 /// A call that is being traced: the function, and how many regions were open around it.
 type Call = (&'static Labelled, usize);
 
-thread_local! {
-    static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
+thread_state! {
+    static CALLS: RefCell<Vec<Call>> = RefCell::new(Vec::new());
 }
 
 /// A call that is being traced, until it is dropped.

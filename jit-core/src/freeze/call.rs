@@ -24,6 +24,7 @@ use crate::trace::misuse;
 use crate::trace::node::Var;
 use crate::trace::{record, region};
 use crate::traverse::VisitorMut;
+use crate::thread_state::thread_state;
 
 /// What replays make results from.
 pub(super) struct Templates<T, R> {
@@ -41,8 +42,8 @@ pub(super) struct Scratch {
     outputs: SmallVec<[Arc<Buffer>; 4]>,
 }
 
-thread_local! {
-    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+thread_state! {
+    static SCRATCH: Cell<Option<Box<Scratch>>> = Cell::new(None);
 }
 
 /// Replays or records a call; nothing if it is neither, and the caller is to run the body itself: where freezing is off, while another frozen

@@ -25,6 +25,7 @@ use crate::trace::misuse::{self, Misuse};
 use crate::trace::node::{Var, flag};
 use crate::trace::{Op, record, region};
 use crate::traverse::{HostValue, Leaf, Visitor, VisitorMut};
+use crate::thread_state::thread_state;
 
 /// A closure that replays of a frozen function run on any thread.
 #[diagnostic::on_unimplemented(
@@ -98,11 +99,11 @@ enum Running {
     Replayed { serial: u32, nodes: Arc<[Var]>, given: HostGiven, numbers: Vec<u64>, is_strange: bool },
 }
 
-thread_local! {
+thread_state! {
     /// The plain numbers among the arguments of the frozen function that is replayed, where it calls the host.
-    static NUMBERS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    static NUMBERS: RefCell<Vec<u64>> = RefCell::new(Vec::new());
     /// The innermost last.
-    static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+    static RUNNING: RefCell<Vec<Running>> = RefCell::new(Vec::new());
 }
 
 /// Ends a call of the host, however it ends.

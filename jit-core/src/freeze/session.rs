@@ -22,6 +22,7 @@ use crate::array::Size;
 use crate::trace::extent::Extent;
 use crate::trace::node::{Node, Var, flag};
 use crate::trace::{Op, misuse};
+use crate::thread_state::thread_state;
 
 /// What is recorded so far.
 struct Session {
@@ -39,8 +40,8 @@ struct Session {
     decided: Vec<bool>,
 }
 
-thread_local! {
-    static SESSION: RefCell<Option<Session>> = const { RefCell::new(None) };
+thread_state! {
+    static SESSION: RefCell<Option<Session>> = RefCell::new(None);
 }
 
 /// Whether this thread records a frozen function.

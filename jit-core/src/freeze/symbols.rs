@@ -18,6 +18,7 @@ use super::{host, session};
 use crate::array::Size;
 use crate::trace::extent::Extent;
 use crate::trace::node::{Node, Var, Weak, flag};
+use crate::thread_state::thread_state;
 
 /// The sizes of the recording that this thread makes.
 pub(crate) struct Symbols {
@@ -42,7 +43,10 @@ pub(crate) struct Symbols {
 
 thread_local! {
     static SERIAL: Cell<u32> = const { Cell::new(0) };
-    static SYMBOLS: RefCell<Option<Symbols>> = const { RefCell::new(None) };
+}
+
+thread_state! {
+    static SYMBOLS: RefCell<Option<Symbols>> = RefCell::new(None);
 }
 
 /// Whether this thread records a frozen function.

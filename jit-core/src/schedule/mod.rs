@@ -39,6 +39,7 @@ use crate::trace::node::{Weak, flag};
 use crate::trace::region::RegionId;
 use crate::trace::report::{self, Report};
 use crate::trace::{Op, Var, detach, number};
+use crate::thread_state::thread_state;
 
 mod check;
 mod draw;
@@ -82,9 +83,9 @@ struct Planned {
 /// A value and the memory that it gets.
 type Written = (Var, Arc<Buffer>);
 
-thread_local! {
+thread_state! {
     /// What `schedule` has marked on this thread.
-    static MARKED: RefCell<Vec<Weak>> = const { RefCell::new(Vec::new()) };
+    static MARKED: RefCell<Vec<Weak>> = RefCell::new(Vec::new());
 }
 
 /// Marks values to be computed by this thread's next evaluation, if they still live then.
@@ -236,7 +237,7 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
             Step::Native(call) => native::start(call, site),
         };
         // A launch that ran and failed has its results, which are this failure.
-        if outcome.as_ref().map_or_else(|error| error.kind() == ErrorKind::Launch, |()| true) {
+        if outcome.as_ref().map_or_else(|error| error.is_of_launch(), |()| true) {
             give(written);
         }
         if outcome.is_err() {

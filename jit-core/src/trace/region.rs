@@ -18,6 +18,7 @@ use super::node::{Node, Var, Weak};
 use super::number::Since;
 use super::report::Report;
 use super::{number, record};
+use crate::thread_state::{Clear, thread_state};
 
 /// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has a
 /// larger number.
@@ -172,8 +173,14 @@ struct Stack {
     next_id: Cell<u32>,
 }
 
-thread_local! {
-    static STACK: Stack = const { Stack { frames: RefCell::new(Vec::new()), next_id: Cell::new(0) } };
+impl Clear for Stack {
+    fn clear(&self) {
+        self.frames.clear();
+    }
+}
+
+thread_state! {
+    static STACK: Stack = Stack { frames: RefCell::new(Vec::new()), next_id: Cell::new(0) };
 }
 
 /// Takes a number for a region: each thread takes blocks of them, so that they never meet.

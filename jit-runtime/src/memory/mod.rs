@@ -19,7 +19,9 @@ mod block;
 mod buffer;
 mod size_class;
 
+pub(crate) use allocator::hold;
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
+pub(crate) use buffer::out_of_memory;
 pub use buffer::{Buffer, Bytes};
 
 /// Every buffer starts at a multiple of this many bytes.

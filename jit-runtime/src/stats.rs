@@ -314,6 +314,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_counter_is_left_out_of_a_reset() {
+        let Stats {
+            traces,
+            launches,
+            lanes,
+            cache_hits,
+            compiles,
+            recompiles,
+            promoted_literals,
+            evaluations,
+            compile_time,
+            busy_time,
+        } = Stats::default();
+        let counts = [traces, launches, lanes, cache_hits, compiles, recompiles, promoted_literals, evaluations];
+        assert_eq!(COUNTERS.len(), counts.len() + [compile_time, busy_time].len());
+        assert!(COUNTERS.iter().any(|counter| std::ptr::eq(*counter, &raw const RECOMPILES)));
+    }
+
+    #[test]
     fn the_last_launches_are_remembered_whatever_they_were_noted_with() {
         let facts = crate::cache::Facts {
             label: "",

@@ -15,6 +15,8 @@ use choose::check;
 pub(crate) use choose::render;
 pub use choose::{Capabilities, capabilities, check_usable, compile, improve};
 
+use crate::memory;
+
 /// What a kernel's code does that the kernel itself does not say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CodeOptions {
@@ -68,14 +70,8 @@ impl Scatters {
 /// A list of equal elements. Without memory for it the run of the kernel ends, by an unwinding that carries the [`Error`]: whoever
 /// runs code catches it, as it catches panics, and makes it the failure of the launch.
 pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
-    let mut list = Vec::new();
-    if list.try_reserve_exact(len).is_err() {
-        let error = crate::memory::out_of_memory(len.saturating_mul(size_of::<T>()));
-        // No panic: there is nothing to be said on the way.
-        std::panic::resume_unwind(Box::new(error));
-    }
-    list.resize(len, value);
-    list
+    // Not a panic: there is nothing to be said on the way.
+    memory::filled_list(len, value).unwrap_or_else(|error| std::panic::resume_unwind(Box::new(error)))
 }
 
 /// One entry of the argument table of a launch; its layout is part of the calling convention of generated code.

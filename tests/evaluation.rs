@@ -12,6 +12,8 @@ mod literals;
 mod loops;
 #[path = "evaluation/page.rs"]
 mod page;
+#[path = "evaluation/processes.rs"]
+mod processes;
 #[path = "evaluation/replays.rs"]
 mod replays;
 #[path = "evaluation/tiers.rs"]

@@ -22,6 +22,7 @@ pub mod graph;
 pub mod misuse;
 mod schedule;
 mod size;
+mod thread_state;
 pub mod trace;
 pub mod traverse;
 

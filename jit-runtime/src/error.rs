@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Compile,
     /// A launch broke off: its results are not there.
     Launch,
+    /// A launch was ended before it was done, by `cancel`.
+    Cancelled,
     /// A frozen function does what cannot be recorded.
     NotRecordable,
     /// A replay of a frozen function differs from what the function gives.
@@ -35,22 +37,29 @@ pub enum ErrorKind {
 }
 
 /// What was wrong, where, and what to do about it.
-#[derive(Debug)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
     site: Option<&'static Location<'static>>,
     cause: Option<Box<dyn StdError + Send + Sync>>,
+    /// A launch had begun, and has this as its result.
+    is_of_launch: bool,
 }
 
 impl Error {
     /// An error of a kind with a sentence that says what was wrong.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Inner { kind, message: message.into(), hint: None, site: None, cause: None }))
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            hint: None,
+            site: None,
+            cause: None,
+            is_of_launch: false,
+        }))
     }
 
     /// Adds what to do about it.
@@ -72,6 +81,20 @@ impl Error {
     pub fn caused_by(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.cause = Some(cause.into());
         self
+    }
+
+    /// Notes that this is what became of a launch.
+    #[must_use]
+    pub(crate) fn of_launch(mut self) -> Self {
+        self.0.is_of_launch = true;
+        self
+    }
+
+    /// Whether a launch had begun and this is what became of it, so that it must not be made again.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_of_launch(&self) -> bool {
+        self.0.is_of_launch
     }
 
     /// What kind of thing went wrong.
@@ -112,6 +135,25 @@ impl fmt::Display for Error {
             write!(f, "\n  help: {hint}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    /// All that is known, field by field. What `unwrap` prints.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, message, hint, site, cause, is_of_launch: _ } = &*self.0;
+        let mut fields = f.debug_struct("Error");
+        fields.field("kind", kind).field("message", message);
+        if let Some(site) = site {
+            fields.field("site", &format_args!("{}:{}:{}", site.file(), site.line(), site.column()));
+        }
+        if let Some(cause) = cause {
+            fields.field("cause", cause);
+        }
+        if let Some(hint) = hint {
+            fields.field("hint", hint);
+        }
+        fields.finish()
     }
 }
 

@@ -19,6 +19,7 @@ pub mod device;
 pub mod dump;
 mod error;
 mod float_mode;
+pub mod fork;
 pub mod ir;
 pub mod launch;
 pub mod log;
@@ -26,5 +27,6 @@ pub mod memory;
 pub mod recording;
 pub mod report;
 pub mod stats;
+mod sync;
 
 pub use error::{Error, ErrorKind};

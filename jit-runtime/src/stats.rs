@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use crate::fork::Held;
+use crate::sync::{Mutex, persist};
 
 use crate::cache::{Entry, Facts};
 use crate::device::Device;
@@ -27,6 +28,9 @@ static PROMOTED: AtomicU64 = AtomicU64::new(0);
 static EVALUATIONS: AtomicU64 = AtomicU64::new(0);
 static COMPILE_NS: AtomicU64 = AtomicU64::new(0);
 static BUSY_NS: AtomicU64 = AtomicU64::new(0);
+/// All of them.
+static COUNTERS: [&AtomicU64; 10] =
+    [&TRACES, &LAUNCHES, &LANES, &HITS, &COMPILES, &RECOMPILES, &PROMOTED, &EVALUATIONS, &COMPILE_NS, &BUSY_NS];
 static IS_RECORDING: AtomicBool = AtomicBool::new(true);
 static RECORDS: Mutex<Records> = Mutex::new(Records { parts: VecDeque::new(), count: 0 });
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -90,9 +94,7 @@ pub(crate) fn count_promoted(literals: usize) {
 
 /// Sets all counters to zero.
 pub fn reset_stats() {
-    for counter in [&TRACES, &LAUNCHES, &LANES, &HITS, &COMPILES, &PROMOTED, &EVALUATIONS, &COMPILE_NS, &BUSY_NS] {
-        counter.store(0, Ordering::Relaxed);
-    }
+    COUNTERS.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
 }
 
 /// One launch.
@@ -287,6 +289,11 @@ pub(crate) fn count_busy(ns: u64) {
     BUSY_NS.fetch_add(ns, Ordering::Relaxed);
 }
 
+/// Takes the locks, for a fork.
+pub(crate) fn hold(held: &mut Vec<Held>) {
+    held.extend(persist(|| RECORDS.try_lock()).map(|guard| Box::new(guard) as Held));
+}
+
 /// Nanoseconds since some moment in this process.
 pub(crate) fn now_ns() -> u64 {
     EPOCH.elapsed().as_nanos() as u64
@@ -295,6 +302,25 @@ pub(crate) fn now_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_counter_is_left_out_of_a_reset() {
+        let Stats {
+            traces,
+            launches,
+            lanes,
+            cache_hits,
+            compiles,
+            recompiles,
+            promoted_literals,
+            evaluations,
+            compile_time,
+            busy_time,
+        } = Stats::default();
+        let counts = [traces, launches, lanes, cache_hits, compiles, recompiles, promoted_literals, evaluations];
+        assert_eq!(COUNTERS.len(), counts.len() + [compile_time, busy_time].len());
+        assert!(COUNTERS.iter().any(|counter| std::ptr::eq(*counter, &raw const RECOMPILES)));
+    }
 
     #[test]
     fn the_last_launches_are_remembered_whatever_they_were_noted_with() {

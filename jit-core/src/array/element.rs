@@ -5,6 +5,7 @@ use std::fmt::{Debug, Display};
 use half::{bf16, f16};
 use jit_runtime::Error;
 use jit_runtime::ir::{Type, scalar};
+use jit_runtime::memory;
 
 use super::promote::{Promote, PromotesTo};
 use super::{Array, Equal, Mask, Order};
@@ -116,7 +117,7 @@ macro_rules! pod_element {
             }
 
             fn read(count: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<Self>, Error> {
-                let mut values = vec![Self::default(); count];
+                let mut values: Vec<Self> = memory::zeroed_list(count)?;
                 fill(bytemuck::cast_slice_mut(&mut values))?;
                 Ok(values)
             }
@@ -163,7 +164,7 @@ impl Element for bool {
     }
 
     fn read(count: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<Self>, Error> {
-        let mut bytes = vec![0; count];
+        let mut bytes: Vec<u8> = memory::zeroed_list(count)?;
         fill(&mut bytes)?;
         Ok(bytes.into_iter().map(|byte| byte != 0).collect())
     }

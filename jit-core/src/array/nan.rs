@@ -2,7 +2,8 @@
 
 use jit_runtime::ir::{CompareOp, Type};
 
-use crate::trace::{Var, record};
+use crate::graph::Var;
+use crate::trace::record;
 
 /// Floats with the bits of Rust's `NAN` for every NaN: what reads signs or bits then gives the same on every device, in whatever way
 /// the NaN came about.

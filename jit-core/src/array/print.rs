@@ -7,8 +7,8 @@
 use std::fmt;
 use std::panic::Location;
 
-use jit_runtime::Error;
 use jit_runtime::ir::{Type, scalar};
+use jit_runtime::{Error, ErrorKind};
 
 use super::columns::{Cell, Rows};
 use super::read::copy;
@@ -25,7 +25,7 @@ const END: usize = 3;
 
 impl<T: Element> fmt::Display for Array<T> {
     /// The elements, which evaluates the array; a long array is shortened to its ends. Where the evaluation fails, its
-    /// error is printed in their place. What is computed inside of a traced loop or branch has no elements yet: there it is
+    /// error is printed in their place; where the environment holds a wrong setting, such as `JIT_DEVICE=cuda`, it panics. What is computed inside of a traced loop or branch has no elements yet: there it is
     /// `<symbolic f32[1024] in the loop at file.rs:12>`, and nothing is evaluated.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_shaped(self, &[self.len()], f)
@@ -34,6 +34,7 @@ impl<T: Element> fmt::Display for Array<T> {
 
 /// Writes the elements of an array as those of a row-major shape.
 #[doc(hidden)]
+#[expect(clippy::panic, reason = "a setting that no evaluation can work with")]
 pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if is_symbolic(array.var()) {
         return fmt_symbolic(array, shape, f);
@@ -46,6 +47,8 @@ pub fn fmt_shaped<T: Element>(array: &Array<T>, shape: &[usize], f: &mut fmt::Fo
             let cells = elements.iter().map(|element| Cell::new(text(*element, f.precision()), T::TYPE.is_float()));
             Rows::new(cells.collect(), &axes).write(f)
         }
+        // Nothing that the program does can work then, and text that nobody may read must not hide it.
+        Err(error) if error.kind() == ErrorKind::Configuration => panic!("{error}"),
         Err(error) => write!(f, "<{error}>"),
     }
 }

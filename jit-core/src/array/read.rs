@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use jit_runtime::ir::{Type, scalar};
-use jit_runtime::memory::Buffer;
+use jit_runtime::memory::{self, Buffer};
 use jit_runtime::{Error, ErrorKind};
 
 use super::{Array, Element};
@@ -22,7 +22,7 @@ impl<T: Element> Array<T> {
         match look(&self.var, "its elements are read", site)? {
             Seen::Same(bits) => {
                 schedule::tell(site)?;
-                Ok(vec![T::from_bits(bits); self.len()])
+                memory::filled_list(self.len(), T::from_bits(bits))
             }
             Seen::Memory(buffer) => copy(&buffer, 0, self.len()),
         }

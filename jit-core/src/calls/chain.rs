@@ -7,14 +7,15 @@ use std::cell::RefCell;
 use std::panic::Location;
 
 use crate::misuse::Misuse;
+use crate::thread_state::thread_state;
 
 /// Calls within calls up to this depth are traced.
 const DEPTH: usize = 64;
 /// How many names of a chain are shown.
 const SHOWN: usize = 6;
 
-thread_local! {
-    static CHAIN: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+thread_state! {
+    static CHAIN: RefCell<Vec<&'static str>> = RefCell::new(Vec::new());
 }
 
 /// A call that is being traced, until it is dropped.

@@ -20,6 +20,7 @@ use crate::graph::payload::How;
 use crate::misuse::{self, Misuse};
 use crate::schedule::{self, Selection};
 use crate::size::Size;
+use crate::thread_state::thread_state;
 use crate::trace::effect::{self, Request};
 use crate::trace::switch::Computed;
 use crate::trace::{gather, record, region};
@@ -37,8 +38,8 @@ struct Kept {
     groups: Groups,
 }
 
-thread_local! {
-    static KEPT_GROUPS: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+thread_state! {
+    static KEPT_GROUPS: RefCell<Vec<Kept>> = RefCell::new(Vec::new());
 }
 
 /// As [`switch()`](super::switch()), computed at once, and each target in kernels of its own on nothing but its lanes. That is worth it when

@@ -14,6 +14,7 @@ use crate::graph::node::{Var, flag};
 use crate::misuse::{self, Misuse};
 use crate::size::scope::{self, Entered, Scope};
 use crate::size::table;
+use crate::thread_state::thread_state;
 
 /// A call of the host that this thread is in.
 enum Running {
@@ -23,11 +24,11 @@ enum Running {
     Replayed { nodes: Arc<[Var]>, inputs: Vec<HostInput>, numbers: Vec<u64>, is_strange: bool },
 }
 
-thread_local! {
+thread_state! {
     /// The plain numbers among the arguments of the frozen function that is replayed, where it calls the host.
-    static NUMBERS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    static NUMBERS: RefCell<Vec<u64>> = RefCell::new(Vec::new());
     /// The innermost last.
-    static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+    static RUNNING: RefCell<Vec<Running>> = RefCell::new(Vec::new());
 }
 
 /// Ends a call of the host, however it ends.

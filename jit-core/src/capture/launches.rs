@@ -25,6 +25,7 @@ use crate::graph::watch::{self, Watch};
 use crate::misuse;
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
+use crate::thread_state::thread_state;
 
 /// What is recorded so far.
 pub(super) struct Session {
@@ -43,8 +44,8 @@ pub(super) struct Session {
     decided: Vec<bool>,
 }
 
-thread_local! {
-    static SESSION: RefCell<Option<Session>> = const { RefCell::new(None) };
+thread_state! {
+    static SESSION: RefCell<Option<Session>> = RefCell::new(None);
 }
 
 /// Whether this thread records a frozen function.

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::panic::Location;
 
 use crate::misuse::Misuse;
+use crate::thread_state::thread_state;
 use crate::trace::function_label::Labelled;
 use crate::trace::region;
 
@@ -16,8 +17,8 @@ const DEPTH: usize = 64;
 /// A call that is being traced: the function, and how many regions were open around it.
 type Call = (&'static Labelled, usize);
 
-thread_local! {
-    static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
+thread_state! {
+    static CALLS: RefCell<Vec<Call>> = RefCell::new(Vec::new());
 }
 
 /// A call that is being traced, until it is dropped.

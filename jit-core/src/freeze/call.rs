@@ -18,6 +18,7 @@ use super::{host, staying, verify};
 use crate::capture::{host_call, launches};
 use crate::graph::node::Var;
 use crate::size::Size;
+use crate::thread_state::thread_state;
 use crate::trace::{record, region};
 use crate::traverse::VisitorMut;
 use crate::{misuse, schedule};
@@ -38,8 +39,8 @@ pub(super) struct Scratch {
     outputs: SmallVec<[Arc<Buffer>; 4]>,
 }
 
-thread_local! {
-    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+thread_state! {
+    static SCRATCH: Cell<Option<Box<Scratch>>> = Cell::new(None);
 }
 
 /// Replays or records a call; nothing if it is neither, and the caller is to run the body itself: where freezing is off, while another frozen

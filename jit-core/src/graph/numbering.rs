@@ -13,6 +13,7 @@ use hashbrown::hash_table::Entry;
 
 use super::node::{Draft, Node, Var, flag};
 use crate::size::table;
+use crate::thread_state::thread_state;
 
 struct Numbered {
     hash: u64,
@@ -43,10 +44,16 @@ pub(crate) struct Since {
     others: Vec<NonNull<Node>>,
 }
 
+impl Default for Table {
+    fn default() -> Self {
+        EMPTY
+    }
+}
+
 const EMPTY: Table = Table { entries: Vec::new(), positions: HashTable::new(), work: 0, nodes: 0, since: None };
 
-thread_local! {
-    static TABLE: RefCell<Table> = const { RefCell::new(EMPTY) };
+thread_state! {
+    static TABLE: RefCell<Table> = RefCell::new(EMPTY);
 }
 
 /// Multiplies to 128 bits and folds: one step of the hash (the construction of wyhash and foldhash).

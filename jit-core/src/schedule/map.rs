@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::graph::node::Node;
+use crate::thread_state::thread_state;
 
 #[derive(Clone, Copy)]
 struct Slot {
@@ -19,8 +20,8 @@ pub(super) struct NodeMap {
     len: usize,
 }
 
-thread_local! {
-    static SPARE: Cell<Option<NodeMap>> = const { Cell::new(None) };
+thread_state! {
+    static SPARE: Cell<Option<NodeMap>> = Cell::new(None);
 }
 
 const SMALLEST: usize = 256;

@@ -38,6 +38,7 @@ use crate::graph::node::{Weak, flag};
 use crate::graph::payload::RegionId;
 use crate::graph::{Op, Var, edges, numbering};
 use crate::size::extent::Extent;
+use crate::thread_state::thread_state;
 use crate::trace::function_label;
 use crate::trace::report::{self, Report};
 
@@ -84,9 +85,9 @@ struct Planned {
 /// A value and the memory that it gets.
 type Written = (Var, Arc<Buffer>);
 
-thread_local! {
+thread_state! {
     /// What `schedule` has marked on this thread.
-    static MARKED: RefCell<Vec<Weak>> = const { RefCell::new(Vec::new()) };
+    static MARKED: RefCell<Vec<Weak>> = RefCell::new(Vec::new());
 }
 
 /// Marks values to be computed by this thread's next evaluation, if they still live then.
@@ -238,7 +239,7 @@ fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
             Step::Native(call) => native::start(call, site),
         };
         // A launch that ran and failed has its results, which are this failure.
-        if outcome.as_ref().map_or_else(|error| error.kind() == ErrorKind::Launch, |()| true) {
+        if outcome.as_ref().map_or_else(|error| error.is_of_launch(), |()| true) {
             give(written);
         }
         if outcome.is_err() {

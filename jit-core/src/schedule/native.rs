@@ -52,7 +52,8 @@ pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Res
     let mut results = Vec::new();
     let mut written = SmallVec::new();
     for (position, &(ty, len)) in extra.results.iter().enumerate() {
-        let result = Operand::alloc(ty, len.value())?;
+        // SAFETY: the work writes all of its results.
+        let result = unsafe { Operand::alloc_uninit(ty, len.value())? };
         launches::note_made(&result.buffer, ty, Extent::of(len));
         if let Some(entry) = result_entry(graph, number, position) {
             outputs.insert(entry, result.buffer.clone());
@@ -74,7 +75,8 @@ fn input(
     let entry = &graph.entries[number as usize];
     let (ty, len) = (entry.var.ty(), entry.var.lanes());
     if let Some(bits) = entry.var.known_bits() {
-        let filled = Operand::alloc(ty, len)?;
+        // SAFETY: all of it is written by the fill.
+        let filled = unsafe { Operand::alloc_uninit(ty, len)? };
         launches::note_made(&filled.buffer, ty, entry.var.extent());
         let (inputs, outputs, written) = (Vec::new(), vec![filled.clone()], SmallVec::new());
         let fill = if launches::is_recording() { launches::scalar_of(entry.var) } else { None };
@@ -88,7 +90,8 @@ fn input(
 
 /// Memory that holds a value in all lanes, the one of each replay if a frozen function is recorded.
 pub(crate) fn filled(var: &Var, bits: u64, site: &'static Location<'static>) -> Result<Arc<Buffer>, Error> {
-    let filled = Operand::alloc(var.ty(), var.lanes())?;
+    // SAFETY: all of it is written by the fill.
+    let filled = unsafe { Operand::alloc_uninit(var.ty(), var.lanes())? };
     let buffer = Arc::clone(&filled.buffer);
     launches::note_made(&buffer, var.ty(), var.extent());
     let fill = if launches::is_recording() { launches::scalar_of(var) } else { None };

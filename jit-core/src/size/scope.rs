@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use jit_runtime::recording::SizeId;
 
 use super::{Size, table};
+use crate::thread_state::thread_state;
 
 /// A call of the host, as far as sizes go.
 pub(crate) enum Scope {
@@ -17,9 +18,9 @@ pub(crate) enum Scope {
     Replayed { serial: u32, sizes: Vec<usize> },
 }
 
-thread_local! {
+thread_state! {
     /// The innermost last.
-    static SCOPES: RefCell<Vec<Scope>> = const { RefCell::new(Vec::new()) };
+    static SCOPES: RefCell<Vec<Scope>> = RefCell::new(Vec::new());
 }
 
 /// A scope that ends when this is dropped.

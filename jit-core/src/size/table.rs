@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use super::extent::Extent;
 use super::{Size, scope};
+use crate::thread_state::thread_state;
 
 /// The sizes of the recording that this thread makes.
 pub(crate) struct Symbols {
@@ -32,7 +33,10 @@ pub(crate) struct Symbols {
 
 thread_local! {
     static SERIAL: Cell<u32> = const { Cell::new(0) };
-    static SYMBOLS: RefCell<Option<Symbols>> = const { RefCell::new(None) };
+}
+
+thread_state! {
+    static SYMBOLS: RefCell<Option<Symbols>> = RefCell::new(None);
 }
 
 /// Whether this thread records a frozen function.

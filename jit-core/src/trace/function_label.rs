@@ -4,15 +4,16 @@
 //! function and labelled statement therefore registers the lines of the program that it covers, and the label of a kernel
 //! is found from the line of what it computes.
 
+use crate::thread_state::thread_state;
 use parking_lot::RwLock;
 use rustc_hash::FxBuildHasher;
 use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-thread_local! {
+thread_state! {
     /// Labels of the functions and statements that are open, innermost last.
-    static LABELS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+    static LABELS: RefCell<Vec<&'static str>> = RefCell::new(Vec::new());
 }
 
 /// What was registered, by file.

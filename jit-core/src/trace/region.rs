@@ -18,6 +18,7 @@ use crate::graph::node::{Node, Var, Weak};
 use crate::graph::numbering::{self, Since};
 use crate::graph::payload::RegionId;
 use crate::misuse::Misuse;
+use crate::thread_state::{Clear, thread_state};
 
 /// What is open, and what lanes of it take part.
 enum Open {
@@ -60,8 +61,14 @@ struct Stack {
     next_id: Cell<u32>,
 }
 
-thread_local! {
-    static STACK: Stack = const { Stack { frames: RefCell::new(Vec::new()), next_id: Cell::new(0) } };
+impl Clear for Stack {
+    fn clear(&self) {
+        self.frames.clear();
+    }
+}
+
+thread_state! {
+    static STACK: Stack = Stack { frames: RefCell::new(Vec::new()), next_id: Cell::new(0) };
 }
 
 /// Takes a number for a region: each thread takes blocks of them, so that they never meet.

@@ -25,6 +25,7 @@ use crate::graph::payload::{How, Part, RegionId, State};
 use crate::misuse::panic_with;
 use crate::size::Size;
 use crate::size::extent::Extent;
+use crate::thread_state::thread_state;
 
 /// Room for the lines of a wide array.
 const MOST_LINES: usize = 1 << 16;
@@ -66,9 +67,9 @@ pub struct Content {
     pub(crate) site: &'static Location<'static>,
 }
 
-thread_local! {
+thread_state! {
     /// Reports of this thread that have not happened, in their order.
-    static PENDING: RefCell<Vec<Report>> = const { RefCell::new(Vec::new()) };
+    static PENDING: RefCell<Vec<Report>> = RefCell::new(Vec::new());
 }
 
 /// Records lines that lanes print.

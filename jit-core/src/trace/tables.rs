@@ -9,11 +9,12 @@ use std::hash::{Hash, Hasher};
 use jit_runtime::Error;
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
 use super::record;
 use crate::graph::node::{Var, Weak};
 use crate::size::table;
+use crate::thread_state::thread_state;
 
 /// Joined arrays of more bytes than this are not made.
 const MOST_BYTES: usize = 1 << 26;
@@ -52,8 +53,8 @@ struct Kept {
     table: Var,
 }
 
-thread_local! {
-    static TABLES: RefCell<FxHashMap<u64, Kept>> = RefCell::default();
+thread_state! {
+    static TABLES: RefCell<FxHashMap<u64, Kept>> = RefCell::new(FxHashMap::with_hasher(FxBuildHasher));
 }
 
 /// An array of the values, each of width 1 and known or in memory, at their places; zeros elsewhere. None if a value cannot be

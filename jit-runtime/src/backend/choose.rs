@@ -1,9 +1,9 @@
 //! Which backend serves a device. The one place that knows them all.
 
-use crate::Error;
 use crate::device::Device;
 use crate::dump::Form;
-use crate::ir::Kernel;
+use crate::ir::{self, Kernel};
+use crate::{Error, ErrorKind};
 
 use super::{CodeOptions, Executable, interpreter};
 
@@ -26,11 +26,24 @@ pub struct Capabilities {
 /// What the backend cannot do.
 pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
     match device {
-        Device::Cpu if cpu::is_generating() => cpu::compile(kernel, options),
-        Device::Cpu | Device::Interpreter => {
-            Ok(Box::new(interpreter::prepare(kernel.clone()).with_scatters(options.scatters)))
-        }
+        Device::Cpu if cpu::is_generating() => match cpu::compile(kernel, options) {
+            // The process has begun to end meanwhile.
+            Err(_) if !cpu::is_generating() => interpreted(kernel, options),
+            outcome => outcome,
+        },
+        Device::Cpu | Device::Interpreter => interpreted(kernel, options),
     }
+}
+
+fn interpreted(kernel: &Kernel, options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
+    check(kernel)?;
+    Ok(Box::new(interpreter::prepare(kernel.clone()).with_scatters(options.scatters)))
+}
+
+/// Whether a kernel is well-formed. Backends rely on it.
+pub(super) fn check(kernel: &Kernel) -> Result<(), Error> {
+    ir::verify(kernel)
+        .map_err(|error| Error::new(ErrorKind::Internal, "the kernel is not well-formed").caused_by(error))
 }
 
 /// Better code for a kernel that was compiled with these options: none if more effort gains nothing.
@@ -93,9 +106,9 @@ mod cpu {
         }
     });
 
-    /// Whether there is an LLVM; the first call says so if not.
+    /// Whether there is an LLVM that may be used; the first call says so if not.
     pub(super) fn is_generating() -> bool {
-        *IS_GENERATING
+        llvm::is_open() && *IS_GENERATING
     }
 
     pub(super) fn compile(kernel: &Kernel, options: CodeOptions) -> Result<Box<dyn Executable>, Error> {

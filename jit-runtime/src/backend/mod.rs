@@ -9,10 +9,13 @@ pub mod interpreter;
 pub mod llvm;
 
 use std::ops::Range;
-use std::sync::Once;
 
+#[cfg(all(feature = "llvm", target_os = "linux"))]
+use choose::check;
 pub(crate) use choose::render;
 pub use choose::{Capabilities, capabilities, check_usable, compile, improve};
+
+use crate::memory;
 
 /// What a kernel's code does that the kernel itself does not say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -64,12 +67,11 @@ impl Scatters {
     }
 }
 
-/// Has a function called when the process ends, once, before the destructors of the code generator, which was used before. Only the
-/// first function is.
-pub(crate) fn before_exit(run: extern "C" fn()) {
-    static REGISTERED: Once = Once::new();
-    // SAFETY: the function lives as long as the program. Where no place is left for it, it is not called.
-    REGISTERED.call_once(|| _ = unsafe { libc::atexit(run) });
+/// A list of equal elements. Without memory for it the run of the kernel ends, by an unwinding that carries the [`Error`]: whoever
+/// runs code catches it, as it catches panics, and makes it the failure of the launch.
+pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
+    // Not a panic: there is nothing to be said on the way.
+    memory::filled_list(len, value).unwrap_or_else(|error| std::panic::resume_unwind(Box::new(error)))
 }
 
 /// One entry of the argument table of a launch; its layout is part of the calling convention of generated code.
@@ -91,7 +93,7 @@ pub trait Executable: Send + Sync {
     ///
     /// # Safety
     ///
-    /// The arguments match the kernel's parameters; buffers begin at multiples of 64 bytes, and 64 bytes past their end
+    /// The kernel is valid ([`crate::ir::verify`]); the arguments match its parameters; buffers begin at multiples of 64 bytes, and 64 bytes past their end
     /// can be read; those that are loaded or stored reach to the end of the range, and all have as many elements as the
     /// argument says; nobody writes what the kernel reads, or accesses what it writes, during the run, but for runs of the same launch on other ranges; with [`Scatters::Private`], not even those
     /// access the buffers that are only combined into.

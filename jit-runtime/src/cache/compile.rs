@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::float_mode::Standard;
 use crate::ir::{self, Kernel};
 use crate::log::{self, Level};
-use crate::{Error, dump, stats};
+use crate::{Error, ErrorKind, dump, stats};
 
 use super::entry::{Entry, Origin};
 
@@ -23,9 +23,8 @@ pub(super) fn compile(
 ) -> Result<Entry, Error> {
     let _mode = Standard::enter();
     let started = Instant::now();
-    if cfg!(debug_assertions) {
-        verify(&kernel, label)?;
-    }
+    // What comes behind relies on it, and takes longer.
+    verify(&kernel, label)?;
     let optimised = optimised(&kernel);
     let executable = backend::compile(device, &optimised, options).map_err(|error| match site {
         Some(site) if error.site().is_none() => error.at(site),
@@ -54,6 +53,6 @@ pub(super) fn optimised(kernel: &Kernel) -> Kernel {
 /// A kernel that is not well-formed is a mistake in what built it.
 fn verify(kernel: &Kernel, label: &str) -> Result<(), Error> {
     ir::verify(kernel).map_err(|error| {
-        Error::new(crate::ErrorKind::Internal, format!("the kernel `{label}` is not well-formed")).caused_by(error)
+        Error::new(ErrorKind::Internal, format!("the kernel `{label}` is not well-formed")).caused_by(error)
     })
 }

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use crate::fork::Held;
+use crate::sync::{Mutex, persist};
 
 use crate::backend;
 use crate::config::{self, Tier};
@@ -66,34 +66,34 @@ impl Heat {
     }
 }
 
-/// Kernels that wait for better code, and the thread that makes it while there are any.
+/// Kernels that wait for better code.
 struct Queue {
     waiting: VecDeque<Weak<Entry>>,
-    /// Whether the thread looks for more.
+    /// Whether there is a thread that looks for more.
     is_running: bool,
-    thread: Option<JoinHandle<()>>,
-    /// The process ends.
-    is_closed: bool,
 }
 
-static QUEUE: Mutex<Queue> =
-    Mutex::new(Queue { waiting: VecDeque::new(), is_running: false, thread: None, is_closed: false });
+static QUEUE: Mutex<Queue> = Mutex::new(Queue { waiting: VecDeque::new(), is_running: false });
 
 /// Has a hot kernel compiled once more.
 #[cold]
 pub(super) fn ask(entry: &Arc<Entry>) {
     let mut queue = QUEUE.lock();
-    if queue.is_closed {
-        return;
-    }
     queue.waiting.push_back(Arc::downgrade(entry));
     if !queue.is_running {
-        backend::before_exit(close);
-        // The last one is about to end, and wants nothing from us any more.
-        queue.thread.take().map(JoinHandle::join);
-        queue.thread = std::thread::Builder::new().name("jit-tier".to_owned()).spawn(work).ok();
-        queue.is_running = queue.thread.is_some();
+        // Nobody waits for the thread: when the process ends it is kept out of the code generator.
+        queue.is_running = std::thread::Builder::new().name("jit-tier".to_owned()).spawn(work).is_ok();
     }
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    held.extend(persist(|| QUEUE.try_lock()).map(|guard| Box::new(guard) as Held));
+}
+
+/// The thread does not exist in a forked process. The kernels keep their first code there.
+pub(super) fn reset() {
+    *QUEUE.lock() = Queue { waiting: VecDeque::new(), is_running: false };
 }
 
 /// The life of the thread: it ends when nothing waits.
@@ -131,16 +131,6 @@ fn improve(entry: &Entry) {
             log::emit(Level::Warn, || format!("`{}` keeps its first code: {error}", facts.label));
         }
     }
-}
-
-/// Lets the process end: its end takes the code generator apart, which therefore must not be at work.
-extern "C" fn close() {
-    let mut queue = QUEUE.lock();
-    queue.is_closed = true;
-    queue.waiting.clear();
-    let thread = queue.thread.take();
-    drop(queue);
-    thread.map(JoinHandle::join);
 }
 
 #[cfg(test)]
@@ -183,8 +173,9 @@ mod tests {
     }
 
     fn wait() {
-        let thread = QUEUE.lock().thread.take();
-        thread.map(JoinHandle::join);
+        while QUEUE.lock().is_running {
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! A literal and a parameter of the same bits give the same result, so what is found here decides about time and never
 //! about values; skeletons are therefore known by their hash alone. Literals that stay the same stay literals.
 
-use parking_lot::Mutex;
+use crate::fork::Held;
+use crate::sync::{Mutex, persist};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -101,6 +102,11 @@ impl Skeletons {
         let varies: Box<[bool]> = vec![false; literals.len()].into();
         table.known.insert(hash, Skeleton { first, varies: varies.clone(), last_used: now });
         (varies, Vec::new())
+    }
+
+    /// Takes the lock of the table, for a fork.
+    pub(super) fn hold(&'static self, held: &mut Vec<Held>) {
+        held.extend(persist(|| self.table.try_lock()).map(|guard| Box::new(guard) as Held));
     }
 
     pub(super) fn clear(&self) {

@@ -30,6 +30,7 @@ use smallvec::SmallVec;
 use crate::backend::CodeOptions;
 use crate::device::Device;
 use crate::dump::{self, Form};
+use crate::fork::Held;
 use crate::ir::{self, Kernel, Value};
 use crate::log::{self, Level};
 use crate::{Error, config, stats};
@@ -41,6 +42,19 @@ use store::Store;
 static STORE: LazyLock<Store> = LazyLock::new(|| Store::new(config::get().cache_mem_max));
 
 static SKELETONS: LazyLock<Skeletons> = LazyLock::new(|| Skeletons::new(config::get().cache_mem_max));
+
+/// Takes the locks of the cache, for a fork.
+pub(crate) fn hold(held: &mut Vec<Held>) {
+    STORE.hold(held);
+    LazyLock::force(&SKELETONS).hold(held);
+    hot::hold(held);
+}
+
+/// Forgets what threads were at that do not exist in a forked process.
+pub(crate) fn reset() {
+    STORE.forget_compiling();
+    hot::reset();
+}
 
 /// The lines of the user's program that some values of a kernel come from.
 pub(crate) type Sites<'a> = &'a [(Value, &'static Location<'static>)];

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use crate::fork::Held;
+use crate::sync::{Condvar, Mutex, RwLock, persist};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -175,6 +176,19 @@ impl Store {
         self.remove(|_| true);
     }
 
+    /// Takes the locks of the table.
+    pub(super) fn hold(&'static self, held: &mut Vec<Held>) {
+        for shard in &self.shards {
+            held.extend(persist(|| shard.compiling.try_lock()).map(|guard| Box::new(guard) as Held));
+            held.extend(persist(|| shard.ready.try_write()).map(|guard| Box::new(guard) as Held));
+        }
+    }
+
+    /// Forgets kernels that are being compiled by threads that do not exist in a forked process.
+    pub(super) fn forget_compiling(&self) {
+        self.shards.iter().for_each(|shard| shard.compiling.lock().clear());
+    }
+
     pub(super) fn entries(&self) -> Vec<Arc<Entry>> {
         self.shards
             .iter()
@@ -222,7 +236,7 @@ impl Compiling {
     fn wait(&self) {
         let mut is_over = self.is_over.lock();
         while !*is_over {
-            self.over.wait(&mut is_over);
+            is_over = self.over.wait(is_over);
         }
     }
 }

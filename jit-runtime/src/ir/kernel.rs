@@ -171,9 +171,10 @@ impl Kernel {
         let mut kernel = self.clone();
         for inst in kernel.regions.iter_mut().flat_map(|region| &mut region.insts) {
             if let Op::Scalar(param) = inst.op
+                && let Some(declared) = self.params.get(param.index())
                 && let Some(bits) = bits(param)
             {
-                inst.op = Op::Const(self.param(param).ty(), bits);
+                inst.op = Op::Const(declared.ty(), bits);
             }
         }
         kernel
@@ -210,7 +211,7 @@ impl Kernel {
         let (mut combined, mut is_other) = (vec![None; self.params.len()], vec![false; self.params.len()]);
         for inst in self.regions.iter().flat_map(|region| &region.insts) {
             match inst.op {
-                Op::Scatter { reduce: Some(op), buffer, .. } => {
+                Op::Scatter { reduce: Some(op), buffer, .. } if buffer.index() < combined.len() => {
                     let known = combined[buffer.index()].replace(op);
                     is_other[buffer.index()] |= known.is_some_and(|known| known != op);
                 }
@@ -219,7 +220,11 @@ impl Kernel {
                 | Op::Store { buffer, .. }
                 | Op::Gather { buffer, .. }
                 | Op::Atomic { buffer, .. }
-                | Op::CompareExchange { buffer, .. } => is_other[buffer.index()] = true,
+                | Op::CompareExchange { buffer, .. }
+                    if buffer.index() < is_other.len() =>
+                {
+                    is_other[buffer.index()] = true;
+                }
                 _ => {}
             }
         }

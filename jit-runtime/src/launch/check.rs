@@ -2,6 +2,7 @@
 //! nothing wrong may get past here.
 
 use crate::cache::ParamFacts;
+use crate::ir::Type;
 use crate::{Error, ErrorKind};
 
 use super::{Argument, Ready};
@@ -28,7 +29,20 @@ pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
             bound_once(ready, position)?;
         }
     }
-    Ok(())
+    let Some(checks) = &ready.checks else { return Ok(()) };
+    checks.looked_at().try_for_each(|(position, ty, len)| holds(ready, position, ty, len))
+}
+
+/// Whether an argument is a buffer with so many elements that the kernel writes, for checks that look at them.
+fn holds(ready: &Ready, position: usize, ty: Type, len: usize) -> Result<(), Error> {
+    let is_right = match (ready.entry.facts.params.get(position), ready.arguments.get(position)) {
+        (Some(param), Some(Argument::Buffer(_, elements))) => param.ty == ty && *elements >= len,
+        _ => false,
+    };
+    if is_right {
+        return Ok(());
+    }
+    Err(refuse(ready, format!("argument {position} is no buffer of {len} {ty} elements, which its checks look at")))
 }
 
 fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result<(), String> {

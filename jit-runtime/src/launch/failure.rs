@@ -14,6 +14,7 @@ use crate::{Error, ErrorKind};
 /// Why a launch has no result.
 #[derive(Debug)]
 pub(crate) struct Failure {
+    kind: ErrorKind,
     message: String,
     hint: Option<String>,
     site: Option<&'static Location<'static>>,
@@ -27,28 +28,43 @@ impl Failure {
         label: &str,
         site: Option<&'static Location<'static>>,
     ) -> Option<Arc<Failure>> {
+        // Code that runs out of memory unwinds with the error.
+        let outcome = match outcome {
+            Err(payload) => payload.downcast::<Error>().map(|error| Err(*error)),
+            outcome => outcome,
+        };
         match outcome {
             Ok(Ok(())) => None,
             Ok(Err(error)) => {
+                let kind = match error.kind() {
+                    kind @ (ErrorKind::OutOfMemory | ErrorKind::Cancelled) => kind,
+                    _ => ErrorKind::Launch,
+                };
                 let what = match error.source() {
                     Some(cause) => format!("{}, because {cause}", error.message()),
                     None => error.message().to_owned(),
                 };
-                Some(Self::new(&what, label, error.site().or(site), error.hint().map(str::to_owned)))
+                Some(Self::new(kind, &what, label, error.site().or(site), error.hint().map(str::to_owned)))
             }
-            Err(payload) => Some(Self::new(panic_message(&*payload), label, site, None)),
+            Err(payload) => Some(Self::new(ErrorKind::Launch, panic_message(&*payload), label, site, None)),
         }
     }
 
-    fn new(what: &str, label: &str, site: Option<&'static Location<'static>>, hint: Option<String>) -> Arc<Failure> {
+    fn new(
+        kind: ErrorKind,
+        what: &str,
+        label: &str,
+        site: Option<&'static Location<'static>>,
+        hint: Option<String>,
+    ) -> Arc<Failure> {
         let message = format!("the launch of `{label}` failed: {what}");
-        Arc::new(Failure { message, site, hint, reported: AtomicBool::new(false) })
+        Arc::new(Failure { kind, message, site, hint, reported: AtomicBool::new(false) })
     }
 
     /// The failure as an error for the user, who has seen it from then on.
     pub(crate) fn report(&self) -> Error {
         self.reported.store(true, Ordering::Relaxed);
-        let error = Error::new(ErrorKind::Launch, self.message.clone());
+        let error = Error::new(self.kind, self.message.clone()).of_launch();
         let error = match &self.hint {
             Some(hint) => error.with_hint(hint.clone()),
             None => error,

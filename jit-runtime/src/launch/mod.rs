@@ -45,6 +45,7 @@
 //! | which launch comes after which | `order` |
 //! | threads | `pool` |
 //! | what went wrong after `launch` had returned | `failure` |
+//! | what becomes of launches when the process forks | `fork` |
 //! | indices that kernels found out of range, assertions that failed | `checks` |
 
 use std::panic::Location;
@@ -56,7 +57,7 @@ use crate::backend::{CodeOptions, Effort, RawArgument};
 use crate::cache::{self, Entry, Found, Origin};
 use crate::config::{self, Tier};
 use crate::device::Device;
-use crate::ir::{Kernel, Op, Param, TOP, Value};
+use crate::ir::{Kernel, Op, Param, Value};
 use crate::log::{self, Level};
 use crate::memory::Buffer;
 use crate::stats::{self, Record, Time};
@@ -68,6 +69,7 @@ mod checks;
 pub(crate) mod cost;
 pub(crate) mod determinism;
 mod failure;
+mod fork;
 mod inline;
 pub mod native;
 pub(crate) mod order;
@@ -227,6 +229,7 @@ impl Prepared {
 /// As [`launch`].
 pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
     config::check()?;
+    fork::watch();
     let Launch { device, kernel, width, reduce_block, mut arguments, label, site } = launch;
     let options = code_options(&kernel, width, &arguments);
     let is_template = !notes.constants.is_empty();
@@ -241,9 +244,9 @@ pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
 
 /// A kernel with some of its arguments as constants.
 fn with_arguments(kernel: &Kernel, arguments: &[Argument], constants: &[usize]) -> Kernel {
-    kernel.with_constants(|param| match &arguments[param.index()] {
-        Argument::Scalar(bits) => constants.contains(&param.index()).then_some(*bits),
-        Argument::Buffer(..) => None,
+    kernel.with_constants(|param| match arguments.get(param.index()) {
+        Some(Argument::Scalar(bits)) => constants.contains(&param.index()).then_some(*bits),
+        Some(Argument::Buffer(..)) | None => None,
     })
 }
 
@@ -313,7 +316,7 @@ pub(crate) fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]
 }
 
 fn stores_by_lane(kernel: &Kernel) -> bool {
-    kernel.region(TOP).insts.iter().any(|inst| matches!(inst.op, Op::Store { .. }))
+    kernel.regions.first().is_some_and(|top| top.insts.iter().any(|inst| matches!(inst.op, Op::Store { .. })))
 }
 
 fn traffic(param: &Param, argument: &Argument) -> usize {

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::failure::Failure;
@@ -31,7 +31,7 @@ const FAILED: u32 = 1 << 28;
 const READERS: u32 = FAILED - 1;
 
 /// Held while a launch registers at its buffers.
-static REGISTRATION: Mutex<()> = Mutex::new(());
+pub(super) static REGISTRATION: Mutex<()> = Mutex::new(());
 
 /// The launches that are still to access one buffer.
 #[derive(Default)]

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use crate::fork::Held;
+use crate::sync::{Condvar, Mutex, persist};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -60,6 +61,24 @@ static POOL: LazyLock<Pool> = LazyLock::new(|| Pool {
     outstanding: Mutex::new(FxHashMap::default()),
     failures: Mutex::new(Vec::new()),
 });
+
+/// Takes the locks of the pool, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    held.extend(persist(|| POOL.outstanding.try_lock()).map(|guard| Box::new(guard) as Held));
+    held.extend(persist(|| POOL.failures.try_lock()).map(|guard| Box::new(guard) as Held));
+    held.extend(persist(|| POOL.queue.try_lock()).map(|guard| Box::new(guard) as Held));
+    held.extend(persist(|| POOL.progress_lock.try_lock()).map(|guard| Box::new(guard) as Held));
+}
+
+/// In a forked process there are no workers yet, and launches that were not done never will be.
+pub(super) fn reset() {
+    *POOL.queue.lock() = Queue::default();
+    POOL.queued.store(0, Ordering::Relaxed);
+    POOL.waiters.store(0, Ordering::Relaxed);
+    let outstanding = std::mem::take(&mut *POOL.outstanding.lock());
+    outstanding.values().for_each(Task::abandon);
+    POOL.failures.lock().clear();
+}
 
 /// Cores that this process may use.
 fn cores() -> usize {
@@ -121,7 +140,7 @@ fn sleep(index: usize) -> bool {
             return false;
         }
         queue.sleeping += 1;
-        POOL.work.wait(&mut queue);
+        queue = POOL.work.wait(queue);
         queue.sleeping -= 1;
     }
     true
@@ -240,10 +259,10 @@ fn wait_until(condition: impl Fn() -> bool) {
         if let Some(task) = find_task() {
             task.run_block();
         } else if !is_soon(is_over) {
-            let mut lock = POOL.progress_lock.lock();
+            let lock = POOL.progress_lock.lock();
             POOL.waiters.fetch_add(1, Ordering::SeqCst);
             if !is_over() {
-                POOL.progress.wait(&mut lock);
+                drop(POOL.progress.wait(lock));
             }
             POOL.waiters.fetch_sub(1, Ordering::SeqCst);
         }

@@ -13,7 +13,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -260,7 +260,7 @@ impl PrivateTargets {
                 state.used.push(None);
                 return (state.used.len() - 1, None, true);
             }
-            self.returned.wait(&mut state);
+            state = self.returned.wait(state);
         }
     }
 
@@ -269,7 +269,8 @@ impl PrivateTargets {
         let each = self.targets.iter().map(|target| {
             // One more group behind the last one, for lanes that are out of range.
             let slots = target.slots + target.slots / target.elements.max(1);
-            let memory = Buffer::alloc(slots * target.ty.size_bytes())?;
+            // SAFETY: all of it is written next.
+            let memory = unsafe { Buffer::alloc_uninit(slots * target.ty.size_bytes())? };
             // SAFETY: the memory has room for so many elements, and is fresh.
             unsafe { fill(memory.address(), target.ty, slots, target.neutral) };
             Ok(memory)
@@ -327,10 +328,13 @@ fn neutral(op: ReduceOp, ty: Type) -> u64 {
     }
 }
 
+type Key = (Device, ReduceOp, Type, u8);
+
+/// Code that was made for merging.
+pub(super) static CODE: LazyLock<Mutex<FxHashMap<Key, Arc<dyn Executable>>>> = LazyLock::new(Mutex::default);
+
 /// Code that combines the neighbours of elements into a result.
 fn merge_code(device: Device, op: ReduceOp, ty: Type, copies_log2: u8) -> Result<Arc<dyn Executable>, Error> {
-    type Key = (Device, ReduceOp, Type, u8);
-    static CODE: LazyLock<Mutex<FxHashMap<Key, Arc<dyn Executable>>>> = LazyLock::new(Mutex::default);
     let key = (device, op, ty, copies_log2);
     if let Some(code) = CODE.lock().get(&key) {
         return Ok(Arc::clone(code));

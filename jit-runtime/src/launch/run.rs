@@ -110,7 +110,8 @@ fn bind_reductions(entry: &Entry, bound: &mut Bound) -> Result<(), Error> {
         let Some(op) = facts.reduction else { continue };
         let memory = match bound.chunks.per_block {
             1 => None,
-            _ => Some(Buffer::alloc(bound.chunks.count() * facts.ty.size_bytes())?),
+            // SAFETY: each chunk writes its result before they are combined.
+            _ => Some(unsafe { Buffer::alloc_uninit(bound.chunks.count() * facts.ty.size_bytes())? }),
         };
         let target = bound.raw[param].word;
         bound.partials.push(Partial { param, op, ty: facts.ty, memory, target });

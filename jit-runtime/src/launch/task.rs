@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use smallvec::SmallVec;
 
-use crate::Error;
 use crate::float_mode::Standard;
 use crate::stats::{self, now_ns};
+use crate::{Error, ErrorKind};
 
 use super::blocks::Blocks;
 use super::failure::Failure;
@@ -231,6 +231,22 @@ impl Task {
         let dependents = self.dependents.lock().take().unwrap_or_default();
         self.is_done.store(true, Ordering::SeqCst);
         pool::complete(self, dependents);
+    }
+
+    /// Ends a launch in a forked process, whose workers are not there: it is a failure for whoever reads its results. What a
+    /// thread of the other process held at that moment stays as it is.
+    pub(super) fn abandon(self: &Arc<Self>) {
+        let error = Error::new(ErrorKind::Launch, "the process was forked before it was done")
+            .with_hint("call `jit::sync()` before a fork, or compute the array anew");
+        if let Some(failure) = Failure::of(Ok(Err(error)), self.label, self.site) {
+            let _ = self.failure.set(failure);
+        }
+        let accessed = self.accessed.try_lock().map(|mut accessed| std::mem::take(&mut *accessed)).unwrap_or_default();
+        for Accessed { buffer, writes, .. } in &accessed {
+            buffer.accesses().complete(self, self.failure.get().filter(|_| *writes));
+        }
+        drop(self.dependents.try_lock().and_then(|mut dependents| dependents.take()));
+        self.is_done.store(true, Ordering::SeqCst);
     }
 
     fn measure(&self, ended_ns: u64) {

@@ -7,7 +7,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use crate::fork::Held;
+use crate::sync::{Mutex, persist};
 
 use super::pool;
 use crate::float_mode::Standard;
@@ -23,8 +24,8 @@ struct Job {
 unsafe impl Send for Job {}
 
 struct Team {
-    /// Held by the thread whose work it is.
-    owner: Mutex<()>,
+    /// Whether a thread has work of its own here.
+    is_taken: AtomicBool,
     job: Mutex<Option<Job>>,
     /// Whether there is a job with parts that nobody has claimed, to be seen without the lock.
     is_open: AtomicBool,
@@ -36,7 +37,7 @@ struct Team {
 }
 
 static TEAM: Team = Team {
-    owner: Mutex::new(()),
+    is_taken: AtomicBool::new(false),
     job: Mutex::new(None),
     is_open: AtomicBool::new(false),
     parts: AtomicUsize::new(0),
@@ -49,7 +50,7 @@ const LOW: usize = (1 << HALF) - 1;
 
 /// Runs parts `0..count`, each once, on this thread and on workers. A panic of one of them goes on here.
 pub(super) fn share(count: usize, run: &(dyn Fn(usize) + Sync)) {
-    let owner = if count > 1 && count <= LOW { TEAM.owner.try_lock() } else { None };
+    let owner = if count > 1 && count <= LOW { Owner::take() } else { None };
     let Some(_owner) = owner else { return (0..count).for_each(run) };
     let open = Open::new(count, run);
     while let Some(part) = claim_first() {
@@ -60,6 +61,39 @@ pub(super) fn share(count: usize, run: &(dyn Fn(usize) + Sync)) {
     if let Some(panic) = panic {
         resume_unwind(panic);
     }
+}
+
+/// The right to share work; given back when dropped.
+struct Owner;
+
+impl Owner {
+    /// None if another thread has it.
+    fn take() -> Option<Owner> {
+        let is_mine = TEAM.is_taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        is_mine.then_some(Owner)
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        TEAM.is_taken.store(false, Ordering::Release);
+    }
+}
+
+/// Takes the locks, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    held.extend(persist(|| TEAM.job.try_lock()).map(|guard| Box::new(guard) as Held));
+    held.extend(persist(|| TEAM.panic.try_lock()).map(|guard| Box::new(guard) as Held));
+}
+
+/// In a forked process nobody is at work.
+pub(super) fn reset() {
+    TEAM.is_open.store(false, Ordering::Relaxed);
+    TEAM.parts.store(0, Ordering::Relaxed);
+    TEAM.inside.store(0, Ordering::Relaxed);
+    *TEAM.job.lock() = None;
+    *TEAM.panic.lock() = None;
+    TEAM.is_taken.store(false, Ordering::Relaxed);
 }
 
 /// While the job can be found. Dropping it waits for the workers that hold it.

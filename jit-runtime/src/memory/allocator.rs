@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use crate::fork::Held;
+use crate::sync::{Mutex, persist};
 
 use super::block::{Block, physical_bytes, reserved_bytes};
 use super::size_class::{CLASS_COUNT, SizeClass};
@@ -84,6 +85,13 @@ impl Drop for LocalLists {
                 FREE[block.class.index()].lock().push(block);
             }
         }
+    }
+}
+
+/// Takes the locks of all lists, for a fork.
+pub(crate) fn hold(held: &mut Vec<Held>) {
+    for list in &FREE {
+        held.extend(persist(|| list.try_lock()).map(|guard| Box::new(guard) as Held));
     }
 }
 

@@ -14,7 +14,7 @@ use super::size_class::SizeClass;
 
 /// Memory that launches read and write. It goes back to the allocator when the last handle is dropped.
 ///
-/// The start is aligned to 64 bytes, and 64 bytes behind the end may be read. Fresh memory holds anything.
+/// The start is aligned to 64 bytes, and 64 bytes behind the end may be read.
 pub struct Buffer {
     block: ManuallyDrop<Block>,
     size_bytes: usize,
@@ -27,12 +27,29 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Memory of at least this many bytes, with arbitrary contents.
+    /// Memory of at least this many bytes, all zero.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::OutOfMemory`] if there is none even after all launches are done and cached blocks are given back.
     pub fn alloc(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
+        // SAFETY: the memory is written before anybody else has it.
+        let buffer = unsafe { Buffer::alloc_uninit(size_bytes)? };
+        // SAFETY: the buffer is fresh, so nobody else accesses it, and so long.
+        unsafe { buffer.block.data.as_ptr().write_bytes(0, size_bytes) };
+        Ok(buffer)
+    }
+
+    /// Memory of at least this many bytes, with arbitrary contents.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    ///
+    /// # Safety
+    ///
+    /// What is read of it, by launches or by the host, was written before.
+    pub unsafe fn alloc_uninit(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
         let block = SizeClass::of(size_bytes)
             .and_then(|class| allocate(class).or_else(|| allocate_again(class)))
             .ok_or_else(|| out_of_memory(size_bytes))?;
@@ -45,7 +62,8 @@ impl Buffer {
     ///
     /// As [`Buffer::alloc`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Buffer>, Error> {
-        let buffer = Buffer::alloc(bytes.len())?;
+        // SAFETY: all of it is written, here.
+        let buffer = unsafe { Buffer::alloc_uninit(bytes.len())? };
         // SAFETY: the buffer is fresh, so nobody else accesses it, and it is as long as the bytes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.block.data.as_ptr(), bytes.len()) };
         Ok(buffer)
@@ -190,7 +208,8 @@ fn allocate_again(class: SizeClass) -> Option<Block> {
     allocate(class)
 }
 
-fn out_of_memory(size_bytes: usize) -> Error {
+/// The error of an allocation that failed.
+pub(crate) fn out_of_memory(size_bytes: usize) -> Error {
     let live = super::memory().live_bytes;
     Error::new(ErrorKind::OutOfMemory, format!("no memory for {size_bytes} bytes; {live} bytes are in use"))
         .with_hint("drop arrays that are no longer needed, or compute in smaller parts")

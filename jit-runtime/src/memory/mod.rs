@@ -13,14 +13,18 @@
 //! | blocks from and to the operating system | `block` |
 //! | lists of free blocks, accounting | `allocator` |
 //! | reference-counted memory with an order of accesses | `buffer` |
+//! | lists of the host | `list` |
 
 mod allocator;
 mod block;
 mod buffer;
+mod list;
 mod size_class;
 
+pub(crate) use allocator::hold;
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
 pub use buffer::{Buffer, Bytes};
+pub use list::{filled_list, zeroed_list};
 
 /// Every buffer starts at a multiple of this many bytes.
 pub const ALIGNMENT: usize = 64;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, LazyLock, Weak};
 
-use parking_lot::Mutex;
+use crate::fork::Held;
+use crate::sync::{Mutex, persist};
 
 use super::replay::State;
 
@@ -30,6 +31,11 @@ impl States {
     pub(crate) fn put_back(&self, state: Box<State>) {
         self.0.lock().push(state);
     }
+}
+
+/// Takes the lock of the list, for a fork.
+pub(crate) fn hold(held: &mut Vec<Held>) {
+    held.extend(persist(|| ALL.try_lock()).map(|guard| Box::new(guard) as Held));
 }
 
 /// Lets go of all memory that recordings keep for later replays.

@@ -38,7 +38,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use smallvec::SmallVec;
 
 use crate::cache::Entry;
@@ -50,7 +50,7 @@ use crate::memory::Buffer;
 use bound::Bound;
 use host::HostStep;
 pub use host::{HostCall, HostGiven, HostInput, HostMade, HostSource};
-pub(crate) use kept::release;
+pub(crate) use kept::{hold, release};
 pub use recorder::{Looked, Recorder, Unknown};
 pub use replay::{Given, Misfit, Replayed};
 pub use rolled::Kept;

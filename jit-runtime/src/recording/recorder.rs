@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

@@ -202,7 +202,7 @@ impl Recording {
                         Some(output) => {
                             Some(self.result(output, self.bytes_of(slot, &bound.values), &mut state.results)?)
                         }
-                        None => Some(Buffer::alloc(self.bytes_of(slot, &bound.values))?),
+                        None => Some(fresh(self.bytes_of(slot, &bound.values))?),
                     },
                 },
             };
@@ -234,7 +234,7 @@ impl Recording {
         results: &mut Vec<SmallVec<[Arc<Buffer>; KEPT_RESULTS]>>,
     ) -> Result<Arc<Buffer>, Error> {
         if bytes.saturating_mul(self.outputs.len()) > MAX_KEPT_RESULTS {
-            return Buffer::alloc(bytes);
+            return fresh(bytes);
         }
         if results.len() <= output {
             results.resize_with(self.outputs.len(), SmallVec::new);
@@ -245,7 +245,7 @@ impl Recording {
         if let Some(buffer) = kept.iter().find(is_free) {
             return Ok(Arc::clone(buffer));
         }
-        let buffer = Buffer::alloc(bytes)?;
+        let buffer = fresh(bytes)?;
         if kept.len() == KEPT_RESULTS {
             kept.remove(0);
         }
@@ -394,6 +394,12 @@ pub(crate) fn block_of(
     }
     match kept {
         Some(kept) => Ok(kept),
-        None => Ok(kept.insert(Buffer::alloc(bytes)?)),
+        None => Ok(kept.insert(fresh(bytes)?)),
     }
+}
+
+/// Memory for what a step makes.
+fn fresh(bytes: usize) -> Result<Arc<Buffer>, Error> {
+    // SAFETY: the step that makes the contents writes all of them, before others read them.
+    unsafe { Buffer::alloc_uninit(bytes) }
 }

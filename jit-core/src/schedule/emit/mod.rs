@@ -325,7 +325,8 @@ impl<'e> Emitter<'_, 'e> {
             return Ok(());
         }
         let len = self.selection.map_or(var.lanes(), |selection| selection.len_of(var));
-        let buffer = Buffer::alloc(len * var.ty().size_bytes())?;
+        // SAFETY: the kernel writes the element of each lane, or the result of each reduction.
+        let buffer = unsafe { Buffer::alloc_uninit(len * var.ty().size_bytes())? };
         self.outputs.insert(root, Arc::clone(&buffer));
         if launches::is_recording() {
             launches::note_made(&buffer, var.ty(), var.extent());

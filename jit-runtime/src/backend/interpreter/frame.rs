@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::memory::Elements;
-use crate::backend::{RawArgument, Scatters};
+use crate::backend::{RawArgument, Scatters, filled};
 use crate::ir::scalar::{self, BinaryFn};
 use crate::ir::{
     AtomicOp, Inst, Kernel, LocalId, Op, ParamId, REDUCE_CHUNK, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value,
@@ -67,9 +67,9 @@ impl<'a> Frame<'a> {
     /// Runs a range of lanes and writes the partial results of its reductions.
     pub(super) fn run(&mut self, lanes: Range<u64>) {
         let width = usize::try_from(lanes.end - lanes.start).map_or(self.block, |width| width.min(self.block));
-        self.columns = vec![0; width * self.kernel.types.len()];
+        self.columns = filled(width * self.kernel.types.len(), 0);
         self.stride = width;
-        self.locals = self.kernel.locals.iter().map(|local| vec![0; local.len as usize * width]).collect();
+        self.locals = self.kernel.locals.iter().map(|local| filled(local.len as usize * width, 0)).collect();
         self.start_reductions();
         for first in lanes.clone().step_by(width) {
             let count = (lanes.end - first).min(width as u64) as usize;

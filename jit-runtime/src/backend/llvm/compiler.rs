@@ -9,6 +9,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
+use std::sync::Once;
 
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
@@ -25,6 +26,7 @@ use super::analysis::{Analysis, Shape};
 use super::codegen::{Job, generate};
 use super::interleave;
 use super::target::Target;
+use super::usage;
 use crate::backend::{CodeOptions, Effort};
 use crate::error::{Error, ErrorKind};
 use crate::ir::{Inst, Kernel, Op, RegionId, TOP};
@@ -62,6 +64,9 @@ pub(super) fn llvm_text(kernel: &Kernel, options: CodeOptions, target: &Target) 
 fn emitted(kernel: &Kernel, options: CodeOptions, target: &Target, kind: FileType) -> Result<Box<[u8]>, Error> {
     with_module(kernel, options, target, |module, machine| {
         let buffer = machine.write_to_memory_buffer(module, kind).map_err(|error| failed(&error.to_string()))?;
+        // The first kernel makes what LLVM makes when it is first needed, and registers its destructors.
+        static HAS_BEGUN: Once = Once::new();
+        HAS_BEGUN.call_once(usage::guard_exit);
         Ok(buffer.as_slice().into())
     })
 }
@@ -78,6 +83,7 @@ fn with_module<T>(
     consume: impl FnOnce(&Module<'_>, &TargetMachine) -> Result<T, Error>,
 ) -> Result<T, Error> {
     super::library::load()?;
+    crate::backend::check(kernel)?;
     if let Some(inst) = kernel.regions.iter().flat_map(|region| &region.insts).find(|inst| inst.op.is_transcendental())
     {
         return Err(failed(&format!("{:?} was not expanded before", inst.op)));
@@ -164,6 +170,34 @@ extern "C" fn record_diagnostic(info: LLVMDiagnosticInfoRef, sink: *mut c_void) 
     }
 }
 
+/// The target machines of a thread.
+#[derive(Default)]
+struct Machines(Vec<(Target, OptimizationLevel, TargetMachine)>);
+
+impl Machines {
+    fn find(&mut self, target: &Target, level: OptimizationLevel) -> Result<&TargetMachine, Error> {
+        let position = match self.0.iter().position(|entry| entry.0 == *target && entry.1 == level) {
+            Some(position) => position,
+            None => {
+                self.0.push((target.clone(), level, target.machine(level)?));
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[position].2)
+    }
+}
+
+impl Drop for Machines {
+    /// Where LLVM may not be used any more, because the process ends, the machines stay where they are.
+    fn drop(&mut self) {
+        let machines = std::mem::take(&mut self.0);
+        match usage::enter() {
+            Ok(_inside) => drop(machines),
+            Err(_) => std::mem::forget(machines),
+        }
+    }
+}
+
 /// Runs with this thread's target machine, made by the first kernel.
 fn with_machine<T>(
     target: &Target,
@@ -171,17 +205,11 @@ fn with_machine<T>(
     body: impl FnOnce(&TargetMachine) -> Result<T, Error>,
 ) -> Result<T, Error> {
     thread_local! {
-        static MACHINES: RefCell<Vec<(Target, OptimizationLevel, TargetMachine)>> = const { RefCell::new(Vec::new()) };
+        static MACHINES: RefCell<Machines> = const { RefCell::new(Machines(Vec::new())) };
     }
-    MACHINES.with_borrow_mut(|machines| {
-        let is_wanted = |entry: &(Target, OptimizationLevel, TargetMachine)| entry.0 == *target && entry.1 == level;
-        let position = match machines.iter().position(is_wanted) {
-            Some(position) => position,
-            None => {
-                machines.push((target.clone(), level, target.machine(level)?));
-                machines.len() - 1
-            }
-        };
-        body(&machines[position].2)
-    })
+    // What the body itself compiles meanwhile has machines of its own. While a thread ends its machines may be gone already.
+    let mut machines = MACHINES.try_with(RefCell::take).unwrap_or_default();
+    let outcome = machines.find(target, level).and_then(body);
+    let _ = MACHINES.try_with(|kept| *kept.borrow_mut() = machines);
+    outcome
 }

@@ -1,5 +1,6 @@
 //! Where a libLLVM may be, in the order of preference.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::library::MAJOR;
@@ -49,11 +50,19 @@ fn toolchain_candidates() -> Vec<PathBuf> {
 
 /// The toolchain that the `rustc` on the path belongs to.
 fn sysroot_candidates() -> Vec<PathBuf> {
-    let Ok(output) = std::process::Command::new("rustc").args(["--print", "sysroot"]).output() else {
+    let Some(rustc) = std::env::var_os("PATH").and_then(|path| program_on("rustc", &path)) else { return Vec::new() };
+    let Ok(output) = std::process::Command::new(rustc).args(["--print", "sysroot"]).output() else {
         return Vec::new();
     };
     let sysroot = String::from_utf8_lossy(&output.stdout);
     libraries_in(&Path::new(sysroot.trim()).join("lib"))
+}
+
+/// A program in one of the folders of a search path. Those that depend on the current folder (`.`, `bin`, an empty entry) are
+/// passed over: what lies there may be anybody's.
+fn program_on(name: &str, path: &OsStr) -> Option<PathBuf> {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 /// Files in a directory whose name says that they are a libLLVM of the right major version, in order of name.
@@ -79,6 +88,20 @@ mod tests {
     #[test]
     fn a_directory_without_the_library_offers_nothing() {
         assert!(libraries_in(Path::new("/proc/self")).is_empty());
+    }
+
+    #[test]
+    fn programs_of_the_current_folder_are_not_found() {
+        let folder = std::env::temp_dir().join(format!("jit-path-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("rustc"), "").unwrap();
+        let up = "../".repeat(std::env::current_dir().unwrap().components().count());
+        let relative = Path::new(&up).join(folder.strip_prefix("/").unwrap());
+        assert!(relative.join("rustc").is_file(), "the test is about a file that is there");
+        let path = |folders: &[&Path]| std::env::join_paths(folders).unwrap();
+        assert_eq!(program_on("rustc", &path(&[&relative, Path::new(""), Path::new(".")])), None);
+        assert_eq!(program_on("rustc", &path(&[&relative, &folder])), Some(folder.join("rustc")));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

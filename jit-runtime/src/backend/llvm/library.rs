@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 #[cfg(not(feature = "llvm-static"))]
 use super::discover;
+use super::usage;
 #[cfg(not(feature = "llvm-static"))]
 use crate::config;
 
@@ -34,12 +35,23 @@ pub struct Library {
 /// The library, loaded by the first call.
 pub(super) fn load() -> Result<&'static Library, Error> {
     static LOADED: OnceLock<Result<Library, String>> = OnceLock::new();
-    LOADED.get_or_init(search).as_ref().map_err(|tried| {
-        Error::new(ErrorKind::NoDevice, format!("no LLVM {MAJOR} library was found; tried {tried}")).with_hint(format!(
-            "install it (Debian, Ubuntu: `apt install libllvm{MAJOR}`), or a Rust toolchain that contains it \
+    LOADED
+        .get_or_init(|| {
+            // Loading takes a while, in which the process may end; what it registers is run before what was registered earlier.
+            usage::guard_exit();
+            let found = search();
+            usage::guard_exit();
+            found
+        })
+        .as_ref()
+        .map_err(|tried| {
+            Error::new(ErrorKind::NoDevice, format!("no LLVM {MAJOR} library was found; tried {tried}")).with_hint(
+                format!(
+                    "install it (Debian, Ubuntu: `apt install libllvm{MAJOR}`), or a Rust toolchain that contains it \
              (`rustup toolchain install 1.95.0`), or set {PATH_VARIABLE} to the library or its directory"
-        ))
-    })
+                ),
+            )
+        })
 }
 
 #[cfg(feature = "llvm-static")]
@@ -76,6 +88,7 @@ fn search() -> Result<Library, String> {
 #[cfg(not(feature = "llvm-static"))]
 fn open(path: &Path) -> Result<Library, String> {
     use libloading::os::unix::{Library as Handle, RTLD_LAZY, RTLD_LOCAL};
+    check_kind(path)?;
     // SAFETY: loading runs the initialisers of a libLLVM, which have no preconditions.
     let handle =
         unsafe { Handle::open(Some(path), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| short(&error.to_string()))?;
@@ -101,6 +114,21 @@ fn open(path: &Path) -> Result<Library, String> {
     Ok(Library { path: path.to_owned(), version })
 }
 
+/// A pipe would be waited for until somebody writes to it, and a device may be anything: a library is a file. A bare name is
+/// looked for by the dynamic linker.
+#[cfg(not(feature = "llvm-static"))]
+fn check_kind(path: &Path) -> Result<(), String> {
+    if path.components().count() < 2 && !path.has_root() {
+        return Ok(());
+    }
+    match std::fs::metadata(path) {
+        Ok(facts) if facts.is_file() => Ok(()),
+        Ok(facts) if facts.is_dir() => Err("a directory without the library".to_owned()),
+        Ok(_) => Err("neither a file nor a directory".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// The first clause of a message of the dynamic linker, without the path that it begins with.
 #[cfg(not(feature = "llvm-static"))]
 fn short(message: &str) -> String {
@@ -124,6 +152,18 @@ mod tests {
     fn a_file_that_is_no_library_is_refused_with_the_reason() {
         let reason = open(Path::new("/proc/self/cmdline")).expect_err("not a library");
         assert!(!reason.is_empty());
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let path = std::env::temp_dir().join(format!("jit-pipe-{}", std::process::id()));
+        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: the name ends with a zero.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        assert_eq!(open(&path), Err("neither a file nor a directory".to_owned()));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(open(Path::new("/dev/zero")), Err("neither a file nor a directory".to_owned()));
+        assert_eq!(open(Path::new("/proc")), Err("a directory without the library".to_owned()));
     }
 
     #[test]

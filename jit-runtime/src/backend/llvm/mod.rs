@@ -12,6 +12,7 @@
 //! | LLVM IR → object file | `compiler` |
 //! | object file → memory | `object`, `relocate` |
 //! | memory that code is lent when it runs | `scratch` |
+//! | who uses LLVM, when the process ends or forks | `usage` |
 //!
 //! Lanes are computed in packets, as many as a vector register holds of 32 bits each. An object file depends on the
 //! kernel, the [`CodeOptions`] and [`target_identity`] alone, and can be loaded without LLVM.
@@ -34,6 +35,7 @@ mod rows;
 mod scratch;
 mod symbols;
 mod target;
+mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -58,12 +60,18 @@ pub struct LlvmExecutable {
     loaded: LoadedObject,
 }
 
+/// Whether LLVM may be used. Not any more when the process ends, or in a forked process where another thread used it.
+pub(crate) fn is_open() -> bool {
+    usage::is_open()
+}
+
 /// Compiles a kernel for this processor. The kernel was verified, and its transcendental functions are expanded.
 ///
 /// # Errors
 ///
 /// `NoDevice` if no libLLVM is found, `Compile` if LLVM refuses the kernel.
 pub fn compile(kernel: &Kernel, options: CodeOptions) -> Result<LlvmExecutable, Error> {
+    let _inside = usage::enter()?;
     compile_for(kernel, options, Target::host()?)
 }
 
@@ -73,6 +81,7 @@ pub fn compile(kernel: &Kernel, options: CodeOptions) -> Result<LlvmExecutable, 
 ///
 /// As [`compile`].
 pub fn improve(kernel: &Kernel, options: CodeOptions) -> Result<Option<LlvmExecutable>, Error> {
+    let _inside = usage::enter()?;
     let target = Target::host()?;
     let thorough = CodeOptions { effort: Effort::Thorough, ..options };
     let is_better =
@@ -86,6 +95,7 @@ pub fn improve(kernel: &Kernel, options: CodeOptions) -> Result<Option<LlvmExecu
 ///
 /// As [`compile`].
 pub fn compile_for(kernel: &Kernel, options: CodeOptions, target: &Target) -> Result<LlvmExecutable, Error> {
+    let _inside = usage::enter()?;
     LlvmExecutable::from_object(compiler::object_file(kernel, options, target)?)
 }
 
@@ -95,6 +105,7 @@ pub fn compile_for(kernel: &Kernel, options: CodeOptions, target: &Target) -> Re
 ///
 /// `NoDevice` if none is found; the hint says how to get one.
 pub fn available() -> Result<&'static Library, Error> {
+    let _inside = usage::enter()?;
     Target::host()?;
     library::load()
 }
@@ -105,6 +116,7 @@ pub fn available() -> Result<&'static Library, Error> {
 ///
 /// `NoDevice` if no libLLVM is found.
 pub fn target_identity() -> Result<String, Error> {
+    let _inside = usage::enter()?;
     let (target, (major, minor, patch)) = (Target::host()?, library::load()?.version);
     let Target { architecture, cpu, features, lanes, .. } = target;
     Ok(format!("code {CODE_VERSION}, LLVM {major}.{minor}.{patch}, {architecture:?} {cpu} x{lanes} {features}"))
@@ -116,6 +128,7 @@ pub fn target_identity() -> Result<String, Error> {
 ///
 /// As [`compile`].
 pub fn dump_llvm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error> {
+    let _inside = usage::enter()?;
     compiler::llvm_text(kernel, options, Target::host()?)
 }
 
@@ -125,6 +138,7 @@ pub fn dump_llvm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error>
 ///
 /// As [`compile`].
 pub fn dump_asm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error> {
+    let _inside = usage::enter()?;
     compiler::assembly(kernel, options, Target::host()?)
 }
 

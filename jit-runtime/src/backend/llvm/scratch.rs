@@ -4,6 +4,8 @@
 
 use std::cell::Cell;
 
+use crate::backend::filled;
+
 /// Bytes that a thread keeps.
 const KEPT_BYTES: usize = 4 << 20;
 
@@ -22,14 +24,15 @@ pub(super) fn with(bytes: usize, body: impl FnOnce(*mut u8)) {
         return body(std::ptr::null_mut());
     }
     // What the body itself asks for meanwhile is other memory.
-    let mut memory = KEPT.take();
+    // While a thread ends it keeps nothing any more.
+    let mut memory = KEPT.try_with(Cell::take).unwrap_or_default();
     let lines = bytes.div_ceil(size_of::<Line>());
     if memory.len() < lines {
-        memory = vec![Line([0; 64]); lines];
+        memory = filled(lines, Line([0; 64]));
     }
     body(memory.as_mut_ptr().cast());
     if memory.len() * size_of::<Line>() <= KEPT_BYTES {
-        KEPT.set(memory);
+        let _ = KEPT.try_with(|kept| kept.set(memory));
     }
 }
 

@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::Arc;
 
+use super::super::fork;
 use super::{Context, Elements, Operand, Step, refuse, stream};
 use crate::device::Device;
 use crate::ir::Type;
@@ -28,12 +29,14 @@ const LIST_NS: f64 = 0.1;
 /// As [`launch`](super::launch), and a failure of the launches that should have written the mask.
 pub fn compress(mask: &Operand, device: Device, site: Option<&'static Location<'static>>) -> Result<Operand, Error> {
     config::check()?;
+    fork::watch();
     let context = Context { device, name: "compress", site };
     if mask.ty != Type::Bool || mask.len > mask.buffer.size_bytes() || mask.len > u32::MAX as usize {
         return Err(refuse(context.name, site, format!("{} elements of type {} are no mask", mask.len, mask.ty)));
     }
     let ends = ends(context, mask)?;
-    let positions = Operand::alloc(Type::U32, ends.last().copied().unwrap_or(0))?;
+    // SAFETY: all of it is written before it is read.
+    let positions = unsafe { Operand::alloc_uninit(Type::U32, ends.last().copied().unwrap_or(0))? };
     write_all(context, mask, &positions, ends)?;
     Ok(positions)
 }
@@ -46,7 +49,8 @@ fn block_range(block: usize, len: usize) -> std::ops::Range<usize> {
 /// How many positions there are up to the end of each block.
 fn ends(context: Context, mask: &Operand) -> Result<Vec<usize>, Error> {
     let (len, blocks) = (mask.len, mask.len.div_ceil(BLOCK));
-    let counts = Operand::alloc(Type::U32, blocks)?;
+    // SAFETY: all of it is written before it is read.
+    let counts = unsafe { Operand::alloc_uninit(Type::U32, blocks)? };
     let step = Step {
         context,
         width: len,

@@ -6,6 +6,8 @@ use std::cell::RefCell;
 
 use half::{bf16, f16};
 
+use crate::backend::filled;
+
 /// What elements are joined in: the type itself, `f32` for halves.
 pub(super) trait Sum: Copy + Send + Sync + 'static {
     /// The value in the low bits of a carrier.
@@ -35,12 +37,14 @@ macro_rules! sums {
                 thread_local! {
                     static SCRATCH: RefCell<Vec<$ty>> = const { RefCell::new(Vec::new()) };
                 }
-                SCRATCH.with_borrow_mut(|scratch| {
-                    if scratch.len() < len {
-                        scratch.resize(len, <$ty>::default());
-                    }
-                    function(&mut scratch[..len])
-                })
+                // What the function itself needs meanwhile is other memory. While a thread ends it keeps nothing any more.
+                let mut scratch = SCRATCH.try_with(RefCell::take).unwrap_or_default();
+                if scratch.len() < len {
+                    scratch = filled(len, <$ty>::default());
+                }
+                let result = function(&mut scratch[..len]);
+                let _ = SCRATCH.try_with(|kept| kept.replace(scratch));
+                result
             }
         }
     )*};

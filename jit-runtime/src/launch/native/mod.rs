@@ -33,7 +33,7 @@ use super::blocks::Blocks;
 use super::cost::SMALL_NS;
 use super::task::{self, Queued};
 use super::work::{Access, Accessed, Work};
-use super::{inline, threads};
+use super::{fork, inline, threads};
 use carry::Carries;
 
 mod carry;
@@ -65,13 +65,28 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Fresh memory for elements.
+    /// Fresh memory for elements, all zero.
     ///
     /// # Errors
     ///
     /// As [`Buffer::alloc`].
     pub fn alloc(ty: Type, len: usize) -> Result<Operand, Error> {
         Ok(Operand { buffer: Buffer::alloc(len.saturating_mul(ty.size_bytes()))?, ty, len })
+    }
+
+    /// Fresh memory for elements, with arbitrary contents.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Buffer::alloc_uninit`].
+    pub unsafe fn alloc_uninit(ty: Type, len: usize) -> Result<Operand, Error> {
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { Buffer::alloc_uninit(len.saturating_mul(ty.size_bytes()))? };
+        Ok(Operand { buffer, ty, len })
     }
 }
 
@@ -138,6 +153,7 @@ pub struct Launch {
 /// failure of an earlier launch whose results this one reads, if it ran at once.
 pub fn launch(launch: Launch) -> Result<(), Error> {
     config::check()?;
+    fork::watch();
     launch.check()?;
     let Launch { device, call, inputs, outputs, site } = launch;
     let context = Context { device, name: call.name(), site };

@@ -143,7 +143,8 @@ impl<W: Word> Job<W> {
         let row = sort.row.min(len);
         let mut writes: Vec<Arc<Buffer>> = outputs.iter().map(|output| Arc::clone(&output.buffer)).collect();
         let mut scratch = |ty: Type| {
-            let memory = Operand::alloc(ty, len)?;
+            // SAFETY: all of it is written before it is read.
+            let memory = unsafe { Operand::alloc_uninit(ty, len)? };
             writes.push(Arc::clone(&memory.buffer));
             Ok::<_, Error>(memory)
         };
@@ -329,7 +330,8 @@ impl<W: Word> Job<W> {
     fn launch_blocks(mut self, context: Context) -> Result<(), Error> {
         let block = self.len.div_ceil(MAX_BLOCKS).max(LONG_BLOCK);
         let blocks = self.len.div_ceil(block);
-        let memory = Operand::alloc(Type::U32, blocks * W::DIGITS * RADIX)?;
+        // SAFETY: all of it is written before it is read.
+        let memory = unsafe { Operand::alloc_uninit(Type::U32, blocks * W::DIGITS * RADIX)? };
         let tables = Elements { first: memory.buffer.address() as *mut Table, len: blocks * W::DIGITS };
         self.writes.push(memory.buffer);
         let pass_ns = PASS_NS * self.len as f64;

@@ -1,0 +1,156 @@
+//! What a thread is at, for as long as the thread runs any code.
+//!
+//! A destructor of a thread-local value runs after other thread-local values are gone, in an order that nobody chooses, and
+//! may use arrays: it evaluates them, calls frozen functions, or drops the last handle. So what this crate keeps for a
+//! thread can be used until the end. It is emptied when the thread ends, by a destructor beside it; what is
+//! put there even later is leaked.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::mem::ManuallyDrop;
+use std::thread::LocalKey;
+
+/// Declares states of each thread as `thread_local!` does, with constant expressions for what they are at first.
+macro_rules! thread_state {
+    ($($(#[$attribute:meta])* static $name:ident: $ty:ty = $init:expr;)*) => {$(
+        $(#[$attribute])*
+        const $name: $crate::thread_state::ThreadState<$ty> = {
+            use $crate::thread_state::{End, Slot, ThreadState};
+            std::thread_local! {
+                static SLOT: Slot<$ty> = const { Slot::new($init) };
+                static END: End = const { End::new(|| SLOT.with(Slot::clear)) };
+            }
+            ThreadState::new(&SLOT, &END)
+        };
+    )*};
+}
+pub(crate) use thread_state;
+
+/// What can be as if nothing had happened.
+pub(crate) trait Clear {
+    /// Drops the contents.
+    fn clear(&self);
+}
+
+impl<T: Default> Clear for Cell<T> {
+    fn clear(&self) {
+        drop(self.take());
+    }
+}
+
+impl<T: Default> Clear for RefCell<T> {
+    fn clear(&self) {
+        // Dropped when the cell is free again: that may use it.
+        let contents = self.try_borrow_mut().map(|mut contents| std::mem::take(&mut *contents));
+        drop(contents);
+    }
+}
+
+/// The memory of a state. It has no destructor, so it is always there.
+pub(crate) struct Slot<T> {
+    value: ManuallyDrop<T>,
+    /// Whether [`End`] was made, which empties it.
+    is_watched: Cell<bool>,
+}
+
+impl<T> Slot<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Slot { value: ManuallyDrop::new(value), is_watched: Cell::new(false) }
+    }
+}
+
+impl<T: Clear> Slot<T> {
+    pub(crate) fn clear(&self) {
+        self.value.clear();
+    }
+}
+
+/// Empties a state when the thread ends.
+pub(crate) struct End(fn());
+
+impl End {
+    pub(crate) const fn new(clear: fn()) -> Self {
+        End(clear)
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// A state of each thread.
+pub(crate) struct ThreadState<T: 'static> {
+    slot: &'static LocalKey<Slot<T>>,
+    end: &'static LocalKey<End>,
+}
+
+impl<T> ThreadState<T> {
+    pub(crate) const fn new(slot: &'static LocalKey<Slot<T>>, end: &'static LocalKey<End>) -> Self {
+        ThreadState { slot, end }
+    }
+
+    /// Calls a function with the state of this thread.
+    #[inline]
+    pub(crate) fn with<R>(&self, function: impl FnOnce(&T) -> R) -> R {
+        self.slot.with(|slot| {
+            if !slot.is_watched.get() {
+                self.watch(slot);
+            }
+            function(&slot.value)
+        })
+    }
+
+    /// As [`ThreadState::with`]: what [`LocalKey::try_with`] is for happens nowhere.
+    #[inline]
+    pub(crate) fn try_with<R>(&self, function: impl FnOnce(&T) -> R) -> Result<R, Infallible> {
+        Ok(self.with(function))
+    }
+
+    #[cold]
+    fn watch(&self, slot: &Slot<T>) {
+        slot.is_watched.set(true);
+        let _ = self.end.try_with(|_| ());
+    }
+}
+
+impl<T> ThreadState<Cell<T>> {
+    pub(crate) fn set(&self, value: T) {
+        self.with(|cell| cell.set(value));
+    }
+
+    pub(crate) fn take(&self) -> T
+    where
+        T: Default,
+    {
+        self.with(Cell::take)
+    }
+}
+
+impl<T> ThreadState<RefCell<T>> {
+    #[inline]
+    pub(crate) fn with_borrow<R>(&self, function: impl FnOnce(&T) -> R) -> R {
+        self.with(|cell| function(&cell.borrow()))
+    }
+
+    #[inline]
+    pub(crate) fn with_borrow_mut<R>(&self, function: impl FnOnce(&mut T) -> R) -> R {
+        self.with(|cell| function(&mut cell.borrow_mut()))
+    }
+
+    pub(crate) fn replace(&self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+
+    pub(crate) fn set(&self, value: T) {
+        drop(self.replace(value));
+    }
+
+    pub(crate) fn take(&self) -> T
+    where
+        T: Default,
+    {
+        self.with(RefCell::take)
+    }
+}

@@ -1,0 +1,242 @@
+//! What a process may do at any time: end, fork, run out of memory, use arrays in destructors. Each in a process of its own.
+
+use std::cell::RefCell;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use jit::prelude::*;
+
+/// Runs a test of this file in a process of its own.
+fn run(name: &str, variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([&format!("processes::{name}"), "--exact", "--ignored", "--nocapture"]);
+    command.envs(variables.iter().copied()).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    format!(
+        "{:?}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+static COMPILED: AtomicUsize = AtomicUsize::new(0);
+
+/// Has threads compile one kernel after another, for ever.
+fn compile_all_the_time(threads: usize) {
+    for thread in 0..threads {
+        std::thread::spawn(move || {
+            for number in 0.. {
+                let mut x = Float::linspace(0.5, 2.0, 100);
+                for bit in 0..24 {
+                    let is_set = (number * threads + thread) >> bit & 1 == 1;
+                    x = if is_set { (&x * 1.5).sin() } else { (&x + 0.5).sqrt() };
+                }
+                jit::eval(&x).unwrap();
+                COMPILED.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+fn wait_for_kernels(count: usize) {
+    while COMPILED.load(Ordering::Relaxed) < count {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+#[ignore = "run by another test in processes of their own"]
+fn exit_in_between() {
+    compile_all_the_time(3);
+    wait_for_kernels(std::env::var("KERNELS").unwrap().parse().unwrap());
+    print!("the last words");
+    std::process::exit(7);
+}
+
+#[test]
+fn the_process_ends_while_threads_compile() {
+    for kernels in [0, 0, 0, 1, 1, 2, 3, 5, 8, 13] {
+        let output = run("exit_in_between", &[("KERNELS", &kernels.to_string())]);
+        assert_eq!(output.status.code(), Some(7), "after {kernels} kernels: {}", text(&output));
+        assert!(text(&output).contains("the last words"), "{}", text(&output));
+    }
+}
+
+/// Runs a function in a forked process, which ends with `exit`; gives how it ended.
+fn in_child(run: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: the child uses what is promised to work there: this is the test of it.
+    match unsafe { libc::fork() } {
+        0 => {
+            // SAFETY: ends a child that hangs, so that the test fails.
+            unsafe { libc::alarm(60) };
+            std::process::exit(run())
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: the place lives.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            status
+        }
+    }
+}
+
+fn use_arrays() -> i32 {
+    let x = UInt::arange(1 << 18) * 3 + 1;
+    let sum = x.sum().item().unwrap();
+    let sorted = (UInt::arange(1000) ^ 0x155).sort().to_vec().unwrap();
+    let is_right = sum == (0..1_u32 << 18).fold(0_u32, |sum, lane| sum.wrapping_add(lane * 3 + 1));
+    if is_right && sorted.is_sorted() { 3 } else { 4 }
+}
+
+#[test]
+#[ignore = "run by another test in a process of its own"]
+fn fork_in_between() {
+    let threads = std::env::var("COMPILING").unwrap().parse().unwrap();
+    jit::set_threads(3);
+    assert_eq!(use_arrays(), 3);
+    compile_all_the_time(threads);
+    for round in 0..8 {
+        wait_for_kernels(if threads > 0 { round } else { 0 });
+        assert_eq!(in_child(|| 3), 3 << 8, "exit, round {round}");
+        assert_eq!(in_child(use_arrays), 3 << 8, "arrays, round {round}");
+    }
+    assert_eq!(use_arrays(), 3);
+    println!("all children ended well");
+    std::process::exit(0);
+}
+
+#[test]
+fn a_forked_process_uses_arrays_and_exits() {
+    for threads in ["0", "3"] {
+        let output = run("fork_in_between", &[("COMPILING", threads)]);
+        assert!(output.status.success() && text(&output).contains("all children ended well"), "{}", text(&output));
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<Vec<AtTheEnd>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Uses arrays when it is dropped.
+struct AtTheEnd {
+    array: Float,
+    result: std::sync::mpsc::Sender<Vec<f32>>,
+}
+
+#[jit::freeze]
+fn frozen(x: &Float) -> Float {
+    x * 2.0 + 1.0
+}
+
+#[jit]
+fn halve(mut x: Float) -> Float {
+    while x > 1.0 {
+        x = x * 0.5;
+    }
+    x
+}
+
+impl Drop for AtTheEnd {
+    fn drop(&mut self) {
+        let y = frozen(&(&self.array + 1.0));
+        let z = frozen(&(&self.array + 2.0));
+        let mut memory = Local::<f32>::new(4);
+        memory.write(&UInt::from([1, 2]), &y);
+        let text = format!("{:?} {y} {}", self.array, y.sum());
+        let values = [y, halve(z), memory.read(&UInt::from(2))].map(|array| array.to_vec().unwrap()).concat();
+        assert!(text.contains("[3, 5]"), "{text}");
+        self.result.send(values).unwrap();
+    }
+}
+
+#[test]
+fn arrays_are_used_in_destructors_of_thread_locals() {
+    let _turn = crate::one_at_a_time();
+    for is_used_before in [false, true] {
+        let (result, received) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            // Destructors run in the reverse order of first use.
+            if is_used_before {
+                assert_eq!((Float::from([1.0, 2.0]) * 2.0).to_vec().unwrap(), [2.0, 4.0]);
+            }
+            let array = std::thread::spawn(|| Float::from([0.0, 1.0])).join().unwrap();
+            LAST.with_borrow_mut(|last| last.push(AtTheEnd { array, result }));
+            if !is_used_before {
+                assert_eq!((Float::from([1.0, 2.0]) * 2.0).to_vec().unwrap(), [2.0, 4.0]);
+            }
+        });
+        thread.join().unwrap();
+        assert_eq!(received.recv().unwrap(), [3.0, 5.0, 0.625, 0.875, 0.0, 5.0]);
+    }
+}
+
+/// Lets this process have so many bytes more.
+fn limit_memory(bytes: u64) {
+    let pages: u64 = std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
+    let limit = libc::rlimit { rlim_cur: pages * 4096 + bytes, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the limit is read only.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+}
+
+/// Each lane has nearly as much memory as it may.
+fn large_local(x: &UInt) -> UInt {
+    let mut memory = Local::<u32>::new(200_000);
+    memory.write(&(x * 100), &(x + 1));
+    memory.read(&(x * 100).min(1600))
+}
+
+#[test]
+#[ignore = "run by another test in processes of their own"]
+fn run_out_of_memory() {
+    let x = UInt::arange(32);
+    let expected = jit::with_device(Device::Interpreter, || large_local(&x).to_vec().unwrap());
+    assert_eq!(large_local(&x).to_vec().unwrap(), expected);
+    let large = UInt::arange(16 << 20);
+    jit::eval(&large).unwrap();
+    let constant = UInt::full(7, 16 << 20);
+    assert_eq!(expected[2], 3);
+    limit_memory(16 << 20);
+    // What is left, and what the allocator keeps of earlier kernels, but for little pieces.
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    loop {
+        let mut piece = Vec::new();
+        if piece.try_reserve_exact(1 << 20).is_err() {
+            break;
+        }
+        taken.push(piece);
+    }
+    let errors = [large.to_vec(), constant.to_vec(), large_local(&x).to_vec(), (&large + 1).to_vec()];
+    for (number, result) in errors.into_iter().enumerate() {
+        let error = result.expect_err("there is no memory");
+        assert_eq!(error.kind(), jit::ErrorKind::OutOfMemory, "{number}: {error}");
+    }
+    drop(taken);
+    assert_eq!((UInt::arange(3) + 1).to_vec().unwrap(), [1, 2, 3]);
+    println!("refused all");
+}
+
+#[test]
+fn without_memory_there_is_an_error() {
+    for device in ["cpu", "interpreter"] {
+        let output = run("run_out_of_memory", &[("JIT_DEVICE", device), ("JIT_THREADS", "1")]);
+        assert!(output.status.success() && text(&output).contains("refused all"), "{device}: {}", text(&output));
+    }
+}
+
+#[test]
+#[ignore = "run by another test in a process of its own"]
+fn print_an_array() {
+    println!("{}", Float::arange(3) + 1.0);
+    println!("went on");
+}
+
+#[test]
+fn a_wrong_device_is_no_value_of_an_array() {
+    let output = run("print_an_array", &[("JIT_DEVICE", "cuda")]);
+    assert!(!output.status.success() && !text(&output).contains("went on"), "{}", text(&output));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("JIT_DEVICE"), "{}", text(&output));
+    assert!(run("print_an_array", &[("JIT_DEVICE", "cpu")]).status.success());
+}

@@ -13,5 +13,7 @@ mod masks;
 mod memory;
 mod programs;
 mod reductions;
+#[path = "../seeds/mod.rs"]
+mod seeds;
 mod shifts;
 mod structured;

@@ -2,7 +2,7 @@
 
 use crate::trace::misuse::Misuse;
 use crate::trace::{Var, effect, loops, record};
-use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+use crate::traverse::{self, HostValue, Leaf, Traverse, Visitor};
 use jit_runtime::ir::{Type, scalar};
 use std::panic::Location;
 
@@ -59,12 +59,7 @@ impl Leaves {
 
     /// Replaces the arrays of a value that consists of the same parts.
     pub(crate) fn write<X: Traverse + ?Sized>(&self, value: &mut X) {
-        let mut arrays = self.arrays.iter();
-        value.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
-            if let Some(array) = arrays.next() {
-                var.clone_from(array);
-            }
-        }));
+        traverse::replace(value, self.arrays.iter().cloned());
     }
 
     /// Takes the arrays out; as many that stand for nothing stay.

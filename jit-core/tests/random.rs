@@ -2,6 +2,8 @@
 //! they had before anything was folded.
 
 mod dice;
+#[path = "../../tests/seeds/mod.rs"]
+mod seeds;
 
 use dice::Dice;
 use jit_core::graph::Var;
@@ -183,7 +185,7 @@ fn check<T: Steps>(seed: u64) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(seeds::config(24))]
 
     #[test]
     fn devices_and_folding_agree(seed: u64) {

@@ -1,6 +1,8 @@
 //! Random programs with traced loops and branches, nested in one another, against the same programs written with selections alone.
 
 mod dice;
+#[path = "../../tests/seeds/mod.rs"]
+mod seeds;
 
 use std::panic::Location;
 
@@ -143,7 +145,7 @@ fn run(seed: u64, style: Style, device: Device) -> Vec<Vec<i32>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(seeds::config(60))]
 
     #[test]
     fn recorded_control_flow_is_selection(seed: u64) {

@@ -287,7 +287,7 @@ impl<T: Element> Traverse for Tensor<T> {
     }
 
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>) {
-        visitor.array(self.array.var_mut());
+        self.array.traverse_mut(visitor);
         if visitor.wants_sizes() {
             let mut shape = Sizes::from_slice(&self.shape);
             shape.iter_mut().for_each(|length| visitor.length(length));

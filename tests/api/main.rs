@@ -28,6 +28,8 @@ mod printing;
 mod promotion;
 mod reductions;
 mod scatter;
+#[path = "../seeds/mod.rs"]
+mod seeds;
 mod shapes;
 mod telling;
 mod threads;

@@ -171,7 +171,7 @@ impl State {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(crate::seeds::config(40))]
 
     #[test]
     fn programs_with_native_work_agree_with_the_host(

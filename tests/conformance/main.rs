@@ -4,6 +4,7 @@
 
 use jit::prelude::*;
 
+mod aborted;
 mod assertions;
 mod atomics;
 mod basics;
@@ -17,6 +18,7 @@ mod instances;
 mod jumps;
 mod locals;
 mod loops;
+mod lying;
 mod members;
 mod merging;
 mod modes;

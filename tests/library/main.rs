@@ -8,6 +8,8 @@ mod interop;
 mod linalg;
 mod misuse;
 mod random;
+#[path = "../seeds/mod.rs"]
+mod seeds;
 mod tensor;
 mod tensor_printing;
 mod tensor_products;

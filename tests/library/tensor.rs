@@ -343,7 +343,7 @@ fn linear_interpolation_along_an_axis() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(crate::seeds::config(60))]
 
     #[test]
     fn broadcasting_follows_the_rules(shape in shapes(4), ones in prop::collection::vec(any::<(bool, bool)>(), 4), drop in 0usize..4) {

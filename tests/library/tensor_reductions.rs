@@ -65,7 +65,7 @@ fn check(shape: &[usize], axes: &[usize]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(crate::seeds::config(40))]
 
     #[test]
     fn any_axes_of_any_shape(shape in prop::collection::vec(1usize..6, 0..=4), picked in prop::collection::vec(any::<bool>(), 4)) {

@@ -15,5 +15,7 @@ mod memory;
 mod nan;
 mod programs;
 mod reductions;
+#[path = "../seeds/mod.rs"]
+mod seeds;
 mod shifts;
 mod structured;

@@ -173,6 +173,8 @@ struct Program {
     when: When,
     /// Decides what is evaluated, apart from what is computed.
     evaluation: Dice,
+    /// What it does, to be shown.
+    text: String,
 }
 
 impl Program {
@@ -187,7 +189,8 @@ impl Program {
         let (ints, longs, counts, bytes, masks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let values = Values { width, floats, doubles, halves, ints, longs, counts, bytes, masks };
         let evaluation = Dice(if let When::Sometimes(seed) = when { seed } else { 0 });
-        let mut program = Program { dice, values, when, evaluation };
+        let text = format!("width {width}\n");
+        let mut program = Program { dice, values, when, evaluation, text };
         program.begin::<f32>();
         program.begin::<f64>();
         program.begin::<f16>();
@@ -216,6 +219,8 @@ impl Program {
     }
 
     fn put<T: Kind>(&mut self, mut value: Array<T>) {
+        let (ty, width, line) = (T::TYPE, value.len(), value.site().line());
+        self.text += &format!("{ty} × {width} of line {line}\n");
         self.when.after(&mut self.evaluation, &mut value);
         let values = T::of(&mut self.values);
         // Some are forgotten, so that not all operations have many uses.
@@ -363,26 +368,67 @@ fn results(seed: u64, steps: usize, device: Device, when: When) -> Vec<(String, 
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn devices_and_times_of_evaluation_change_nothing(seed: u64, steps in 5_usize..60) {
-        let reference = results(seed, steps, Device::Interpreter, When::AtTheEnd);
-        for (device, when) in [
-            (Device::Cpu, When::AtTheEnd),
-            (Device::Interpreter, When::Sometimes(seed)),
-            (Device::Cpu, When::Sometimes(!seed)),
-            (Device::Cpu, When::AtOnce),
-        ] {
-            let got = results(seed, steps, device, when);
-            for ((name, got), (_, wanted)) in got.iter().zip(&reference) {
-                let different = got.iter().zip(wanted).position(|(a, b)| a != b);
-                prop_assert!(
-                    different.is_none() && got.len() == wanted.len(),
-                    "{name} on {device:?}, evaluated {when:?}: lane {different:?} of {}", wanted.len()
-                );
+/// What differs between two ways to run a program, and the steps of it.
+fn difference(seed: u64, steps: usize) -> Result<(), String> {
+    let reference = results(seed, steps, Device::Interpreter, When::AtTheEnd);
+    for (device, when) in [
+        (Device::Cpu, When::AtTheEnd),
+        (Device::Interpreter, When::Sometimes(seed)),
+        (Device::Cpu, When::Sometimes(!seed)),
+        (Device::Cpu, When::AtOnce),
+    ] {
+        let got = results(seed, steps, device, when);
+        for ((name, got), (_, wanted)) in got.iter().zip(&reference) {
+            let lane = got.iter().zip(wanted).position(|(a, b)| a != b);
+            if lane.is_some() || got.len() != wanted.len() {
+                let (width, wanted, text) = (got.len(), wanted.len(), text(seed, steps));
+                return Err(format!(
+                    "{name} on {device:?}, evaluated {when:?}: lane {lane:?}, width {width} for {wanted}, in\n{text}\
+                     again by: JIT_TEST_PROGRAM={seed},{steps} cargo test -p jit --test operations one_program"
+                ));
             }
         }
     }
+    Ok(())
+}
+
+/// The steps of a program, a line for each.
+fn text(seed: u64, steps: usize) -> String {
+    jit::with_device(Device::Interpreter, || {
+        let mut program = Program::new(seed, When::AtTheEnd);
+        program.run(steps);
+        program.text
+    })
+}
+
+proptest! {
+    #![proptest_config(crate::seeds::config(16))]
+
+    #[test]
+    fn devices_and_times_of_evaluation_change_nothing(seed: u64, steps in 5_usize..60) {
+        if let Err(text) = difference(seed, steps) {
+            prop_assert!(false, "{text}");
+        }
+    }
+}
+
+/// Programs that once depended on when they were evaluated.
+#[test]
+fn programs_that_depended_on_evaluation() {
+    for (seed, steps) in FOUND {
+        difference(*seed, *steps).unwrap_or_else(|text| panic!("{text}"));
+    }
+}
+
+const FOUND: &[(u64, usize)] = &[
+    // A condition of many lanes that is a constant, whose arms have width 1.
+    (12_647_395_770_520_821_547, 59),
+];
+
+/// The program that `JIT_TEST_PROGRAM=seed,steps` names.
+#[test]
+fn one_program() {
+    let Ok(named) = std::env::var("JIT_TEST_PROGRAM") else { return };
+    let (seed, steps) = named.split_once(',').expect("JIT_TEST_PROGRAM is a seed and a number of steps");
+    difference(seed.parse().unwrap(), steps.parse().unwrap()).unwrap_or_else(|text| panic!("{text}"));
 }

@@ -212,6 +212,12 @@ impl<E: TracedEnum> FromIterator<E> for Traced<E> {
                 .hint("what differs by lane must be an array: write `Float::from(1.0)` for `1.0`")
                 .panic();
         }
+        let is_alike = |part: &Leaves| part.arrays.iter().map(Var::ty).eq(parts[0].arrays.iter().map(Var::ty));
+        if !parts.iter().all(is_alike) {
+            Misuse::new("two values of an enum show arrays of different types", site)
+                .hint("`Traverse` names the same arrays, in the same order, each time")
+                .panic();
+        }
         let parts: Vec<Vec<Var>> = parts.iter().map(|part| as_lanes(&part.arrays, site)).collect();
         let lazy: Vec<&Var> = parts.iter().flatten().filter(|var| var.known_bits().is_none()).collect();
         if let Err(error) = schedule::evaluate(&lazy, "lanes are put together from it", site) {

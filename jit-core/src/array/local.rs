@@ -7,7 +7,7 @@ use super::{Array, Element, Integer, Mask};
 use crate::graph::Var;
 use crate::misuse::Misuse;
 use crate::trace::{local, record};
-use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+use crate::traverse::{self, HostValue, Leaf, Traverse, Visitor, VisitorMut};
 
 /// What a [`Local`] can have as elements: element types, and values made of arrays.
 ///
@@ -234,13 +234,8 @@ impl<T: LocalEntry> Local<T> {
         for memory in &self.memories {
             elements.push(local::read(memory, self.len, index, mask));
         }
-        let mut elements = elements.into_iter();
         let mut value = self.shape.clone();
-        value.traverse_mut(&mut VisitorMut::new(&mut |_, array| {
-            if let Some(element) = elements.next() {
-                *array = element;
-            }
-        }));
+        traverse::replace(&mut value, elements.into_iter());
         value
     }
 

@@ -24,11 +24,12 @@ use std::panic::Location;
 
 use half::{bf16, f16};
 use jit_runtime::device::{Device, current_device};
-use jit_runtime::ir::{BinaryOp, CompareOp, UnaryOp};
+use jit_runtime::ir::{BinaryOp, CompareOp, Type, UnaryOp};
 
 use crate::graph::Var;
+use crate::misuse::Misuse;
 use crate::size::Size;
-use crate::trace::record;
+use crate::trace::{local as lane_memory, record};
 
 mod bits;
 mod blocks;
@@ -118,13 +119,22 @@ impl<T: Element> Clone for Array<T> {
     }
 }
 
+#[cold]
+fn refuse_type(var: &Var, wanted: Type) -> ! {
+    let memory = if lane_memory::is_local(var) { "memory of a lane" } else { "a value" };
+    Misuse::new(format!("{memory} of {} is no array of {wanted}", var.ty()), var.site()).value("it", var).panic()
+}
+
 impl<T: Element> Array<T> {
     /// The array that a node of the trace is.
     #[doc(hidden)]
     #[inline]
     #[must_use]
     pub fn from_var(var: Var) -> Self {
-        debug_assert_eq!(var.ty(), T::TYPE);
+        // The function can be called by safe code.
+        if var.ty() != T::TYPE || lane_memory::is_local(&var) {
+            refuse_type(&var, T::TYPE);
+        }
         Array { var, element: PhantomData }
     }
 
@@ -136,10 +146,9 @@ impl<T: Element> Array<T> {
         &self.var
     }
 
-    /// The node of the trace, to be replaced.
-    #[doc(hidden)]
+    /// The node of the trace, to be replaced by one of the same element type.
     #[inline]
-    pub fn var_mut(&mut self) -> &mut Var {
+    pub(crate) fn var_mut(&mut self) -> &mut Var {
         &mut self.var
     }
 

@@ -14,9 +14,9 @@ use crate::misuse::{self, Misuse};
 use crate::schedule;
 use crate::size::Size;
 use crate::trace::effect::{self, Request};
-use crate::trace::{gather as lanes, record};
+use crate::trace::{gather as lanes, local, record};
 use crate::traverse::leaves::Leaves;
-use crate::traverse::{Traverse, VisitorMut, arrays, owned_arrays};
+use crate::traverse::{self, Traverse, arrays, owned_arrays};
 
 /// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.
 ///
@@ -101,7 +101,10 @@ pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X 
     check_kept(if_true, if_false);
     let mut chosen = Vec::with_capacity(a.len());
     for (a, b) in a.iter().zip(&b) {
-        chosen.push(record::select(mask.var(), a, b));
+        chosen.push(match local::is_local(a) {
+            true => local::select(Location::caller(), mask.var(), a, b),
+            false => record::select(mask.var(), a, b),
+        });
     }
     with_arrays(if_true, chosen)
 }
@@ -141,9 +144,21 @@ fn check_kept<X: Traverse>(a: &X, b: &X) {
 /// Refuses values that do not hold the same arrays.
 #[track_caller]
 fn check_alike(a: &[Var], b: &[Var]) {
-    if a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.ty() != b.ty()) {
+    if a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.ty() != b.ty() || local::is_local(a) != local::is_local(b))
+    {
         Misuse::new("two values of different shape do not go together", Location::caller())
             .hint("both must hold equally many arrays, of the same element types, in the same order")
+            .panic();
+    }
+}
+
+/// Refuses memory of a lane, of which no other lane has elements.
+#[track_caller]
+fn refuse_local(var: &Var) {
+    if local::is_local(var) {
+        Misuse::new("a `Local` belongs to its lane: other lanes cannot read or write it", Location::caller())
+            .value("the memory", var)
+            .hint("gather and scatter the values that it was made from, or read elements of it first")
             .panic();
     }
 }
@@ -152,6 +167,7 @@ fn check_alike(a: &[Var], b: &[Var]) {
 fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, mask: Option<&Var>) {
     let (mut targets, values) = (owned_arrays(target), owned_arrays(value));
     check_alike(&targets, &values);
+    targets.iter().for_each(refuse_local);
     for (target, value) in targets.iter_mut().zip(&values) {
         effect::scatter(target, &Request { how: How::Write, index, value, expected: None, mask });
     }
@@ -165,6 +181,7 @@ fn gather_leaves<X: Traverse + Clone>(tree: &X, elements: Option<Size>, index: &
     let elements = elements.or_else(|| vars.iter().map(Var::width).find(|&width| width != 1));
     // A loop and no closure: the user's line is that of our caller.
     for var in &mut vars {
+        refuse_local(var);
         *var = match elements {
             Some(elements) => lanes::gather_repeated(var, elements, index, mask),
             None => lanes::gather(var, index, mask),
@@ -187,11 +204,7 @@ fn with_arrays<X: Traverse + Clone>(tree: &X, vars: Vec<Var>) -> X {
 }
 
 /// Replaces the arrays of a value by others, as many as it holds.
+#[track_caller]
 fn put_arrays(tree: &mut impl Traverse, vars: Vec<Var>) {
-    let mut vars = vars.into_iter();
-    tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
-        if let Some(new) = vars.next() {
-            *var = new;
-        }
-    }));
+    traverse::replace(tree, vars.into_iter());
 }

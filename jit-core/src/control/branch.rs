@@ -198,7 +198,7 @@ pub fn both_arms_leave() -> ! {
 /// What the guard of a traced `if` keeps.
 pub struct TracedBranch {
     condition: Array<bool>,
-    /// A condition that is the same constant on all lanes is decided at once.
+    /// A condition of width 1 that is a constant is decided at once.
     constant: Option<bool>,
     recorder: Option<BranchRecorder>,
     is_evaluated: bool,
@@ -211,8 +211,8 @@ pub struct TracedBranch {
 
 impl TracedBranch {
     pub(super) fn new(condition: Array<bool>, site: &'static Location<'static>) -> Self {
-        // Over no lanes there is nothing to decide, and what the arms give has no lanes.
-        let literal = condition.var().literal().filter(|_| condition.var().lanes() != 0);
+        // A condition of many lanes, or of none, makes what the arms give as wide as it is, whether its value is known or not.
+        let literal = condition.var().literal().filter(|_| condition.width() == 1);
         let constant = literal.map(|bits| bits != 0);
         TracedBranch {
             condition,

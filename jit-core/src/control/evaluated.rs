@@ -139,12 +139,14 @@ impl Evaluated {
         let writes = self.iteration.map(region::writes_of).unwrap_or_default();
         self.iteration.take().into_iter().for_each(region::give_up);
         let Some(active) = self.active.clone() else { return };
-        if self.is_never_run {
-            self.current.clone_from(&self.inits);
-            return;
-        }
+        let inits = if self.is_never_run { self.inits.clone() } else { Vec::new() };
         let states: Vec<State> = next.into_iter().enumerate().map(|(at, next)| self.take(at, next, &writes)).collect();
         let lanes = Lanes::of(&active, &states, self.site);
+        if self.is_never_run {
+            let states = states.into_iter().zip(inits).map(|(state, init)| State { init, ..state });
+            self.current = states.map(|state| lanes.after_none(&state)).collect();
+            return;
+        }
         self.is_memory.iter_mut().zip(&states).for_each(|(is_memory, state)| *is_memory |= state.is_memory);
         let blended = states.into_iter().map(|state| self.blended(&active, lanes, state, &writes));
         let blended: Vec<Var> = blended.collect();

@@ -1,6 +1,6 @@
 //! A call of a frozen function: replayed if a recording fits, else recorded (`record`).
 
-use std::any::TypeId;
+use std::any::{TypeId, type_name};
 use std::cell::Cell;
 use std::panic::Location;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::capture::{host_call, launches};
 use crate::graph::node::Var;
 use crate::size::Size;
 use crate::thread_state::thread_state;
-use crate::trace::{record, region};
-use crate::traverse::VisitorMut;
+use crate::trace::{local, record, region};
+use crate::traverse::{Traverse, VisitorMut, arrays, check_number};
 use crate::{misuse, schedule};
 
 /// What replays make results from.
@@ -73,6 +73,26 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
         function.count_direct();
     }
     outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
+}
+
+/// Ends a call whose body has run on the caller's arguments: what it may have changed and what it gives back is computed, as it is after a
+/// call that is replayed. So a loop of calls launches its work, whether freezing is on or off, and `sync` waits for it.
+#[doc(hidden)]
+#[track_caller]
+pub fn after_direct(changed: &[&dyn Traverse], result: &impl Traverse) {
+    // Inside of another frozen function, or of a traced region, the call is a part of that.
+    if launches::is_recording() || region::is_open() || verify::is_running() || host_call::is_inside() {
+        return;
+    }
+    let site = Location::caller();
+    let vars: Vec<Var> = changed.iter().flat_map(|tree| arrays(*tree)).chain(arrays(result)).collect();
+    let missing: Vec<&Var> = vars.iter().filter(|var| !var.is_evaluated() && !local::is_local(var)).collect();
+    if missing.is_empty() {
+        return;
+    }
+    if let Err(error) = schedule::evaluate(&missing, "it is a result of a `#[freeze]` function", site) {
+        misuse::panic_at(error.site().unwrap_or(site), error);
+    }
 }
 
 pub(super) struct Call<'f, A, R> {
@@ -219,7 +239,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         inputs.clear();
         let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
         let given_back = templates.result.clone();
-        let result = put(&mut arguments, templates, plan.is_alike, values, given_back, &mut |size, _| {
+        let result = put(&mut arguments, templates, plan.is_alike, values, given_back, self.site, &mut |size, _| {
             if let Some(value) = written.next() {
                 *size = Size::from(value);
             }
@@ -248,10 +268,13 @@ pub(super) fn put<A: Arguments, R: Kept>(
     is_alike: bool,
     values: &mut Vec<Var>,
     mut result: R,
+    site: &'static Location<'static>,
     size: &mut dyn FnMut(&mut Size, bool),
 ) -> R {
-    let mut all = values.drain(..);
+    let (mut all, mut lent) = (values.drain(..), 0);
+    let made = all.len();
     let mut next = |_: &str, var: &mut Var| {
+        lent += 1;
         if let Some(value) = all.next() {
             *var = value;
         }
@@ -259,6 +282,6 @@ pub(super) fn put<A: Arguments, R: Kept>(
     let mut visitor = VisitorMut::with_sizes(&mut next, size);
     arguments.put(&templates.twins, is_alike, &mut visitor);
     result.traverse_mut(&mut visitor);
-    debug_assert!(all.next().is_none(), "there is a place for each array");
+    check_number(type_name::<(A, R)>(), made, lent, site);
     result
 }

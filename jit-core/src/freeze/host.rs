@@ -5,6 +5,7 @@
 //! holds are nodes of the recording still: they stand for memory of the replay, which is looked up where the host reads, and their widths for
 //! sizes of it. So a node that a call of the host may hold keeps a mark ([`flag::HOSTED`]), by which everything else that is done with it is refused.
 
+use std::any::type_name;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::misuse::{self, Misuse};
 use crate::schedule;
 use crate::size::{Size, table};
 use crate::trace::{record, region};
-use crate::traverse::{HostValue, Leaf, Visitor, VisitorMut};
+use crate::traverse::{HostValue, Leaf, Visitor, VisitorMut, check_number};
 
 /// A closure that replays of a frozen function run on any thread.
 #[diagnostic::on_unimplemented(
@@ -126,14 +127,21 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
         arrays.push(record::data_at(site, ty, *size, buffer));
     }
     let mut sizes = found[arrays.len()..].iter();
+    let (made, mut lent) = (arrays.len(), 0);
     let mut arrays = arrays.into_iter();
-    let mut put = |_: &str, var: &mut Var| *var = arrays.next().unwrap_or_else(|| var.clone());
+    let mut put = |_: &str, var: &mut Var| {
+        lent += 1;
+        if let Some(array) = arrays.next() {
+            *var = array;
+        }
+    };
     let mut put_size = |size: &mut Size, is_length: bool| {
         if !is_length {
             *size = sizes.next().copied().unwrap_or(*size);
         }
     };
     result.traverse_mut(&mut VisitorMut::with_sizes(&mut put, &mut put_size));
+    check_number(type_name::<R>(), made, lent, site);
     Ok(result)
 }
 

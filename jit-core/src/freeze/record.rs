@@ -1,5 +1,6 @@
 //! Recording a call of a frozen function: the body runs on twins of the arguments, and what it launches is remembered.
 
+use std::any::type_name;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::graph::node::Var;
 use crate::schedule;
 use crate::size::{Size, table};
 use crate::trace::record;
-use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut, check_number};
 
 /// What a body has made of twins.
 struct Ran<T, R> {
@@ -70,7 +71,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             Err(reason) => Fate::Run(reason),
         };
         // What the body left in the arguments is put there for replays, too: from a plan that nobody replays, if need be.
-        let result = put(&mut arguments, &templates, is_alike, &mut current, given_back, &mut |size, _| {
+        let result = put(&mut arguments, &templates, is_alike, &mut current, given_back, self.site, &mut |size, _| {
             *size = Size::from(size.value());
         });
         self.function.insert(self.of, layout, lifted, &decided, fate, Box::new(templates));
@@ -97,7 +98,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         let mut twins = arguments.twins();
         let given = InputSizes::new(layout, self.site);
         let nodes = inputs(layout, lifted, &given.widths);
-        lend_inputs::<A>(&mut twins, layout, &nodes, &given.lengths);
+        lend_inputs::<A>(&mut twins, layout, &nodes, &given.lengths, self.site);
         let (before, mut staying) = (host_values::<A>(&twins), staying::in_twins::<A>(&twins));
         let result = body(&mut twins);
         if let Some(place) = staying::changed(&staying, &staying::in_twins::<A>(&twins), self.function.parameters) {
@@ -184,9 +185,16 @@ fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size]) -> Vec<Var> {
 }
 
 /// Puts the inputs of the recording into the twins, and the lengths of their axes.
-fn lend_inputs<A: Arguments>(twins: &mut A::Twins, layout: &Layout, nodes: &[Var], lengths: &[Size]) {
-    let (mut order, mut lengths) = (layout.order.iter(), lengths.iter());
+fn lend_inputs<A: Arguments>(
+    twins: &mut A::Twins,
+    layout: &Layout,
+    nodes: &[Var],
+    lengths: &[Size],
+    site: &'static Location<'static>,
+) {
+    let (mut order, mut lengths, mut lent) = (layout.order.iter(), lengths.iter(), 0);
     let mut lend = |_: &str, var: &mut Var| {
+        lent += 1;
         if let Some(position) = order.next() {
             *var = nodes[*position as usize].clone();
         }
@@ -197,6 +205,7 @@ fn lend_inputs<A: Arguments>(twins: &mut A::Twins, layout: &Layout, nodes: &[Var
         }
     };
     A::lend_twins(twins, &mut VisitorMut::with_sizes(&mut lend, &mut lend_size));
+    check_number(type_name::<A::Twins>(), layout.order.len(), lent, site);
 }
 
 /// What the host knows of the arguments that the body may change. Lengths of axes are compared as numbers, which decides nothing: they are put

@@ -1,11 +1,12 @@
 //! The node of the trace graph, and the handle that keeps it alive.
 //!
-//! A node is one cache line. What it computes is fixed while it lives, with one exception: when it gets elements in
-//! memory, its operand edges are taken away, which frees the graph behind it.
+//! A node is one cache line. What it computes is fixed while it lives, with two exceptions: when it gets elements in
+//! memory, its operand edges are taken away, which frees the graph behind it; and when the region that it was recorded in is aborted,
+//! what stands for a state of a loop, or for an array that was written, becomes the value from before the region.
 //!
 //! What holds always: a node with a count above zero is fully written, and its fields other than the count, the word, the
-//! flags and the operand slots do not change until the count falls to zero. A live node holds one count of each node in
-//! its operand slots and extra. Operands are only ever taken away, never replaced, so whoever has revived a node that it
+//! flags, the region and the operand slots do not change until the count falls to zero. A live node holds one count of each node in
+//! its operand slots and extra. Operands are only ever taken away or added once, never replaced, so whoever has revived a node that it
 //! found in a slot, and finds it there once more, holds the operand (see [`Node::operand`]).
 
 use std::cell::UnsafeCell;
@@ -52,7 +53,7 @@ struct Head {
     op: Op,
     ty: Type,
     lanes: u32,
-    region: RegionId,
+    region: AtomicU32,
     cost: u16,
     /// While a frozen function is recorded, the expression of its width.
     size: AtomicU16,
@@ -100,7 +101,7 @@ impl Node {
                 op: Op::Placeholder,
                 ty: Type::Bool,
                 lanes: 0,
-                region: RegionId::NONE,
+                region: AtomicU32::new(RegionId::NONE.get()),
                 cost: 0,
                 size: AtomicU16::new(0),
                 site: ptr::null(),
@@ -307,7 +308,7 @@ impl Var {
             op: draft.op,
             ty: draft.ty,
             lanes: draft.width.lanes,
-            region: draft.region,
+            region: AtomicU32::new(draft.region.get()),
             cost,
             size: AtomicU16::new(draft.width.size.0),
             site: draft.site,
@@ -392,8 +393,35 @@ impl Var {
     /// The innermost region whose state the value depends on; none if it has elements in memory.
     #[inline]
     pub(crate) fn region(&self) -> RegionId {
-        let region = self.node().head().region;
+        let region = self.recorded_region();
         if region != RegionId::NONE && self.has_data() { RegionId::NONE } else { region }
+    }
+
+    /// The region that the value was recorded in, also where it has elements in memory.
+    #[inline]
+    pub(crate) fn recorded_region(&self) -> RegionId {
+        RegionId::of(self.node().head().region.load(Ordering::Relaxed))
+    }
+
+    /// Takes a node out of a region that is aborted. It may depend on what was there before, of which its flags say nothing.
+    pub(crate) fn set_region(&self, region: RegionId) {
+        self.node().head().region.store(region.get(), Ordering::Relaxed);
+        self.add_flag(flag::INHERITED);
+    }
+
+    /// Of a node whose region was aborted, what it is in place of what it was recorded as.
+    pub(crate) fn original(&self) -> Option<Var> {
+        self.operand(self.op().original_slot()?)
+    }
+
+    /// Makes the value from before a region that is aborted that of the node.
+    pub(crate) fn set_original(&self, original: &Var) {
+        let Some(slot) = self.op().original_slot().filter(|_| !self.has_data()) else { return };
+        let original = ManuallyDrop::new(original.clone());
+        let edge = &self.node().operands[slot];
+        if edge.compare_exchange(ptr::null_mut(), original.0.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
+            drop(ManuallyDrop::into_inner(original));
+        }
     }
 
     /// Weights of the node and all that is behind it, shared parts counted once for each use.

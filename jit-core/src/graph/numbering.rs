@@ -218,6 +218,18 @@ pub(crate) fn note_made(var: &Var) {
     TABLE.with_borrow_mut(|table| table.since.iter_mut().for_each(|since| since.others.push(var.address())));
 }
 
+/// The nodes that live and were made since this thread began to remember; some others may be among them.
+pub(crate) fn made_since() -> Vec<Var> {
+    let nodes = TABLE.try_with(|table| {
+        let Ok(table) = table.try_borrow() else { return Vec::new() };
+        let Some(since) = &table.since else { return Vec::new() };
+        let entries = table.entries[since.first..].iter().map(|entry| entry.node);
+        entries.chain(since.others.iter().copied()).collect()
+    });
+    // Nodes go when the table is free again.
+    nodes.unwrap_or_default().into_iter().filter_map(Node::revive).collect()
+}
+
 /// Whether a node was made since this thread began to remember.
 pub(crate) fn is_made_since(var: &Var) -> bool {
     TABLE.with_borrow(|table| {

@@ -120,12 +120,29 @@ impl Op {
     pub(crate) const fn slots(self) -> usize {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex => 0,
-            Op::Param | Op::Loop | Op::Branch | Op::Switch | Op::Scatter => 0,
+            Op::Loop | Op::Branch | Op::Switch | Op::Scatter => 0,
+            Op::Param => 1,
             Op::Broadcast | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) | Op::Local => 1,
-            Op::LoopResult | Op::BranchResult | Op::SwitchResult | Op::ScatterResult | Op::NativeResult => 1,
+            Op::BranchResult | Op::SwitchResult | Op::NativeResult => 1,
+            Op::LoopResult | Op::ScatterResult => 2,
             Op::Binary(_) | Op::Compare(_) | Op::LocalRead => 2,
             Op::LocalWrite | Op::Fma | Op::Select | Op::Gather | Op::Native => 3,
         }
+    }
+
+    /// The operand slot that stays empty unless the region of the node was aborted: then it holds the value from before the region.
+    #[inline]
+    pub(crate) const fn original_slot(self) -> Option<usize> {
+        match self {
+            Op::Param => Some(0),
+            Op::LoopResult | Op::ScatterResult => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Whether the node is one of the results of another one, its first operand.
+    pub(crate) const fn is_result(self) -> bool {
+        matches!(self, Op::LoopResult | Op::BranchResult | Op::SwitchResult | Op::ScatterResult | Op::NativeResult)
     }
 
     /// Whether the node's word holds bits, not the address of a buffer or an extra.

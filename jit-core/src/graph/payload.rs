@@ -74,7 +74,7 @@ impl Extra {
 
 /// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has a
 /// larger number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct RegionId(u32);
 
 impl RegionId {
@@ -91,6 +91,12 @@ impl RegionId {
     #[inline]
     pub(crate) const fn get(self) -> u32 {
         self.0
+    }
+
+    /// As nodes keep it.
+    #[inline]
+    pub(crate) const fn of(number: u32) -> RegionId {
+        RegionId(number)
     }
 }
 

@@ -97,6 +97,10 @@ impl Held {
             if !is_behind || !seen.insert(var.address()) {
                 continue;
             }
+            if let Some(original) = var.op().original_slot().and_then(|slot| edges.operand(var, slot)) {
+                pending.push(original);
+                continue;
+            }
             pending.extend((0..var.op().slots()).filter_map(|slot| edges.operand(var, slot)));
             let Some(extra) = var.extra() else { continue };
             extra.for_each_var(|var| pending.push(var));

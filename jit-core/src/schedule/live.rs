@@ -69,6 +69,9 @@ impl<'e> Search<'e> {
     }
 
     fn visit(&mut self, var: &'e Var) {
+        if let Some(original) = var.op().original_slot().and_then(|slot| self.edges.operand(var, slot)) {
+            return self.reach(original);
+        }
         match var.op() {
             Op::Param => {
                 if let Some(control) = self.live.loop_of(var) {

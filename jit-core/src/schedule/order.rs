@@ -210,12 +210,6 @@ fn no_value(placeholder: &Var) -> Error {
 
 /// What a value that lives in a loop only was asked for.
 pub(super) fn only_inside(var: &Var) -> Error {
-    if var.region() == RegionId::WRITING && region::outermost_site().is_none() {
-        let text = "an array that was being written when its traced `if` or `while` was given up has no elements";
-        return Error::new(ErrorKind::NotEvaluated, text).with_hint(
-            "a panic ended the region, and the elements from before it were not computed: assign the array anew",
-        );
-    }
     let mut text =
         Misuse::new("a value that is computed inside of a traced `if` or `while` cannot be read there", var.site());
     if let Some(begin) = region::outermost_site() {
@@ -234,9 +228,10 @@ impl<'e> Walk<'e> {
         self.push_frame(var);
         while let Some(frame) = self.stack.last() {
             let var = frame.var;
-            let missing = match var.op() {
-                Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter => self.missing_child(var),
-                op => self.missing_operand(var, op),
+            let missing = match (self.original(var), var.op()) {
+                (Some(original), _) => self.known(original).is_none().then_some(original),
+                (None, Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter) => self.missing_child(var),
+                (None, op) => self.missing_operand(var, op),
             };
             match missing {
                 Some(child) => self.push_frame(child),
@@ -247,6 +242,12 @@ impl<'e> Walk<'e> {
             }
         }
         self.number(var)
+    }
+
+    /// What a node is whose region was aborted.
+    #[inline]
+    fn original(&self, var: &'e Var) -> Option<&'e Var> {
+        self.edges.operand(var, var.op().original_slot()?)
     }
 
     fn push_frame(&mut self, var: &'e Var) {
@@ -389,6 +390,9 @@ impl<'e> Walk<'e> {
 
     /// Makes the entry of a node whose operands have theirs.
     fn finish(&mut self, var: &'e Var) -> u32 {
+        if let Some(original) = self.original(var) {
+            return self.finish_original(var, original);
+        }
         match var.op() {
             Op::Loop | Op::Branch | Op::Switch => self.finish_control(var),
             Op::Param => self.finish_param(var),
@@ -449,6 +453,15 @@ impl<'e> Walk<'e> {
                 number
             }
         }
+    }
+
+    /// Makes the entry of a node that is another one: as a state that its loop does not change is its initial value.
+    fn finish_original(&mut self, var: &'e Var, original: &'e Var) -> u32 {
+        let number = self.number(original);
+        let Entry { region, .. } = self.graph.entries[number as usize];
+        let entry = self.push(var, [number, NONE, NONE], self.stage_after(number), region, NONE);
+        self.graph.entries[entry as usize].op = Op::Param;
+        entry
     }
 
     /// The first stage in which a value can be used.

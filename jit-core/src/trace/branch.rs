@@ -9,7 +9,7 @@ use super::loops::is_equal_literal;
 use super::region::{self, Mark, Writes};
 use super::report::Report;
 use super::{dense, effect, local, record};
-use crate::graph::node::Var;
+use crate::graph::node::{Var, Weak};
 use crate::graph::numbering;
 use crate::graph::op::Op;
 use crate::graph::payload::{BranchExtra, Extra, RegionId, control_node, result};
@@ -31,6 +31,8 @@ pub struct BranchRecorder {
     writes: [Writes; 2],
     /// What lanes of the sides tell.
     reports: Vec<Report>,
+    /// Arrays as the first side has written them, until the branch is complete.
+    written: Vec<Weak>,
     site: &'static Location<'static>,
     /// The stack of open regions belongs to the thread.
     not_send: PhantomData<*const ()>,
@@ -73,6 +75,7 @@ impl BranchRecorder {
             is_evaluated,
             writes,
             reports: Vec::new(),
+            written: Vec::new(),
             site,
             not_send: PhantomData,
         }
@@ -86,7 +89,9 @@ impl BranchRecorder {
     /// Closes a side.
     fn close(&mut self, side: usize) {
         self.writes[side] = region::writes_of(self.mark);
-        self.reports.extend(region::complete(self.mark));
+        let closed = region::complete(self.mark);
+        self.reports.extend(closed.reports);
+        self.written.extend(closed.written);
     }
 
     /// Of arrays before the branch and after what has been recorded of it, those after it which only the branch has written to, and
@@ -113,6 +118,7 @@ impl BranchRecorder {
         self.close(1);
         let reports = std::mem::take(&mut self.reports);
         let merged = self.merged(then_values, else_values);
+        region::hand_on(std::mem::take(&mut self.written));
         reports.into_iter().for_each(region::add_report);
         merged
     }
@@ -179,6 +185,7 @@ impl BranchRecorder {
 
 impl Drop for BranchRecorder {
     fn drop(&mut self) {
+        region::take_back(&self.written);
         region::give_up(self.mark);
     }
 }
@@ -224,6 +231,12 @@ fn check_pair(condition: &Var, [a, b]: &[Var; 2], site: &'static Location<'stati
     if a.ty() != b.ty() {
         let what = format!("the sides of a branch give different types, {} and {}", a.ty(), b.ty());
         Misuse::new(what, site).value("the value of the first side", a).value("that of the second", b).panic();
+    }
+    if local::is_local(a) != local::is_local(b) {
+        Misuse::new("the sides of a branch give an array and a `Local` in the same place", site)
+            .value("the value of the first side", a)
+            .value("that of the second", b)
+            .panic();
     }
     let widths = [condition.width(), a.width(), b.width()];
     let width = widths.into_iter().find(|&width| width != 1).unwrap_or(Size::from(1));

@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use jit_runtime::config;
 use jit_runtime::ir::{AtomicOp, ReduceOp, Type, scalar};
-use jit_runtime::memory::Buffer;
 use jit_runtime::report::Assertion;
 
 use super::inside::is_never_inside;
@@ -223,40 +222,13 @@ pub(crate) fn array_after(
     array
 }
 
-/// Gives an array that was written in a region which is given up the elements from before the region, if they are known. False
-/// if it depends on a region that is still open.
-pub(crate) fn take_back(array: &Var) -> bool {
-    let mut origin = array.clone();
-    while origin.region() == RegionId::WRITING {
-        let Some((before, _)) = before(&origin) else { return true };
-        origin = before;
+/// What a node is: itself, unless the region was aborted in which it stood for something that was there before.
+pub(crate) fn original(var: &Var) -> Var {
+    let mut found = var.clone();
+    while let Some(original) = found.original() {
+        found = original;
     }
-    if origin.region() != RegionId::NONE {
-        return false;
-    }
-    take_elements(array, &origin);
-    true
-}
-
-/// Gives a node that stands for an array in a region which is given up the elements of that array, if they are known.
-pub(crate) fn take_elements(node: &Var, array: &Var) {
-    let size = array.ty().size_bytes();
-    let bytes = match (array.known_bits(), array.data()) {
-        _ if node.is_evaluated() => return,
-        (Some(bits), _) => bits.to_ne_bytes()[..size].repeat(array.lanes()),
-        // A copy: what two nodes share is not written in place.
-        (None, Some(buffer)) => {
-            let mut bytes = vec![0; size * array.lanes()];
-            match buffer.read(0, &mut bytes) {
-                Ok(()) => bytes,
-                Err(_) => return,
-            }
-        }
-        (None, None) => return,
-    };
-    if let Ok(buffer) = Buffer::from_bytes(&bytes) {
-        node.set_data(buffer);
-    }
+    found
 }
 
 fn register(result: Var, control: &Var) -> Var {
@@ -270,6 +242,7 @@ fn register(result: Var, control: &Var) -> Var {
 
 /// The array that one was made from by a scatter, or by a loop that scatters; and that scatter or loop.
 pub(crate) fn before(array: &Var) -> Option<(Var, Var)> {
+    let array = &original(array);
     if !matches!(array.op(), Op::ScatterResult | Op::LoopResult) {
         return None;
     }
@@ -337,6 +310,10 @@ pub(crate) fn latest_of(writes: &Writes, before: &[Var], after: &[Var]) -> Vec<V
 /// An array that was written in a region that has just been closed, for use outside of it.
 pub(crate) fn settle(var: &Var) -> Var {
     if var.region() != RegionId::WRITING || region::is_recording() {
+        return var.clone();
+    }
+    let var = &original(var);
+    if var.region() != RegionId::WRITING {
         return var.clone();
     }
     let control = var.operand(0).expect("what was written in a region is not evaluated before its end");

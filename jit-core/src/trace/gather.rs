@@ -37,7 +37,7 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
     }
     check_source(source);
     if config::is_debug_on() {
-        return checked(source, index, mask, width);
+        return widened(&checked(source, index, mask, width), width);
     }
     if source.width() == 0 || is_never_inside(index, source.width()) {
         return record::literal(source.ty(), 0, width);
@@ -52,7 +52,8 @@ pub(crate) fn gather(source: &Var, index: &Var, mask: Option<&Var>) -> Var {
     let at = Position::new(source, index, mask);
     match at.substitute(source) {
         Some(value) => masked(&value, inside().as_ref(), width),
-        None => at.read(source),
+        // A mask that is true on all lanes is no operand, but makes as many lanes.
+        None => widened(&at.read(source), width),
     }
 }
 
@@ -103,6 +104,10 @@ impl Position {
     fn new(source: &Var, index: &Var, mask: Option<&Var>) -> Self {
         let in_range = index.literal().is_some_and(|index| source.width() > index as usize);
         let around = if in_range { None } else { region::current_mask() };
+        // Reading one element for all lanes does not become reading it in each lane because a branch is around it: how wide a value is must
+        // not depend on whether it is read from memory. Where indices are checked, lanes that get here are told from others.
+        let is_one = index.width() == 1 && mask.is_none_or(|mask| mask.width() == 1);
+        let around = around.filter(|around| !is_one || around.width() == 1 || config::is_debug_on());
         let mask = match (mask, around) {
             (Some(mask), Some(around)) => Some(record::and(&around, mask)),
             (Some(mask), None) => Some(mask.clone()),
@@ -237,6 +242,11 @@ fn uniform_value(source: &Var) -> Option<Var> {
         Op::Broadcast => source.operand(0),
         _ => None,
     }
+}
+
+#[track_caller]
+fn widened(value: &Var, width: Size) -> Var {
+    if value.width() == 1 { record::broadcast(value, width) } else { value.clone() }
 }
 
 /// The value where the mask holds, zero elsewhere.

@@ -12,9 +12,11 @@ use std::panic::Location;
 use jit_runtime::config;
 use jit_runtime::ir::Type;
 
+use super::effect::original;
 use super::inside::is_never_inside;
 use super::{record, region};
 use crate::graph::node::{Draft, Var, flag};
+use crate::graph::numbering;
 use crate::graph::op::Op;
 use crate::graph::payload::{Extra, RegionId};
 use crate::misuse::Misuse;
@@ -24,7 +26,7 @@ use crate::size::Size;
 #[track_caller]
 pub(crate) fn fresh(len: u32, value: &Var) -> Var {
     let region = region::of_operands([Some(value), None, None]).max(region::innermost_body());
-    Var::new(Draft {
+    let memory = Var::new(Draft {
         op: Op::Local,
         ty: value.ty(),
         width: value.extent(),
@@ -34,7 +36,9 @@ pub(crate) fn fresh(len: u32, value: &Var) -> Var {
         position: len as usize,
         word: 0,
         site: Location::caller(),
-    })
+    });
+    numbering::note_made(&memory);
+    memory
 }
 
 /// Whether a value is a memory of the lane.
@@ -44,7 +48,7 @@ pub(crate) fn is_local(var: &Var) -> bool {
 
 /// The number of elements, of a memory that is no state of an open loop.
 pub(crate) fn len_of(var: &Var) -> Option<u32> {
-    let mut version = var.clone();
+    let mut version = original(var);
     loop {
         version = match version.op() {
             Op::Local => return Some(version.position() as u32),
@@ -56,6 +60,7 @@ pub(crate) fn len_of(var: &Var) -> Option<u32> {
 
 /// The memory that one was made from by a write, or by a loop that writes; and what writes.
 pub(crate) fn before(version: &Var) -> Option<(Var, Var)> {
+    let version = &original(version);
     match version.op() {
         Op::LocalWrite => Some((version.operand(PREVIOUS)?, version.clone())),
         Op::LoopResult => {

@@ -45,6 +45,7 @@ impl LoopRecorder {
         let mark = region::open_loop(inits.len(), site);
         let params: Vec<Var> =
             inits.iter().enumerate().map(|(position, init)| param(mark.id, position, init)).collect();
+        region::note_params(mark, &params, inits);
         let recorder = LoopRecorder {
             mark,
             inits: inits.to_vec(),
@@ -96,10 +97,7 @@ impl LoopRecorder {
             next.push(value);
         }
         let has_effect = region::has_effect(self.mark);
-        let mut reports = region::complete(self.mark);
-        if condition.literal() == Some(0) {
-            return std::mem::take(&mut self.inits);
-        }
+        let mut reports = region::take_reports(self.mark);
         let mut states: Vec<State> = self.take_states(next);
         // What lanes tell has its places behind the states that the loop began with.
         let late = states.split_off(early);
@@ -115,6 +113,12 @@ impl LoopRecorder {
         }
         let lanes = Lanes::of(&condition, &states, self.site);
         refuse_shared_atomics(lanes, &states);
+        // Nothing is refused from here on.
+        region::hand_on(region::complete(self.mark).written);
+        if condition.literal() == Some(0) {
+            let after = (0..early).chain(first_late..states.len()).map(|position| lanes.after_none(&states[position]));
+            return after.collect();
+        }
         if states.iter().all(|state| state.next.is_none()) {
             return states.into_iter().map(|state| state.init).collect();
         }
@@ -158,11 +162,6 @@ impl LoopRecorder {
 
 impl Drop for LoopRecorder {
     fn drop(&mut self) {
-        // What stands for the state, in a loop that is given up, has the elements from before it.
-        let states = self.inits.iter().zip(&self.params);
-        states
-            .filter(|(init, _)| init.region() == RegionId::NONE)
-            .for_each(|(init, param)| effect::take_elements(param, init));
         region::give_up(self.mark);
     }
 }
@@ -256,6 +255,12 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
 
 /// Refuses a loop that changes the type of a state.
 pub(crate) fn check_type(init: &Var, next: &Var, site: &'static Location<'static>) {
+    if local::is_local(next) != local::is_local(init) {
+        Misuse::new("a loop puts an array in the place of a `Local`, or the other way round", site)
+            .value("before the loop the value", init)
+            .value("after the body it", next)
+            .panic();
+    }
     if next.ty() != init.ty() {
         let what = format!("a loop changes the type of a state variable from {} to {}", init.ty(), next.ty());
         Misuse::new(what, site).value("before the loop the value", init).value("after the body it", next).panic();
@@ -293,6 +298,12 @@ impl Lanes {
         let grows =
             |state: &State| state.init.width() == 1 && state.next.as_ref().is_some_and(|next| next.width() != 1);
         Lanes { width: widest.extent(), is_uniform: condition.width() == 1 && !changed().any(grows) }
+    }
+
+    /// A state after a loop that no lane runs: what it was, as wide as any such loop leaves it.
+    pub(crate) fn after_none(self, state: &State) -> Var {
+        let is_changed = state.next.is_some() && !state.is_memory && !local::is_local(&state.init);
+        if is_changed { record::broadcast(&state.init, self.width_of(state)) } else { state.init.clone() }
     }
 
     /// The width of a state that is no array in memory, after the loop.

@@ -412,7 +412,7 @@ impl Merged {
         // What belongs to a loop can be used while the loop is open.
         let loops: Vec<Mark> = (0..self.loops).map(|_| region::open_loop(0, lanes.lanes.site())).collect();
         let values = self.record_steps(lanes, &loops);
-        loops.first().into_iter().for_each(|outermost| region::give_up(*outermost));
+        loops.first().into_iter().for_each(|outermost| region::close(*outermost));
         values
     }
 

@@ -11,6 +11,7 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::report::Report;
 use super::{effect, record};
@@ -44,6 +45,8 @@ struct Frame {
     reports: Vec<Report>,
     /// Arrays as they were written in it, to take that back if it is given up.
     written: Vec<Weak>,
+    /// Of a loop, what stands for its states, and what they were before it.
+    params: Vec<[Var; 2]>,
     /// Of a loop, how many states it has, those of reports included.
     states: usize,
     site: &'static Location<'static>,
@@ -110,6 +113,7 @@ fn open(open: Open, states: usize, site: &'static Location<'static>) -> Mark {
             writes: Writes::default(),
             reports: Vec::new(),
             written: Vec::new(),
+            params: Vec::new(),
             states,
             site,
         };
@@ -150,14 +154,72 @@ pub(crate) fn begin_body(mark: Mark) {
     });
 }
 
-/// Gives up a region and what was left open inside: arrays that were written in it have the elements from before. Closing it again
-/// does nothing.
+/// Notes what stands for the states of a loop, and what they were before it.
+pub(crate) fn note_params(mark: Mark, params: &[Var], inits: &[Var]) {
+    STACK.with(|stack| {
+        if let Some(frame) = stack.frames.borrow_mut().get_mut(mark.depth).filter(|frame| frame.id == mark.id) {
+            frame.params = params.iter().zip(inits).map(|(param, init)| [param.clone(), init.clone()]).collect();
+        }
+    });
+}
+
+/// Aborts a region and what was left open inside: what stands for states of loops, and arrays that were written, are what they were before.
+/// Doing it again does nothing.
 pub(crate) fn give_up(mark: Mark) {
-    for frame in close_from(mark, 0) {
-        let written = frame.written.iter().filter_map(Weak::upgrade);
-        let left: Vec<Var> = written.filter(|array| !effect::take_back(array)).collect();
-        left.iter().for_each(note_written);
+    take_out_of_loops(mark);
+    let frames = close_from(mark, 0);
+    let params = frames.iter().flat_map(|frame| frame.params.iter().cloned());
+    let written = frames.iter().flat_map(|frame| &frame.written).filter_map(Weak::upgrade).filter_map(|array| {
+        let (before, _) = effect::before(&array)?;
+        Some([array, before])
+    });
+    become_originals(&params.chain(written).collect::<Vec<_>>());
+}
+
+/// Takes back what was written in regions that were complete, but belong to something that is aborted.
+pub(crate) fn take_back(written: &[Weak]) {
+    let pairs = written.iter().filter_map(Weak::upgrade).filter(effect::is_written).filter_map(|array| {
+        let (before, _) = effect::before(&array)?;
+        Some([array, before])
+    });
+    become_originals(&pairs.collect::<Vec<_>>());
+}
+
+/// Makes nodes what they were before the region that is aborted.
+fn become_originals(pairs: &[[Var; 2]]) {
+    pairs.iter().for_each(|[node, original]| node.set_original(original));
+    for [node, original] in pairs {
+        let region = effect::original(original).region();
+        node.set_region(region);
+        // It is an array of a region around, which may be aborted, too.
+        if region == RegionId::WRITING {
+            note_written(node);
+        }
     }
+}
+
+/// Has the values that belong to loops which are aborted belong to the loop around them: what variables hold of them can be computed.
+fn take_out_of_loops(mark: Mark) {
+    let (aborted, around) = STACK.try_with(|stack| loops_from(&stack.frames.borrow(), mark)).unwrap_or_default();
+    if aborted.is_empty() {
+        return;
+    }
+    let is_inside = |var: &Var| aborted.contains(&var.recorded_region());
+    for var in numbering::made_since() {
+        let control = if var.op().is_result() { var.operand(0) } else { None };
+        [Some(var), control].into_iter().flatten().filter(is_inside).for_each(|var| var.set_region(around));
+    }
+}
+
+/// The loops from a region on, if it is open, and the innermost one around it.
+fn loops_from(frames: &[Frame], mark: Mark) -> (SmallVec<[RegionId; 4]>, RegionId) {
+    if frames.get(mark.depth).is_none_or(|frame| frame.id != mark.id) {
+        return Default::default();
+    }
+    let (around, inside) = frames.split_at(mark.depth);
+    let id = |frame: &&Frame| frame.is_loop();
+    let around = around.iter().rev().find(id).map_or(RegionId::NONE, |frame| frame.id);
+    (inside.iter().filter(id).map(|frame| frame.id).collect(), around)
 }
 
 /// Notes an array that is written in the innermost region.
@@ -169,16 +231,46 @@ pub(crate) fn note_written(array: &Var) {
     });
 }
 
-/// Closes a region, which is complete; gives what lanes tell in it. What was left open inside is given up.
+/// What a region leaves that is complete.
+#[derive(Default)]
+pub(crate) struct Closed {
+    /// What lanes tell in it.
+    pub(crate) reports: Vec<Report>,
+    /// Arrays as they were written in it: for [`take_back`], or [`hand_on`].
+    pub(crate) written: Vec<Weak>,
+}
+
+/// Closes a region, which is complete. What was left open inside is given up.
 #[must_use]
-pub(crate) fn complete(mark: Mark) -> Vec<Report> {
-    let Some(frame) = close_from(mark, 0).into_iter().next() else { return Vec::new() };
+pub(crate) fn complete(mark: Mark) -> Closed {
+    let frame = close_from(mark, 0).into_iter().next();
+    frame.map_or_else(Closed::default, |Frame { reports, written, .. }| Closed { reports, written })
+}
+
+/// Closes loops that were opened to record what belongs to them, and were not recorded as such.
+pub(crate) fn close(mark: Mark) {
+    drop(close_from(mark, 0));
+}
+
+/// What lanes tell in a region that is still open.
+pub(crate) fn take_reports(mark: Mark) -> Vec<Report> {
+    STACK.with(|stack| {
+        let mut frames = stack.frames.borrow_mut();
+        let frame = frames.get_mut(mark.depth).filter(|frame| frame.id == mark.id);
+        frame.map_or_else(Vec::new, |frame| std::mem::take(&mut frame.reports))
+    })
+}
+
+/// Gives arrays that were written in complete regions to the region around, which takes that back if it is aborted.
+pub(crate) fn hand_on(written: Vec<Weak>) {
+    if written.is_empty() {
+        return;
+    }
     STACK.with(|stack| {
         if let Some(around) = stack.frames.borrow_mut().iter_mut().rev().find(|frame| frame.is_recorded()) {
-            around.written.extend(frame.written);
+            around.written.extend(written);
         }
     });
-    frame.reports
 }
 
 /// Takes frames from the stack. What they hold goes after the stack is free again.
@@ -366,7 +458,6 @@ pub(crate) fn describe(var: &Var) -> String {
                 let kind = if frame.is_loop() { "loop" } else { "branch" };
                 format!("in the {kind} at {}:{}", frame.site.file(), frame.site.line())
             }
-            None if var.region() == RegionId::WRITING => "in a region that was given up".to_owned(),
             None => "in a loop that has ended".to_owned(),
         }
     })
@@ -435,12 +526,6 @@ pub(crate) fn of_operands_at(operands: [Option<&Var>; 3], site: &Location<'_>) -
 }
 
 fn check_operand(var: &Var, site: &Location<'_>) {
-    if var.region() == RegionId::WRITING && outermost_site().is_none() {
-        Misuse::new("an array is used that was being written when its traced `if` or `while` was given up", site)
-            .value("the array, as it was written,", var)
-            .hint("a panic ended the region, and the elements from before it were not computed: assign the array anew")
-            .panic();
-    }
     check(var, site);
 }
 

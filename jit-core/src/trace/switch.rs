@@ -15,7 +15,7 @@ use super::merge::{self, Lanes, Member};
 use super::region::{self, Mark, Writes};
 use super::report::Report;
 use super::{effect, local, record, tables};
-use crate::graph::node::Var;
+use crate::graph::node::{Var, Weak};
 use crate::graph::numbering;
 use crate::graph::op::Op;
 use crate::graph::payload::{BranchExtra, CheckedCall, Extra, RegionId, SwitchExtra, control_node, result};
@@ -42,6 +42,8 @@ pub struct SwitchRecorder {
     mark: Option<Mark>,
     /// What lanes of the targets tell.
     reports: Vec<Report>,
+    /// Arrays as targets have written them, until the call is complete.
+    written: Vec<Weak>,
     work_before: u32,
     site: &'static Location<'static>,
     /// The stack of open regions belongs to the thread.
@@ -87,6 +89,7 @@ impl SwitchRecorder {
             is_evaluated: false,
             sides,
             reports: Vec::new(),
+            written: Vec::new(),
             mark: None,
             work_before,
             site,
@@ -130,10 +133,18 @@ impl SwitchRecorder {
         }
     }
 
+    fn complete_target(&mut self) {
+        if let Some(mark) = self.mark.take() {
+            let closed = region::complete(mark);
+            self.reports.extend(closed.reports);
+            self.written.extend(closed.written);
+        }
+    }
+
     /// Ends the target with its values.
     pub fn close(&mut self, values: Vec<Var>) {
         let writes = self.mark.map(region::writes_of).unwrap_or_default();
-        self.reports.extend(self.mark.take().into_iter().flat_map(region::complete));
+        self.complete_target();
         if let Some(side) = self.sides.last_mut() {
             (side.values, side.writes) = (values, writes);
         }
@@ -179,7 +190,7 @@ impl SwitchRecorder {
         defaults: Vec<Var>,
         choose: impl FnOnce(&mut Self, &mut [Output], Size) -> Vec<Var>,
     ) -> Vec<Var> {
-        self.reports.extend(self.mark.take().into_iter().flat_map(region::complete));
+        self.complete_target();
         let mut outputs: Vec<Output> =
             (0..defaults.len()).map(|position| self.output(position, &defaults[position])).collect();
         drop(defaults);
@@ -191,6 +202,7 @@ impl SwitchRecorder {
             Output::Chosen(_) => self.broadcast(&chosen.next().expect("each value that is chosen has a result"), width),
         };
         let values = outputs.into_iter().map(take).collect();
+        region::hand_on(std::mem::take(&mut self.written));
         std::mem::take(&mut self.reports).into_iter().for_each(region::add_report);
         values
     }
@@ -259,9 +271,22 @@ impl SwitchRecorder {
         self.sides.iter().any(is_of) || given.any(|given| effect::continues(array, given))
     }
 
+    /// Refuses values of different types.
+    fn check_types(&self, values: &[Var], default: &Var) {
+        if let Some(other) = values.iter().find(|value| value.ty() != default.ty()) {
+            let what = format!("the targets of a call give different types, {} and {}", default.ty(), other.ty());
+            Misuse::new(what, self.site).value("one value", default).value("another", other).panic();
+        }
+        if let Some(other) = values.iter().find(|value| local::is_local(value) != local::is_local(&values[0])) {
+            let what = "the targets of a call give an array and a `Local` in the same place";
+            Misuse::new(what, self.site).value("one value", &values[0]).value("another", other).panic();
+        }
+    }
+
     /// What becomes of one of the values of the targets.
     fn output(&self, position: usize, default: &Var) -> Output {
         let mut values: Vec<Var> = self.sides.iter().map(|side| side.values[position].clone()).collect();
+        self.check_types(&values, default);
         if let Some(array) = self.written(&values, default) {
             return Output::Memory(array);
         }
@@ -280,10 +305,6 @@ impl SwitchRecorder {
                 return Output::Memory(if is_uniform { self.masked(&values[0], default) } else { values[0].clone() });
             }
             return Output::Same(values[0].clone(), default.clone());
-        }
-        if let Some(other) = values.iter().find(|value| value.ty() != default.ty()) {
-            let what = format!("the targets of a call give different types, {} and {}", default.ty(), other.ty());
-            Misuse::new(what, self.site).value("one value", default).value("another", other).panic();
         }
         values.push(default.clone());
         Output::Chosen(values)
@@ -479,6 +500,7 @@ impl SwitchRecorder {
 
 impl Drop for SwitchRecorder {
     fn drop(&mut self) {
+        region::take_back(&self.written);
         self.mark.take().into_iter().for_each(region::give_up);
     }
 }

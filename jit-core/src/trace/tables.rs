@@ -73,11 +73,11 @@ pub(super) fn table(ty: Type, values: &[(usize, Var)], span: usize) -> Option<Va
     })
 }
 
-/// Arrays in memory, one after another. None if they are too large or cannot be read.
+/// Arrays in memory, one after another. None if they are too large, of several types, or cannot be read.
 pub(crate) fn joined(sources: &[Var]) -> Option<Var> {
     let (ty, count) = (sources.first()?.ty(), sources.iter().map(Var::lanes).sum::<usize>());
     let size = ty.size_bytes();
-    if count * size > MOST_BYTES {
+    if count * size > MOST_BYTES || sources.iter().any(|source| source.ty() != ty) {
         return None;
     }
     let vars: Vec<&Var> = sources.iter().collect();

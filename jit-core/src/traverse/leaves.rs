@@ -1,6 +1,6 @@
 //! The leaves of a value: the arrays in it, which regions replace, and the host values, which must not change in them.
 
-use super::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+use super::{HostValue, Leaf, Traverse, Visitor};
 use crate::graph::Var;
 use crate::trace::record;
 use jit_runtime::ir::{Type, scalar};
@@ -58,12 +58,7 @@ impl Leaves {
 
     /// Replaces the arrays of a value that consists of the same parts.
     pub(crate) fn write<X: Traverse + ?Sized>(&self, value: &mut X) {
-        let mut arrays = self.arrays.iter();
-        value.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
-            if let Some(array) = arrays.next() {
-                var.clone_from(array);
-            }
-        }));
+        super::replace(value, self.arrays.iter().cloned());
     }
 
     /// Takes the arrays out; as many that stand for nothing stay.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | the trait | this file |
 //! | what walks | `visitor` |
+//! | replacing arrays, and what keeps their types | `lent` |
 //! | containers, values of the host | `containers` |
 //! | the leaves of a value, which regions replace | `leaves` |
 
@@ -14,7 +15,10 @@ use crate::graph::Var;
 
 mod containers;
 pub(crate) mod leaves;
+mod lent;
 mod visitor;
+
+pub(crate) use lent::{check_number, replace};
 
 pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
 
@@ -23,6 +27,11 @@ pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
 /// Derive it for types of your own: `#[derive(Traverse)]`, which describes its options. Everything in a value is then either an
 /// array, which can be evaluated, carried through traced loops and replaced; or decided by the host, like a number, a length or the
 /// variant of an `enum`, and then the same for all lanes.
+///
+/// # Writing it by hand
+///
+/// Both functions name the same arrays, in the same order, each time. Wherever arrays are replaced, their number and element types are
+/// checked: an implementation that does otherwise is a panic, and never an array of a wrong type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be searched for arrays",
     label = "this is neither an array nor made of arrays",

@@ -1,6 +1,7 @@
 //! What walks over a value: where it is, and what it finds there.
 
 use super::Traverse;
+use super::lent::Lent;
 use crate::graph::Var;
 use crate::size::Size;
 use jit_runtime::ir::Type;
@@ -263,8 +264,14 @@ impl<'a> VisitorMut<'a> {
     }
 
     /// Lends an array.
+    ///
+    /// # Panics
+    ///
+    /// When the visitor puts an array of another element type there, or memory of a lane in the place of an array.
     pub fn array(&mut self, var: &mut Var) {
-        (self.visit)(&self.path.text, var);
+        let mut lent = Lent::new(var);
+        (self.visit)(&self.path.text, lent.var());
+        lent.check(&self.path.text);
     }
 
     /// Visits a field.

@@ -10,7 +10,7 @@
 //!            fn __jit_body(s: &mut State, x: &Float) -> Float { … }
 //!            match call(step::__jit_function(), (Exclusive(&mut *s), Shared(x)), |twins| __jit_body(…)) {
 //!                Some(result) => result,
-//!                None => __jit_body(s, x),
+//!                None => { let result = __jit_body(&mut *s, x); after_direct(&[&*s], &result); result }
 //!            }
 //!        }
 //!        struct step { .. }    // in the namespace of types, with `stats`, `explain`, `clear`
@@ -164,13 +164,18 @@ impl Frozen {
         let twins = Ident::new("__jit_twins", span);
         let (function, given, lent, again) =
             (self.recordings(), self.given(&private), self.lent(&twins, &private), self.again());
+        let changed = self.parameters.iter().filter_map(Parameter::changed);
         let private = parameter::spanned(&private, span);
         quote_spanned! {span=>
             #definition
             #(#remembered)*
             match #private::freeze::call::<_, #result, _>(#function, #given, |#twins| #callee(#lent)) {
                 ::core::option::Option::Some(__jit_result) => __jit_result,
-                ::core::option::Option::None => #callee(#again),
+                ::core::option::Option::None => {
+                    let __jit_result = #callee(#again);
+                    #private::freeze::after_direct(&[#(#changed),*], &__jit_result);
+                    __jit_result
+                }
             }
         }
     }
@@ -229,7 +234,7 @@ impl Frozen {
     /// The arguments of the body, where it runs on the caller's.
     fn again(&self) -> TokenStream {
         let private = self.private();
-        let each = self.parameters.iter().map(|parameter| parameter.name.to_token_stream());
+        let each = self.parameters.iter().map(Parameter::again);
         let lifted = self.lifted.iter().map(|Lifted { ty, value, .. }| {
             quote!(&<#private::freeze::Array<#ty> as ::core::convert::From<#ty>>::from(#value))
         });

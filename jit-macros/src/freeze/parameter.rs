@@ -105,6 +105,21 @@ impl Parameter {
         }
     }
 
+    /// The argument of the body, where it runs on the caller's.
+    pub(super) fn again(&self) -> TokenStream {
+        let name = &self.name;
+        match self.kind {
+            Kind::Exclusive => quote_spanned!(self.span=> &mut *#name),
+            Kind::Shared | Kind::Value => name.to_token_stream(),
+        }
+    }
+
+    /// What the body may have changed of it.
+    pub(super) fn changed(&self) -> Option<TokenStream> {
+        let name = &self.name;
+        matches!(self.kind, Kind::Exclusive).then(|| quote_spanned!(self.span=> &#name))
+    }
+
     /// The argument as the run-time support takes it, if it is a plain number.
     pub(super) fn given_as_number(&self, private: &TokenStream) -> TokenStream {
         let (name, private) = (&self.name, spanned(private, self.span));

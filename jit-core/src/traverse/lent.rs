@@ -1,0 +1,143 @@
+//! Arrays that are lent to a visitor, and the replacement of all arrays of a value.
+//!
+//! `Traverse` can be implemented in safe code, so what it shows is never trusted: an array that was lent comes back with the element type that
+//! it had, or the program panics, and arrays that are replaced are as many, and of the types, as were shown before. Everything that writes
+//! to the arrays of a value goes through here.
+
+use std::any::type_name;
+use std::panic::Location;
+
+use jit_runtime::ir::Type;
+
+use super::{Traverse, VisitorMut};
+use crate::graph::Var;
+use crate::misuse::Misuse;
+use crate::trace::{local, record};
+
+/// What never changes about a leaf: the type of its elements, and whether it is memory of a lane.
+#[derive(Clone, Copy, PartialEq)]
+struct Kind {
+    ty: Type,
+    is_local: bool,
+}
+
+impl Kind {
+    #[inline]
+    fn of(var: &Var) -> Kind {
+        Kind { ty: var.ty(), is_local: local::is_local(var) }
+    }
+
+    fn name(self) -> String {
+        if self.is_local { format!("a `Local` of {}", self.ty) } else { format!("an array of {}", self.ty) }
+    }
+
+    /// Something of this kind.
+    fn any(self) -> Var {
+        let zero = record::literal(self.ty, 0, 1);
+        if self.is_local { local::fresh(1, &zero) } else { zero }
+    }
+}
+
+/// An array while a visitor has it. Whatever happens meanwhile, a panic included, its kind stays.
+pub(super) struct Lent<'a> {
+    var: &'a mut Var,
+    kind: Kind,
+}
+
+impl<'a> Lent<'a> {
+    #[inline]
+    pub(super) fn new(var: &'a mut Var) -> Self {
+        let kind = Kind::of(var);
+        Lent { var, kind }
+    }
+
+    #[inline]
+    pub(super) fn var(&mut self) -> &mut Var {
+        self.var
+    }
+
+    /// Refuses an array of another kind.
+    #[inline]
+    pub(super) fn check(self, path: &str) {
+        if Kind::of(self.var) != self.kind {
+            self.refuse(path);
+        }
+    }
+
+    #[cold]
+    fn refuse(self, path: &str) -> ! {
+        let (new, was) = (Kind::of(self.var).name(), self.kind.name());
+        let place = if path.is_empty() { String::new() } else { format!(" `{path}`") };
+        Misuse::new(format!("a visitor puts {new} in the place{place} of {was}"), self.var.site())
+            .value("the new one", self.var)
+            .hint("an array is replaced by one of its element type: convert it with `.cast::<T>()`")
+            .hint(SAME_ARRAYS)
+            .panic()
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if Kind::of(self.var) != self.kind {
+            *self.var = self.kind.any();
+        }
+    }
+}
+
+const SAME_ARRAYS: &str =
+    "`traverse` and `traverse_mut` name the same arrays, in the same order, each time; `#[derive(Traverse)]` does";
+
+/// Replaces the arrays of a value that [`Traverse::traverse_mut`] lends by others, which are as many and of the same kinds.
+#[track_caller]
+pub(crate) fn replace<X: Traverse + ?Sized>(tree: &mut X, mut arrays: impl ExactSizeIterator<Item = Var>) {
+    let (shown, mut lent, mut wrong) = (arrays.len(), 0, None);
+    tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| {
+        match arrays.next() {
+            Some(array) if Kind::of(&array) == Kind::of(var) => *var = array,
+            Some(array) => _ = wrong.get_or_insert((lent, array)),
+            None => {}
+        }
+        lent += 1;
+    }));
+    if let Some((position, array)) = wrong {
+        refuse_kind(tree, position, &array, Location::caller());
+    }
+    check_number(type_name::<X>(), shown, lent, Location::caller());
+}
+
+/// Refuses a value of which as many arrays were shown as are not lent.
+#[inline]
+pub(crate) fn check_number(name: &str, shown: usize, lent: usize, site: &Location<'_>) {
+    if shown != lent {
+        refuse_number(name, shown, lent, site);
+    }
+}
+
+#[cold]
+fn refuse_number(name: &str, shown: usize, lent: usize, site: &Location<'_>) -> ! {
+    Misuse::new(format!("`{name}` shows {shown} arrays by `traverse`, and lends {lent} by `traverse_mut`"), site)
+        .hint(SAME_ARRAYS)
+        .panic()
+}
+
+#[cold]
+fn refuse_kind<X: Traverse + ?Sized>(tree: &mut X, position: usize, array: &Var, site: &Location<'_>) -> ! {
+    let (mut leaves, mut found) = (0.., None);
+    tree.traverse_mut(&mut VisitorMut::with_paths(&mut |path, var| {
+        if leaves.next() == Some(position) {
+            found = Some((path.to_owned(), var.clone()));
+        }
+    }));
+    let (name, shown) = (type_name::<X>(), Kind::of(array).name());
+    let (path, lent) = match &found {
+        Some((path, var)) => (path.as_str(), Kind::of(var).name()),
+        None => ("", "nothing".to_owned()),
+    };
+    let place = if path.is_empty() { format!("array {position}") } else { format!("array {position}, `{path}`,") };
+    Misuse::new(
+        format!("{place} of `{name}` is {shown} where `traverse` shows it, and {lent} where `traverse_mut` lends it"),
+        site,
+    )
+    .hint(SAME_ARRAYS)
+    .panic()
+}

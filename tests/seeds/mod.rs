@@ -1,0 +1,20 @@
+//! Seeds of tests that draw their cases: fixed, so that every run of the tests is the same one.
+//!
+//! `JIT_TEST_SEED` takes other cases and `JIT_TEST_CASES` another number of them, as `.ci/nightly` does. A test that fails names the smallest
+//! case that does, which becomes a test of its own.
+
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::RngSeed;
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} takes a number, not {text}")))
+}
+
+/// How a test draws this many cases.
+pub(crate) fn config(cases: u32) -> ProptestConfig {
+    let cases = number("JIT_TEST_CASES").map_or(cases, |cases| cases as u32);
+    let rng_seed = RngSeed::Fixed(number("JIT_TEST_SEED").unwrap_or(0x6A17));
+    ProptestConfig { cases, rng_seed, failure_persistence: None, max_shrink_iters: 4096, ..ProptestConfig::default() }
+}

@@ -89,3 +89,29 @@ fn threads_replay_a_chain_in_bands_at_the_same_time() {
         }
     });
 }
+
+#[freeze(limit = 100)]
+fn two_widths(x: &Float, y: &Float, z: &Float) -> (Float, Float, Float) {
+    (kept(expensive(x)), kept(expensive(y)), kept(expensive(z)))
+}
+
+fn expensive(x: &Float) -> Float {
+    (0..6).fold(x.clone(), |x, _| (x * 1.01).sin())
+}
+
+#[test]
+fn kernels_of_different_widths_are_in_different_bands() {
+    for (first, second, third) in
+        [(9000, 30_000, 9000), (30_000, 9000, 9001), (20_000, 20_000, 40_000), (40_000, 128, 40_000)]
+    {
+        for call in 0..4 {
+            let [x, y, z] = [first, second, third].map(|width| floats(width, call + width));
+            let (a, b, c) = two_widths(&x, &y, &z);
+            for (input, result) in [(x, a), (y, b), (z, c)] {
+                let (got, expected) = (values(&result), values(&expensive(&input)));
+                let same = got.iter().zip(&expected).position(|(a, b)| a.to_bits() != b.to_bits());
+                assert_eq!((got.len(), same), (expected.len(), None), "{first}, {second}, {third}, call {call}");
+            }
+        }
+    }
+}

@@ -292,3 +292,99 @@ fn indexing_in_functions_may_leave_an_array() {
         assert_eq!(target.to_vec().unwrap(), [5, 1, 5, 1]);
     });
 }
+
+/// Elements of the arrays below, and lanes.
+const MANY: i32 = 4096;
+
+fn numbered() -> Vec<i32> {
+    (0..MANY).map(|at| at * 3 + 1).collect()
+}
+
+/// What lanes read at indices.
+fn read(source: &[i32], index: impl Fn(i32) -> i64) -> Vec<i32> {
+    (0..MANY).map(|lane| element(source, index(lane).into())).collect()
+}
+
+#[test]
+fn an_index_less_a_negative_number_that_all_lanes_share_leaves_an_array() {
+    on_each_device(|| {
+        let (values, lanes) = (numbered(), Int::arange(MANY as usize));
+        let source = resident(&values);
+        for moved in [-500_000_000, -5000, -4095, -1, 0, 1, 4000, i32::MAX, i32::MIN] {
+            let call = |lane: usize| format!("lane {lane} moved by {moved}");
+            let exact = |lane: i32| i64::from(lane.wrapping_sub(moved).max(0));
+            let index = (&lanes - Int::opaque(moved)).max(0);
+            same(&source.gather(&index).to_vec().unwrap(), &read(&values, exact), call);
+            // Rows of neighbours.
+            let next = source.gather(&index) + source.gather(&(&index + 1));
+            let wanted = read(&values, exact).into_iter().zip(read(&values, |lane| exact(lane) + 1));
+            same(&next.to_vec().unwrap(), &wanted.map(|(a, b)| a + b).collect::<Vec<i32>>(), call);
+            // Other types, and limits that do not help.
+            let wide = (lanes.cast::<i64>() - Int64::opaque(moved.into())).max(0);
+            let wanted = read(&values, |lane| (i64::from(lane) - i64::from(moved)).max(0));
+            same(&source.gather(&wide).to_vec().unwrap(), &wanted, call);
+            let limited = (&lanes - Int::opaque(moved)).max(0).min(MANY + 77);
+            let wanted = read(&values, |lane| exact(lane).min((MANY + 77).into()));
+            same(&source.gather(&limited).to_vec().unwrap(), &wanted, call);
+            let mut target = resident(&vec![0; MANY as usize]);
+            target.scatter_add(&Int::from(1), &index);
+            let mut wanted = vec![0; MANY as usize];
+            (0..MANY).filter_map(|lane| usize::try_from(exact(lane)).ok()).for_each(|at| {
+                wanted.get_mut(at).into_iter().for_each(|element| *element += 1);
+            });
+            same(&target.to_vec().unwrap(), &wanted, call);
+        }
+    });
+}
+
+#[test]
+fn a_remainder_by_zero_leaves_an_array() {
+    on_each_device(|| {
+        let (values, lanes) = (numbered(), UInt::arange(MANY as usize));
+        let source = resident(&values);
+        for number in [0, 3, 5000, 1_000_000, u32::MAX] {
+            let call = |lane: usize| format!("lane {lane} of {number}");
+            let remainder = |lane: i32| match lane & 3 {
+                0 => i64::from(number),
+                divisor => i64::from(number) % i64::from(divisor),
+            };
+            let by_lane = UInt::opaque(number) % (&lanes & 3);
+            same(&source.gather(&by_lane).to_vec().unwrap(), &read(&values, remainder), call);
+            let signed = Int64::opaque(number.into()) % (&lanes & 3).cast::<i64>();
+            same(&source.gather(&signed).to_vec().unwrap(), &read(&values, remainder), call);
+            let by_zero = (&lanes + number) % UInt::opaque(0);
+            let wanted = read(&values, |lane| i64::from((lane as u32).wrapping_add(number)));
+            same(&source.gather(&by_zero).to_vec().unwrap(), &wanted, call);
+        }
+    });
+}
+
+#[jit]
+fn sum_of_moved(source: &Int, count: &Int, moved: &Int, divisor: &UInt) -> (Int, Int) {
+    let (mut i, mut total, mut folded) = (Int::from(0), Int::from(0), Int::from(0));
+    while i < count {
+        total += source.gather(&(&i - moved).max(0));
+        folded += source.gather(&((&i + 5000).cast::<u32>() % divisor));
+        i += 1;
+    }
+    (total, folded)
+}
+
+#[test]
+fn counters_that_are_moved_or_divided_leave_an_array_in_loops() {
+    on_each_device(|| {
+        let values = numbered();
+        let source = resident(&values);
+        for (count, moved, divisor) in
+            [(100, -500_000_000, 0), (5000, 3, 7), (50, -4090, 4096), (-1, -1, 1), (9, i32::MAX, 0)]
+        {
+            let (total, folded) =
+                sum_of_moved(&source, &Int::opaque(count), &Int::opaque(moved), &UInt::opaque(divisor));
+            let sum = |index: &dyn Fn(i32) -> i64| (0..count).map(|i| element(&values, index(i).into())).sum::<i32>();
+            let call = |_| format!("{count} times, moved by {moved}, by {divisor}");
+            same(&[total.item().unwrap()], &[sum(&|i| i64::from(i.wrapping_sub(moved).max(0)))], call);
+            let remainder = |i: i32| i64::from((i as u32 + 5000).checked_rem(divisor).unwrap_or(i as u32 + 5000));
+            same(&[folded.item().unwrap()], &[sum(&remainder)], call);
+        }
+    });
+}

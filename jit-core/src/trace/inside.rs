@@ -91,3 +91,130 @@ fn most_within(index: &Var, depth: u32) -> Option<u64> {
     };
     found.filter(|&most| most <= largest).or_else(|| (ty.bits() < 32 && ty.is_unsigned_integer()).then_some(largest))
 }
+
+#[cfg(test)]
+mod tests {
+    use jit_runtime::ir::random::Rng;
+    use jit_runtime::ir::scalar;
+
+    use super::*;
+
+    const LANES: usize = 16;
+    const TYPES: [Type; 6] = [Type::I8, Type::U8, Type::I32, Type::U32, Type::I64, Type::U64];
+
+    /// A value, and what it is on each lane.
+    #[derive(Clone)]
+    struct Known {
+        var: Var,
+        values: Vec<u64>,
+    }
+
+    fn data(ty: Type, values: impl Fn(usize) -> u64) -> Known {
+        Known {
+            var: record::placeholder(ty, LANES),
+            values: (0..LANES).map(|lane| values(lane) & ty.bit_mask()).collect(),
+        }
+    }
+
+    fn literal(ty: Type, bits: u64) -> Known {
+        let bits = bits & ty.bit_mask();
+        Known { var: record::literal(ty, bits, 1), values: vec![bits; LANES] }
+    }
+
+    fn lanes() -> Known {
+        Known { var: record::lane_index(LANES), values: (0..LANES as u64).collect() }
+    }
+
+    fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
+        let function = scalar::binary_function(op, a.var.ty()).expect("integers have the operation");
+        let values = a.values.iter().zip(&b.values).map(|(&a, &b)| function(a, b)).collect();
+        Known { var: record::binary(op, &a.var, &b.var), values }
+    }
+
+    fn cast(ty: Type, a: &Known) -> Known {
+        let values = a.values.iter().map(|&bits| scalar::cast(a.var.ty(), ty, bits)).collect();
+        Known { var: record::cast(ty, &a.var), values }
+    }
+
+    fn select(mask: &Known, a: &Known, b: &Known) -> Known {
+        let chosen = mask.values.iter().zip(a.values.iter().zip(&b.values));
+        let values = chosen.map(|(&mask, (&a, &b))| if mask == 0 { b } else { a }).collect();
+        Known { var: record::select(&mask.var, &a.var, &b.var), values }
+    }
+
+    fn any_value(rng: &mut Rng, ty: Type, depth: u32) -> Known {
+        use BinaryOp::{Add, And, Div, Max, Min, Mul, Or, Rem, Shl, Shr, Sub, Xor};
+        if depth == 0 {
+            let bits = rng.value(ty);
+            return match rng.below(4) {
+                0 => data(ty, |lane| bits.wrapping_mul(lane as u64 + 1)),
+                1 => literal(ty, rng.below(9) as u64),
+                2 => literal(ty, bits),
+                _ => cast(ty, &lanes()),
+            };
+        }
+        let a = any_value(rng, ty, depth - 1);
+        let depth_of_other = if rng.one_in(2) { 0 } else { depth - 1 };
+        match rng.below(16) {
+            0 | 1 => {
+                let from = rng.choose(&TYPES);
+                cast(ty, &any_value(rng, from, depth - 1))
+            }
+            2 | 3 => {
+                let (bits, b) = (rng.bits(), any_value(rng, ty, depth_of_other));
+                select(&data(Type::Bool, |lane| bits >> lane), &a, &b)
+            }
+            _ => {
+                let op = rng.choose(&[Add, And, Div, Max, Min, Mul, Or, Rem, Shl, Shr, Sub, Xor, Rem, Div, Shr]);
+                binary(op, &a, &any_value(rng, ty, depth_of_other))
+            }
+        }
+    }
+
+    #[test]
+    fn no_lane_exceeds_what_an_expression_is_found_to_be_at_most() {
+        let mut rng = Rng::new(3);
+        let mut found = 0;
+        for round in 0..60_000 {
+            let ty = rng.choose(&TYPES);
+            let Known { var, values } = any_value(&mut rng, ty, round % 5);
+            let Some(most) = most(&var) else { continue };
+            found += 1;
+            // A negative number is one of the large ones.
+            let largest = values.into_iter().max().expect("there are lanes");
+            assert!(largest <= most, "{ty}: {largest} is more than {most} in round {round}: {:?}", var.op());
+        }
+        assert!(found > 10_000, "only {found} expressions have a bound");
+    }
+
+    #[test]
+    fn expressions_are_found_to_be_as_small_as_they_can_be() {
+        let (any, signed) = (data(Type::U32, |lane| lane as u64 * 999_999_937), data(Type::I32, |lane| lane as u64));
+        let mask = data(Type::Bool, |lane| lane as u64 & 1);
+        let number = |bits| literal(Type::U32, bits);
+        let low = |bits| binary(BinaryOp::And, &any, &number(bits));
+        let of = |op, a: &Known, b: &Known| most(&binary(op, a, b).var);
+        assert_eq!(most(&select(&mask, &low(3), &low(9)).var), Some(9));
+        assert_eq!(most(&select(&mask, &low(9), &low(3)).var), Some(9));
+        assert_eq!(of(BinaryOp::Add, &low(7), &lanes()), Some(22));
+        assert_eq!(of(BinaryOp::Mul, &low(7), &number(5)), Some(35));
+        assert_eq!(of(BinaryOp::Min, &any, &number(5)), Some(5));
+        assert_eq!(of(BinaryOp::Div, &low(31), &number(4)), Some(7));
+        assert_eq!(of(BinaryOp::Shr, &low(31), &number(2)), Some(7));
+        assert_eq!(of(BinaryOp::Rem, &any, &number(11)), Some(10));
+        assert_eq!(of(BinaryOp::Rem, &any, &number(0)), None);
+        assert_eq!(of(BinaryOp::Sub, &low(31), &low(3)), None);
+        assert_eq!(most(&signed.var), None);
+        assert_eq!(of(BinaryOp::Min, &signed, &literal(Type::I32, 5)), None, "it may be negative");
+        assert_eq!(most(&cast(Type::U32, &data(Type::U8, |lane| lane as u64)).var), Some(255));
+    }
+
+    #[test]
+    fn an_index_is_inside_of_arrays_that_are_longer_than_the_most() {
+        let index = binary(BinaryOp::And, &data(Type::U32, |lane| lane as u64), &literal(Type::U32, 9)).var;
+        assert!(is_always_inside(&index, Size::from(10)) && !is_always_inside(&index, Size::from(9)));
+        let lanes = record::lane_index(LANES);
+        assert!(is_always_inside(&lanes, Size::from(LANES)) && !is_always_inside(&lanes, Size::from(LANES - 1)));
+        assert!(!is_lane_index(&record::cast(Type::U8, &lanes)), "more lanes than the type has numbers");
+    }
+}

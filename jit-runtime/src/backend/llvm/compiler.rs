@@ -90,7 +90,8 @@ fn with_module<T>(
     }
     let packets = interleave::choose(kernel, target, options);
     let analysis = Analysis::new(kernel, packets * target.lanes);
-    let optimise = has_branches(kernel, &analysis) || is_worth_more(kernel, options);
+    // What verifies its accesses is run seldom.
+    let optimise = !target.verifies_accesses && (has_branches(kernel, &analysis) || is_worth_more(kernel, options));
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
     with_machine(target, level, |machine| {
         let diagnostics = RefCell::new(Vec::new());

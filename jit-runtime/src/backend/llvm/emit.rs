@@ -110,6 +110,7 @@ pub(super) enum Conversion {
     FpToSi,
     FpToUi,
     Bitcast,
+    PtrToInt,
 }
 
 impl Emitter {
@@ -251,9 +252,23 @@ impl Emitter {
             bytes.extend_from_slice(&bits.to_le_bytes()[..size]);
             bytes.len() - size
         });
+        self.table_address(&mut table.placeholder, offset)
+    }
+
+    /// The address of a text in memory.
+    pub(super) fn text_address(&self, text: &str) -> Raw {
+        let mut table = self.table.borrow_mut();
+        let table = &mut *table;
+        let offset = table.bytes.len();
+        table.bytes.extend_from_slice(text.as_bytes());
+        self.table_address(&mut table.placeholder, offset)
+    }
+
+    /// The address of a part of the table of constants, of which there is only a placeholder before it is complete.
+    fn table_address(&self, placeholder: &mut Option<Raw>, offset: usize) -> Raw {
         // SAFETY: see the head of the file.
         let global =
-            *table.placeholder.get_or_insert_with(|| unsafe { LLVMAddGlobal(self.module, self.int(8), c"".as_ptr()) });
+            *placeholder.get_or_insert_with(|| unsafe { LLVMAddGlobal(self.module, self.int(8), c"".as_ptr()) });
         self.address(self.int(8), global, self.i64(offset as u64))
     }
 
@@ -329,6 +344,7 @@ impl Emitter {
             Conversion::FpToSi => LLVMOpcode::LLVMFPToSI,
             Conversion::FpToUi => LLVMOpcode::LLVMFPToUI,
             Conversion::Bitcast => LLVMOpcode::LLVMBitCast,
+            Conversion::PtrToInt => LLVMOpcode::LLVMPtrToInt,
         };
         // SAFETY: see the head of the file; the callers pair types that the conversion takes.
         unsafe { LLVMBuildCast(self.builder, opcode, value, ty, c"".as_ptr()) }

@@ -8,6 +8,7 @@
 //! | how many packets a body works on | `interleave` |
 //! | gathers of neighbouring elements | `rows` |
 //! | indices that stay in range | `ranges`, by `bound` and `interval` |
+//! | whether they do, in tests | `violation` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
 //! | object file → memory | `object`, `relocate` |
@@ -36,6 +37,7 @@ mod scratch;
 mod symbols;
 mod target;
 mod usage;
+mod violation;
 
 #[cfg(test)]
 mod tests;
@@ -49,6 +51,7 @@ use super::{CodeOptions, Effort, Executable, RawArgument};
 use crate::error::Error;
 use crate::ir::Kernel;
 use object::LoadedObject;
+use violation::Violation;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
 pub const CODE_VERSION: u32 = 7;
@@ -119,7 +122,10 @@ pub fn target_identity() -> Result<String, Error> {
     let _inside = usage::enter()?;
     let (target, (major, minor, patch)) = (Target::host()?, library::load()?.version);
     let Target { architecture, cpu, features, lanes, .. } = target;
-    Ok(format!("code {CODE_VERSION}, LLVM {major}.{minor}.{patch}, {architecture:?} {cpu} x{lanes} {features}"))
+    let verified = if target.verifies_accesses { ", accesses verified" } else { "" };
+    Ok(format!(
+        "code {CODE_VERSION}, LLVM {major}.{minor}.{patch}, {architecture:?} {cpu} x{lanes} {features}{verified}"
+    ))
 }
 
 /// The LLVM IR of a kernel as text, after the passes.
@@ -168,15 +174,37 @@ impl LlvmExecutable {
     }
 }
 
-impl Executable for LlvmExecutable {
-    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
+impl LlvmExecutable {
+    /// As [`Executable::run`]. Gives what was found by code that verifies its accesses.
+    ///
+    /// # Safety
+    ///
+    /// As [`Executable::run`].
+    unsafe fn run_verified(&self, lanes: Range<u64>, arguments: &[RawArgument]) -> Option<Violation> {
         type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8);
         // SAFETY: the entry of a loaded object has this signature.
         let function = unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) };
+        let mut violation = None;
         scratch::with(self.loaded.scratch_bytes(), |scratch| {
-            // SAFETY: the caller keeps the promises of `Executable::run`; the scratch memory is as large as it has to be.
-            unsafe { function(lanes.start, lanes.end, arguments.as_ptr(), scratch) };
+            let record = self.loaded.record_offset().map(|offset| scratch.wrapping_add(offset));
+            // SAFETY: the caller keeps the promises of `Executable::run`; the scratch memory is as large as it has to be, which
+            // includes a record in code that writes one.
+            unsafe {
+                record.inspect(|&record| violation::clear(record));
+                function(lanes.start, lanes.end, arguments.as_ptr(), scratch);
+                violation = record.and_then(|record| Violation::read(record));
+            }
         });
+        violation
+    }
+}
+
+impl Executable for LlvmExecutable {
+    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
+        // SAFETY: the caller keeps the promises of this function.
+        if let Some(violation) = unsafe { self.run_verified(lanes, arguments) } {
+            violation.abort();
+        }
     }
 
     fn lanes_per_step(&self) -> usize {

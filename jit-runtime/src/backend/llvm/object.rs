@@ -15,8 +15,11 @@ use super::relocate::{apply, write_stub};
 use crate::error::{Error, ErrorKind};
 
 /// What the name of the function begins with that an object defines; the number of lanes per step follows, and, after a
-/// low line, the number of bytes of scratch memory.
+/// low line, the number of bytes of scratch memory. At their end is a record, if [`VERIFIED`] follows.
 pub(super) const ENTRY: &str = "jit_kernel_";
+
+/// What the name ends with if the function verifies its accesses, see [`super::violation`].
+pub(super) const VERIFIED: &str = "_verified";
 
 /// Bytes of the jump to a runtime function.
 const STUB_BYTES: usize = 16;
@@ -28,6 +31,7 @@ pub(super) struct LoadedObject {
     entry: usize,
     lanes_per_step: usize,
     scratch_bytes: usize,
+    is_verified: bool,
 }
 
 impl LoadedObject {
@@ -39,14 +43,17 @@ impl LoadedObject {
         layout.copy_sections(&file, &memory)?;
         layout.relocate(&file, &memory)?;
         let numbers = |name: &str| {
-            let (step, scratch) = name.strip_prefix(ENTRY)?.split_once('_')?;
-            Some((step.parse().ok()?, scratch.parse().ok()?))
+            let numbers = name.strip_prefix(ENTRY)?;
+            let unverified = numbers.strip_suffix(VERIFIED);
+            let (step, scratch) = unverified.unwrap_or(numbers).split_once('_')?;
+            Some((step.parse().ok()?, scratch.parse().ok()?, unverified.is_some()))
         };
         let mut named = file.symbols().filter_map(|symbol| Some((numbers(symbol.name().ok()?)?, symbol)));
-        let ((lanes_per_step, scratch_bytes), entry) = named.next().ok_or_else(|| invalid("it has no entry"))?;
+        let ((lanes_per_step, scratch_bytes, is_verified), entry) =
+            named.next().ok_or_else(|| invalid("it has no entry"))?;
         let entry = layout.address_of(&entry, &memory)?;
         memory.make_executable()?;
-        Ok(LoadedObject { memory, entry, lanes_per_step, scratch_bytes })
+        Ok(LoadedObject { memory, entry, lanes_per_step, scratch_bytes, is_verified })
     }
 
     /// The address of the kernel's function.
@@ -62,6 +69,11 @@ impl LoadedObject {
     /// Bytes of memory that a run is lent.
     pub(super) fn scratch_bytes(&self) -> usize {
         self.scratch_bytes
+    }
+
+    /// Where in that memory a record is, if the function writes one.
+    pub(super) fn record_offset(&self) -> Option<usize> {
+        self.is_verified.then(|| self.scratch_bytes - super::violation::RECORD_BYTES)
     }
 
     /// Bytes that the code and its constants take.

@@ -51,6 +51,22 @@ impl Ranges {
         search.ranges
     }
 
+    /// Takes all accesses to be in range, for tests of what finds that they are not.
+    #[cfg(test)]
+    pub(super) fn all_without_proof(kernel: &Kernel) -> Ranges {
+        let mut ranges = Ranges::default();
+        for (id, region) in (0..).map(RegionId).zip(&kernel.regions) {
+            ranges.proven.extend(region.insts.iter().filter_map(|inst| match inst.op {
+                Op::Gather { buffer, index, .. }
+                | Op::Scatter { buffer, index, .. }
+                | Op::Atomic { buffer, index, .. }
+                | Op::CompareExchange { buffer, index, .. } => Some((id, buffer, index)),
+                _ => None,
+            }));
+        }
+        ranges
+    }
+
     /// Whether an index is in range of a buffer, in the code of a region itself, where all proofs hold.
     pub(super) fn is_proven(&self, region: RegionId, buffer: ParamId, index: Value) -> bool {
         self.proven.contains(&(region, buffer, index))

@@ -35,6 +35,8 @@ pub struct Target {
     pub lanes: usize,
     /// Packets that loop bodies work on at once, instead of the estimated best number.
     pub interleave: Option<usize>,
+    /// Accesses that are proven to be in range are checked nevertheless, see [`super::violation`].
+    pub(super) verifies_accesses: bool,
     /// There are mask registers, so that masked arithmetic of every type costs nothing extra.
     has_masks: bool,
     has_f16c: bool,
@@ -49,7 +51,8 @@ impl Target {
             let cpu = TargetMachine::get_host_cpu_name().to_string();
             let features = TargetMachine::get_host_cpu_features().to_string();
             let architecture = if cfg!(target_arch = "aarch64") { Architecture::Aarch64 } else { Architecture::X86_64 };
-            Target::new(architecture, cpu, features)
+            let target = Target::new(architecture, cpu, features);
+            if super::violation::is_asked_for() { target.with_verified_accesses() } else { target }
         });
         if host.lanes == 0 {
             return Err(Error::new(ErrorKind::NoDevice, "the processor has no SSE4.2, which generated code needs"));
@@ -72,13 +75,20 @@ impl Target {
             0
         };
         let has_f16c = has("f16c");
-        Target { architecture, cpu, features, lanes, interleave: None, has_masks, has_f16c }
+        Target { architecture, cpu, features, lanes, interleave: None, verifies_accesses: false, has_masks, has_f16c }
     }
 
     /// The same with a fixed number of packets per loop body.
     #[must_use]
     pub fn with_interleave(mut self, packets: usize) -> Target {
         self.interleave = Some(packets);
+        self
+    }
+
+    /// The same with checks of accesses that are proven to be in range.
+    #[must_use]
+    pub fn with_verified_accesses(mut self) -> Target {
+        self.verifies_accesses = true;
         self
     }
 

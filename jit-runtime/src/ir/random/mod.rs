@@ -6,6 +6,7 @@
 //! for the payload and sign of NaNs, which [`Case::compare`] ignores.
 
 mod generate;
+mod indices;
 mod run;
 mod values;
 

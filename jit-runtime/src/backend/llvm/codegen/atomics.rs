@@ -224,7 +224,7 @@ impl Codegen<'_> {
     }
 
     /// A mask as the low bits of a 32-bit integer.
-    fn mask_bits(&self, mask: Raw) -> Raw {
+    pub(super) fn mask_bits(&self, mask: Raw) -> Raw {
         let bits = self.emit.convert(Conversion::Bitcast, mask, self.emit.int(self.lanes));
         self.emit.convert(Conversion::ZExt, bits, self.emit.int(32))
     }

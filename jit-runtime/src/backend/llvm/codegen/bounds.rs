@@ -13,7 +13,8 @@ use crate::backend::llvm::bound::{Bound, Leaf};
 use crate::backend::llvm::emit::{Conversion, Raw};
 use crate::backend::llvm::interval::{Folded, Folding, Interval};
 use crate::backend::llvm::ranges::Proof;
-use crate::ir::{Kernel, Op, ParamId, Type, Value};
+use crate::backend::llvm::target::Target;
+use crate::ir::{Kernel, Op, Param, ParamId, Type, Value};
 
 /// How indices of a type are compared with a length.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,8 +46,16 @@ impl Reach {
     }
 }
 
+/// For each parameter whether the length of the buffer is looked at.
+pub(super) fn needs_length(kernel: &Kernel, target: &Target) -> Vec<bool> {
+    match target.verifies_accesses {
+        true => kernel.params.iter().map(|param| matches!(param, Param::Buffer { .. })).collect(),
+        false => is_indexed(kernel),
+    }
+}
+
 /// For each parameter whether it is accessed by an index.
-pub(super) fn is_indexed(kernel: &Kernel) -> Vec<bool> {
+fn is_indexed(kernel: &Kernel) -> Vec<bool> {
     let mut indexed = vec![false; kernel.params.len()];
     for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
         match inst.op {
@@ -62,7 +71,7 @@ pub(super) fn is_indexed(kernel: &Kernel) -> Vec<bool> {
 
 impl Codegen<'_> {
     /// Elements of a buffer that is accessed by an index, 64 bits.
-    fn length(&self, buffer: ParamId) -> Raw {
+    pub(super) fn length(&self, buffer: ParamId) -> Raw {
         self.lengths[buffer.index()].expect("lengths of indexed buffers are loaded in the beginning")
     }
 
@@ -124,6 +133,7 @@ impl Codegen<'_> {
     /// The lanes of the group whose index is in range, of those given; none if that is all of them.
     pub(super) fn lanes_inside(&mut self, buffer: ParamId, index: Value, lanes: Option<Packets>) -> Option<Packets> {
         if self.is_proven(buffer, index) {
+            self.expect_inside(buffer, index, lanes.as_ref());
             return lanes;
         }
         let (ty, indices) = (self.ty(index), self.indices_here(index));
@@ -134,7 +144,7 @@ impl Codegen<'_> {
     }
 
     /// Indices as vectors; consecutive ones are spread where they are wanted, which may be seldom.
-    fn indices_here(&mut self, index: Value) -> Packets {
+    pub(super) fn indices_here(&mut self, index: Value) -> Packets {
         let slot = &self.slots[index.index()];
         match (slot.scalar, &slot.vectors) {
             (Some(first), None) if slot.linear => {
@@ -238,6 +248,8 @@ impl Codegen<'_> {
         let first = self.linear_start(index);
         let addresses = self.packet_addresses(buffer, first);
         if self.is_proven(buffer, index) {
+            self.expect_inside(buffer, index, lanes.as_ref());
+            self.expect_run_inside(buffer, self.ty(index), first, self.step());
             return access(self, &addresses, lanes.as_ref());
         }
         if lanes.is_some() {

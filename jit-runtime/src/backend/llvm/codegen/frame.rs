@@ -84,7 +84,7 @@ impl Codegen<'_> {
 
     fn load_pointers(&mut self) {
         let arguments = self.emit.parameter(2);
-        let is_indexed = bounds::is_indexed(self.kernel);
+        let needs_length = bounds::needs_length(self.kernel, self.target);
         for (index, param) in self.kernel.params.iter().enumerate() {
             let offset = self.emit.i64((index * size_of::<RawArgument>()) as u64);
             let word = self.emit.address(self.emit.int(8), arguments, offset);
@@ -97,7 +97,7 @@ impl Codegen<'_> {
                 Param::Scalar { .. } => word,
             };
             self.pointers.push(pointer);
-            self.lengths.push(is_indexed[index].then(|| {
+            self.lengths.push(needs_length[index].then(|| {
                 let offset = self.emit.i64(std::mem::offset_of!(RawArgument, length) as u64);
                 let length = self.emit.load(self.emit.int(64), self.emit.address(self.emit.int(8), word, offset), 8);
                 self.emit.mark_invariant(length);
@@ -108,7 +108,8 @@ impl Codegen<'_> {
 
     /// What all lanes of the launch share.
     fn prologue(&mut self) {
-        for (position, inst) in self.kernel.region(TOP).insts.iter().enumerate() {
+        let kernel = self.kernel;
+        for (position, inst) in kernel.region(TOP).insts.iter().enumerate() {
             if self.analysis.hoisted[position] {
                 self.inst(inst);
             }
@@ -124,7 +125,8 @@ impl Codegen<'_> {
         self.mask = mask;
         self.clear_locals();
         let mut reductions = 0;
-        for (position, inst) in self.kernel.region(TOP).insts.iter().enumerate() {
+        let kernel = self.kernel;
+        for (position, inst) in kernel.region(TOP).insts.iter().enumerate() {
             if let Op::Reduce { op, value, .. } = inst.op {
                 self.reduce(reductions, op, value);
                 reductions += 1;
@@ -230,7 +232,7 @@ impl Codegen<'_> {
     }
 
     /// The lanes of a group that are in the range.
-    fn range_mask(&self, lane: Raw) -> Packets {
+    pub(super) fn range_mask(&self, lane: Raw) -> Packets {
         let (start, end, step) = (self.emit.parameter(0), self.emit.parameter(1), self.emit.i64(self.step()));
         let word = self.emit.int(64);
         let left = self.emit.intrinsic("llvm.umin", &[word], &[self.emit.sub(end, lane), step]);

@@ -150,7 +150,9 @@ impl Codegen<'_> {
         let len = u64::from(self.kernel.local(local).len);
         let row = self.wide_index(self.ty(index), self.scalar(index));
         let in_range = self.emit.icmp(LLVMIntULT, row, self.emit.i64(len));
-        self.emit.select(in_range, row, self.emit.i64(len + outside))
+        let row = self.emit.select(in_range, row, self.emit.i64(len + outside));
+        self.expect_row(row, len as u32);
+        row
     }
 
     /// Where the elements of each packet begin.
@@ -165,7 +167,7 @@ impl Codegen<'_> {
     /// The address of each lane's element; at `len + outside` where the index is out of range or the mask is off.
     fn lane_rows(&mut self, local: LocalId, index: Value, outside: u64, mask: Option<&Packets>) -> Packets {
         let LocalMemory { ty, len } = self.kernel.local(local);
-        let (index_type, indices) = (self.ty(index), self.vectors(index));
+        let (index_type, indices, packets) = (self.ty(index), self.vectors(index), self.packets);
         let address = |packet: usize| {
             let index = self.extended_index(index_type, indices[packet]);
             let bits = index_type.bits().max(32);
@@ -178,13 +180,14 @@ impl Codegen<'_> {
             let index = if bits == 64 { self.emit.convert(Conversion::Trunc, index, word) } else { index };
             let outside = self.emit.constant(self.emit.int(32), self.lanes, u64::from(len) + outside);
             let row = self.emit.select(accesses, index, outside);
+            self.expect_rows(row, len);
             // At most 2^20 elements of 64 lanes: no position exceeds 32 bits.
             let step = self.emit.constant(self.emit.int(32), self.lanes, self.step());
             let own = self.emit.iota(32, self.lanes, packet as u64 * u64::from(self.lanes));
             let position = self.emit.add(self.emit.mul(row, step), own);
             self.emit.address(self.local_element(ty), self.place(local), position)
         };
-        (0..self.packets).map(address).collect()
+        (0..packets).map(address).collect()
     }
 
     /// Indices by value in at least 32 bits.

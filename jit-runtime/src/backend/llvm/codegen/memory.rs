@@ -55,6 +55,7 @@ impl Codegen<'_> {
     pub(super) fn load(&mut self, result: Value, buffer: ParamId) {
         let ty = self.element(buffer);
         let first = self.group_start.expect("loads run for each group");
+        self.expect_loaded_elements(buffer, first);
         let addresses = self.packet_addresses(buffer, first);
         // Buffers may be read a little past their end.
         let bytes = self.packets * self.lanes as usize * ty.size_bytes();
@@ -91,9 +92,10 @@ impl Codegen<'_> {
     }
 
     /// Writes the group's elements of a buffer.
-    pub(super) fn store_vectors(&self, buffer: ParamId, values: &Packets, mask: Option<&Packets>) {
+    pub(super) fn store_vectors(&mut self, buffer: ParamId, values: &Packets, mask: Option<&Packets>) {
         let ty = self.element(buffer);
         let first = self.group_start.expect("stores run for each group");
+        self.expect_own_elements(buffer, mask);
         let addresses = self.packet_addresses(buffer, first);
         for packet in 0..self.packets {
             let bytes = self.lanes as usize * ty.size_bytes();
@@ -186,7 +188,11 @@ impl Codegen<'_> {
         let ty = self.element(buffer);
         let wide = self.wide_index(self.ty(index), self.scalar(index));
         let address = self.element_address(buffer, wide);
-        let is_inside = (!self.is_proven(buffer, index)).then(|| self.is_inside(buffer, wide));
+        let is_proven = self.is_proven(buffer, index);
+        if is_proven {
+            self.expect_run_inside(buffer, self.ty(index), wide, 1);
+        }
+        let is_inside = (!is_proven).then(|| self.is_inside(buffer, wide));
         let reads = match (mask, is_inside) {
             (Some(mask), Some(is_inside)) => Some(self.emit.and(mask, is_inside)),
             (mask, is_inside) => mask.or(is_inside),
@@ -262,6 +268,9 @@ impl Codegen<'_> {
             Hint::Consecutive => (self.consecutive_start(index_type, first), u64::from(self.lanes)),
         };
         let is_proven = self.is_proven(buffer, index);
+        if is_proven {
+            self.expect_inside(buffer, index, None);
+        }
         let mut is_hoped = self.emit.not(differs);
         if !is_proven {
             let is_inside = self.is_run_inside(buffer, index_type, first, count);

@@ -22,6 +22,7 @@ mod memory;
 mod reduce;
 mod rows;
 mod switch;
+mod verify;
 mod words;
 
 pub(super) use local::local_bytes;
@@ -37,9 +38,10 @@ use smallvec::SmallVec;
 
 use super::analysis::{Analysis, Shape};
 use super::emit::{Conversion, Emitter, Raw};
-use super::object::ENTRY;
+use super::object::{ENTRY, VERIFIED};
 use super::rows::Role;
 use super::target::Target;
+use super::violation::RECORD_BYTES;
 use crate::backend::{CodeOptions, Scatters};
 use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, TOP, Type, Value};
 
@@ -96,8 +98,9 @@ struct Codegen<'a> {
     /// The running result of each reduction, in the order of the top region.
     accumulators: Vec<Packets>,
     in_prologue: bool,
-    /// The region that code is generated for.
+    /// The region that code is generated for, and the instruction.
     region: RegionId,
+    instruction: Option<&'a Inst>,
     frame: Frame,
     /// Stores that wait for the end of the body.
     pending_stores: Vec<PendingStore>,
@@ -132,7 +135,11 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
     let (word, pointer) = (context.i64_type(), context.ptr_type(inkwell::AddressSpace::default()));
     let signature = context.void_type().fn_type(&[word.into(), word.into(), pointer.into(), pointer.into()], false);
     let step = packets * target.lanes;
-    let name = format!("{ENTRY}{step}_{}", local::scratch_bytes(kernel, step));
+    let local_bytes = local::scratch_bytes(kernel, step);
+    let name = match target.verifies_accesses {
+        true => format!("{ENTRY}{step}_{}{VERIFIED}", local_bytes + RECORD_BYTES),
+        false => format!("{ENTRY}{step}_{local_bytes}"),
+    };
     let function = module.add_function(&name, signature, None);
     for name in ["nounwind", "willreturn"].iter().take(if kernel.has_loop() { 1 } else { 2 }) {
         let kind = inkwell::attributes::Attribute::get_named_enum_kind_id(name);
@@ -161,6 +168,7 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         accumulators: Vec::new(),
         in_prologue: true,
         region: TOP,
+        instruction: None,
         frame,
         pending_stores: Vec::new(),
         constants_in_memory: !optimised,
@@ -177,7 +185,7 @@ fn private_buffers(kernel: &Kernel, options: CodeOptions) -> Vec<bool> {
     }
 }
 
-impl Codegen<'_> {
+impl<'a> Codegen<'a> {
     fn ty(&self, value: Value) -> Type {
         self.kernel.ty(value)
     }
@@ -247,15 +255,16 @@ impl Codegen<'_> {
     // --- instructions
 
     fn region(&mut self, region: RegionId) {
-        let outer = std::mem::replace(&mut self.region, region);
-        for inst in &self.kernel.region(region).insts {
+        let (outer, kernel) = (std::mem::replace(&mut self.region, region), self.kernel);
+        for inst in &kernel.region(region).insts {
             self.inst(inst);
         }
         self.region = outer;
     }
 
-    fn inst(&mut self, inst: &Inst) {
+    fn inst(&mut self, inst: &'a Inst) {
         let result = inst.first;
+        self.instruction = Some(inst);
         match &inst.op {
             Op::Const(ty, bits) => {
                 let constant = self.emit.bits_constant(*ty, 1, *bits);

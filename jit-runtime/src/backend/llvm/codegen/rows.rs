@@ -18,6 +18,7 @@ impl Codegen<'_> {
         let lanes = self.lanes_of(row.mask);
         let starts = self.row_starts(row);
         let vectors = if self.is_row_proven(row) {
+            self.expect_rows_inside(row, &starts, lanes.as_ref());
             self.read_rows(row, &starts, lanes.as_ref())
         } else if self.is_edge {
             // Few groups come here, so less code counts more.

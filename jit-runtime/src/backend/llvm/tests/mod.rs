@@ -2,14 +2,16 @@
 
 mod atomics;
 mod control;
+mod indices;
 mod interval;
 mod memory;
 mod operations;
 mod random;
+mod violation;
 
 use super::*;
 use crate::ir::passes;
-use crate::ir::random::Case;
+use crate::ir::random::{Case, Input};
 
 /// The processors that tests generate code for: those whose instructions this one has.
 fn targets() -> Vec<Target> {

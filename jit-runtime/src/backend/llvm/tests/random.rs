@@ -13,7 +13,8 @@ fn run(seeds: std::ops::Range<u64>, options: &Options) {
             if (position as u64 + seed).is_multiple_of(3) {
                 let effort = if seed % 5 < 2 { Effort::Thorough } else { Effort::Quick };
                 let options = CodeOptions { streaming_stores: seed % 2 == 0, effort, ..CodeOptions::default() };
-                check(&case, target, options)
+                let verified = target.clone().with_verified_accesses();
+                check(&case, if seed % 2 == 0 { target } else { &verified }, options)
                     .unwrap_or_else(|error| panic!("seed {seed}, {} x{:?}: {error}", target.cpu, target.interleave));
             }
         }

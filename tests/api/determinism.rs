@@ -132,7 +132,7 @@ fn replayed_sums_are_those_of_the_recording_for_any_number_of_threads() {
     let (index, value) = (indices(200_000, 4096), numbers::<f32>(200_000));
     eval(&(&index, &value)).unwrap();
     same_for_all_threads("replays", || bits(&histogram(&index, &value)));
-    assert!(histogram.stats().replays > 5);
+    assert!(histogram::stats().replays > 5);
 }
 
 #[test]

@@ -312,7 +312,13 @@ fn read<T: Element>(arrays: &[Array<T>], lanes: usize, results: &mut Vec<(String
     }
 }
 
-fn results(seed: u64, steps: usize, device: Device, operands: Operands, lane: Option<usize>) -> Vec<(String, Vec<u64>)> {
+fn results(
+    seed: u64,
+    steps: usize,
+    device: Device,
+    operands: Operands,
+    lane: Option<usize>,
+) -> Vec<(String, Vec<u64>)> {
     jit::with_device(device, || {
         let mut expression = Expression::new(seed, operands, lane);
         (0..steps).for_each(|_| expression.step());
@@ -332,10 +338,12 @@ fn difference(seed: u64, steps: usize) -> Option<String> {
     let compiled = results(seed, steps, Device::Cpu, Operands::Memory, None);
     compare(compiled, 0, "compiled, in memory").or_else(|| {
         let lane = (seed % LANES as u64) as usize;
-        [Operands::Literal, Operands::Opaque, Operands::Mixed(seed), Operands::Mixed(!seed)].into_iter().find_map(|how| {
-            let device = if how == Operands::Literal { Device::Interpreter } else { Device::Cpu };
-            compare(results(seed, steps, device, how, Some(lane)), lane, &format!("lane {lane}, {how:?}"))
-        })
+        [Operands::Literal, Operands::Opaque, Operands::Mixed(seed), Operands::Mixed(!seed)].into_iter().find_map(
+            |how| {
+                let device = if how == Operands::Literal { Device::Interpreter } else { Device::Cpu };
+                compare(results(seed, steps, device, how, Some(lane)), lane, &format!("lane {lane}, {how:?}"))
+            },
+        )
     })
 }
 

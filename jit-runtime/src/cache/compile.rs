@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use crate::backend::{self, CodeOptions};
 use crate::device::Device;
-use crate::ir::{self, Kernel};
 use crate::float_mode::Standard;
+use crate::ir::{self, Kernel};
 use crate::log::{self, Level};
 use crate::{Error, dump, stats};
 

@@ -38,16 +38,22 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_NEIGHBOURS_BYTES: usize = 16 << 10;
 /// Neighbours for each element, at most: as many updates as are under way at once.
 const MAX_COPIES_LOG2: u8 = 3;
+/// Neighbours of segments are gathered when they are merged: each should save waiting for this many lanes.
+const MIN_LANES_PER_NEIGHBOUR: usize = 4;
 /// Elements that are merged by one thread at a time.
 const MERGE_ELEMENTS: usize = 1 << 16;
 /// Segments of launches that combine floats, most first: as many threads can take part.
 const SEGMENTS: [usize; 4] = [16, 8, 4, 2];
-/// Elements of all targets of segments for each lane, which have to be filled and merged by however few threads...
-const MAX_SEGMENT_ELEMENTS_PER_LANE: usize = 2;
+/// Elements of all targets of segments for each lane, which have to be filled and merged by however few threads: of many segments...
+const MAX_SEGMENT_ELEMENTS_PER_LANE: usize = 1;
+/// ...of two, without which one thread would do it all...
+const MAX_PAIR_ELEMENTS_PER_LANE: usize = 2;
 /// ...and of kernels with loops, whose lanes take much longer.
 const MAX_SEGMENT_ELEMENTS_PER_LONG_LANE: usize = 32;
-/// Segments begin at a multiple of so many lanes, which is one of the lanes that any code computes together.
+/// Segments begin at a multiple of so many lanes, which is one of the lanes that any code computes together...
 const SEGMENT_STEP: usize = 64;
+/// ...or of fewer, where lanes take so long that few of them are divided, too.
+const LONG_SEGMENT_STEP: usize = 16;
 
 /// How the targets of a launch should be updated.
 pub(super) fn choose(kernel: &Kernel, width: usize, arguments: &[Argument]) -> Scatters {
@@ -84,33 +90,45 @@ fn total(sizes: &[(usize, usize)]) -> (usize, usize) {
 
 /// As [`for_sizes`], where the order of combination shows: nothing but the sizes decides.
 fn for_segments(sizes: &[(usize, usize)], width: usize, has_loop: bool) -> Scatters {
-    let bytes = total(sizes).1;
+    let (elements, bytes) = total(sizes);
+    if elements == 0 {
+        return Scatters::Shared;
+    }
+    let count = segments(sizes, width, has_loop, 0);
     let has_neighbours = |copies_log2: &u8| {
         // Neighbours are for lanes that wait for each other, which those of long kernels don't.
         !has_loop
+            && count > 1
             && bytes.saturating_mul(1 << copies_log2) <= MAX_NEIGHBOURS_BYTES
-            && segments(sizes, width, has_loop, *copies_log2) == SEGMENTS[0]
+            && elements.saturating_mul(count << copies_log2) <= width / MIN_LANES_PER_NEIGHBOUR
     };
     if let Some(copies_log2) = (1..=MAX_COPIES_LOG2).rev().find(has_neighbours) {
         return Scatters::Private { copies_log2 };
     }
-    match segments(sizes, width, has_loop, 0) {
-        // A thread alone needs no atomic operations.
-        1 if !is_deterministic() && pool::threads() > 1 => Scatters::Shared,
-        _ => Scatters::Private { copies_log2: 0 },
-    }
+    // One segment is for launches that are too narrow to be cut, and for threads that are alone anyway: its lanes run in their order.
+    let is_one_thread_enough = width < 2 * min_lanes(has_loop) || pool::threads() == 1 || is_deterministic();
+    if count > 1 || is_one_thread_enough { Scatters::Private { copies_log2: 0 } } else { Scatters::Shared }
+}
+
+/// Lanes that a segment has at least.
+const fn min_lanes(has_loop: bool) -> usize {
+    if has_loop { LONG_SEGMENT_STEP } else { MIN_WIDTH }
 }
 
 /// Into how many segments a launch with targets of these sizes is cut.
 fn segments(sizes: &[(usize, usize)], width: usize, has_loop: bool, copies_log2: u8) -> usize {
     let (elements, bytes) = total(sizes);
-    let per_lane = if has_loop { MAX_SEGMENT_ELEMENTS_PER_LONG_LANE } else { MAX_SEGMENT_ELEMENTS_PER_LANE };
     let fits = |segments: &usize| {
+        let per_lane = match (has_loop, segments) {
+            (true, _) => MAX_SEGMENT_ELEMENTS_PER_LONG_LANE,
+            (false, 2) => MAX_PAIR_ELEMENTS_PER_LANE,
+            (false, _) => MAX_SEGMENT_ELEMENTS_PER_LANE,
+        };
         // The first segment works on the result itself where elements have no neighbours.
         let targets = if copies_log2 == 0 { segments - 1 } else { segments << copies_log2 };
         elements.saturating_mul(targets) <= width.saturating_mul(per_lane)
             && bytes.saturating_mul(targets) <= MAX_BYTES
-            && width > (segments - 1) * SEGMENT_STEP
+            && width >= segments * min_lanes(has_loop)
     };
     SEGMENTS.into_iter().find(fits).unwrap_or(1)
 }
@@ -138,6 +156,8 @@ pub(super) struct PrivateTargets {
     targets: SmallVec<[Target; 1]>,
     /// The first set is that of the results themselves, where an element has no neighbours.
     starts_with_result: bool,
+    /// Neighbours for each element, itself included.
+    group: usize,
     sets: usize,
     /// How many units of the launch are a segment, which has the set of its number; none where threads may have any set.
     segment_units: Option<u64>,
@@ -206,13 +226,18 @@ impl PrivateTargets {
         let segment_units = is_cut.then(|| {
             let sizes: Sizes = targets.iter().map(|target| (target.elements, target.ty.size_bytes())).collect();
             let count = segments(&sizes, width, entry.has_loop, copies_log2);
-            let step = if entry.facts.reduces { 1 } else { SEGMENT_STEP };
+            let step = match (entry.facts.reduces, entry.has_loop) {
+                (true, _) => 1,
+                (false, true) => LONG_SEGMENT_STEP,
+                (false, false) => SEGMENT_STEP,
+            };
             units.div_ceil(count).next_multiple_of(step).max(1) as u64
         });
         let sets = segment_units.map_or_else(pool::threads, |each| (units as u64).div_ceil(each) as usize);
         let state = State { used: vec![None; if is_cut { sets } else { 0 }], free: Vec::new() };
         let (state, returned) = (Mutex::new(state), Condvar::new());
-        Ok(Some(PrivateTargets { targets, starts_with_result, sets, segment_units, state, returned }))
+        let group = 1 << copies_log2;
+        Ok(Some(PrivateTargets { targets, starts_with_result, group, sets, segment_units, state, returned }))
     }
 
     /// How many units of the launch are a segment, if it is cut into segments.
@@ -268,7 +293,7 @@ impl PrivateTargets {
     fn allocate(&self) -> Result<Memory, Error> {
         let each = self.targets.iter().map(|target| {
             // One more group behind the last one, for lanes that are out of range.
-            let slots = target.slots + target.slots / target.elements.max(1);
+            let slots = target.slots + self.group;
             // SAFETY: all of it is written next.
             let memory = unsafe { Buffer::alloc_uninit(slots * target.ty.size_bytes())? };
             // SAFETY: the memory has room for so many elements, and is fresh.

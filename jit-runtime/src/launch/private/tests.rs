@@ -32,6 +32,43 @@ fn the_strategy_follows_the_sizes() {
     }
 }
 
+#[test]
+fn segments_follow_the_sizes_alone() {
+    let cases = [
+        // Elements, lanes, whether there is a loop, how they are updated, segments.
+        (50, 300_000, false, private(3), 16),
+        (1000, 300_000, false, private(2), 16),
+        (1000, 100_000, false, private(0), 16),
+        (4096, 300_000, false, private(0), 16),
+        (100_000, 1 << 20, false, private(0), 8),
+        (1 << 20, 1 << 20, false, private(0), 2),
+        (1 << 22, 1 << 20, false, Scatters::Shared, 1),
+        // Too narrow to be cut: in the order of lanes.
+        (1000, 6000, false, private(0), 1),
+        (1000, 20_000, false, private(0), 4),
+        // Long lanes are divided among all threads, however few there are.
+        (3000, 1000, true, private(0), 8),
+        (3000, 100, true, private(0), 2),
+        (100_000, 100, true, Scatters::Shared, 1),
+        (10, 20, true, private(0), 1),
+    ];
+    let before = crate::launch::threads();
+    for threads in [2, 3, 64] {
+        crate::launch::set_threads(threads);
+        for (elements, width, has_loop, expected, count) in cases {
+            let sizes = [(elements, 4)];
+            let scatters = for_segments(&sizes, width, has_loop);
+            assert_eq!(scatters, expected, "{elements} {width} {has_loop} {threads}");
+            assert_eq!(
+                segments(&sizes, width, has_loop, scatters.copies_log2()),
+                count,
+                "{elements} {width} {has_loop}"
+            );
+        }
+    }
+    crate::launch::set_threads(before);
+}
+
 /// A value whose combination with others is the same in any order.
 fn value(op: ReduceOp, ty: Type, rng: &mut Rng) -> u64 {
     let number = match op {

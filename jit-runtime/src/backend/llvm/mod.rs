@@ -35,7 +35,7 @@ mod symbols;
 mod target;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::ops::Range;
 

@@ -43,7 +43,9 @@ pub(super) struct Ranges {
 impl Ranges {
     /// Finds the accesses of a kernel that can be proven to be in range.
     pub(super) fn of(kernel: &Kernel, analysis: &Analysis) -> Ranges {
-        let mut search = Search { kernel, analysis, bounds: Bounds::new(kernel, analysis), ranges: Ranges::default() };
+        let bounds = Bounds::new(kernel, analysis);
+        let in_conditions = in_conditions(kernel);
+        let mut search = Search { kernel, analysis, bounds, in_conditions, ranges: Ranges::default() };
         search.region(TOP, false);
         search.ranges
     }
@@ -58,7 +60,29 @@ struct Search<'k> {
     kernel: &'k Kernel,
     analysis: &'k Analysis,
     bounds: Bounds<'k>,
+    /// Accesses in the conditions of loops, where a counter has reached the end once. What a body accesses alike stays checked, since a
+    /// proof is for both.
+    in_conditions: FxHashSet<(ParamId, Value)>,
     ranges: Ranges,
+}
+
+/// What the conditions of loops access, regions in them included.
+fn in_conditions(kernel: &Kernel) -> FxHashSet<(ParamId, Value)> {
+    fn visit(kernel: &Kernel, region: RegionId, found: &mut FxHashSet<(ParamId, Value)>) {
+        for inst in &kernel.region(region).insts {
+            if let Op::Gather { buffer, index, .. } | Op::Scatter { buffer, index, .. } = inst.op {
+                found.insert((buffer, index));
+            }
+            inst.op.regions().for_each(|nested| visit(kernel, nested, found));
+        }
+    }
+    let mut found = FxHashSet::default();
+    for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
+        if let Op::Loop { condition, .. } = inst.op {
+            visit(kernel, condition, &mut found);
+        }
+    }
+    found
 }
 
 impl Search<'_> {
@@ -104,7 +128,8 @@ impl Search<'_> {
     }
 
     fn prove(&mut self, buffer: ParamId, index: Value) {
-        if self.ranges.proofs.len() == MAX_PROOFS || self.ranges.is_proven(buffer, index) {
+        let is_settled = self.ranges.is_proven(buffer, index) || self.in_conditions.contains(&(buffer, index));
+        if is_settled || self.ranges.proofs.len() == MAX_PROOFS {
             return;
         }
         let proof = match self.moved(index) {

@@ -2,6 +2,7 @@
 
 mod atomics;
 mod control;
+pub(crate) mod facts;
 mod memory;
 mod operations;
 mod random;
@@ -13,7 +14,7 @@ use crate::ir::random::Case;
 /// The processors that tests generate code for: those whose instructions this one has.
 fn targets() -> Vec<Target> {
     let Ok(host) = Target::host() else {
-        // Without libLLVM there is nothing to test; `library` tests say why.
+        assert!(!crate::tested_devices::has_llvm());
         return Vec::new();
     };
     let mut targets = vec![host.clone()];

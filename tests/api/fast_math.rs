@@ -42,7 +42,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 #[test]
 fn fast_functions_err_little_and_give_the_same_bits_everywhere() {
     let mut on_interpreter = Vec::new();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let x = Float::from(arguments());
             let results: Vec<Vec<f32>> =

@@ -27,4 +27,6 @@ mod reductions;
 mod scatter;
 mod shapes;
 mod telling;
+#[path = "../shared/tested_devices.rs"]
+mod tested_devices;
 mod threads;

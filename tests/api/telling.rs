@@ -33,7 +33,7 @@ impl Drop for Printed {
 
 fn on_each_device(test: impl Fn(&Printed)) {
     let printed = Printed::begin();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || test(&printed));
         assert_eq!(printed.take(), "", "nothing is left");
     }

@@ -4,6 +4,7 @@ use jit::prelude::*;
 
 use crate::{message_of, noise, on_each_device, resident};
 
+// rows: C183
 #[test]
 fn blocks_are_summed() {
     on_each_device(|| {
@@ -18,6 +19,7 @@ fn blocks_are_summed() {
     });
 }
 
+// rows: C288
 #[test]
 fn blocks_of_constants_are_reduced() {
     on_each_device(|| {
@@ -59,6 +61,7 @@ macro_rules! blocks {
     };
 }
 
+// rows: C289 C290
 #[test]
 fn blocks_of_every_size_are_reduced() {
     on_each_device(|| {
@@ -67,11 +70,16 @@ fn blocks_of_every_size_are_reduced() {
     });
 }
 
+// rows: C185
 #[test]
 fn large_blocks_are_reduced() {
+    if !crate::tested_devices::has_llvm() {
+        return;
+    }
     jit::with_device(Device::Cpu, || blocks!(u32: [1 << 22], (0..=22).step_by(2).map(|shift| 1 << shift)));
 }
 
+// rows: C184
 #[test]
 fn prefix_sums_begin_anew_in_each_block() {
     on_each_device(|| {
@@ -133,6 +141,7 @@ macro_rules! prefixes {
     };
 }
 
+// rows: C291 C292
 #[test]
 fn block_prefix_reductions_begin_anew() {
     on_each_device(|| {

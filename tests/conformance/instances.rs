@@ -100,6 +100,7 @@ fn scene() -> Instances<dyn Shape> {
     Instances::from_iter([sphere(1.0), cube(2.0)])
 }
 
+// rows: C101 C102 C273
 #[test]
 fn each_lane_calls_its_instance() {
     on_each_device(|| {
@@ -114,6 +115,7 @@ fn each_lane_calls_its_instance() {
     });
 }
 
+// rows: C107
 #[test]
 fn getters_read_what_the_instance_holds() {
     on_each_device(|| {
@@ -123,6 +125,7 @@ fn getters_read_what_the_instance_holds() {
     });
 }
 
+// rows: C277
 #[test]
 fn instances_scatter_to_an_argument() {
     on_each_device(|| {
@@ -150,6 +153,7 @@ fn an_instance_that_all_lanes_call_scatters_to_an_argument() {
     });
 }
 
+// rows: C119
 #[test]
 fn state_that_instances_change_is_merged() {
     on_each_device(|| {
@@ -195,6 +199,7 @@ fn a_pointer_to_nothing_changes_no_state_of_any_width() {
     });
 }
 
+// rows: C100 C134
 #[test]
 fn pointers_are_state_of_loops_and_values_of_branches() {
     #[jit]
@@ -217,6 +222,7 @@ fn pointers_are_state_of_loops_and_values_of_branches() {
     });
 }
 
+// rows: C116 C122
 #[test]
 fn without_instances_calls_give_zero() {
     on_each_device(|| {
@@ -230,6 +236,7 @@ fn without_instances_calls_give_zero() {
     });
 }
 
+// rows: C100 C111 C114
 #[test]
 fn instances_come_and_go() {
     on_each_device(|| {
@@ -281,6 +288,7 @@ impl Chain for Link {
     }
 }
 
+// rows: C109 C132 C282 C283
 #[test]
 fn instances_call_other_instances() {
     on_each_device(|| {
@@ -295,6 +303,7 @@ fn instances_call_other_instances() {
     });
 }
 
+// rows: C121
 #[test]
 fn instances_change_the_state_of_a_loop() {
     #[jit]

@@ -14,6 +14,7 @@ macro_rules! noise_of {
     };
 }
 
+// rows: C222
 #[test]
 fn true_lanes_are_listed() {
     on_each_device(|| {
@@ -24,6 +25,7 @@ fn true_lanes_are_listed() {
     });
 }
 
+// rows: C223 C293
 #[test]
 fn true_lanes_are_listed_over_block_borders() {
     on_each_device(|| {
@@ -70,6 +72,7 @@ macro_rules! sorts {
     })*};
 }
 
+// rows: C234
 #[test]
 fn arrays_of_every_type_are_sorted() {
     on_each_device(|| {
@@ -93,6 +96,7 @@ impl Bits for Vec<f32> {
     }
 }
 
+// rows: C236
 #[test]
 fn many_elements_are_sorted() {
     on_each_device(|| {
@@ -107,6 +111,7 @@ fn many_elements_are_sorted() {
     });
 }
 
+// rows: C294
 #[test]
 fn sorting_by_key_groups_stably() {
     on_each_device(|| {
@@ -120,6 +125,7 @@ fn sorting_by_key_groups_stably() {
     });
 }
 
+// rows: C239
 #[test]
 fn medians_are_the_lower_of_two() {
     on_each_device(|| {

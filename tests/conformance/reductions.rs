@@ -4,6 +4,7 @@ use jit::prelude::*;
 
 use crate::{message_of, on_each_device, resident};
 
+// rows: C210
 #[test]
 fn reductions_of_nothing_have_values() {
     on_each_device(|| {
@@ -24,6 +25,7 @@ fn reductions_of_nothing_have_values() {
     });
 }
 
+// rows: C212
 #[test]
 fn an_array_of_several_elements_is_no_item() {
     on_each_device(|| {
@@ -43,6 +45,7 @@ fn nan_is_kept_by_minimum_and_maximum() {
     });
 }
 
+// rows: C217 C218
 #[test]
 fn minimum_and_maximum_promote() {
     on_each_device(|| {
@@ -54,6 +57,7 @@ fn minimum_and_maximum_promote() {
     });
 }
 
+// rows: C219
 #[test]
 fn dot_products() {
     on_each_device(|| {
@@ -66,6 +70,7 @@ fn dot_products() {
     });
 }
 
+// rows: C220 C227
 #[test]
 fn norms_and_variances() {
     on_each_device(|| {
@@ -80,6 +85,7 @@ fn norms_and_variances() {
     });
 }
 
+// rows: C225
 #[test]
 fn true_lanes_are_counted() {
     on_each_device(|| {
@@ -88,6 +94,7 @@ fn true_lanes_are_counted() {
     });
 }
 
+// rows: C287
 #[test]
 fn one_lane_decides_all_and_any() {
     on_each_device(|| {
@@ -103,6 +110,7 @@ fn one_lane_decides_all_and_any() {
     });
 }
 
+// rows: C231
 #[test]
 fn values_are_clamped() {
     on_each_device(|| {
@@ -115,6 +123,7 @@ fn values_are_clamped() {
     });
 }
 
+// rows: C232
 #[test]
 fn the_first_extreme_element_is_found() {
     on_each_device(|| {
@@ -134,6 +143,7 @@ fn the_first_extreme_element_is_found() {
     });
 }
 
+// rows: C221
 #[test]
 fn prefix_sums_of_arrays() {
     on_each_device(|| {

@@ -5,6 +5,7 @@ use jit::trees;
 
 use crate::{message_of, on_each_device, resident};
 
+// rows: C165
 #[test]
 fn arrays_are_reversed() {
     on_each_device(|| {
@@ -14,6 +15,7 @@ fn arrays_are_reversed() {
     });
 }
 
+// rows: C176 C177 C182
 #[test]
 fn arrays_are_tiled_and_repeated() {
     on_each_device(|| {
@@ -27,6 +29,7 @@ fn arrays_are_tiled_and_repeated() {
     });
 }
 
+// rows: C181
 #[test]
 fn values_made_of_arrays_are_tiled_and_reversed() {
     on_each_device(|| {
@@ -41,6 +44,7 @@ fn values_made_of_arrays_are_tiled_and_reversed() {
     });
 }
 
+// rows: C170 C175 C249
 #[test]
 fn arrays_are_sliced() {
     on_each_device(|| {
@@ -55,6 +59,7 @@ fn arrays_are_sliced() {
     });
 }
 
+// rows: C230
 #[test]
 fn arrays_are_joined() {
     on_each_device(|| {
@@ -65,6 +70,7 @@ fn arrays_are_joined() {
     });
 }
 
+// rows: C169
 #[test]
 fn meshgrids_have_both_orders() {
     on_each_device(|| {
@@ -74,6 +80,7 @@ fn meshgrids_have_both_orders() {
     });
 }
 
+// rows: C245 C321
 #[test]
 fn masks_choose_what_is_assigned() {
     on_each_device(|| {
@@ -89,6 +96,7 @@ fn masks_choose_what_is_assigned() {
     });
 }
 
+// rows: C243
 #[test]
 fn elements_are_read_by_a_host_index() {
     on_each_device(|| {

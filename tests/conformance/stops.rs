@@ -144,6 +144,7 @@ fn held() -> Vec<String> {
     rows
 }
 
+// rows: C009 C010 C049
 #[test]
 fn a_program_that_is_stopped_anywhere_leaves_everything_as_it_was() {
     let _turn = turn();

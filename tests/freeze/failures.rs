@@ -38,10 +38,11 @@ fn stopped(state: &mut State, x: &Float, is_wrong: bool) -> Float {
     y
 }
 
+// rows: F097
 #[test]
 fn a_panic_leaves_arguments_as_they_were() {
     crate::frozen_only!();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let x = floats(6, 5);
             for _ in 0..2 {
@@ -103,13 +104,14 @@ fn leaky(state: &mut State, x: &Float, is_wrong: bool) -> Float {
     z
 }
 
+// rows: F097
 #[test]
 fn a_panic_leaks_no_memory() {
     crate::frozen_only!();
     if crate::alone("failures::a_panic_leaks_no_memory", "").is_some() {
         return;
     }
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let mut state = State::new(3);
             let x = floats(MIB, 1);
@@ -145,7 +147,7 @@ fn without_memory_nothing_changes_and_the_next_call_works() {
     {
         return;
     }
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let live = || {
                 jit::sync().unwrap();

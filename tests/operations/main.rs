@@ -15,3 +15,5 @@ mod programs;
 mod reductions;
 mod shifts;
 mod structured;
+#[path = "../shared/tested_devices.rs"]
+mod tested_devices;

@@ -313,6 +313,7 @@ fn local_steps(start: &UInt, steps: u32) -> UInt {
     memory.read(&UInt::from(3))
 }
 
+// rows: C145 C146
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn memory_of_a_lanes_own_is_checked() {

@@ -361,6 +361,13 @@ fn what_nobody_reads_is_not_run() {
         }),
         [0; 0]
     );
+    let mut x = Int::zeros(3) + Int::opaque(1);
+    jit::eval(&x).unwrap();
+    let kept = launches(|| {
+        x.scatter(9, &UInt::from([1, 2]));
+        jit::eval(&x).unwrap();
+    });
+    assert_eq!((kept, x.to_vec().unwrap()), (vec![2], vec![1, 9, 9]), "what is read is one scatter");
 }
 
 // rows: C187

@@ -114,7 +114,21 @@ fn atomics_in_called_functions_keep_to_their_buffer() {
         assert_eq!(won_a.count().item().unwrap(), 4);
         assert_eq!(locks_a.to_vec().unwrap(), [2; 4]);
         assert_eq!((a.item().unwrap(), b.item().unwrap()), (4, 104));
+        let (first, second) = (resident([1_u32, 2]), resident([10_u32, 20]));
+        let (index, place) = (resident([0_u32, 1, 0, 1]), UInt::from([0, 0, 1, 1]));
+        let targets: [fn(UInt, UInt, UInt) -> (UInt, UInt, UInt); 2] = [exchange_first, exchange_second];
+        let (old, first, second) = jit::switch(&index, &targets, (place, first, second));
+        assert_eq!(old.to_vec().unwrap(), [1, 10, 2, 20]);
+        assert_eq!((first.to_vec().unwrap(), second.to_vec().unwrap()), (vec![7, 7], vec![8, 8]));
     });
+}
+
+fn exchange_first(place: UInt, mut first: UInt, second: UInt) -> (UInt, UInt, UInt) {
+    (first.scatter_exchange(7, &place), first, second)
+}
+
+fn exchange_second(place: UInt, first: UInt, mut second: UInt) -> (UInt, UInt, UInt) {
+    (second.scatter_exchange(8, &place), first, second)
 }
 
 #[jit]

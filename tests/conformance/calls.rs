@@ -92,8 +92,14 @@ fn masked_off_lanes_do_nothing() {
         let mask = resident([true, false, true, false]);
         let y = jit::switch_masked(&index, &mask, &[double, square], (x.clone(),));
         assert_eq!(y.to_vec().unwrap(), [2.0, 0.0, 9.0, 0.0]);
-        let y = jit::switch_masked(&index, &Mask::from(true), &[double, square], (x,));
-        assert_eq!(y.to_vec().unwrap(), [2.0, 4.0, 9.0, 16.0]);
+        for all in [Mask::from(true), Mask::opaque(true), resident([true])] {
+            let y = jit::switch_masked(&index, &all, &[double, square], (x.clone(),));
+            assert_eq!(y.to_vec().unwrap(), [2.0, 4.0, 9.0, 16.0]);
+        }
+        for none in [Mask::from(false), Mask::opaque(false), resident([false])] {
+            let y = jit::switch_masked(&index, &none, &[double, square], (x.clone(),));
+            assert_eq!(y.to_vec().unwrap(), [0.0; 4]);
+        }
     });
 }
 

@@ -115,6 +115,21 @@ fn each_lane_calls_its_instance() {
     });
 }
 
+// rows: C128
+#[test]
+fn a_mask_of_width_one_is_for_all_pointers() {
+    on_each_device(|| {
+        let shapes = scene().at(&resident([1_u32, 2, 0]));
+        let x = Float::from([3.0, -4.0, 5.0]);
+        for all in [Mask::from(true), Mask::opaque(true)] {
+            assert_eq!(shapes.masked(&all).distance(&x).to_vec().unwrap(), [2.0, 2.0, 0.0]);
+        }
+        for none in [Mask::from(false), Mask::opaque(false)] {
+            assert_eq!(shapes.masked(&none).distance(&x).to_vec().unwrap(), [0.0; 3]);
+        }
+    });
+}
+
 // rows: C107
 #[test]
 fn getters_read_what_the_instance_holds() {

@@ -262,6 +262,18 @@ fn what_a_loop_writes_happens_once_for_each_iteration() {
         assert_eq!(counts.to_vec().unwrap(), [1, 2, 2, 3, 3], "it is not run again");
         assert_eq!(before.to_vec().unwrap(), [0; 5]);
     });
+    in_each_mode!(tally [symbolic evaluated compressed], |run| {
+        let mut counts = resident([0_u32; 5]);
+        let address = counts.view().unwrap().as_ptr();
+        run(&UInt::from([0, 1, 3, 7]), &mut counts);
+        assert_eq!(counts.view().unwrap()[..], [1, 2, 2, 3, 3]);
+        assert_eq!(counts.view().unwrap().as_ptr(), address, "nobody else holds it");
+        let held = counts.clone();
+        run(&UInt::from([4]), &mut counts);
+        assert_eq!(counts.view().unwrap()[..], [1, 2, 2, 3, 4]);
+        assert_eq!((held.view().unwrap().as_ptr(), held.to_vec().unwrap()), (address, vec![1, 2, 2, 3, 3]));
+        assert_ne!(counts.view().unwrap().as_ptr(), address, "somebody else does");
+    });
     in_each_mode!(several [symbolic evaluated compressed], |run| {
         let (mut a, mut b) = (resident([0_u32; 4]), resident([0_u32; 4]));
         run(&mut a, &mut b, &UInt::from([3, 0, 2]));

@@ -69,6 +69,9 @@ macro_rules! sorts {
         assert_eq!(x.argsort().to_vec().unwrap(), order);
         let descending: Vec<$ty> = sorted.iter().rev().copied().collect();
         assert_eq!(x.sort_descending().to_vec().unwrap(), descending);
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        order.sort_by(|&a, &b| values[b as usize].partial_cmp(&values[a as usize]).unwrap());
+        assert_eq!(x.argsort_descending().to_vec().unwrap(), order);
     })*};
 }
 

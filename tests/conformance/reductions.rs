@@ -65,6 +65,10 @@ fn dot_products() {
         assert_eq!(x.dot(&x).item().unwrap(), 21.0);
         assert_eq!(x.dot(resident([2.0])).item().unwrap(), 14.0);
         assert_eq!(x.dot(1.0).item().unwrap(), 7.0);
+        assert_eq!(resident([2.0]).dot(&x).item().unwrap(), 14.0);
+        assert_eq!(Float::zeros(0).dot(Float::zeros(0)).item().unwrap(), 0.0);
+        let vector = jit::linalg::Vec3::new(resident([1.0_f32, 2.0]), resident([3.0_f32]), 2.0);
+        assert_eq!(vector.dot(&vector).to_vec().unwrap(), [14.0, 17.0]);
         let message = message_of(|| x.dot(resident([1.0, 2.0])));
         assert!(message.contains("width 3 and 2"), "{message}");
     });
@@ -77,6 +81,13 @@ fn norms_and_variances() {
         let x = resident([3.0_f64, -4.0, 0.0, 12.0]);
         assert_eq!(x.norm().item().unwrap(), 13.0);
         assert_eq!(x.squared_norm().item().unwrap(), 169.0);
+        let table = Tensor::from_array(resident([3.0_f64, 5.0, 4.0, 12.0]), [2, 2]);
+        assert_eq!(table.norm(0).to_vec().unwrap(), [5.0, 13.0]);
+        assert_eq!(table.norm(1).to_vec().unwrap(), [34.0_f64.sqrt(), 160.0_f64.sqrt()]);
+        let kept = table.norm(jit::tensor::keep_dims(0));
+        assert_eq!((kept.shape().to_vec(), kept.to_vec().unwrap()), (vec![1, 2], vec![5.0, 13.0]));
+        let all = table.norm(..);
+        assert_eq!((all.shape().len(), all.to_vec().unwrap()), (0, vec![194.0_f64.sqrt()]));
         let mean = 11.0 / 4.0;
         let squares: f64 = [3.0, -4.0, 0.0, 12.0_f64].iter().map(|x| (x - mean) * (x - mean)).sum();
         assert!((x.variance().item().unwrap() - squares / 4.0).abs() < 1e-12);

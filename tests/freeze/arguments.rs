@@ -340,3 +340,24 @@ fn lengths_among_the_arguments_decide_what_is_recorded() {
         crate::frozen_only!(assert_eq!(lengthened::stats().recordings, recordings, "{:?}", lengthened::explain()));
     }
 }
+
+#[freeze]
+fn put(target: &mut Float, at: &UInt) -> Float {
+    target.scatter(5.0, at);
+    &*target + 1.0
+}
+
+// rows: F082
+#[test]
+fn a_scatter_to_an_array_without_memory_is_replayed() {
+    alike(frozen!(put), 1, || {
+        [0_u32, 3, 2].map(|at| {
+            let mut target = Float::zeros(4);
+            let result = values(&put(&mut target, &UInt::opaque(at)));
+            (values(&target), result)
+        })
+    });
+    let mut target = Float::zeros(4);
+    drop(put(&mut target, &UInt::opaque(1)));
+    assert_eq!(target.to_vec().unwrap(), [0.0, 5.0, 0.0, 0.0]);
+}

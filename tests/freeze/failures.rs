@@ -76,7 +76,11 @@ fn widths_that_do_not_fit_are_told_in_each_call() {
         let text = catch_unwind(AssertUnwindSafe(|| values(&mismatched(&mut state, &floats(n, 1), &floats(m, 2)))));
         let seen = state.seen();
         state = State::new(3);
-        (text.ok(), seen)
+        let given = text.map_err(|panic| *panic.downcast::<String>().unwrap());
+        if let Err(message) = &given {
+            assert!(message.contains(&format!("width {n} and {m}")), "{message}");
+        }
+        (given.ok(), seen)
     };
     let is_right = |n: usize, (given, seen): (Option<Vec<f32>>, Seen)| {
         assert_eq!(given.unwrap(), values(&(floats(n, 1) + floats(n, 2))));

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use jit_runtime::ir::{encode, parse};
+
 use crate::fuzz::Dice;
 use crate::fuzz_targets::TARGETS;
 
@@ -10,7 +12,17 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
+    let mut inputs: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    if name == "ir_decoder" {
+        inputs.extend(corpus("ir_parser").iter().filter_map(|text| encoded(text)));
+    }
+    inputs
+}
+
+/// The bytes of the kernel that a text is.
+fn encoded(text: &[u8]) -> Option<Vec<u8>> {
+    let kernel = parse(std::str::from_utf8(text).ok()?).ok()?;
+    Some(encode::to_bytes(&kernel))
 }
 
 /// An input that is made of others: bytes changed, taken away, doubled, or the start of one and the end of another.

@@ -9,8 +9,11 @@ use std::process::Command;
 
 use jit::prelude::*;
 
+#[path = "shared/tested_devices.rs"]
+mod tested_devices;
+
 fn on_each_device(test: impl Fn()) {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, &test);
     }
 }
@@ -79,6 +82,7 @@ fn arrays_without_elements_are_checked_on_the_lanes_that_get_there() {
     });
 }
 
+// rows: C167 C263
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn gathers_out_of_range_are_reported() {
@@ -103,6 +107,7 @@ fn gathers_out_of_range_are_reported() {
     });
 }
 
+// rows: C168
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn scatters_out_of_range_are_reported() {
@@ -216,6 +221,7 @@ fn packets_out_of_range_are_reported() {
     });
 }
 
+// rows: C314
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn a_failure_between_kernels_keeps_what_was_done_and_what_was_not() {
@@ -243,6 +249,7 @@ fn a_failure_between_kernels_keeps_what_was_done_and_what_was_not() {
     });
 }
 
+// rows: C086
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn calls_of_what_is_not_there_are_reported() {
@@ -278,6 +285,7 @@ impl Measured for Ball {
     }
 }
 
+// rows: C135
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn holes_among_instances_are_no_alarm() {
@@ -305,6 +313,7 @@ fn local_steps(start: &UInt, steps: u32) -> UInt {
     memory.read(&UInt::from(3))
 }
 
+// rows: C145 C146
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn memory_of_a_lanes_own_is_checked() {
@@ -341,6 +350,7 @@ fn root(x: &Float) -> Float {
     x.sqrt()
 }
 
+// rows: C260 C263
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn assertions_are_checked_on_lanes() {
@@ -378,6 +388,7 @@ fn compare(x: &UInt, y: &UInt, steps: u32) -> UInt {
     x
 }
 
+// rows: C261 C262
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn assertions_in_loops_tell_the_first_iteration_of_the_lowest_lane() {
@@ -419,6 +430,7 @@ fn below(x: &UInt, limit: u32) -> UInt {
     x.clone()
 }
 
+// rows: C260
 #[test]
 fn without_debugging_only_what_is_known_is_checked() {
     on_each_device(|| {

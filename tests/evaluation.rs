@@ -16,6 +16,8 @@ mod page;
 mod processes;
 #[path = "evaluation/replays.rs"]
 mod replays;
+#[path = "shared/tested_devices.rs"]
+mod tested_devices;
 #[path = "evaluation/tiers.rs"]
 mod tiers;
 
@@ -46,7 +48,7 @@ fn count(program: impl FnOnce()) -> Counts {
 
 fn on_each_device(test: impl Fn()) {
     let _counting = one_at_a_time();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, &test);
     }
 }
@@ -247,6 +249,7 @@ fn resetting_starts_from_zero() {
     });
 }
 
+// rows: C304
 #[test]
 fn the_sole_owner_is_written_in_place() {
     let _counting = one_at_a_time();
@@ -287,6 +290,7 @@ fn the_sole_owner_is_written_in_place() {
     assert_eq!(x.get(5).unwrap(), 8);
 }
 
+// rows: C209
 #[test]
 fn reductions_one_after_another_are_one_kernel_and_writes_are_not() {
     let _counting = one_at_a_time();
@@ -316,6 +320,7 @@ fn reductions_one_after_another_are_one_kernel_and_writes_are_not() {
     assert_eq!(x.to_vec().unwrap(), [7, 7, 12]);
 }
 
+// rows: C209
 #[test]
 fn packets_are_scattered_by_one_kernel() {
     on_each_device(|| {
@@ -345,6 +350,7 @@ fn packets_are_scattered_by_one_kernel() {
     });
 }
 
+// rows: C186
 #[test]
 fn what_nobody_reads_is_not_run() {
     let _counting = one_at_a_time();
@@ -357,8 +363,16 @@ fn what_nobody_reads_is_not_run() {
         }),
         [0; 0]
     );
+    let mut x = Int::zeros(3) + Int::opaque(1);
+    jit::eval(&x).unwrap();
+    let kept = launches(|| {
+        x.scatter(9, &UInt::from([1, 2]));
+        jit::eval(&x).unwrap();
+    });
+    assert_eq!((kept, x.to_vec().unwrap()), (vec![2], vec![1, 9, 9]), "what is read is one scatter");
 }
 
+// rows: C187
 #[test]
 fn what_a_called_function_writes_is_not_run_if_nobody_reads_it() {
     #[jit]
@@ -442,6 +456,7 @@ impl Curve for Wave {
     }
 }
 
+// rows: C286
 #[test]
 fn calls_of_other_widths_and_ids_find_their_kernel() {
     on_each_device(|| {

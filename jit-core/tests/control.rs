@@ -1,15 +1,18 @@
 //! Recorded loops and branches against plain Rust, on every device.
 
+#[path = "../../tests/shared/tested_devices.rs"]
+mod tested_devices;
+
 use std::panic::Location;
 
 use jit_core::graph::Var;
 use jit_core::trace::{BranchRecorder, LoopRecorder, current_mask};
 use jit_core::{Array, Element, Float, Int, Mask, UInt, eval};
 use jit_runtime::ErrorKind;
-use jit_runtime::device::{Device, with_device};
+use jit_runtime::device::with_device;
 
 fn on_every_device(body: impl Fn()) {
-    for device in Device::ALL {
+    for device in tested_devices::all() {
         with_device(device, &body);
     }
 }

@@ -1,11 +1,14 @@
 //! Values of evaluated programs, on every device.
 
+#[path = "../../tests/shared/tested_devices.rs"]
+mod tested_devices;
+
 use jit_core::{Array, Float, Int, Mask, UInt, eval, select};
 use jit_runtime::ErrorKind;
 use jit_runtime::device::{Device, with_device};
 
 fn on_every_device(body: impl Fn()) {
-    for device in Device::ALL {
+    for device in tested_devices::all() {
         with_device(device, &body);
     }
 }

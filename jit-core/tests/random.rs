@@ -4,6 +4,8 @@
 mod dice;
 #[path = "../../tests/seeds/mod.rs"]
 mod seeds;
+#[path = "../../tests/shared/tested_devices.rs"]
+mod tested_devices;
 
 use dice::Dice;
 use jit_core::graph::Var;
@@ -180,7 +182,9 @@ fn check<T: Steps>(seed: u64) -> Result<(), TestCaseError> {
         T::TYPE,
         seed
     );
-    prop_assert_eq!(&run(Device::Cpu, true), &reference, "{} seed {}: devices differ", T::TYPE, seed);
+    if tested_devices::has_llvm() {
+        prop_assert_eq!(&run(Device::Cpu, true), &reference, "{} seed {}: devices differ", T::TYPE, seed);
+    }
     Ok(())
 }
 

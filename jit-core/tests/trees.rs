@@ -168,6 +168,7 @@ fn rays(values: [f32; 3]) -> Ray {
     Ray { hit: origin[0].gt(1.5), origin, kind: "ray" }
 }
 
+// rows: C159
 #[test]
 fn a_struct_of_arrays_is_gathered_whole() {
     let picked = trees::gather(&rays([1.0, 2.0, 3.0]), &UInt::from([2, 0]));

@@ -268,6 +268,16 @@ pub fn check() -> Result<(), Error> {
     }
 }
 
+/// As [`check`], for other values than those of the environment.
+///
+/// # Errors
+///
+/// As for [`check`].
+#[doc(hidden)]
+pub fn check_values(read: impl Fn(&str) -> Option<OsString>) -> Result<(), Error> {
+    load(read).1.map_or(Ok(()), |bad| Err(bad.error()))
+}
+
 impl BadValue {
     #[cold]
     fn error(&self) -> Error {

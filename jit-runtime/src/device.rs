@@ -136,7 +136,7 @@ mod tests {
         with_device(Device::Interpreter, || {
             assert_eq!(current_device(), Device::Interpreter);
             let result = std::panic::catch_unwind(|| with_device(Device::Cpu, || panic!("on purpose")));
-            assert!(result.is_err());
+            assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));
             assert_eq!(current_device(), Device::Interpreter);
             let other = std::thread::spawn(current_device).join().unwrap();
             assert_eq!(other, before, "other threads are not concerned");

@@ -18,6 +18,8 @@ pub mod config;
 pub mod device;
 pub mod dump;
 mod error;
+#[cfg(test)]
+mod file_tests;
 mod float_mode;
 pub mod fork;
 pub mod ir;
@@ -28,5 +30,12 @@ pub mod recording;
 pub mod report;
 pub mod stats;
 mod sync;
+#[cfg(test)]
+#[path = "../../tests/shared/tested_devices.rs"]
+mod tested_devices;
+
+// Tests that are shared with other crates call this one by its name.
+#[cfg(test)]
+extern crate self as jit_runtime;
 
 pub use error::{Error, ErrorKind};

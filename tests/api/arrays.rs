@@ -5,6 +5,7 @@ use jit::prelude::*;
 
 use crate::devices::{assert_close, on_each_device};
 
+// rows: C161
 #[test]
 fn arrays_are_made_from_host_values() {
     on_each_device(|| {

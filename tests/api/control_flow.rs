@@ -10,7 +10,7 @@ use jit::prelude::*;
 
 /// Runs a check on the interpreter and on the CPU.
 pub(crate) fn on_each_device(check: impl Fn()) {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, &check);
     }
 }
@@ -382,6 +382,7 @@ fn scaled(x: &Float, factor: Option<f32>, table: &[f32]) -> Result<Float, String
     Ok(factor * x + first)
 }
 
+// rows: C043
 #[test]
 fn host_conditions_return_early_while_tracing() {
     let x = floats(&[1.0, 2.0]);

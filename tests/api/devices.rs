@@ -6,7 +6,7 @@ use jit::prelude::*;
 ///
 /// Without the `llvm` feature the second falls back to the first, which is worth a test as well.
 pub(crate) fn on_each_device(test: impl Fn()) {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, &test);
     }
 }

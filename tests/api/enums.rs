@@ -24,7 +24,9 @@ fn shapes() -> Traced<Shape> {
 
 fn on_each<T: PartialEq + std::fmt::Debug>(program: impl Fn() -> T) -> T {
     let expected = jit::with_device(Device::Interpreter, &program);
-    assert_eq!(jit::with_device(Device::Cpu, &program), expected);
+    if crate::tested_devices::has_llvm() {
+        assert_eq!(jit::with_device(Device::Cpu, &program), expected);
+    }
     expected
 }
 

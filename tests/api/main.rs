@@ -32,4 +32,6 @@ mod scatter;
 mod seeds;
 mod shapes;
 mod telling;
+#[path = "../shared/tested_devices.rs"]
+mod tested_devices;
 mod threads;

@@ -144,7 +144,9 @@ fn tuples_are_matched_part_by_part_and_guards_alone_choose() {
         use over_numbers::{bound, fizz, jumping, leaving, nearest, quadrant};
         let expected = [plain(fizz), plain(quadrant), plain(bound), plain(jumping), plain(nearest), plain(leaving)];
         assert_eq!(jit::with_device(Device::Interpreter, all), expected);
-        assert_eq!(jit::with_device(Device::Cpu, all), expected);
+        if crate::tested_devices::has_llvm() {
+            assert_eq!(jit::with_device(Device::Cpu, all), expected);
+        }
     }
 }
 
@@ -228,7 +230,9 @@ fn guards_of_the_host_decide_while_tracing() {
 fn jit_on_each(program: impl Fn() -> Float) -> Vec<f32> {
     let on = |device| jit::with_device(device, || program().to_vec().unwrap());
     let expected = on(Device::Interpreter);
-    assert_eq!(on(Device::Cpu), expected);
+    if crate::tested_devices::has_llvm() {
+        assert_eq!(on(Device::Cpu), expected);
+    }
     expected
 }
 
@@ -407,7 +411,7 @@ fn agree<T: jit::Element + PartialEq>(
     let x: Vec<f32> = (0..states.len()).map(|lane| lane as f32 * 0.75).collect();
     let expected: Vec<(T, f32)> = states.iter().zip(&x).map(|(&state, &x)| host(state, x)).collect();
     let mut has_switch = false;
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let result = traced(Array::from(states), Float::from(x.clone()));
             has_switch = jit::graphviz(&result).to_lowercase().contains("switch");
@@ -485,7 +489,7 @@ fn arms_of_a_switch_write_and_jump() {
     let mut counts = vec![0; 7];
     let expected: Vec<f32> =
         (0..7).map(|lane| writing_on_the_host(lane, x[lane as usize], &table, &mut counts)).collect();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let mut out = UInt::zeros(7);
             let y = writing(&UInt::arange(7), &Float::from(x), &Float::from(table), &mut out);

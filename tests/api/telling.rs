@@ -33,7 +33,7 @@ impl Drop for Printed {
 
 fn on_each_device(test: impl Fn(&Printed)) {
     let printed = Printed::begin();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || test(&printed));
         assert_eq!(printed.take(), "", "nothing is left");
     }
@@ -225,7 +225,9 @@ fn what_is_given_up_prints_nothing() {
     on_each_device(|printed| {
         let x = UInt::opaque(4);
         for stop in 0..2 {
-            catch_unwind(AssertUnwindSafe(|| print_until(&x, stop))).unwrap_err();
+            let panic = catch_unwind(AssertUnwindSafe(|| print_until(&x, stop))).unwrap_err();
+            let wanted = ["stopped in the branch", "stopped in the loop"][stop];
+            assert_eq!(panic.downcast_ref::<&str>(), Some(&wanted));
             jit::sync().unwrap();
             assert_eq!(printed.take(), "before 4\n");
         }

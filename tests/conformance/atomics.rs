@@ -4,6 +4,7 @@ use jit::prelude::*;
 
 use crate::{noise, on_each_device, resident};
 
+// rows: C166 C310
 #[test]
 fn scatter_inc_hands_out_every_slot_once() {
     on_each_device(|| {
@@ -24,6 +25,7 @@ fn scatter_inc_hands_out_every_slot_once() {
     });
 }
 
+// rows: C310 C311
 #[test]
 fn old_values_stay_usable() {
     on_each_device(|| {
@@ -41,6 +43,7 @@ fn old_values_stay_usable() {
     });
 }
 
+// rows: C312
 #[test]
 fn masked_off_lanes_take_no_slot() {
     on_each_device(|| {
@@ -56,6 +59,7 @@ fn masked_off_lanes_take_no_slot() {
     });
 }
 
+// rows: C203 C204
 #[test]
 fn an_exchange_gives_what_was_there() {
     on_each_device(|| {
@@ -70,6 +74,7 @@ fn an_exchange_gives_what_was_there() {
     });
 }
 
+// rows: C200 C201
 #[test]
 fn compare_and_swap_tells_what_was_there() {
     on_each_device(|| {
@@ -95,6 +100,7 @@ fn take_slot(counter: &mut UInt, locks: &mut UInt, lane: UInt) -> (UInt, UInt, M
     (slot, before, won)
 }
 
+// rows: C202 C205
 #[test]
 fn atomics_in_called_functions_keep_to_their_buffer() {
     on_each_device(|| {
@@ -108,7 +114,21 @@ fn atomics_in_called_functions_keep_to_their_buffer() {
         assert_eq!(won_a.count().item().unwrap(), 4);
         assert_eq!(locks_a.to_vec().unwrap(), [2; 4]);
         assert_eq!((a.item().unwrap(), b.item().unwrap()), (4, 104));
+        let (first, second) = (resident([1_u32, 2]), resident([10_u32, 20]));
+        let (index, place) = (resident([0_u32, 1, 0, 1]), UInt::from([0, 0, 1, 1]));
+        let targets: [fn(UInt, UInt, UInt) -> (UInt, UInt, UInt); 2] = [exchange_first, exchange_second];
+        let (old, first, second) = jit::switch(&index, &targets, (place, first, second));
+        assert_eq!(old.to_vec().unwrap(), [1, 10, 2, 20]);
+        assert_eq!((first.to_vec().unwrap(), second.to_vec().unwrap()), (vec![7, 7], vec![8, 8]));
     });
+}
+
+fn exchange_first(place: UInt, mut first: UInt, second: UInt) -> (UInt, UInt, UInt) {
+    (first.scatter_exchange(7, &place), first, second)
+}
+
+fn exchange_second(place: UInt, first: UInt, mut second: UInt) -> (UInt, UInt, UInt) {
+    (second.scatter_exchange(8, &place), first, second)
 }
 
 #[jit]
@@ -120,6 +140,7 @@ fn count_digits(values: &UInt, counts: &mut UInt) {
     }
 }
 
+// rows: C193
 #[test]
 fn a_scatter_in_a_loop_happens_in_each_iteration() {
     on_each_device(|| {

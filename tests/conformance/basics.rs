@@ -4,6 +4,7 @@ use jit::prelude::*;
 
 use crate::{on_each_device, resident};
 
+// rows: C317
 #[test]
 fn masks_are_made_from_lane_numbers() {
     on_each_device(|| {
@@ -15,6 +16,7 @@ fn masks_are_made_from_lane_numbers() {
     });
 }
 
+// rows: C194 C316
 #[test]
 fn arrays_of_width_one_combine_with_arrays_of_any_width() {
     on_each_device(|| {
@@ -56,6 +58,7 @@ macro_rules! integers {
 
 integers!(i8, i16, i32, i64, u8, u16, u32, u64);
 
+// rows: C320
 #[test]
 fn casts_agree_with_the_host() {
     on_each_device(|| {
@@ -69,6 +72,7 @@ fn casts_agree_with_the_host() {
     });
 }
 
+// rows: C320
 #[test]
 fn bits_are_reinterpreted() {
     on_each_device(|| {
@@ -78,6 +82,7 @@ fn bits_are_reinterpreted() {
     });
 }
 
+// rows: C315
 #[test]
 fn equal_expressions_are_one_node() {
     on_each_device(|| {
@@ -89,6 +94,7 @@ fn equal_expressions_are_one_node() {
     });
 }
 
+// rows: C318
 #[test]
 fn floats_of_every_width_are_stored() {
     use half::{bf16, f16};

@@ -32,6 +32,7 @@ modes! {
     }
 }
 
+// rows: C045 C050 C051 C060 C061
 #[test]
 fn each_lane_gets_what_its_arm_gives() {
     in_each_mode!(assigned [symbolic evaluated], |run| {
@@ -42,6 +43,7 @@ fn each_lane_gets_what_its_arm_gives() {
     });
 }
 
+// rows: C044
 #[test]
 fn a_constant_condition_runs_one_arm() {
     in_each_mode!(choose [symbolic evaluated], |run| {
@@ -66,6 +68,7 @@ impl Constant for Mask {
     }
 }
 
+// rows: C066
 #[test]
 fn a_uniform_condition_may_choose_between_wide_values() {
     in_each_mode!(wide_arms [symbolic evaluated], |run| {
@@ -132,6 +135,7 @@ modes! {
     }
 }
 
+// rows: C055 C059 C062
 #[test]
 fn parts_of_values_change_lane_by_lane() {
     in_each_mode!(in_containers [symbolic evaluated], |run| {
@@ -156,6 +160,7 @@ modes! {
     }
 }
 
+// rows: C052
 #[test]
 fn host_values_that_differ_between_arms_are_named() {
     in_each_mode!(host_numbers [symbolic evaluated], |run| {
@@ -178,6 +183,7 @@ modes! {
     }
 }
 
+// rows: C053 C054
 #[test]
 fn arms_write_on_their_own_lanes() {
     in_each_mode!(effects [symbolic evaluated], |run| {
@@ -223,6 +229,7 @@ fn graded(x: &UInt) -> UInt {
     y
 }
 
+// rows: C058
 #[test]
 fn branches_nest() {
     on_each_device(|| {
@@ -238,6 +245,7 @@ modes! {
     }
 }
 
+// rows: C067
 #[test]
 fn outputs_of_a_branch_are_computed_one_after_another() {
     in_each_mode!(two_outputs [symbolic evaluated], |run| {

@@ -25,6 +25,7 @@ fn light(x: Float) -> Float {
     x + 1
 }
 
+// rows: C068
 #[test]
 fn a_host_index_calls_one_target() {
     on_each_device(|| {
@@ -38,6 +39,7 @@ fn a_host_index_calls_one_target() {
     });
 }
 
+// rows: C069
 #[test]
 fn each_lane_calls_its_own_target() {
     let f = |a: Float, b: Float| (&a * 4, &b * 1);
@@ -50,6 +52,7 @@ fn each_lane_calls_its_own_target() {
     });
 }
 
+// rows: C069
 #[test]
 fn large_targets_are_jumped_to_in_one_kernel() {
     on_each_device(|| {
@@ -61,6 +64,7 @@ fn large_targets_are_jumped_to_in_one_kernel() {
     });
 }
 
+// rows: C086
 #[test]
 fn lanes_without_a_target_get_zero() {
     on_each_device(|| {
@@ -80,6 +84,7 @@ fn lanes_without_a_target_get_zero() {
     });
 }
 
+// rows: C070 C092
 #[test]
 fn masked_off_lanes_do_nothing() {
     on_each_device(|| {
@@ -87,11 +92,18 @@ fn masked_off_lanes_do_nothing() {
         let mask = resident([true, false, true, false]);
         let y = jit::switch_masked(&index, &mask, &[double, square], (x.clone(),));
         assert_eq!(y.to_vec().unwrap(), [2.0, 0.0, 9.0, 0.0]);
-        let y = jit::switch_masked(&index, &Mask::from(true), &[double, square], (x,));
-        assert_eq!(y.to_vec().unwrap(), [2.0, 4.0, 9.0, 16.0]);
+        for all in [Mask::from(true), Mask::opaque(true), resident([true])] {
+            let y = jit::switch_masked(&index, &all, &[double, square], (x.clone(),));
+            assert_eq!(y.to_vec().unwrap(), [2.0, 4.0, 9.0, 16.0]);
+        }
+        for none in [Mask::from(false), Mask::opaque(false), resident([false])] {
+            let y = jit::switch_masked(&index, &none, &[double, square], (x.clone(),));
+            assert_eq!(y.to_vec().unwrap(), [0.0; 4]);
+        }
     });
 }
 
+// rows: C088
 #[test]
 fn a_call_that_is_masked_off_gives_zeros() {
     let count = |x: Float, mut hits: UInt| {
@@ -112,6 +124,7 @@ fn a_call_that_is_masked_off_gives_zeros() {
     });
 }
 
+// rows: C091
 #[test]
 fn groups_of_unequal_size() {
     on_each_device(|| {
@@ -123,6 +136,7 @@ fn groups_of_unequal_size() {
     });
 }
 
+// rows: C081
 #[test]
 fn an_empty_index_gives_empty_results() {
     on_each_device(|| {
@@ -137,6 +151,7 @@ fn an_empty_index_gives_empty_results() {
     });
 }
 
+// rows: C081 C125
 #[test]
 fn the_result_is_as_wide_as_everything_that_takes_part() {
     on_each_device(|| {
@@ -165,6 +180,7 @@ fn literal_arguments_stay_literal() {
     });
 }
 
+// rows: C071 C072
 #[test]
 fn results_that_differ_on_the_host_are_refused() {
     let index = resident([0_u32, 1]);
@@ -185,6 +201,7 @@ fn results_that_differ_on_the_host_are_refused() {
     });
 }
 
+// rows: C074
 #[test]
 fn a_panic_in_a_target_leaves_everything_usable() {
     on_each_device(|| {
@@ -197,6 +214,7 @@ fn a_panic_in_a_target_leaves_everything_usable() {
     });
 }
 
+// rows: C083
 #[test]
 fn trees_go_in_and_come_out() {
     let swap = |(a, b): (Float, [UInt; 2])| ([b[1].clone(), b[0].clone()], a * 2);
@@ -209,6 +227,7 @@ fn trees_go_in_and_come_out() {
     });
 }
 
+// rows: C084 C275
 #[test]
 fn what_is_equal_in_all_targets_leaves_the_call() {
     on_each_device(|| {
@@ -227,6 +246,7 @@ fn what_is_equal_in_all_targets_leaves_the_call() {
     });
 }
 
+// rows: C090
 #[test]
 fn unused_results_are_not_computed() {
     let f = |x: Float| (heavy(x.clone()), x.atan() + heavy(x));
@@ -237,6 +257,7 @@ fn unused_results_are_not_computed() {
     assert!(jit::graphviz(&second).contains("Atan"));
 }
 
+// rows: C085
 #[test]
 fn a_target_that_changes_its_argument_changes_no_other() {
     let change = |mut x: Vec<Float>| {
@@ -253,6 +274,7 @@ fn a_target_that_changes_its_argument_changes_no_other() {
     });
 }
 
+// rows: C278
 #[test]
 fn targets_scatter_to_an_array_that_they_give_back() {
     let even = |x: Float, mut sums: Float| {
@@ -274,6 +296,7 @@ fn targets_scatter_to_an_array_that_they_give_back() {
     });
 }
 
+// rows: C093
 #[test]
 fn a_loop_in_a_target() {
     #[jit]
@@ -292,6 +315,7 @@ fn a_loop_in_a_target() {
     });
 }
 
+// rows: C095
 #[test]
 fn a_call_in_a_loop() {
     #[jit]
@@ -311,6 +335,7 @@ fn a_call_in_a_loop() {
     });
 }
 
+// rows: C284
 #[test]
 fn a_call_in_a_branch() {
     #[jit]
@@ -339,6 +364,7 @@ fn a_call_in_a_branch() {
     });
 }
 
+// rows: C097 C282
 #[test]
 fn calls_within_calls() {
     on_each_device(|| {
@@ -357,6 +383,7 @@ fn calls_within_calls() {
     });
 }
 
+// rows: C279
 #[test]
 fn results_of_calls_are_arguments_of_calls() {
     on_each_device(|| {
@@ -368,6 +395,7 @@ fn results_of_calls_are_arguments_of_calls() {
     });
 }
 
+// rows: C133
 #[test]
 fn one_result_can_be_evaluated_before_the_other() {
     on_each_device(|| {
@@ -380,6 +408,7 @@ fn one_result_can_be_evaluated_before_the_other() {
     });
 }
 
+// rows: C274
 #[test]
 fn arguments_of_every_element_type() {
     on_each_device(|| {
@@ -396,6 +425,7 @@ fn arguments_of_every_element_type() {
     });
 }
 
+// rows: C283
 #[test]
 fn endless_recursion_names_the_calls() {
     fn again(x: Float) -> Float {
@@ -405,6 +435,7 @@ fn endless_recursion_names_the_calls() {
     assert!(message.contains("nested more than 64 deep while tracing: … → jit::switch → jit::switch"), "{message}");
 }
 
+// rows: C069 C087
 #[test]
 fn sorted_calls_give_the_same() {
     on_each_device(|| {

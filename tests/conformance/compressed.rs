@@ -74,7 +74,7 @@ reading! {
 #[test]
 fn lanes_that_leave_have_written_what_they_would() {
     let mut all = Vec::new();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         for run in [writing::symbolic, writing::evaluated, writing::compressed] {
             all.push(jit::with_device(device, || {
                 let start = below(60, 700, 5);
@@ -92,7 +92,7 @@ fn lanes_that_leave_have_written_what_they_would() {
 #[test]
 fn memory_of_the_lane_goes_on_with_the_lanes_that_are_left() {
     let mut all = Vec::new();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         for run in [with_memory::symbolic, with_memory::evaluated, with_memory::compressed] {
             all.push(jit::with_device(device, || {
                 let start = below(2000, 900, 3);
@@ -109,7 +109,7 @@ fn memory_of_the_lane_goes_on_with_the_lanes_that_are_left() {
 #[test]
 fn what_lanes_have_written_is_read_by_those_that_are_left() {
     let mut all = Vec::new();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         for run in [reading_all, reading_few] {
             all.push(jit::with_device(device, || {
                 let start = below(20, 300, 11);

@@ -93,6 +93,7 @@ fn grow(mut state: State, part: u32) -> State {
     state
 }
 
+// rows: C005 C008
 #[test]
 fn states_of_loops_keep_widths_lengths_and_host_values() {
     on_each_device(|| {
@@ -134,6 +135,7 @@ fn two_widths(x: &UInt, y: &UInt) -> UInt {
     x
 }
 
+// rows: C006 C007
 #[test]
 fn states_of_a_loop_fit_together() {
     on_each_device(|| {
@@ -168,6 +170,7 @@ fn value(mask: &Mask, a: &Float, b: &Float) -> Float {
     if *mask { a * 2.0 } else { b.clone() }
 }
 
+// rows: C046 C047 C048
 #[test]
 fn arms_give_widths_that_fit_together() {
     on_each_device(|| {

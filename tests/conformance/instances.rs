@@ -100,6 +100,7 @@ fn scene() -> Instances<dyn Shape> {
     Instances::from_iter([sphere(1.0), cube(2.0)])
 }
 
+// rows: C101 C102 C273
 #[test]
 fn each_lane_calls_its_instance() {
     on_each_device(|| {
@@ -114,6 +115,22 @@ fn each_lane_calls_its_instance() {
     });
 }
 
+// rows: C128
+#[test]
+fn a_mask_of_width_one_is_for_all_pointers() {
+    on_each_device(|| {
+        let shapes = scene().at(&resident([1_u32, 2, 0]));
+        let x = Float::from([3.0, -4.0, 5.0]);
+        for all in [Mask::from(true), Mask::opaque(true)] {
+            assert_eq!(shapes.masked(&all).distance(&x).to_vec().unwrap(), [2.0, 2.0, 0.0]);
+        }
+        for none in [Mask::from(false), Mask::opaque(false)] {
+            assert_eq!(shapes.masked(&none).distance(&x).to_vec().unwrap(), [0.0; 3]);
+        }
+    });
+}
+
+// rows: C107
 #[test]
 fn getters_read_what_the_instance_holds() {
     on_each_device(|| {
@@ -123,6 +140,7 @@ fn getters_read_what_the_instance_holds() {
     });
 }
 
+// rows: C277
 #[test]
 fn instances_scatter_to_an_argument() {
     on_each_device(|| {
@@ -150,6 +168,7 @@ fn an_instance_that_all_lanes_call_scatters_to_an_argument() {
     });
 }
 
+// rows: C119
 #[test]
 fn state_that_instances_change_is_merged() {
     on_each_device(|| {
@@ -195,6 +214,7 @@ fn a_pointer_to_nothing_changes_no_state_of_any_width() {
     });
 }
 
+// rows: C100 C134
 #[test]
 fn pointers_are_state_of_loops_and_values_of_branches() {
     #[jit]
@@ -217,6 +237,7 @@ fn pointers_are_state_of_loops_and_values_of_branches() {
     });
 }
 
+// rows: C116 C122
 #[test]
 fn without_instances_calls_give_zero() {
     on_each_device(|| {
@@ -230,6 +251,7 @@ fn without_instances_calls_give_zero() {
     });
 }
 
+// rows: C100 C111 C114
 #[test]
 fn instances_come_and_go() {
     on_each_device(|| {
@@ -281,6 +303,7 @@ impl Chain for Link {
     }
 }
 
+// rows: C109 C132 C282 C283
 #[test]
 fn instances_call_other_instances() {
     on_each_device(|| {
@@ -295,6 +318,7 @@ fn instances_call_other_instances() {
     });
 }
 
+// rows: C121
 #[test]
 fn instances_change_the_state_of_a_loop() {
     #[jit]

@@ -18,6 +18,7 @@ fn doubled_until(x: &Float, limit: f32) -> (Float, UInt) {
     (y, turns)
 }
 
+// rows: C020
 #[test]
 fn lanes_break_out_of_a_loop_each_at_its_own_time() {
     on_each_device(|| {
@@ -42,6 +43,7 @@ fn root(x: &Float, negative: &Float) -> Float {
     y
 }
 
+// rows: C056
 #[test]
 fn lanes_return_from_a_branch_and_others_go_on() {
     on_each_device(|| {

@@ -26,6 +26,7 @@ modes! {
     }
 }
 
+// rows: C001 C002
 #[test]
 fn lanes_that_never_enter_a_loop_keep_their_state() {
     in_each_mode!(count_up [symbolic evaluated compressed], |run| {
@@ -56,6 +57,7 @@ fn what_is_the_same_in_all_lanes_keeps_width_one() {
     });
 }
 
+// rows: C030
 #[test]
 fn state_that_grows_makes_all_changed_state_wide() {
     in_each_mode!(growing [symbolic evaluated compressed], |run| {
@@ -168,6 +170,7 @@ fn independent(steps: &UInt, x: &UInt, y: &UInt) -> (UInt, UInt, UInt) {
     (x, y, both)
 }
 
+// rows: C011
 #[test]
 fn outputs_that_nobody_uses_are_not_computed() {
     on_each_device(|| {
@@ -195,6 +198,7 @@ modes! {
     }
 }
 
+// rows: C012 C018 C025 C267
 #[test]
 fn state_that_does_not_change_is_what_it_was() {
     in_each_mode!(invariants [symbolic evaluated compressed], |run| {
@@ -208,6 +212,7 @@ fn state_that_does_not_change_is_what_it_was() {
     });
 }
 
+// rows: C017
 #[test]
 fn a_loop_whose_condition_is_false_vanishes() {
     in_each_mode!(never [symbolic evaluated compressed], |run| {
@@ -246,6 +251,7 @@ modes! {
     }
 }
 
+// rows: C013 C014 C265 C272
 #[test]
 fn what_a_loop_writes_happens_once_for_each_iteration() {
     in_each_mode!(tally [symbolic evaluated compressed], |run| {
@@ -256,6 +262,18 @@ fn what_a_loop_writes_happens_once_for_each_iteration() {
         assert_eq!(counts.to_vec().unwrap(), [1, 2, 2, 3, 3], "it is not run again");
         assert_eq!(before.to_vec().unwrap(), [0; 5]);
     });
+    in_each_mode!(tally [symbolic evaluated compressed], |run| {
+        let mut counts = resident([0_u32; 5]);
+        let address = counts.view().unwrap().as_ptr();
+        run(&UInt::from([0, 1, 3, 7]), &mut counts);
+        assert_eq!(counts.view().unwrap()[..], [1, 2, 2, 3, 3]);
+        assert_eq!(counts.view().unwrap().as_ptr(), address, "nobody else holds it");
+        let held = counts.clone();
+        run(&UInt::from([4]), &mut counts);
+        assert_eq!(counts.view().unwrap()[..], [1, 2, 2, 3, 4]);
+        assert_eq!((held.view().unwrap().as_ptr(), held.to_vec().unwrap()), (address, vec![1, 2, 2, 3, 3]));
+        assert_ne!(counts.view().unwrap().as_ptr(), address, "somebody else does");
+    });
     in_each_mode!(several [symbolic evaluated compressed], |run| {
         let (mut a, mut b) = (resident([0_u32; 4]), resident([0_u32; 4]));
         run(&mut a, &mut b, &UInt::from([3, 0, 2]));
@@ -264,6 +282,7 @@ fn what_a_loop_writes_happens_once_for_each_iteration() {
     });
 }
 
+// rows: C037
 #[test]
 fn effects_of_two_widths_in_one_loop() {
     in_each_mode!(two_widths [symbolic evaluated compressed], |run| {
@@ -276,6 +295,7 @@ fn effects_of_two_widths_in_one_loop() {
     });
 }
 
+// rows: C032 C266
 #[test]
 fn a_loop_with_effects_alone_runs_as_wide_as_they_are() {
     in_each_mode!(effects_alone [symbolic evaluated compressed], |run| {
@@ -323,6 +343,7 @@ modes! {
     }
 }
 
+// rows: C015 C016 C269
 #[test]
 fn loops_nest_in_each_mode() {
     in_each_mode!(triangle [symbolic evaluated compressed], |run| {
@@ -368,6 +389,7 @@ fn evaluated_in_evaluated(n: &UInt) -> UInt {
     total
 }
 
+// rows: C003 C015
 #[test]
 fn an_evaluated_loop_inside_of_a_recorded_one_is_refused() {
     on_each_device(|| {
@@ -390,6 +412,7 @@ modes! {
     }
 }
 
+// rows: C021 C268
 #[test]
 fn collatz_sequences_of_ten_thousand_lanes() {
     let start = UInt::arange(10_000) + 1;
@@ -436,6 +459,7 @@ modes! {
     }
 }
 
+// rows: C038 C039 C040
 #[test]
 fn state_is_assigned_all_at_once() {
     in_each_mode!(swap [symbolic evaluated compressed], |run| {
@@ -462,6 +486,7 @@ fn state_is_assigned_all_at_once() {
     });
 }
 
+// rows: C028 C034
 #[test]
 fn two_names_of_one_array_are_two_states() {
     in_each_mode!(one_of_two_names [symbolic evaluated compressed], |run| {
@@ -482,6 +507,7 @@ modes! {
     }
 }
 
+// rows: C026
 #[test]
 fn loops_read_arrays_from_outside() {
     in_each_mode!(outer_arrays [symbolic evaluated compressed], |run| {
@@ -501,6 +527,7 @@ modes! {
     }
 }
 
+// rows: C027
 #[test]
 fn outputs_are_computed_one_after_another() {
     in_each_mode!(several_outputs [symbolic evaluated compressed], |run| {
@@ -550,6 +577,7 @@ modes! {
     }
 }
 
+// rows: C264 C270
 #[test]
 fn several_state_variables_of_different_lanes() {
     in_each_mode!(sequence [symbolic evaluated compressed], |run| {
@@ -574,6 +602,7 @@ modes! {
     }
 }
 
+// rows: C271
 #[test]
 fn what_was_written_before_a_loop_is_read_in_it() {
     in_each_mode!(reads_what_was_written [symbolic evaluated compressed], |run| {
@@ -599,7 +628,7 @@ modes! {
 fn lanes_that_leave_an_evaluated_loop_take_nothing_with_them() {
     let starts = noise(1000, 7);
     let mut all = Vec::new();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         for run in [uneven::symbolic, uneven::evaluated, uneven::compressed] {
             all.push(jit::with_device(device, || {
                 let start = UInt::from(starts.iter().map(|x| x % 40).collect::<Vec<_>>());

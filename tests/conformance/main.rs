@@ -33,11 +33,13 @@ mod scatters;
 mod shapes;
 mod stops;
 mod tensors;
+#[path = "../shared/tested_devices.rs"]
+mod tested_devices;
 mod vectors;
 
 /// Runs a test on every device of the host.
 fn on_each_device(test: impl Fn()) {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, &test);
     }
 }

@@ -114,6 +114,7 @@ fn shelves() -> Instances<dyn Store> {
     Instances::from_iter([Box::new(first) as Box<dyn Store>, Box::new(second)])
 }
 
+// rows: C019
 #[test]
 fn a_loop_in_a_method_runs_until_the_lane_is_done() {
     on_each_device(|| {
@@ -123,6 +124,7 @@ fn a_loop_in_a_method_runs_until_the_lane_is_done() {
     });
 }
 
+// rows: C096
 #[test]
 fn a_table_that_a_loop_in_a_method_does_not_change_is_no_state() {
     on_each_device(|| {
@@ -132,6 +134,7 @@ fn a_table_that_a_loop_in_a_method_does_not_change_is_no_state() {
     });
 }
 
+// rows: C129
 #[test]
 fn methods_read_rows_of_what_they_hold() {
     on_each_device(|| {
@@ -146,6 +149,7 @@ fn methods_read_rows_of_what_they_hold() {
     });
 }
 
+// rows: C130 C131
 #[test]
 fn methods_write_and_add_rows() {
     on_each_device(|| {
@@ -160,6 +164,7 @@ fn methods_write_and_add_rows() {
     });
 }
 
+// rows: C108 C285
 #[test]
 fn several_getters_share_a_kernel() {
     on_each_device(|| {
@@ -174,6 +179,7 @@ fn several_getters_share_a_kernel() {
     });
 }
 
+// rows: C115 C281
 #[test]
 fn a_method_gives_the_pointer_that_it_was_called_by() {
     on_each_device(|| {

@@ -96,6 +96,7 @@ fn resident_ids(ids: &[u32]) -> UInt {
     ids
 }
 
+// rows: C098 C276
 #[test]
 fn instances_that_differ_in_values_alone_are_one_target() {
     on_each_device(|| {
@@ -115,6 +116,7 @@ fn instances_that_differ_in_values_alone_are_one_target() {
     });
 }
 
+// rows: C107 C110 C126
 #[test]
 fn getters_are_tables() {
     on_each_device(|| {
@@ -132,6 +134,7 @@ fn getters_are_tables() {
     });
 }
 
+// rows: C280
 #[test]
 fn a_thousand_instances_are_few_targets() {
     on_each_device(|| {
@@ -230,6 +233,7 @@ fn traced(steps: &[Step], table: &UInt, x: UInt, counts: UInt) -> (UInt, UInt) {
     (x, counts)
 }
 
+// rows: C098
 #[test]
 fn random_targets_agree_with_plain_rust() {
     on_each_device(|| {

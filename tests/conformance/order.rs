@@ -14,6 +14,7 @@ macro_rules! noise_of {
     };
 }
 
+// rows: C222
 #[test]
 fn true_lanes_are_listed() {
     on_each_device(|| {
@@ -24,6 +25,7 @@ fn true_lanes_are_listed() {
     });
 }
 
+// rows: C223 C293
 #[test]
 fn true_lanes_are_listed_over_block_borders() {
     on_each_device(|| {
@@ -67,9 +69,13 @@ macro_rules! sorts {
         assert_eq!(x.argsort().to_vec().unwrap(), order);
         let descending: Vec<$ty> = sorted.iter().rev().copied().collect();
         assert_eq!(x.sort_descending().to_vec().unwrap(), descending);
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        order.sort_by(|&a, &b| values[b as usize].partial_cmp(&values[a as usize]).unwrap());
+        assert_eq!(x.argsort_descending().to_vec().unwrap(), order);
     })*};
 }
 
+// rows: C234
 #[test]
 fn arrays_of_every_type_are_sorted() {
     on_each_device(|| {
@@ -93,6 +99,7 @@ impl Bits for Vec<f32> {
     }
 }
 
+// rows: C236
 #[test]
 fn many_elements_are_sorted() {
     on_each_device(|| {
@@ -107,6 +114,7 @@ fn many_elements_are_sorted() {
     });
 }
 
+// rows: C294
 #[test]
 fn sorting_by_key_groups_stably() {
     on_each_device(|| {
@@ -120,6 +128,7 @@ fn sorting_by_key_groups_stably() {
     });
 }
 
+// rows: C239
 #[test]
 fn medians_are_the_lower_of_two() {
     on_each_device(|| {

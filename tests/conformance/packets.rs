@@ -6,6 +6,7 @@ use jit::{Element, Number};
 
 use crate::{message_of, noise, on_each_device, resident};
 
+// rows: C189
 #[test]
 fn packets_of_neighbours_are_gathered() {
     on_each_device(|| {
@@ -99,6 +100,7 @@ macro_rules! for_each_length {
     };
 }
 
+// rows: C189 C199
 #[test]
 fn packets_of_every_type_and_length_are_gathered() {
     on_each_device(|| {
@@ -111,6 +113,7 @@ fn packets_of_every_type_and_length_are_gathered() {
     });
 }
 
+// rows: C190 C191
 #[test]
 fn packets_of_neighbours_are_scattered() {
     on_each_device(|| {
@@ -123,6 +126,7 @@ fn packets_of_neighbours_are_scattered() {
     });
 }
 
+// rows: C157 C158
 #[test]
 fn vectors_are_read_from_and_written_to_flat_arrays() {
     on_each_device(|| {

@@ -4,6 +4,7 @@ use jit::prelude::*;
 
 use crate::{message_of, on_each_device, resident};
 
+// rows: C210
 #[test]
 fn reductions_of_nothing_have_values() {
     on_each_device(|| {
@@ -24,6 +25,7 @@ fn reductions_of_nothing_have_values() {
     });
 }
 
+// rows: C212
 #[test]
 fn an_array_of_several_elements_is_no_item() {
     on_each_device(|| {
@@ -43,6 +45,7 @@ fn nan_is_kept_by_minimum_and_maximum() {
     });
 }
 
+// rows: C217 C218
 #[test]
 fn minimum_and_maximum_promote() {
     on_each_device(|| {
@@ -54,6 +57,7 @@ fn minimum_and_maximum_promote() {
     });
 }
 
+// rows: C219
 #[test]
 fn dot_products() {
     on_each_device(|| {
@@ -61,17 +65,29 @@ fn dot_products() {
         assert_eq!(x.dot(&x).item().unwrap(), 21.0);
         assert_eq!(x.dot(resident([2.0])).item().unwrap(), 14.0);
         assert_eq!(x.dot(1.0).item().unwrap(), 7.0);
+        assert_eq!(resident([2.0]).dot(&x).item().unwrap(), 14.0);
+        assert_eq!(Float::zeros(0).dot(Float::zeros(0)).item().unwrap(), 0.0);
+        let vector = jit::linalg::Vec3::new(resident([1.0_f32, 2.0]), resident([3.0_f32]), 2.0);
+        assert_eq!(vector.dot(&vector).to_vec().unwrap(), [14.0, 17.0]);
         let message = message_of(|| x.dot(resident([1.0, 2.0])));
         assert!(message.contains("width 3 and 2"), "{message}");
     });
 }
 
+// rows: C220 C227
 #[test]
 fn norms_and_variances() {
     on_each_device(|| {
         let x = resident([3.0_f64, -4.0, 0.0, 12.0]);
         assert_eq!(x.norm().item().unwrap(), 13.0);
         assert_eq!(x.squared_norm().item().unwrap(), 169.0);
+        let table = Tensor::from_array(resident([3.0_f64, 5.0, 4.0, 12.0]), [2, 2]);
+        assert_eq!(table.norm(0).to_vec().unwrap(), [5.0, 13.0]);
+        assert_eq!(table.norm(1).to_vec().unwrap(), [34.0_f64.sqrt(), 160.0_f64.sqrt()]);
+        let kept = table.norm(jit::tensor::keep_dims(0));
+        assert_eq!((kept.shape().to_vec(), kept.to_vec().unwrap()), (vec![1, 2], vec![5.0, 13.0]));
+        let all = table.norm(..);
+        assert_eq!((all.shape().len(), all.to_vec().unwrap()), (0, vec![194.0_f64.sqrt()]));
         let mean = 11.0 / 4.0;
         let squares: f64 = [3.0, -4.0, 0.0, 12.0_f64].iter().map(|x| (x - mean) * (x - mean)).sum();
         assert!((x.variance().item().unwrap() - squares / 4.0).abs() < 1e-12);
@@ -80,6 +96,7 @@ fn norms_and_variances() {
     });
 }
 
+// rows: C225
 #[test]
 fn true_lanes_are_counted() {
     on_each_device(|| {
@@ -88,6 +105,7 @@ fn true_lanes_are_counted() {
     });
 }
 
+// rows: C287
 #[test]
 fn one_lane_decides_all_and_any() {
     on_each_device(|| {
@@ -103,6 +121,7 @@ fn one_lane_decides_all_and_any() {
     });
 }
 
+// rows: C231
 #[test]
 fn values_are_clamped() {
     on_each_device(|| {
@@ -115,6 +134,7 @@ fn values_are_clamped() {
     });
 }
 
+// rows: C232
 #[test]
 fn the_first_extreme_element_is_found() {
     on_each_device(|| {
@@ -134,6 +154,7 @@ fn the_first_extreme_element_is_found() {
     });
 }
 
+// rows: C221
 #[test]
 fn prefix_sums_of_arrays() {
     on_each_device(|| {

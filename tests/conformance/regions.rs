@@ -32,6 +32,7 @@ fn row_total(tensor: &mut Tensor<f32>) -> f32 {
     tensor.shape()[1] as f32 * 0.1
 }
 
+// rows: C030
 #[test]
 fn tensors_are_conditions_and_state_of_loops() {
     in_each_mode!(count_elements [symbolic evaluated compressed], |run| {
@@ -42,6 +43,7 @@ fn tensors_are_conditions_and_state_of_loops() {
     });
 }
 
+// rows: C031
 #[test]
 fn tensors_of_other_shapes_pass_by_a_loop() {
     in_each_mode!(beside [symbolic evaluated compressed], |run| {
@@ -52,6 +54,7 @@ fn tensors_of_other_shapes_pass_by_a_loop() {
     });
 }
 
+// rows: C064
 #[test]
 fn tensors_are_conditions_and_values_of_branches() {
     in_each_mode!(choose [symbolic evaluated], |run| {
@@ -71,6 +74,7 @@ fn signs(x: &Float, negative: f32) -> Float {
     sign(&twice(x))
 }
 
+// rows: C057
 #[test]
 fn closures_inside_are_traced_with_what_they_capture() {
     on_each_device(|| {
@@ -99,6 +103,7 @@ fn generation(sizes: &UInt, queue: &mut UInt, count: &mut UInt) {
     }
 }
 
+// rows: C022
 #[test]
 fn populations_split_and_die() {
     let host = |sizes: &[u32]| {

@@ -5,6 +5,7 @@ use jit::prelude::*;
 
 use crate::{on_each_device, resident};
 
+// rows: C313
 #[test]
 fn a_failed_evaluation_leaves_everything_as_it_was() {
     on_each_device(|| {
@@ -28,6 +29,7 @@ fn a_failed_evaluation_leaves_everything_as_it_was() {
     });
 }
 
+// rows: C313
 #[test]
 fn without_memory_nothing_is_run() {
     on_each_device(|| {

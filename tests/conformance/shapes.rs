@@ -5,6 +5,7 @@ use jit::trees;
 
 use crate::{message_of, on_each_device, resident};
 
+// rows: C165
 #[test]
 fn arrays_are_reversed() {
     on_each_device(|| {
@@ -14,6 +15,7 @@ fn arrays_are_reversed() {
     });
 }
 
+// rows: C176 C177 C182
 #[test]
 fn arrays_are_tiled_and_repeated() {
     on_each_device(|| {
@@ -21,12 +23,14 @@ fn arrays_are_tiled_and_repeated() {
         assert_eq!(x.tile(3).to_vec().unwrap(), [1, 2, 1, 2, 1, 2]);
         assert_eq!(x.repeat(3).to_vec().unwrap(), [1, 1, 1, 2, 2, 2]);
         assert_eq!(x.tile(1).to_vec().unwrap(), [1, 2]);
+        assert!(x.tile(1).var().is_same(x.var()), "once is the array itself");
         assert_eq!(x.tile(0).len(), 0);
         assert_eq!(x.repeat(0).len(), 0);
         assert_eq!(resident([7]).tile(4).to_vec().unwrap(), [7; 4]);
     });
 }
 
+// rows: C181
 #[test]
 fn values_made_of_arrays_are_tiled_and_reversed() {
     on_each_device(|| {
@@ -41,6 +45,7 @@ fn values_made_of_arrays_are_tiled_and_reversed() {
     });
 }
 
+// rows: C170 C175 C249
 #[test]
 fn arrays_are_sliced() {
     on_each_device(|| {
@@ -55,6 +60,7 @@ fn arrays_are_sliced() {
     });
 }
 
+// rows: C230
 #[test]
 fn arrays_are_joined() {
     on_each_device(|| {
@@ -65,15 +71,45 @@ fn arrays_are_joined() {
     });
 }
 
+// rows: C169
 #[test]
 fn meshgrids_have_both_orders() {
     on_each_device(|| {
         let (x, y) = jit::meshgrid(&resident([1.0_f32, 2.0, 3.0]), &resident([10.0_f32, 20.0]));
         assert_eq!(x.to_vec().unwrap(), [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]);
         assert_eq!(y.to_vec().unwrap(), [10.0, 10.0, 10.0, 20.0, 20.0, 20.0]);
+        // The other order: the last array's elements vary fastest.
+        let (y, x) = jit::meshgrid(&resident([10.0_f32, 20.0]), &resident([1.0_f32, 2.0, 3.0]));
+        assert_eq!(x.to_vec().unwrap(), [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]);
+        assert_eq!(y.to_vec().unwrap(), [10.0, 20.0, 10.0, 20.0, 10.0, 20.0]);
+        let axes = [resident([1_u32, 2]), resident([3, 4, 5]), resident([6, 7])];
+        let host = |order: [usize; 3]| -> [Vec<u32>; 3] {
+            let values: [Vec<u32>; 3] = std::array::from_fn(|axis| axes[axis].to_vec().unwrap());
+            let mut grid: [Vec<u32>; 3] = Default::default();
+            // The axis that comes first in the order varies fastest.
+            for slow in &values[order[2]] {
+                for middle in &values[order[1]] {
+                    for fast in &values[order[0]] {
+                        [(order[2], slow), (order[1], middle), (order[0], fast)]
+                            .map(|(axis, &value)| grid[axis].push(value));
+                    }
+                }
+            }
+            grid
+        };
+        let [x, y, z] = &axes;
+        let (a, b, c) = jit::meshgrid3(x, y, z);
+        assert_eq!([a, b, c].map(|axis| axis.to_vec().unwrap()), host([0, 1, 2]));
+        let (c, b, a) = jit::meshgrid3(z, y, x);
+        assert_eq!([a, b, c].map(|axis| axis.to_vec().unwrap()), host([2, 1, 0]));
+        let all = jit::meshgrid_all(&axes);
+        assert_eq!(all.iter().map(|axis| axis.to_vec().unwrap()).collect::<Vec<_>>(), host([0, 1, 2]));
+        let one = jit::meshgrid_all(&axes[1..2]);
+        assert_eq!((one.len(), one[0].to_vec().unwrap()), (1, vec![3, 4, 5]));
     });
 }
 
+// rows: C245 C321
 #[test]
 fn masks_choose_what_is_assigned() {
     on_each_device(|| {
@@ -89,6 +125,7 @@ fn masks_choose_what_is_assigned() {
     });
 }
 
+// rows: C243
 #[test]
 fn elements_are_read_by_a_host_index() {
     on_each_device(|| {

@@ -22,6 +22,7 @@ fn subsets() -> impl Iterator<Item = Vec<usize>> {
     (0..16).map(|set| (0..4).filter(|axis| set >> axis & 1 == 1).collect())
 }
 
+// rows: C163
 #[test]
 fn tensors_are_made_from_nested_host_values() {
     on_each_device(|| {
@@ -35,6 +36,7 @@ fn tensors_are_made_from_nested_host_values() {
     assert!(message.contains("different lengths") && message.contains("[2, 2]"), "{message}");
 }
 
+// rows: C173
 #[test]
 fn tensors_are_reshaped() {
     on_each_device(|| {
@@ -54,6 +56,7 @@ fn tensors_are_reshaped() {
     }
 }
 
+// rows: C178 C179 C180
 #[test]
 fn tensors_are_tiled_and_repeated() {
     on_each_device(|| {
@@ -73,6 +76,7 @@ fn tensors_are_tiled_and_repeated() {
     assert!(message.contains("3 counts") && message.contains("length 2"), "{message}");
 }
 
+// rows: C195 C197
 #[test]
 fn positions_are_taken_along_an_axis() {
     on_each_device(|| {
@@ -94,6 +98,7 @@ fn positions_are_taken_along_an_axis() {
     assert!(message_of(|| Tensor::<f32>::zeros([2, 3]).take(1, 3)).contains("index 3 is outside of axis 1"));
 }
 
+// rows: C211 C226
 #[test]
 fn masks_are_reduced_along_axes() {
     let shape = [2, 3, 4, 5];
@@ -113,6 +118,7 @@ fn masks_are_reduced_along_axes() {
     });
 }
 
+// rows: C213 C214 C215 C216 C228
 #[test]
 fn tensors_are_reduced_along_every_set_of_axes() {
     let shape = [3, 4, 2, 5];
@@ -147,6 +153,7 @@ fn tensors_are_reduced_along_every_set_of_axes() {
     });
 }
 
+// rows: C215 C216
 #[test]
 fn nan_is_kept_by_the_extremes_along_axes() {
     on_each_device(|| {
@@ -159,6 +166,7 @@ fn nan_is_kept_by_the_extremes_along_axes() {
     });
 }
 
+// rows: C213
 #[test]
 fn wrong_axes_are_refused() {
     let x = Tensor::<f32>::zeros([2, 3]);
@@ -167,6 +175,7 @@ fn wrong_axes_are_refused() {
     assert!(message_of(|| x.product([0, -2])).contains("axis -2 is named twice"));
 }
 
+// rows: C221 C229
 #[test]
 fn prefix_reductions_of_tensors() {
     let shape = [3, 4, 5];
@@ -196,6 +205,7 @@ fn prefix_reductions_of_tensors() {
     });
 }
 
+// rows: C233
 #[test]
 fn extreme_elements_are_found_along_axes() {
     let shape = [4, 3, 2, 6];
@@ -221,6 +231,7 @@ fn extreme_elements_are_found_along_axes() {
     });
 }
 
+// rows: C235
 #[test]
 fn tensors_are_sorted_along_their_last_axis() {
     on_each_device(|| {
@@ -253,6 +264,7 @@ fn tensors_are_sorted_along_their_last_axis() {
     });
 }
 
+// rows: C240
 #[test]
 fn medians_along_axes() {
     let shape = [3, 4, 2, 5];
@@ -277,6 +289,7 @@ fn medians_along_axes() {
     assert!(message_of(|| Tensor::<f32>::zeros([2, 0]).median(1)).contains("no median along axes [1]"));
 }
 
+// rows: C238
 #[test]
 fn tensors_are_permuted_along_an_axis() {
     on_each_device(|| {
@@ -293,6 +306,7 @@ fn tensors_are_permuted_along_an_axis() {
     });
 }
 
+// rows: C251
 #[test]
 fn tensors_are_indexed_by_arrays() {
     on_each_device(|| {
@@ -305,6 +319,7 @@ fn tensors_are_indexed_by_arrays() {
     });
 }
 
+// rows: C253 C258
 #[test]
 fn tensors_are_sliced_along_several_axes() {
     on_each_device(|| {

@@ -5,6 +5,7 @@ use jit::prelude::*;
 
 use crate::{message_of, on_each_device};
 
+// rows: C162 C164 C174 C192
 #[test]
 fn vectors_are_interleaved_and_split_again() {
     on_each_device(|| {
@@ -29,6 +30,7 @@ fn vectors_are_interleaved_and_split_again() {
     });
 }
 
+// rows: C224
 #[test]
 fn vectors_with_ragged_components_are_reduced() {
     on_each_device(|| {
@@ -47,6 +49,7 @@ fn vectors_with_ragged_components_are_reduced() {
     });
 }
 
+// rows: C242 C244
 #[test]
 fn components_are_read_by_name_and_number() {
     on_each_device(|| {
@@ -65,6 +68,7 @@ fn components_are_read_by_name_and_number() {
     });
 }
 
+// rows: C244
 #[test]
 fn vectors_are_printed_by_rows() {
     on_each_device(|| {
@@ -77,6 +81,7 @@ fn vectors_are_printed_by_rows() {
     });
 }
 
+// rows: C246 C247
 #[test]
 fn components_are_reordered() {
     on_each_device(|| {

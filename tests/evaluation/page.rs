@@ -195,6 +195,7 @@ fn large_sources_of_gathers_are_written_to_memory() {
     assert_eq!(sums.to_vec().unwrap(), [6.0, 1.0]);
 }
 
+// rows: C188
 #[test]
 fn literals_are_computed_while_recording() {
     on_each_device(|| {

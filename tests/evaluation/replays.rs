@@ -28,7 +28,7 @@ fn compiles(rows: usize, columns: usize) -> u64 {
 #[test]
 fn code_has_lengths_of_axes_as_constants_until_they_change() {
     let _counting = one_at_a_time();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             // Recorded for one shape, and replayed; then one length is a parameter, then both.
             assert_eq!([compiles(30, 50), compiles(30, 50), compiles(30, 50)], [1, 0, 0]);

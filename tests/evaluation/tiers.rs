@@ -42,7 +42,7 @@ fn run_much() {
 fn kernels_that_run_much_get_better_code_if_that_is_wanted() {
     let _turn = crate::one_at_a_time();
     jit::eval(&waves(&Float::opaque(1.0))).unwrap();
-    if jit::cache::entries().iter().all(|entry| entry.code_bytes == 0) {
+    if !crate::tested_devices::has_llvm() {
         return;
     }
     for (tier, wanted) in [

@@ -14,6 +14,7 @@ fn added(x: &Float, y: &Float) -> Float {
     x + y
 }
 
+// rows: F001 F013 C01
 #[test]
 fn new_elements_and_new_sizes_are_replayed() {
     alike(frozen!(added), 1, || [3, 3, 64, 2, 3].map(|n| values(&added(&floats(n, n), &floats(n, 7)))));
@@ -24,6 +25,7 @@ fn added_without_cache(x: &Float, y: &Float) -> Float {
     x + y
 }
 
+// rows: F002
 #[test]
 fn a_recording_keeps_its_kernels() {
     alike(frozen!(added_without_cache), 1, || {
@@ -39,6 +41,7 @@ fn scaled(x: &Float, y: &Float) -> Float {
     x * y
 }
 
+// rows: F017
 #[test]
 fn one_element_and_many_are_two_recordings() {
     alike(frozen!(scaled), 2, || {
@@ -51,6 +54,7 @@ fn scaled_by_opaque(x: &Float, y: &Float) -> Float {
     x * y
 }
 
+// rows: F017
 #[test]
 fn an_opaque_value_is_given_to_each_replay() {
     alike(frozen!(scaled_by_opaque), 2, || {
@@ -64,6 +68,7 @@ fn called_often(x: &Float) -> Float {
     (x * 0.5 + 1.0).sqrt()
 }
 
+// rows: F018
 #[test]
 fn a_thousand_calls_are_one_recording() {
     alike(frozen!(called_often), 1, || {
@@ -80,6 +85,7 @@ fn product(x: &Float, y: &Float) -> Float {
     x * 10.0 + y
 }
 
+// rows: F019 C03
 #[test]
 fn the_same_array_twice_is_a_recording_of_its_own() {
     alike(frozen!(product), 2, || {
@@ -93,6 +99,7 @@ fn with_number(x: &Float, y: i32) -> Float {
     if y == 1 { x * 2.0 } else { x + y as f32 }
 }
 
+// rows: F020
 #[test]
 fn numbers_of_the_host_decide_what_is_recorded() {
     for _ in 0..2 {
@@ -111,6 +118,7 @@ fn with_constant(x: &Float, c: &Float) -> (Float, Float) {
     (x * c, Float::from(5.0))
 }
 
+// rows: F021
 #[test]
 fn a_constant_that_changes_is_recorded_once_more() {
     alike(frozen!(with_constant), 1, || {
@@ -133,6 +141,7 @@ fn of_any_type<K: Operand<f32> + Kept>(x: &Float, k: K) -> Float {
     x.max(k)
 }
 
+// rows: F035
 #[test]
 fn types_have_their_own_recordings_and_freezing_can_be_switched_off() {
     let x = floats(4, 1);
@@ -156,6 +165,7 @@ fn either(x: &Float, is_sum: bool) -> Float {
     if is_sum { x + 1.0 } else { x * 2.0 }
 }
 
+// rows: F053
 #[test]
 fn each_branch_of_the_host_is_a_recording() {
     alike(frozen!(either), 2, || {
@@ -183,6 +193,7 @@ fn through(camera: &Camera, p: &Vec4) -> (Camera, Vec4) {
     (camera.clone(), moved * camera.lens.scale)
 }
 
+// rows: F037
 #[test]
 fn structs_in_structs_with_matrices() {
     alike(frozen!(through), 1, || {
@@ -209,6 +220,7 @@ fn grow(record: &mut Record) {
     record.field += 2.0;
 }
 
+// rows: F038
 #[test]
 fn a_field_adds_up_over_the_calls() {
     alike(frozen!(grow), 1, || {
@@ -225,6 +237,7 @@ fn replace(record: &mut Record) -> Float {
     before
 }
 
+// rows: F015
 #[test]
 fn a_field_is_replaced_in_the_callers_value() {
     alike(frozen!(replace), 1, || {
@@ -243,6 +256,7 @@ fn insert(map: &mut BTreeMap<String, Float>) {
     map.remove("z");
 }
 
+// rows: F014
 #[test]
 fn entries_of_a_map_come_and_go() {
     alike(frozen!(insert), 1, || {
@@ -260,6 +274,7 @@ fn reads(x: &Float) -> Float {
     x * first
 }
 
+// rows: F055
 #[test]
 fn reading_an_element_in_the_body_is_refused() {
     crate::frozen_only!();
@@ -277,6 +292,7 @@ fn uploads(x: &Float) -> Float {
     x / Float::from([10.0, 20.0, 30.0])
 }
 
+// rows: F056
 #[test]
 fn arrays_that_the_host_fills_are_part_of_the_recording() {
     alike(frozen!(uploads), 1, || [1, 2, 3, 4].map(|salt| values(&uploads(&floats(3, salt)))));
@@ -323,4 +339,25 @@ fn lengths_among_the_arguments_decide_what_is_recorded() {
         assert_eq!(given, [if by < 0 { -wanted } else { wanted }]);
         crate::frozen_only!(assert_eq!(lengthened::stats().recordings, recordings, "{:?}", lengthened::explain()));
     }
+}
+
+#[freeze]
+fn put(target: &mut Float, at: &UInt) -> Float {
+    target.scatter(5.0, at);
+    &*target + 1.0
+}
+
+// rows: F082
+#[test]
+fn a_scatter_to_an_array_without_memory_is_replayed() {
+    alike(frozen!(put), 1, || {
+        [0_u32, 3, 2].map(|at| {
+            let mut target = Float::zeros(4);
+            let result = values(&put(&mut target, &UInt::opaque(at)));
+            (values(&target), result)
+        })
+    });
+    let mut target = Float::zeros(4);
+    drop(put(&mut target, &UInt::opaque(1)));
+    assert_eq!(target.to_vec().unwrap(), [0.0, 5.0, 0.0, 0.0]);
 }

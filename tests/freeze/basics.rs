@@ -86,6 +86,7 @@ fn power(x: &Float, n: i32) -> Float {
     x.powi(n)
 }
 
+// rows: F071
 #[test]
 fn the_recordings_that_were_not_used_go_first() {
     let x = Float::from([2.0, 3.0]);
@@ -102,6 +103,7 @@ fn combined(a: &Float, b: &Float, c: &Float) -> Float {
     a * 100.0 + b * 10.0 + c
 }
 
+// rows: X01
 #[test]
 fn which_arrays_are_the_same_is_told_apart() {
     let (a, b) = (Float::from([1.0]), Float::from([5.0, 6.0]));

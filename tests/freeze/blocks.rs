@@ -9,6 +9,7 @@ fn scalar_product(x: &Float, y: &Float) -> Float {
     x.dot(y)
 }
 
+// rows: F062
 #[test]
 fn scalar_products_at_every_width() {
     alike(frozen!(scalar_product), 1, || [10, 11, 12].map(|n| values(&scalar_product(&floats(n, 1), &floats(n, 2)))));
@@ -19,6 +20,7 @@ fn mean(x: &Float) -> Float {
     x.mean()
 }
 
+// rows: F076
 #[test]
 fn means_of_three_to_five_elements() {
     alike(frozen!(mean), 1, || [3, 4, 5, 4].map(|n| values(&mean(&floats(n, n)))));
@@ -29,6 +31,7 @@ fn any_and_all(mask: &Mask) -> (Mask, Mask, UInt) {
     (mask.any(), mask.all(), mask.count())
 }
 
+// rows: F086
 #[test]
 fn any_of_a_wide_mask() {
     alike(frozen!(any_and_all), 1, || {
@@ -51,6 +54,7 @@ fn sums_of_fours(x: &Float) -> Float {
     x.block_sum(4)
 }
 
+// rows: F087 X08
 #[test]
 fn sums_of_blocks_of_which_the_last_is_short() {
     // Once for widths that the blocks divide, and once for others.
@@ -58,6 +62,7 @@ fn sums_of_blocks_of_which_the_last_is_short() {
     alike(frozen!(sums_of_fours), 2, || [8, 13, 5, 5, 800].map(|n| values(&sums_of_fours(&floats(n, n)))));
 }
 
+// rows: X07
 #[test]
 fn one_block_becomes_two() {
     alike(frozen!(sums_of_fours_again), 2, || [4, 8, 4, 12].map(|n| values(&sums_of_fours_again(&floats(n, n)))));
@@ -78,6 +83,7 @@ fn sums(x: &Float) -> Float {
     x.block_sum(2)
 }
 
+// rows: F088
 #[test]
 fn sums_of_blocks_of_what_a_mask_keeps() {
     alike(frozen!(pairs_of_what_is_kept), 2, || {
@@ -95,6 +101,7 @@ fn kernel_compress_block(x: &Float) -> Float {
     y.filter(&y.gt(-1.0)).block_sum(2)
 }
 
+// rows: F103
 #[test]
 fn replays_are_listed_as_what_was_recorded() {
     if crate::alone("blocks::replays_are_listed_as_what_was_recorded", "").is_some() {

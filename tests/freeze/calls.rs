@@ -118,6 +118,7 @@ fn applied(shapes: &Ptr<dyn Shape>, x: &Float) -> Float {
     shapes.apply(x)
 }
 
+// rows: F024
 #[test]
 fn lanes_call_other_instances_than_before() {
     alike(frozen!(applied), 1, || {
@@ -148,6 +149,7 @@ fn tuned(member: fn(f32) -> Float) -> Vec<[Vec<f32>; 2]> {
     turns.collect()
 }
 
+// rows: F025
 #[test]
 fn members_of_instances_are_inputs() {
     alike(frozen!(applied_to_members), 1, || tuned(Float::opaque));
@@ -163,6 +165,7 @@ fn applied_twice(shapes: &Ptr<dyn Shape>, x: &Float) -> Float {
     shapes.apply(&once)
 }
 
+// rows: F026
 #[test]
 fn a_call_of_what_a_call_gave() {
     alike(frozen!(applied_twice), 1, || {
@@ -179,6 +182,7 @@ fn asked(shapes: &Ptr<dyn Shape>, others: &Ptr<dyn Shape>, x: &Float) -> Float {
     shapes.ask(others, x)
 }
 
+// rows: F060
 #[test]
 fn instances_call_instances() {
     alike(frozen!(asked), 1, || {
@@ -224,6 +228,7 @@ fn outer(x: &Float, i: &Int) -> (Float, Int) {
     (inner(x) * 2.0, inner(i))
 }
 
+// rows: F028
 #[test]
 fn a_frozen_function_in_another_is_part_of_it() {
     let run = || {

@@ -46,6 +46,7 @@ fn arguments_are_references_and_numbers() {
     assert_eq!(step.stats().recordings, 2, "{:?}", step.explain());
 }
 
+// rows: F067 F084
 #[test]
 fn what_is_listed_is_looked_at_in_each_call() {
     let mut scaled = Frozen::with((Float::opaque(3.0), 1_u32), |(scale, power): &(Float, u32), x: &Float| {

@@ -12,6 +12,7 @@ fn named(x: &Float, a: u32, b: u32, names: &BTreeMap<String, String>) -> Float {
     x.powi(a as i32) + x.powi(b as i32) * weight("first") + weight("second")
 }
 
+// rows: X01
 #[test]
 fn equal_host_values_in_other_places_are_told_apart() {
     let names = |first: &str, second: &str| {
@@ -59,6 +60,7 @@ fn last_is_marked(x: &Float) -> (Mask, Float, UInt) {
     (lanes.eq(UInt::from(x.width() - 1)), Float::zeros(x.width()), lanes + 1)
 }
 
+// rows: X03 X04 X05 X06
 #[test]
 fn widths_that_are_computed_are_those_of_the_call() {
     alike(frozen!(reversed_into_zeros), 1, || [4, 64, 3, 1000].map(|n| values(&reversed_into_zeros(&floats(n, n)))));
@@ -85,6 +87,7 @@ fn kept(x: &Float) -> (Float, Float, Float, Mask) {
     (&kept * 2.0, kept.sum(), kept.prefix_sum(), kept.gt(0.5).any())
 }
 
+// rows: X11
 #[test]
 fn nothing_is_a_size_too() {
     // Widths 0 and 1 are recordings of their own, each of an argument and of what a mask keeps.
@@ -102,6 +105,7 @@ fn with_length(x: &Float) -> (Float, usize) {
     (x * 2.0, x.len())
 }
 
+// rows: X14
 #[test]
 fn a_length_that_is_given_back_is_that_of_the_call() {
     alike(frozen!(with_length), 3, || {
@@ -127,6 +131,7 @@ fn element_of(x: &Float, k: &Float) -> Float {
     x + k.get(0).unwrap()
 }
 
+// rows: X15 X16 X20
 #[test]
 fn elements_are_not_read_while_recording() {
     crate::frozen_only!();
@@ -149,6 +154,7 @@ fn poked(x: &mut Float, value: &Float) -> Float {
     table.gather(&UInt::from([2, 0, 1])) * value
 }
 
+// rows: X16 X17
 #[test]
 fn single_elements_are_written_and_host_data_is_part_of_the_recording() {
     alike(frozen!(poked), 1, || {
@@ -169,6 +175,7 @@ fn uses_hidden(x: &Float) -> Float {
     HIDDEN.with_borrow(|hidden| x * hidden)
 }
 
+// rows: X19
 #[test]
 fn hidden_constants_are_refused() {
     crate::frozen_only!();
@@ -184,6 +191,7 @@ fn historied(x: &Float) -> Float {
     x + 1.0
 }
 
+// rows: X23
 #[test]
 fn listing_launches_is_no_part_of_a_recording() {
     for (call, is_on) in [true, false, true].into_iter().enumerate() {
@@ -205,9 +213,10 @@ fn iterated(x: &Float, n: &UInt) -> Float {
     x
 }
 
+// rows: X02
 #[test]
 fn evaluated_loops_run_as_often_as_each_call_needs() {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             for (call, rounds) in [[3, 1, 2], [5, 0, 7], [1, 1, 1], [6, 6, 6]].into_iter().enumerate() {
                 let x = floats(3, call);
@@ -230,6 +239,7 @@ fn chain(x: &Float) -> Float {
     y
 }
 
+// rows: X09
 #[test]
 fn a_chain_of_intermediate_arrays_needs_few_at_a_time() {
     if crate::alone("defects::a_chain_of_intermediate_arrays_needs_few_at_a_time", "").is_some() {

@@ -25,6 +25,7 @@ fn doubled(x: &Float, rounds: &UInt) -> (Float, UInt) {
     (x, rest)
 }
 
+// rows: X02
 #[test]
 fn any_number_of_iterations_is_replayed() {
     for (width, recordings) in [(1, 1), (2, 1), (5, 1), (1000, 1)] {
@@ -330,7 +331,7 @@ fn bounded(sums: &mut Float, x: &Float, rounds: &UInt) -> Float {
 #[test]
 fn a_promise_of_few_iterations_is_checked_in_replays() {
     crate::frozen_only!();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             bounded::clear();
             for (call, trips) in [2, 5, 0, 6, 5, 9, 1].into_iter().enumerate() {

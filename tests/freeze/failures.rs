@@ -38,10 +38,11 @@ fn stopped(state: &mut State, x: &Float, is_wrong: bool) -> Float {
     y
 }
 
+// rows: F097
 #[test]
 fn a_panic_leaves_arguments_as_they_were() {
     crate::frozen_only!();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let x = floats(6, 5);
             for _ in 0..2 {
@@ -75,7 +76,11 @@ fn widths_that_do_not_fit_are_told_in_each_call() {
         let text = catch_unwind(AssertUnwindSafe(|| values(&mismatched(&mut state, &floats(n, 1), &floats(m, 2)))));
         let seen = state.seen();
         state = State::new(3);
-        (text.ok(), seen)
+        let given = text.map_err(|panic| *panic.downcast::<String>().unwrap());
+        if let Err(message) = &given {
+            assert!(message.contains(&format!("width {n} and {m}")), "{message}");
+        }
+        (given.ok(), seen)
     };
     let is_right = |n: usize, (given, seen): (Option<Vec<f32>>, Seen)| {
         assert_eq!(given.unwrap(), values(&(floats(n, 1) + floats(n, 2))));
@@ -103,13 +108,14 @@ fn leaky(state: &mut State, x: &Float, is_wrong: bool) -> Float {
     z
 }
 
+// rows: F097
 #[test]
 fn a_panic_leaks_no_memory() {
     crate::frozen_only!();
     if crate::alone("failures::a_panic_leaks_no_memory", "").is_some() {
         return;
     }
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let mut state = State::new(3);
             let x = floats(MIB, 1);
@@ -145,7 +151,7 @@ fn without_memory_nothing_changes_and_the_next_call_works() {
     {
         return;
     }
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let live = || {
                 jit::sync().unwrap();

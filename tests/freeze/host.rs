@@ -22,6 +22,7 @@ fn around_median(x: &Float) -> Float {
     squares - median
 }
 
+// rows: X16
 #[test]
 fn the_host_sees_the_elements_and_widths_of_each_call() {
     let widths = [5, 3, 8, 5, 100, 1, 1, 0, 0, 7];
@@ -207,7 +208,7 @@ fn scaled(x: &mut Float, frame: u32, dt: f32) -> Float {
 
 #[test]
 fn plain_numbers_that_the_host_uses_are_those_of_the_call() {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let mut x = Float::from([1.0, 3.0]);
             let mut wanted = [1.0_f32, 3.0];
@@ -256,7 +257,7 @@ fn stopped(state: &mut Float, x: &Float) -> Float {
 #[test]
 fn a_panic_of_the_host_leaves_everything_as_it_was() {
     crate::frozen_only!();
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             stopped::clear();
             for round in 0..4 {
@@ -387,6 +388,7 @@ impl SumOf for Float {
     }
 }
 
+// rows: X15
 #[test]
 fn every_way_to_read_is_open_to_the_host() {
     alike(frozen!(printed), 1, || {

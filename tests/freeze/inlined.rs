@@ -35,9 +35,10 @@ fn halve_until_small(mut x: f32) -> f32 {
     x
 }
 
+// rows: X21
 #[test]
 fn a_frozen_function_in_a_region_is_part_of_it() {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             for n in [5, 5, 9] {
                 let x = floats(n, n);
@@ -60,6 +61,7 @@ fn target(x: Float) -> Float {
     x + 1.0
 }
 
+// rows: X21
 #[test]
 fn frozen_functions_are_targets_of_calls() {
     fn doubled(x: Float) -> Float {
@@ -73,6 +75,7 @@ fn frozen_functions_are_targets_of_calls() {
     assert_eq!(target::stats().recordings, 0);
 }
 
+// rows: X24
 #[test]
 fn a_frozen_function_may_call_itself() {
     #[freeze]

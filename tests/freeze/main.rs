@@ -15,6 +15,9 @@ mod evaluated;
 mod failures;
 mod footprint;
 mod fuzz;
+#[path = "../../fuzz/targets.rs"]
+mod fuzz_targets;
+mod fuzzing;
 mod host;
 mod inlined;
 mod limits;
@@ -34,6 +37,8 @@ mod targets;
 mod telling;
 mod tensors;
 mod tensors_fuzz;
+#[path = "../shared/tested_devices.rs"]
+mod tested_devices;
 mod texture;
 mod threads;
 mod verify;
@@ -69,7 +74,7 @@ use frozen;
 /// are replayed, and there are some.
 #[track_caller]
 fn alike<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn() -> R) {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             (frozen.set_enabled)(false);
             let wanted = calls();

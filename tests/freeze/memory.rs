@@ -10,6 +10,7 @@ fn clear(x: &mut Float) {
     x.scatter(0.0, &UInt::arange(x.width()));
 }
 
+// rows: F010
 #[test]
 fn a_scatter_to_an_argument_leaves_other_owners_alone() {
     alike(frozen!(clear), 1, || {
@@ -29,6 +30,7 @@ fn tally(target: &mut Half, value: &Half) {
     target.scatter_add(value * half::f16::from_f32(2.0), &odd);
 }
 
+// rows: F011
 #[test]
 fn halves_are_added_to() {
     alike(frozen!(tally), 1, || {
@@ -45,6 +47,7 @@ fn permuted(source: &Float, index: &UInt, active: &Mask) -> Float {
     source.gather_masked(index, active)
 }
 
+// rows: F030
 #[test]
 fn masked_gathers() {
     alike(frozen!(permuted), 1, || {
@@ -62,6 +65,7 @@ fn constant_size(a: &Float) -> Float {
     line.gather_masked(&index, &index.lt(5))
 }
 
+// rows: F029
 #[test]
 fn bodies_of_constant_size() {
     alike(frozen!(constant_size), 1, || [(); 3].map(|()| values(&constant_size(&Float::from(1.0)))));
@@ -73,6 +77,7 @@ fn written(target: &mut Float, value: &Float, index: &UInt, active: &Mask) -> Fl
     target.clone()
 }
 
+// rows: F031
 #[test]
 fn a_masked_scatter_to_an_argument_that_is_given_back() {
     alike(frozen!(written), 1, || {
@@ -94,6 +99,7 @@ fn exchanged(target: &mut Float, source: &Float, index: &UInt) -> (Float, Float)
     (target.clone(), read + source)
 }
 
+// rows: F032
 #[test]
 fn gathers_and_scatters_of_one_argument() {
     alike(frozen!(exchanged), 2, || {
@@ -138,6 +144,7 @@ fn to_scratch_and_back(x: &Float, index: &UInt) -> Float {
     scratch.gather(&(index + 1))
 }
 
+// rows: F039
 #[test]
 fn memory_of_the_body_is_its_own_and_hidden_memory_is_refused() {
     crate::frozen_only!();
@@ -161,6 +168,7 @@ fn chained(x: &Float) -> Float {
     y
 }
 
+// rows: F044
 #[test]
 fn memory_is_used_again_within_a_replay() {
     alike(frozen!(chained), 1, || {
@@ -195,6 +203,7 @@ fn deposited_on_fives(source: &Float, target: &Float) -> (Float, Float) {
     (full, given)
 }
 
+// rows: F050 F051 F052 C09
 #[test]
 fn sums_are_scattered_to_targets_of_every_size() {
     alike(frozen!(deposit), 1, || {
@@ -225,6 +234,7 @@ fn queued(x: &Float, room: &mut Float) -> (UInt, Float) {
     (counter, room.sum())
 }
 
+// rows: F054
 #[test]
 fn places_in_a_queue_are_counted_anew() {
     alike(frozen!(queued), 1, || {
@@ -247,6 +257,7 @@ fn counted(counter: &mut UInt, index: &UInt) -> UInt {
     counter.scatter_inc(index)
 }
 
+// rows: F054
 #[test]
 fn counters_go_on_over_the_calls() {
     alike(frozen!(counted), 1, || {
@@ -265,6 +276,7 @@ fn sampled(sampler: &mut Pcg32) -> (Float, Float) {
     (sampler.next_f32(), first)
 }
 
+// rows: F009
 #[test]
 fn a_sampler_goes_on_where_it_was() {
     alike(frozen!(sampled), 1, || {
@@ -284,6 +296,7 @@ fn add_to_shared(x: &mut Float, index: &UInt) -> Float {
     before
 }
 
+// rows: C10
 #[test]
 fn a_scatter_copies_what_others_hold() {
     alike(frozen!(add_to_shared), 1, || {

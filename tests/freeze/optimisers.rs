@@ -106,7 +106,7 @@ fn optimises<S: Traverse + Clone>(
         let model = seen(&mut state);
         (losses, values(&model.slope), values(&model.shift))
     };
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             set_enabled(false);
             let unfrozen = run();
@@ -125,18 +125,21 @@ fn zeros() -> Float {
     Float::zeros(4)
 }
 
+// rows: F080
 #[test]
 fn momentum_is_recorded_for_constants_and_for_what_they_become() {
     let start = || Momentum { model: Model::start(), velocities: [zeros(), zeros()] };
     optimises(momentum, frozen!(momentum), start, |state| &mut state.model, 2);
 }
 
+// rows: F080
 #[test]
 fn mean_squares_that_are_in_memory_are_recorded_once() {
     let start = || MeanSquare { model: Model::start(), squares: vec![floats(4, 5) + 1.0, floats(4, 6) + 1.0] };
     optimises(mean_square, frozen!(mean_square), start, |state| &mut state.model, 1);
 }
 
+// rows: F080
 #[test]
 fn adam_is_recorded_for_constants_and_for_what_they_become() {
     let start = || Adam {

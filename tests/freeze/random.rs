@@ -10,6 +10,7 @@ fn drawn(generator: &mut Generator, x: &Float) -> Float {
     x + generator.random::<f32>(x.width())
 }
 
+// rows: F106
 #[test]
 fn a_generator_goes_on_where_it_was() {
     // A counter that the host knows becomes one of the device in the first call.
@@ -36,6 +37,7 @@ fn kinds(generator: &mut Generator, x: &Float) -> Vec<Float> {
     ]
 }
 
+// rows: F106
 #[test]
 fn every_distribution_draws_anew() {
     alike(frozen!(kinds), 2, || {
@@ -64,6 +66,7 @@ fn stepped(generator: &mut Pcg32, x: &Float) -> Float {
     x * first + generator.next_normal::<f32>() + generator.next_u32_below(10).cast::<f32>()
 }
 
+// rows: F106
 #[test]
 fn pcg32_is_state() {
     alike(frozen!(stepped), 1, || {
@@ -82,6 +85,7 @@ fn blocks(generator: &mut Philox4x32, x: &Float) -> Float {
     x + a + b * c + d * e
 }
 
+// rows: F106
 #[test]
 fn philox_is_state() {
     alike(frozen!(blocks), 2, || {
@@ -99,6 +103,7 @@ fn made_inside(x: &Float) -> [Float; 3] {
     [x + pcg.next_f32(), x + block, generator.normal(0.0, x.abs(), x.width())]
 }
 
+// rows: X22
 #[test]
 fn generators_that_are_made_inside_are_part_of_the_recording() {
     alike(frozen!(made_inside), 1, || [10, 25, 10].map(|n| made_inside(&floats(n, n)).map(|array| values(&array))));

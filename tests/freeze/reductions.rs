@@ -11,6 +11,7 @@ fn reduced(x: &Float) -> Vec<Float> {
     vec![sum.clone(), product, min, max, &sum + x, sum + 4.0]
 }
 
+// rows: F040
 #[test]
 fn all_reductions_at_every_width() {
     alike(frozen!(reduced), 1, || {
@@ -23,6 +24,7 @@ fn running(x: &Float) -> (Float, Float) {
     (x.prefix_sum(), x.prefix_sum_exclusive())
 }
 
+// rows: F041 C07
 #[test]
 fn prefix_sums_at_every_width() {
     alike(frozen!(running), 1, || {
@@ -38,6 +40,7 @@ fn below_half(sampler: &mut Pcg32) -> UInt {
     sampler.next_f32().lt(0.5).compress()
 }
 
+// rows: F049
 #[test]
 fn the_lanes_where_a_mask_is_true() {
     alike(frozen!(below_half), 1, || {
@@ -53,6 +56,7 @@ fn centred(x: &Float) -> Float {
     x - x.mean()
 }
 
+// rows: C11
 #[test]
 fn a_mean_divides_by_the_width_of_the_call() {
     alike(frozen!(centred), 1, || [3, 4, 5, 1000].map(|n| values(&centred(&floats(n, n)))));
@@ -63,6 +67,7 @@ fn sum_of_all(x: &Float) -> Float {
     x.sum()
 }
 
+// rows: C06
 #[test]
 fn sums_at_every_width() {
     alike(frozen!(sum_of_all), 1, || [3, 30, 2, 65_000].map(|n| values(&sum_of_all(&floats(n, n)))));

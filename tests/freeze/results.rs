@@ -26,6 +26,7 @@ fn nested(x: &Float, y: &Float) -> (Float, Float, (Float, Float)) {
     (x + y, x * y, (x - y, x / y))
 }
 
+// rows: F003 F004 F005 F006
 #[test]
 fn tuples_lists_and_maps() {
     let inputs = || [3, 3, 8].map(|n| (floats(n, n), floats(n, 9)));
@@ -70,6 +71,7 @@ fn point(x: &Float) -> Point {
     Point { x: x + 1.0, y: x + 2.0 }
 }
 
+// rows: F007 F008
 #[test]
 fn structs() {
     alike(frozen!(ring), 1, || {
@@ -119,6 +121,7 @@ fn only_writes(x: &Float, target: &mut Float) {
     target.scatter(x, &UInt::arange(x.width()));
 }
 
+// rows: F036
 #[test]
 fn empty_lists_and_nothing_come_back_as_they_were() {
     alike(frozen!(everything), 1, || {
@@ -147,6 +150,7 @@ fn to_integers(x: &Float) -> (Int, UInt, Int64, Float64, Mask) {
     (x.cast(), x.abs().cast(), x.cast(), x.cast::<f64>() / 3.0, x.gt(0.0))
 }
 
+// rows: F027
 #[test]
 fn results_of_several_types() {
     alike(frozen!(to_integers), 1, || {
@@ -165,6 +169,7 @@ fn in_two_steps(x: &Float, is_scaled: bool) -> (Option<Float>, Float, Float) {
     (None, x.clone(), z)
 }
 
+// rows: F034
 #[test]
 fn bodies_that_evaluate_in_the_middle() {
     alike(frozen!(in_two_steps), 2, || {
@@ -182,6 +187,7 @@ fn identity(x: &Float) -> Float {
     x.clone()
 }
 
+// rows: C08
 #[test]
 fn an_input_comes_back_as_it_is() {
     alike(frozen!(identity), 1, || {
@@ -199,6 +205,7 @@ fn moved(x: Float) -> Float {
     x
 }
 
+// rows: C08
 #[test]
 fn an_argument_that_is_given_away_comes_back() {
     alike(frozen!(moved), 1, || {
@@ -289,6 +296,7 @@ fn maybe(x: &Option<Float>, y: &Float) -> Option<Float> {
     x.as_ref().map(|x| x + y)
 }
 
+// rows: F036
 #[test]
 fn options_are_told_apart() {
     alike(frozen!(maybe), 2, || {

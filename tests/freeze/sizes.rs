@@ -9,6 +9,7 @@ fn every_third(x: &Float) -> Float {
     x.gather(&(UInt::arange(x.width().div_ceil(3)) * 3))
 }
 
+// rows: F022
 #[test]
 fn a_stride_that_does_not_divide_the_width() {
     alike(frozen!(every_third), 1, || [7, 7, 8, 9, 10, 100].map(|n| values(&every_third(&floats(n, n)))));
@@ -19,6 +20,7 @@ fn at(x: &Float, index: &UInt) -> Float {
     x.gather(index)
 }
 
+// rows: F023
 #[test]
 fn a_constant_index() {
     alike(frozen!(at), 1, || [3, 4, 5].map(|n| values(&at(&floats(n, n), &UInt::from(1)))));
@@ -34,6 +36,7 @@ fn resampled(x: &Float) -> (Float, Float, Float) {
     (third, same + 1.0, many * 2.0)
 }
 
+// rows: F033
 #[test]
 fn fewer_and_more_elements_than_the_argument_has() {
     alike(frozen!(resampled), 1, || {
@@ -55,6 +58,7 @@ fn together(x: &Float, y: &Float) -> (Float, Float) {
     (first + y, x.sum() + y)
 }
 
+// rows: F043
 #[test]
 fn widths_that_are_equal_once_may_differ_later() {
     let calls = [(3, 3), (4, 4), (3, 5), (6, 2), (7, 7)];
@@ -83,6 +87,7 @@ fn independent(x: &Float, y: &Float) -> (Float, Float) {
     (a + 1.0, b + 1.0)
 }
 
+// rows: C02 C04 C05
 #[test]
 fn several_kernels_of_several_widths() {
     alike(frozen!(two_outputs), 1, || {
@@ -111,6 +116,7 @@ fn normalised(x: &Float, i: &UInt) -> (Float, UInt) {
     (x / n.cast::<f32>(), (i + &n) * n)
 }
 
+// rows: C11
 #[test]
 fn a_width_as_a_number_is_that_of_the_call() {
     alike(frozen!(normalised), 1, || {

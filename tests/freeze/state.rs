@@ -52,6 +52,7 @@ macro_rules! method {
     };
 }
 
+// rows: F064
 #[test]
 fn a_method_with_state_goes_on_where_it_was() {
     alike(method!(add_clear add_set_enabled add_stats add_explain), 1, || {
@@ -60,6 +61,7 @@ fn a_method_with_state_goes_on_where_it_was() {
     });
 }
 
+// rows: F064
 #[test]
 fn switching_a_method_off_and_on_changes_no_result() {
     let (mut switched, mut plain) = (Counter::new(4), Counter::new(4));
@@ -88,6 +90,7 @@ impl Switched<'_> {
     }
 }
 
+// rows: F085
 #[test]
 fn a_field_of_the_host_that_changes_is_recorded_anew() {
     let frozen = method!(scaled_clear scaled_set_enabled scaled_stats scaled_explain);
@@ -105,6 +108,7 @@ fn a_field_of_the_host_that_changes_is_recorded_anew() {
     });
 }
 
+// rows: F069
 #[test]
 fn fields_that_are_no_part_of_a_value_are_named_as_state() {
     let frozen = method!(with_hidden_clear with_hidden_set_enabled with_hidden_stats with_hidden_explain);
@@ -124,6 +128,7 @@ fn grown(list: &mut Vec<Float>, x: &Float) -> Float {
     list.iter().fold(x.clone(), |sum, item| sum + item)
 }
 
+// rows: F101
 #[test]
 fn lists_grow_in_replays_too() {
     alike(frozen!(grown), 3, || {
@@ -186,6 +191,7 @@ fn changed(world: &mut World) {
     world.parts.pop();
 }
 
+// rows: X13
 #[test]
 fn everything_that_a_body_changes_is_changed_by_replays() {
     alike(frozen!(changed), 1, || {
@@ -221,6 +227,7 @@ fn made(x: &Float) -> Made {
     Made::new(x + 1.0)
 }
 
+// rows: F102
 #[test]
 fn results_need_no_default() {
     alike(frozen!(made), 1, || [3, 5].map(|n| made(&floats(n, n))).map(|made| (values(&made.array), made.name)));
@@ -244,6 +251,7 @@ fn replaced(x: &mut Float) {
     *x = &*x + 1.0;
 }
 
+// rows: F105
 #[test]
 fn assignments_reach_the_caller_and_copies_do_not() {
     let call = |body: fn(&mut Float)| {

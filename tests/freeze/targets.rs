@@ -94,6 +94,7 @@ fn asked(lens: &Ptr<dyn Lens>, other: &Ptr<dyn Lens>, x: &Float) -> (Float, Floa
     (lens.bend(x), lens.with(other, x), lens.strength())
 }
 
+// rows: F089 F090 F110
 #[test]
 fn instances_ask_those_that_they_are_given_and_those_that_they_hold() {
     // Each set of instances has a recording.
@@ -116,9 +117,10 @@ fn broken(lens: &Ptr<dyn Lens>, x: &mut Float) -> Float {
     y
 }
 
+// rows: F061 F098
 #[test]
 fn a_panic_in_a_target_leaves_everything_as_it_was() {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let lenses = |is_broken: bool| -> Instances<dyn Lens> {
                 Instances::from_iter([
@@ -157,6 +159,7 @@ fn chosen(outer: &UInt, inner: &UInt, x: &Float, a: &Float, b: &Float) -> Float 
     jit::switch(outer, &targets, (x.clone(), inner.clone()))
 }
 
+// rows: F109
 #[test]
 fn closures_by_number_use_values_that_change() {
     alike(frozen!(chosen), 1, || {

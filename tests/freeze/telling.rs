@@ -26,7 +26,7 @@ fn what_lanes_print_is_printed_in_each_call() {
     let lines = Arc::new(Mutex::new(String::new()));
     let taken = Arc::clone(&lines);
     let before = jit::print::set_sink(Some(Box::new(move |text| taken.lock().unwrap().push_str(text))));
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             for salt in [1.0, 2.0, 3.0] {
                 let x = Float::from([salt, -salt]);
@@ -49,7 +49,7 @@ fn lanes_are_checked_in_debugging_runs() {
     if crate::alone("telling::lanes_are_checked_in_debugging_runs", "export JIT_DEBUG=1;").is_some() {
         return;
     }
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             let call = |values: [f32; 2]| {
                 let y = checked(&Float::from(values));

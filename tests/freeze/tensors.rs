@@ -20,6 +20,7 @@ fn wrapped(x: &Float) -> Tensor<f32> {
     Tensor::from(x + 1.0)
 }
 
+// rows: F065
 #[test]
 fn tensors_are_results() {
     alike(frozen!(wrapped), 1, || [3, 3, 5, 3, 5].map(|n| seen(&wrapped(&floats(n, n)))));
@@ -30,6 +31,7 @@ fn added(x: &mut Tensor<f32>) {
     *x += 1.0;
 }
 
+// rows: F066
 #[test]
 fn tensors_change_in_place() {
     alike(frozen!(added), 1, || {
@@ -47,6 +49,7 @@ fn mean(x: &Tensor<f32>) -> Tensor<f32> {
     x.mean(0)
 }
 
+// rows: F083
 #[test]
 fn means_of_tensors_of_several_shapes() {
     let shapes = [[3, 4], [5, 4], [3, 4], [3, 5], [3, 6], [5, 4]];
@@ -58,6 +61,7 @@ fn constant(x: &Tensor<f32>) -> Tensor<f32> {
     x + 1.0
 }
 
+// rows: F079
 #[test]
 fn constant_tensors_of_several_shapes() {
     alike(frozen!(constant), 1, || [10, 20, 30, 10, 20].map(|n| seen(&constant(&Tensor::zeros([n, 2])))));
@@ -68,6 +72,7 @@ fn picked(x: &Tensor<f32>, index: &UInt) -> Tensor<f32> {
     x.slice(s![index * 2 + 1, .., 0])
 }
 
+// rows: F091
 #[test]
 fn rows_are_picked_by_a_formula() {
     alike(frozen!(picked), 1, || {
@@ -91,6 +96,7 @@ fn rows(x: &Tensor<f32>, row: &UInt) -> Tensor<f32> {
     x.slice(s![row, ..])
 }
 
+// rows: F092 F093 F111
 #[test]
 fn slices_of_tensors_of_several_shapes() {
     alike(frozen!(column), 1, || [4, 6, 4, 9, 6].map(|n| seen(&column(&tensor([n, 5, 2], n)))));
@@ -138,6 +144,7 @@ fn network(x: &Tensor<f32>, layers: &[(Tensor<f32>, Tensor<f32>)]) -> Tensor<f32
     x
 }
 
+// rows: F099
 #[test]
 fn layers_of_a_network_for_batches_of_several_sizes() {
     alike(frozen!(network), 1, || {
@@ -154,6 +161,7 @@ fn total(x: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>) {
     (x.sum(..), x.sum(..) * 2.0)
 }
 
+// rows: X18
 #[test]
 fn a_tensor_without_axes_keeps_having_none() {
     alike(frozen!(total), 1, || {
@@ -170,6 +178,7 @@ fn scaled_by_shape(x: &Tensor<f32>) -> (Tensor<f32>, Vec<usize>) {
     (x / x.shape()[0] as f32, x.shape().to_vec())
 }
 
+// rows: X14
 #[test]
 fn a_shape_as_a_number_is_that_of_the_call() {
     // Looked at as a number, it is what the recording is made for.
@@ -186,6 +195,7 @@ fn outer(x: &Tensor<f32>, y: &Tensor<f32>) -> Tensor<f32> {
     x.outer(y)
 }
 
+// rows: X06
 #[test]
 fn outer_products_of_tensors() {
     alike(frozen!(outer), 1, || [(3, 4), (6, 4), (3, 4)].map(|(n, m)| seen(&outer(&tensor([n], n), &tensor([m], m)))));
@@ -210,6 +220,7 @@ fn scaled_by_size(x: &Tensor<f32>) -> (Tensor<f32>, Vec<Size>) {
     (x / Float::from(x.size(0)), x.sizes())
 }
 
+// rows: X14
 #[test]
 fn a_shape_as_sizes_is_that_of_the_call() {
     alike(frozen!(scaled_by_size), 1, || {
@@ -293,6 +304,7 @@ fn along_axes(x: &Tensor<f32>) -> Vec<Tensor<f32>> {
     ]
 }
 
+// rows: F083
 #[test]
 fn reductions_along_axes_are_recorded_for_ranges_of_lengths() {
     // Written out, in a loop, or over blocks: sums of up to 8, up to 32, and more neighbours.
@@ -363,6 +375,7 @@ fn large_product(a: &Tensor<f32>, b: &Tensor<f32>) -> Tensor<f32> {
     a.matmul(b)
 }
 
+// rows: F108
 #[test]
 fn large_matrices_of_any_shape_are_multiplied() {
     let shapes = [[2, 20, 30, 25], [3, 17, 40, 50], [5, 100, 16, 9]];

@@ -304,12 +304,16 @@ const PROGRAMS: Programs<Step, Lengths, Seen> = Programs { program, sizes: lengt
 fn programs_over_shapes_are_replayed_as_they_run() {
     let recordings = PROGRAMS.check(0..150, 16, Device::Interpreter);
     assert!(recordings < 150 * 13, "shapes are replayed: {recordings} recordings");
-    PROGRAMS.check(150..170, 8, Device::Cpu);
+    if crate::tested_devices::has_llvm() {
+        PROGRAMS.check(150..170, 8, Device::Cpu);
+    }
 }
 
 #[test]
 #[ignore = "takes minutes; `.ci/nightly` runs it"]
 fn many_programs_over_shapes_are_replayed_as_they_run() {
     PROGRAMS.check(1_000..5_600, 20, Device::Interpreter);
-    PROGRAMS.check(6_000..6_400, 20, Device::Cpu);
+    if crate::tested_devices::has_llvm() {
+        PROGRAMS.check(6_000..6_400, 20, Device::Cpu);
+    }
 }

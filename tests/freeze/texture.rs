@@ -15,6 +15,7 @@ fn looked_up(texture: &Texture2, x: &Float, y: &Float) -> Vec<Float> {
     texture.eval(&[x.clone(), y.clone()])
 }
 
+// rows: F073
 #[test]
 fn textures_are_read_at_positions_of_any_number() {
     alike(frozen!(looked_up), 2, || {
@@ -40,6 +41,7 @@ fn written(texture: &mut Texture1, scale: &Float) -> Vec<Float> {
     texture.eval(&[Float::linspace(0.0, 1.0, 9)])
 }
 
+// rows: F074
 #[test]
 fn textures_are_written() {
     alike(frozen!(written), 1, || {

@@ -51,9 +51,10 @@ fn moved_directly(ball: &mut Ball, dt: &Float) -> Float {
     heights(ball)
 }
 
+// rows: X10
 #[test]
 fn threads_replay_one_recording() {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, || {
             run(10, 3, moved);
             let before = moved::stats();
@@ -75,9 +76,10 @@ fn threads_replay_one_recording() {
     }
 }
 
+// rows: X10
 #[test]
 fn threads_begin_at_once() {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 scope.spawn(move || {
@@ -116,6 +118,7 @@ fn slow(x: &mut Float) -> Float {
     &*x * 2.0
 }
 
+// rows: X10
 #[test]
 fn while_one_thread_records_others_run_the_body() {
     crate::frozen_only!();

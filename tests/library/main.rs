@@ -14,4 +14,6 @@ mod tensor;
 mod tensor_printing;
 mod tensor_products;
 mod tensor_reductions;
+#[path = "../shared/tested_devices.rs"]
+mod tested_devices;
 mod texture;

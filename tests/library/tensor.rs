@@ -237,6 +237,7 @@ fn wrong_indices_are_explained() {
     assert!(message_of(|| (..).into_index().stepped(0)).contains("cannot take the step 0"));
 }
 
+// rows: C250 C252 C254 C255 C256 C257
 #[test]
 fn slices_are_assigned() {
     on_each_device(|| {
@@ -333,6 +334,7 @@ fn tensors_are_the_state_of_traced_control_flow() {
     });
 }
 
+// rows: C196
 #[test]
 fn linear_interpolation_along_an_axis() {
     on_each_device(|| {

@@ -15,6 +15,7 @@ fn product(a: &[i32], b: &[i32], [rows, inner, columns]: [usize; 3]) -> Vec<i32>
     (0..rows * columns).map(|number| element(number / columns, number % columns)).collect()
 }
 
+// rows: F107 F108
 #[test]
 fn products_of_matrices() {
     on_each_device(|| {

@@ -18,7 +18,7 @@ pub(crate) type Ternary<T, R> = (&'static str, fn(&Array<T>, &Array<T>, &Array<T
 
 /// Runs a test on every device of the host.
 pub(crate) fn on_each_device(test: impl Fn()) {
-    for device in [Device::Interpreter, Device::Cpu] {
+    for device in crate::tested_devices::all() {
         jit::with_device(device, &test);
     }
 }

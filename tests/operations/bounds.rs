@@ -61,6 +61,7 @@ fn any_type<I: Integer + Into<i128>>() {
     any_index::<f64, I>();
 }
 
+// rows: C167 C168
 #[test]
 fn reads_give_zero_and_writes_do_nothing() {
     on_each_device(|| {
@@ -89,6 +90,7 @@ fn combines<I: Integer + Into<i128>>(elements: usize, width: usize) {
     same(&sums.to_vec().unwrap(), &wanted, |at| format!("sum {at} of {elements}, {width} lanes, by {}", I::TYPE));
 }
 
+// rows: C168
 #[test]
 fn nothing_is_combined_out_of_range() {
     on_each_device(|| {

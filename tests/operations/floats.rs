@@ -62,6 +62,7 @@ macro_rules! tests_of {
                 two(|a, b| a * b, square, rounded(wide(t).mul_add(-2.0, 3.0)))
             }
 
+            // rows: C319
             #[test]
             fn one_operand() {
                 let table: [Unary<$ty, $ty>; 12] = [
@@ -90,6 +91,7 @@ macro_rules! tests_of {
                 unary(&table);
             }
 
+            // rows: C319
             #[test]
             fn two_operands() {
                 let table: [Binary<$ty, $ty>; 14] = [
@@ -119,6 +121,7 @@ macro_rules! tests_of {
                 binary(&table);
             }
 
+            // rows: C319
             #[test]
             fn comparisons() {
                 let table: [Binary<$ty, bool>; 6] = [
@@ -132,6 +135,7 @@ macro_rules! tests_of {
                 binary(&table);
             }
 
+            // rows: C319
             #[test]
             fn three_operands() {
                 let table: [Ternary<$ty, $ty>; 5] = [

@@ -11,6 +11,7 @@ macro_rules! tests_of {
                 (count as $unsigned % <$ty>::BITS as $unsigned) as u32
             }
 
+            // rows: C319
             #[test]
             fn one_operand() {
                 let table: [Unary<$ty, $ty>; 12] = [
@@ -38,6 +39,7 @@ macro_rules! tests_of {
                 }
             }
 
+            // rows: C319
             #[test]
             fn two_operands() {
                 let table: [Binary<$ty, $ty>; 13] = [
@@ -85,6 +87,7 @@ macro_rules! tests_of {
                 binary(&table);
             }
 
+            // rows: C319
             #[test]
             fn comparisons() {
                 let table: [Binary<$ty, bool>; 6] = [
@@ -98,6 +101,7 @@ macro_rules! tests_of {
                 binary(&table);
             }
 
+            // rows: C319
             #[test]
             fn three_operands() {
                 let table: [Ternary<$ty, $ty>; 3] = [

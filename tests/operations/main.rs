@@ -19,3 +19,5 @@ mod reductions;
 mod seeds;
 mod shifts;
 mod structured;
+#[path = "../shared/tested_devices.rs"]
+mod tested_devices;

@@ -286,6 +286,7 @@ fn reductions_of_masks() {
     });
 }
 
+// rows: C188
 #[test]
 fn reductions_of_constants_are_those_of_memory() {
     fn check<T: Reducible>(ops: &[ReduceOp]) {

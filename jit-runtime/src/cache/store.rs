@@ -338,7 +338,7 @@ mod tests {
         let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let _ = find_with(&store, 1, 1, CodeOptions::default(), |_| panic!("on purpose"));
         }));
-        assert!(panics.is_err());
+        assert_eq!(panics.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));
         assert!(!find(&store, 1, 1, CodeOptions::default()).1);
         assert!(find(&store, 1, 1, CodeOptions::default()).1);
     }

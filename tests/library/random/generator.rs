@@ -18,7 +18,9 @@ fn a_seed_gives_the_same_numbers_everywhere() {
         (numbers.0.to_vec().unwrap(), numbers.1.to_vec().unwrap(), numbers.2.to_vec().unwrap())
     };
     let wanted = jit::with_device(Device::Interpreter, draw);
-    assert_eq!(jit::with_device(Device::Cpu, draw), wanted);
+    if crate::tested_devices::has_llvm() {
+        assert_eq!(jit::with_device(Device::Cpu, draw), wanted);
+    }
     let threads = jit::threads();
     jit::set_threads(1);
     let alone = draw();

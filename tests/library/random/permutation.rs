@@ -18,6 +18,7 @@ fn permutation(rng: &mut Generator, size: usize) -> Vec<u32> {
     rng.permutation(size).to_vec().unwrap()
 }
 
+// rows: C237
 #[test]
 fn permutations_are_reproducible() {
     on_each_device(|| {

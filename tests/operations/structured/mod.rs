@@ -26,7 +26,7 @@ fn on_device(program: &Program, device: Device) -> Result<Outcome, String> {
 /// How a device differs from plain Rust, if it does.
 fn difference(program: &Program) -> Option<String> {
     let expected = interpret::plain::outcome(program);
-    [Device::Interpreter, Device::Cpu].into_iter().find_map(|device| match on_device(program, device) {
+    crate::tested_devices::all().into_iter().find_map(|device| match on_device(program, device) {
         Ok(outcome) => outcome.difference_from(&expected).map(|what| format!("{device:?}: {what}")),
         Err(message) => Some(format!("{device:?}: {message}")),
     })

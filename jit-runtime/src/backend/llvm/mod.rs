@@ -40,7 +40,7 @@ mod usage;
 mod violation;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::ops::Range;
 

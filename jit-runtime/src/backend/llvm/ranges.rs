@@ -46,7 +46,8 @@ pub(super) struct Ranges {
 impl Ranges {
     /// Finds the accesses of a kernel that can be proven to be in range.
     pub(super) fn of(kernel: &Kernel, analysis: &Analysis) -> Ranges {
-        let mut search = Search { kernel, analysis, bounds: Bounds::new(kernel, analysis), ranges: Ranges::default() };
+        let bounds = Bounds::new(kernel, analysis);
+        let mut search = Search { kernel, analysis, bounds, ranges: Ranges::default() };
         search.region(TOP, false);
         search.ranges
     }

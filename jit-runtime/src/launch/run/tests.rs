@@ -69,7 +69,7 @@ fn every_device_gives_the_bits_that_the_semantics_ask_for() {
             for width in [0, 1, 63, 64, 65, 1000, REDUCE_CHUNK, 6 * REDUCE_CHUNK + 777] {
                 let values = numbers(op, ty, width, &mut rng);
                 let expected = bytes_of(ty, &[reference(op, ty, &values)]);
-                for device in [Device::Cpu, Device::Interpreter] {
+                for device in crate::tested_devices::all() {
                     assert_eq!(reduce(device, op, ty, &values, None), expected, "{device} {op:?} {ty}, {width} lanes");
                 }
             }
@@ -96,7 +96,7 @@ fn blocks_are_reduced_one_by_one() {
                 }
                 let blocks = values.chunks(block).map(|values| reference(op, ty, values));
                 let expected = bytes_of(ty, &blocks.collect::<Vec<_>>());
-                for device in [Device::Cpu, Device::Interpreter] {
+                for device in crate::tested_devices::all() {
                     let actual = reduce(device, op, ty, &values, Some(block));
                     assert_eq!(actual, expected, "{device} {op:?} {ty}, {width} lanes in blocks of {block}");
                 }

@@ -1,7 +1,7 @@
 // wanted: no method named `xw` found
 use jit::linalg::Vec3;
 
-fn the_fourth_component_of_three(v: &Vec3) -> jit::Float {
+fn the_fourth_component_of_three(v: &Vec3) -> jit::Float { // rows: C248
     v.xw().x
 }
 

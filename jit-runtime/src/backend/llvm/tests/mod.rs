@@ -2,6 +2,7 @@
 
 mod atomics;
 mod control;
+pub(crate) mod facts;
 mod indices;
 mod interval;
 mod memory;
@@ -16,7 +17,7 @@ use crate::ir::random::{Case, Input};
 /// The processors that tests generate code for: those whose instructions this one has.
 fn targets() -> Vec<Target> {
     let Ok(host) = Target::host() else {
-        // Without libLLVM there is nothing to test; `library` tests say why.
+        assert!(!crate::tested_devices::has_llvm());
         return Vec::new();
     };
     let mut targets = vec![host.clone()];

@@ -1,0 +1,4 @@
+//! See `recordings` in `targets.rs`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jit_fuzz::recordings(data));

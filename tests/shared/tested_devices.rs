@@ -1,0 +1,27 @@
+//! The devices on which tests run. A test that has nothing to run on without generated code is counted as skipped, and never passes by
+//! comparing the interpreter with itself.
+#![allow(dead_code, reason = "some test programs use a part of it")]
+
+use std::io::Write;
+use std::sync::LazyLock;
+
+use jit_runtime::device::{Device, devices};
+
+/// The interpreter, and the processor where code is generated for it.
+pub(crate) fn all() -> Vec<Device> {
+    if has_llvm() { vec![Device::Interpreter, Device::Cpu] } else { vec![Device::Interpreter] }
+}
+
+/// Whether code is generated for the processor. Where it is not, a line says so that the test that asks was skipped, or a part of it;
+/// `.ci/run` counts these lines.
+pub(crate) fn has_llvm() -> bool {
+    static IS_GENERATING: LazyLock<bool> =
+        LazyLock::new(|| devices().iter().any(|info| info.device == Device::Cpu && info.unavailable.is_none()));
+    if !*IS_GENERATING {
+        let thread = std::thread::current();
+        // Not by a macro that prints: what those print in tests that pass is not shown.
+        let _ =
+            writeln!(std::io::stderr(), "skipped: needs LLVM: {}", thread.name().unwrap_or("a thread without a name"));
+    }
+    *IS_GENERATING
+}

@@ -11,6 +11,7 @@ mod enums;
 mod errors;
 mod fast_math;
 mod floors;
+mod fragments;
 mod histograms;
 mod host_compare;
 mod host_corpus;

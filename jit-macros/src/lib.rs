@@ -12,6 +12,7 @@ mod print;
 mod sink;
 mod traced_enum;
 mod traverse;
+mod ungroup;
 
 use proc_macro::TokenStream;
 

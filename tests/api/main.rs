@@ -13,6 +13,7 @@ mod errors;
 mod fast_math;
 mod float_mode;
 mod floors;
+mod fragments;
 mod histograms;
 mod host_compare;
 mod host_corpus;

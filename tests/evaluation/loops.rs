@@ -62,3 +62,42 @@ fn a_loop_that_nobody_reads_is_not_run() {
         assert_eq!(crate::launches(|| drop(y.to_vec())), [2]);
     });
 }
+
+#[jit]
+fn halved_while_large(x: &Float) -> Float {
+    let mut y = x.clone();
+    let mut goes_on = Mask::from(true);
+    #[evaluated]
+    while goes_on {
+        y = y / 2.0;
+        goes_on = Mask::from(y.reduce_max().item().unwrap() > 1.0);
+    }
+    y
+}
+
+#[jit]
+fn doubled_until(x: &Float, limit: f32) -> (Float, UInt) {
+    let (mut y, mut count) = (x.clone(), UInt::from(0));
+    #[evaluated]
+    while Mask::from(true) {
+        if Mask::from(y.reduce_min().item().unwrap() >= limit) {
+            break;
+        }
+        y *= 2.0;
+        count += 1;
+    }
+    (y, count)
+}
+
+#[test]
+fn the_host_computes_the_condition_of_an_evaluated_loop() {
+    on_each_device(|| {
+        for (x, wanted) in [([8.0, 3.0], [1.0, 0.375]), ([0.5, 1.0], [0.25, 0.5]), ([1.5, 0.0], [0.75, 0.0])] {
+            assert_eq!(halved_while_large(&Float::from(x)).to_vec().unwrap(), wanted);
+        }
+        let (y, count) = doubled_until(&Float::from([1.0, 3.0]), 5.0);
+        assert_eq!((y.to_vec().unwrap(), count.item().unwrap()), (vec![8.0, 24.0], 3));
+        let (y, count) = doubled_until(&Float::from([6.0, 7.0]), 5.0);
+        assert_eq!((y.to_vec().unwrap(), count.item().unwrap()), (vec![6.0, 7.0], 0));
+    });
+}

@@ -220,10 +220,8 @@ impl Evaluated {
     /// Computes the state and the lanes that go on; whether to run the body. A loop that ends by its exits alone runs its body once
     /// more in the end, on no lane. `is_steady`: the host has the same in its variables as at the iteration before.
     pub(super) fn test(&mut self, condition: &Var, is_endless: bool, is_steady: bool) -> bool {
-        // What no lane has run has its state from before, of which the host may know all.
-        if !is_endless && !self.is_never_run {
-            loops::check_condition(condition, self.site);
-        }
+        // It may be the same for all lanes, and known: the host computes it anew for each iteration.
+        loops::check_mask(condition, self.site);
         let is_never = condition.literal() == Some(0);
         let condition = region::conjunction(condition);
         let active = match &self.active {

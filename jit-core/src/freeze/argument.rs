@@ -11,28 +11,39 @@ use crate::traverse::{Traverse, Visitor, VisitorMut};
 
 /// A value that a frozen function may change or give back.
 ///
-/// It is for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing.
+/// It is for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing. What is missing of `Send` and
+/// `Sync`, the compiler says itself, with the field that it is missing of.
+pub trait Kept: Copied + Send + Sync + 'static {}
+
+impl<T: Copied + Send + Sync + 'static> Kept for T {}
+
+/// A value that a later call can make from a copy of the first call's.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
     label = "later calls could not make a `{Self}`",
     note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) and `Clone`, be \
             `Send` and `Sync`, and borrow nothing"
 )]
-pub trait Kept: Traverse + Clone + Send + Sync + 'static {}
+pub trait Copied: Traverse + Clone {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Traverse + Clone + Send + Sync + 'static> Kept for T {}
+impl<T: Traverse + Clone> Copied for T {}
 
 /// A value that a frozen function may be given by reference.
+pub trait Given: Lent<Owned: Send + Sync + 'static> {}
+
+impl<T: Lent<Owned: Send + Sync + 'static> + ?Sized> Given for T {}
+
+/// A value behind a reference that a frozen function can be recorded on a copy of.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a `#[freeze]` function",
     label = "the function is recorded on a copy of it, with other arrays",
     note = "it must be `Traverse` (derive it) and `Clone`; lists and text may be given as `&[T]` and `&str`"
 )]
-pub trait Given: Traverse + ToOwned<Owned: Traverse + Send + Sync + 'static> {}
+pub trait Lent: Traverse + ToOwned<Owned: Traverse> {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Traverse + ToOwned<Owned: Traverse + Send + Sync + 'static> + ?Sized> Given for T {}
+impl<T: Traverse + ToOwned<Owned: Traverse> + ?Sized> Lent for T {}
 
 /// An argument as it is given to a frozen function.
 pub trait Argument {

@@ -166,17 +166,22 @@ impl Drop for LoopRecorder {
     }
 }
 
-/// Refuses what cannot be the condition of a loop.
+/// Refuses what cannot be the condition of a loop that is recorded.
 pub(crate) fn check_condition(mask: &Var, site: &'static Location<'static>) {
-    region::check(mask, site);
-    if mask.ty() != Type::Bool {
-        Misuse::new("the condition of a loop must be a mask", site).value("the condition", mask).panic();
-    }
+    check_mask(mask, site);
     if mask.literal() == Some(1) && mask.width() != 0 {
         Misuse::new("the condition of a traced loop is always true", site)
             .value("the condition", mask)
             .hint("a traced loop ends when its condition becomes false; compute the condition from the loop's state")
             .panic();
+    }
+}
+
+/// Refuses what cannot be the condition of any loop.
+pub(crate) fn check_mask(mask: &Var, site: &'static Location<'static>) {
+    region::check(mask, site);
+    if mask.ty() != Type::Bool {
+        Misuse::new("the condition of a loop must be a mask", site).value("the condition", mask).panic();
     }
 }
 

@@ -31,6 +31,7 @@ mod tests;
 use crate::jit;
 use crate::options::JitOptions;
 use crate::sink::Sink;
+use crate::ungroup::Ungroup;
 use body::Body;
 use number::{Lifted, Number};
 use options::FreezeOptions;
@@ -38,6 +39,7 @@ use parameter::Parameter;
 use place::Place;
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::visit_mut::VisitMut;
 use syn::{Attribute, ExprClosure, ImplItemFn, ItemFn, Meta};
 
 /// The most arguments that the run-time support takes.
@@ -48,7 +50,8 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let sink = Sink::default();
     let options = FreezeOptions::parse(options, &sink);
     let expanded = match syn::parse2::<ItemFn>(item.clone()) {
-        Ok(function) => {
+        Ok(mut function) => {
+            Ungroup.visit_item_fn_mut(&mut function);
             let place = Place::of(&function);
             Frozen::new(options, function, place, &JitOptions::default(), &sink).expand()
         }

@@ -3,11 +3,13 @@
 use super::operators;
 use super::rewrite::Rewriter;
 use crate::format::{self, Resolved};
+use crate::ungroup::Ungroup;
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
 use syn::{Expr, ExprLit, Lit, LitStr, Macro, Token};
 
 /// The macros, and what they compare by.
@@ -31,6 +33,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, call: &Macro) -> Option<Expr>
     }
     let arguments = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(call.tokens.clone()).ok()?;
     let mut arguments: Vec<Expr> = arguments.into_iter().collect();
+    arguments.iter_mut().for_each(|argument| Ungroup.visit_expr_mut(argument));
     let rest = arguments.split_off_checked(if comparison.is_some() { 2 } else { 1 })?;
     let message = Message::of(rewriter, rest)?;
     let mut assertion = match comparison {

@@ -5,7 +5,7 @@
 //! element (`&a[i]`, `a[i].x`, `a[i].push(v)`, `a[lo..hi]`) the indexing stays Rust's.
 
 use super::operators::{operand, reference_to};
-use super::place::Place;
+use super::place::{Place, is_place};
 use super::rewrite::{Rewriter, unparenthesised};
 use super::scope::identifiers;
 use super::state::{is_assigning, reads_only};
@@ -107,7 +107,7 @@ pub(crate) fn assign(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> bool {
     let (target, mut right, span) = (target.clone(), (**right).clone(), rewriter.at(expr.span()));
     let op_span = rewriter.at(op.clone().into_iter().next().map_or(span, |token| token.span()));
     let order = Order::of(&target, &right, updates);
-    if updates {
+    if updates || is_mentioned(&right, &target) {
         operand(rewriter, &mut right);
     } else {
         rewriter.visit_expr_mut(&mut right);
@@ -115,6 +115,13 @@ pub(crate) fn assign(rewriter: &mut Rewriter<'_>, expr: &mut Expr) -> bool {
     let assigned = Assigned { rewriter, target, right: right.to_token_stream(), op, op_span, finish, order };
     *expr = Expr::Verbatim(assigned.emit(span));
     true
+}
+
+/// Whether the value is a place that is mentioned by the target, too: `row[i] = i` moves nothing.
+fn is_mentioned(value: &Expr, target: &ExprIndex) -> bool {
+    let mut names = Vec::new();
+    identifiers(target.index.to_token_stream(), &mut names);
+    is_place(value) && Place::of(value).is_some_and(|place| names.contains(&place.base))
 }
 
 /// What is evaluated before an assignment, into a helper, so that nothing is borrowed while it is.

@@ -1,9 +1,11 @@
 //! Macros inside of a traced function: the arguments of Rust's own are expressions and are rewritten, all others are left.
 
+use crate::ungroup::Ungroup;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
+use syn::visit_mut::VisitMut;
 use syn::{Expr, Macro, Token};
 
 /// Macros whose arguments are a list of expressions.
@@ -55,7 +57,9 @@ pub(crate) fn arguments(call: &Macro) -> Option<Vec<Expr>> {
         return None;
     }
     let list = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(call.tokens.clone()).ok()?;
-    Some(list.into_iter().collect())
+    let mut list: Vec<Expr> = list.into_iter().collect();
+    list.iter_mut().for_each(|argument| Ungroup.visit_expr_mut(argument));
+    Some(list)
 }
 
 /// Writes the arguments back; `rewritten` are those that [`arguments`] gave.

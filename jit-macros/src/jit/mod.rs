@@ -35,9 +35,11 @@ mod warning;
 use crate::freeze;
 use crate::options::JitOptions;
 use crate::sink::Sink;
+use crate::ungroup::Ungroup;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
 use syn::{Attribute, Block, FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Signature};
 
 /// Expands the attribute on an item.
@@ -48,7 +50,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     }
     let options = JitOptions::parse(options, &sink);
     let expanded = if let (true, Ok(definition)) = (options.dispatch(), syn::parse2::<ItemTrait>(item.clone())) {
-        dispatch::expand(&options, definition, &sink)
+        dispatch::expand(&options, ungrouped(definition), &sink)
     } else if let Ok(function) = syn::parse2::<ItemFn>(item.clone()) {
         dispatch::only_on_traits(&options, function.sig.fn_token.span, &sink);
         expand_function(&options, function, &sink)
@@ -63,6 +65,11 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#errors #expanded)
 }
 
+fn ungrouped(mut definition: ItemTrait) -> ItemTrait {
+    Ungroup.visit_item_trait_mut(&mut definition);
+    definition
+}
+
 /// A function that is `#[freeze]`, too, is traced by that attribute, whichever of them comes first.
 fn under_freeze(options: &TokenStream, item: &TokenStream) -> Option<TokenStream> {
     let mut function = syn::parse2::<ItemFn>(item.clone()).ok()?;
@@ -73,6 +80,7 @@ fn under_freeze(options: &TokenStream, item: &TokenStream) -> Option<TokenStream
 }
 
 fn expand_function(options: &JitOptions, mut function: ItemFn, sink: &Sink) -> TokenStream {
+    Ungroup.visit_item_fn_mut(&mut function);
     check::attributes(&mut function.attrs, sink);
     rewrite_function(options, &mut function.sig, &mut function.block, &mut function.attrs, sink);
     function.into_token_stream()
@@ -85,6 +93,7 @@ pub(crate) fn rewrite(options: &JitOptions, function: &mut ItemFn, sink: &Sink) 
 }
 
 fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenStream {
+    Ungroup.visit_item_impl_mut(&mut block);
     check::attributes(&mut block.attrs, sink);
     let is_of_trait = block.trait_.is_some();
     for item in &mut block.items {

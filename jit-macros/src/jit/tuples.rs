@@ -7,6 +7,8 @@ use super::branch::Want;
 use super::matching::{
     self, Shape, binding, chained, guard, has_let, is_plain, pattern, replaced, test, tested, tests_literal,
 };
+use super::operators::reference_to;
+use super::place::is_place;
 use super::rewrite::{Rewriter, unparenthesised};
 use proc_macro2::{Ident, Span};
 use quote::{ToTokens, quote_spanned};
@@ -142,8 +144,24 @@ impl Part {
         let is_host = rewriter.is_host(element);
         let name = rewriter.helper("matched", span);
         rewriter.visit_expr_mut(element);
+        let is_place = is_place(element) && !matches!(unparenthesised(element), Expr::Index(_));
+        if is_place && !is_host {
+            *element = taken(rewriter, element, span);
+        }
         Part { name, is_host, span }
     }
+}
+
+/// The value of a place. Rust moves those of the host that it would move; arrays stay where they are, too.
+fn taken(rewriter: &mut Rewriter<'_>, place: &Expr, span: Span) -> Expr {
+    rewriter.uses_kinds = true;
+    let (private, kind) = (rewriter.private(span), rewriter.helper("kind", span));
+    let borrowed = reference_to(place.clone(), span);
+    Expr::Verbatim(quote_spanned! {span=> {
+        let #kind = #private::probe(#borrowed).__jit_match();
+        #[allow(unreachable_code)]
+        if #kind.is_host() { #kind.host_only(); #place } else { #kind.again(#borrowed) }
+    }})
 }
 
 /// The condition of an arm; `None` if it takes everything.

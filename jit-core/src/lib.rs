@@ -15,6 +15,7 @@ pub mod array;
 pub mod calls;
 pub mod control;
 pub mod enums;
+mod fork;
 pub mod freeze;
 pub mod native;
 mod schedule;

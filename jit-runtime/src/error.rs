@@ -52,7 +52,14 @@ struct Inner {
 impl Error {
     /// An error of a kind with a sentence that says what was wrong.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Inner { kind, message: message.into(), hint: None, site: None, cause: None, is_of_launch: false }))
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            hint: None,
+            site: None,
+            cause: None,
+            is_of_launch: false,
+        }))
     }
 
     /// Adds what to do about it.

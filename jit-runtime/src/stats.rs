@@ -29,18 +29,8 @@ static EVALUATIONS: AtomicU64 = AtomicU64::new(0);
 static COMPILE_NS: AtomicU64 = AtomicU64::new(0);
 static BUSY_NS: AtomicU64 = AtomicU64::new(0);
 /// All of them.
-static COUNTERS: [&AtomicU64; 10] = [
-    &TRACES,
-    &LAUNCHES,
-    &LANES,
-    &HITS,
-    &COMPILES,
-    &RECOMPILES,
-    &PROMOTED,
-    &EVALUATIONS,
-    &COMPILE_NS,
-    &BUSY_NS,
-];
+static COUNTERS: [&AtomicU64; 10] =
+    [&TRACES, &LAUNCHES, &LANES, &HITS, &COMPILES, &RECOMPILES, &PROMOTED, &EVALUATIONS, &COMPILE_NS, &BUSY_NS];
 static IS_RECORDING: AtomicBool = AtomicBool::new(true);
 static RECORDS: Mutex<Records> = Mutex::new(Records { parts: VecDeque::new(), count: 0 });
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);

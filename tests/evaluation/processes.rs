@@ -14,7 +14,12 @@ fn run(name: &str, variables: &[(&str, &str)]) -> Output {
 }
 
 fn text(output: &Output) -> String {
-    format!("{:?}\n{}{}", output.status, String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{:?}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 static COMPILED: AtomicUsize = AtomicUsize::new(0);

@@ -7,8 +7,8 @@
 use std::fmt;
 use std::panic::Location;
 
-use jit_runtime::{Error, ErrorKind};
 use jit_runtime::ir::{Type, scalar};
+use jit_runtime::{Error, ErrorKind};
 
 use super::columns::{Cell, Rows};
 use super::read::{copy, look};

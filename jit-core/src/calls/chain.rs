@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 use std::panic::Location;
 
-use crate::trace::misuse::Misuse;
 use crate::thread_state::thread_state;
+use crate::trace::misuse::Misuse;
 
 /// Calls within calls up to this depth are traced.
 const DEPTH: usize = 64;

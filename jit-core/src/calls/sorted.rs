@@ -15,13 +15,13 @@ use super::switch::{Callable, SwitchIndex, Target, call, checked};
 use crate::array::{Array, Size, UInt};
 use crate::freeze::session;
 use crate::schedule::{self, Selection};
+use crate::thread_state::thread_state;
 use crate::trace::effect::{self, How, Request};
 use crate::trace::misuse::{self, Misuse};
 use crate::trace::node::Weak;
 use crate::trace::switch::Computed;
 use crate::trace::{Var, gather, record, region};
 use crate::traverse::{Traverse, arrays};
-use crate::thread_state::thread_state;
 
 /// How many indices a thread keeps the order of.
 const KEPT: usize = 16;

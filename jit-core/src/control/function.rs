@@ -5,7 +5,9 @@
 //! is found from the line of what it computes.
 
 use super::recursion::Recursion;
+use crate::fork;
 use crate::thread_state::thread_state;
+use jit_runtime::fork::Held;
 use parking_lot::RwLock;
 use rustc_hash::FxBuildHasher;
 use std::cell::RefCell;
@@ -125,6 +127,11 @@ pub fn enter(function: &'static Labelled) -> FunctionScope {
     jit_runtime::stats::count_trace();
     let span = tracing::debug_span!(target: "jit", "trace", function = function.label).entered();
     FunctionScope { _recursion: recursion, _label: label(function), _span: span }
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_rw_lock(held, &LABELLED);
 }
 
 #[cfg(test)]

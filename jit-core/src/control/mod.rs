@@ -59,3 +59,8 @@ pub use unroll::{Unrolled, unrolled};
 pub use variants::{Borrowed, Choice, Choosable, Chosen, Lends, Owned, other_variant};
 pub use warning::{Harmless, Suspicious};
 pub use world::{Carries, Host, IfCondition, Traced, World};
+
+/// Takes the locks of this folder, for a fork.
+pub(crate) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
+    function::hold(held);
+}

@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::panic::Location;
 
 use super::function::Labelled;
+use crate::thread_state::thread_state;
 use crate::trace::misuse::Misuse;
 use crate::trace::region;
-use crate::thread_state::thread_state;
 
 /// How often a function calls itself, each time in one region more, before that is refused.
 const DEPTH: usize = 64;

@@ -20,11 +20,11 @@ use super::staying;
 use super::verify;
 use crate::array::Size;
 use crate::schedule;
+use crate::thread_state::thread_state;
 use crate::trace::misuse;
 use crate::trace::node::Var;
 use crate::trace::{record, region};
 use crate::traverse::VisitorMut;
-use crate::thread_state::thread_state;
 
 /// What replays make results from.
 pub(super) struct Templates<T, R> {

@@ -6,6 +6,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use jit_runtime::fork::Held;
 use jit_runtime::log::{self, Level};
 use jit_runtime::recording::{Guard, Recording, Scalar};
 use jit_runtime::{config, ir::Type};
@@ -16,6 +17,7 @@ use smallvec::SmallVec;
 use super::layout::{Form, Layout, Said};
 use super::staying::Staying;
 use super::{Retrace, Stats, explain};
+use crate::fork;
 use crate::trace::node::Var;
 use jit_runtime::recording::SizeId;
 
@@ -498,4 +500,9 @@ impl Plan {
             }
         }
     }
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_mutex(held, &LISTED);
 }

@@ -21,11 +21,11 @@ use super::session::{self, Paused};
 use super::symbols;
 use crate::array::Size;
 use crate::schedule;
+use crate::thread_state::thread_state;
 use crate::trace::misuse::{self, Misuse};
 use crate::trace::node::{Var, flag};
 use crate::trace::{Op, record, region};
 use crate::traverse::{HostValue, Leaf, Visitor, VisitorMut};
-use crate::thread_state::thread_state;
 
 /// A closure that replays of a frozen function run on any thread.
 #[diagnostic::on_unimplemented(

@@ -70,3 +70,9 @@ pub struct Stats {
     /// Calls that ran the body as if it were not frozen.
     pub direct: u64,
 }
+
+/// Takes the locks of this folder, for a fork.
+pub(crate) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
+    function::hold(held);
+    session::hold(held);
+}

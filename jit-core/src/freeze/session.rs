@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use jit_runtime::device::current_device;
+use jit_runtime::fork::Held;
 use jit_runtime::ir::Type;
 use jit_runtime::launch::Prepared;
 use jit_runtime::launch::native::{Call, Operand};
@@ -19,10 +20,11 @@ use smallvec::SmallVec;
 
 use super::symbols;
 use crate::array::Size;
+use crate::fork;
+use crate::thread_state::thread_state;
 use crate::trace::extent::Extent;
 use crate::trace::node::{Node, Var, flag};
 use crate::trace::{Op, misuse};
-use crate::thread_state::thread_state;
 
 /// What is recorded so far.
 struct Session {
@@ -482,4 +484,9 @@ pub(crate) fn check_operand(operand: &Var, user: &Var) {
 /// Refuses a result that a frozen function has from elsewhere.
 pub(super) fn check_result(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
     if is_own(var) { Ok(()) } else { Err(hidden(Some(var), site)) }
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_mutex(held, &LENT);
 }

@@ -16,9 +16,9 @@ use smallvec::SmallVec;
 
 use super::{host, session};
 use crate::array::Size;
+use crate::thread_state::thread_state;
 use crate::trace::extent::Extent;
 use crate::trace::node::{Node, Var, Weak, flag};
-use crate::thread_state::thread_state;
 
 /// The sizes of the recording that this thread makes.
 pub(crate) struct Symbols {

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
 use super::order::{Entry, NONE, Walk};
+use crate::fork;
 use crate::trace::Var;
 use crate::trace::detach::Edges;
 use crate::trace::effect::{ARRAY, How, ScatterExtra};
@@ -241,4 +242,10 @@ struct Place {
     ready: u32,
     /// The entry of the array, if the same kernel has written it.
     previous: u32,
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
+    // It may be held for as long as kernels are compiled, and protects nothing but an order: a fork does not wait for it.
+    fork::renew_mutex(held, &ALONE);
 }

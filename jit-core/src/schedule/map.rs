@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-use crate::trace::node::Node;
 use crate::thread_state::thread_state;
+use crate::trace::node::Node;
 
 #[derive(Clone, Copy)]
 struct Slot {

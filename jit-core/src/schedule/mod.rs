@@ -33,13 +33,14 @@ use jit_runtime::{Error, ErrorKind, launch as machine, stats};
 use smallvec::SmallVec;
 
 use crate::control;
+use crate::fork;
 use crate::freeze::{host, session};
+use crate::thread_state::thread_state;
 use crate::trace::extent::Extent;
 use crate::trace::node::{Weak, flag};
 use crate::trace::region::RegionId;
 use crate::trace::report::{self, Report};
 use crate::trace::{Op, Var, detach, number};
-use crate::thread_state::thread_state;
 
 mod check;
 mod draw;
@@ -158,6 +159,7 @@ fn evaluate_missing<'a>(
     site: &'static Location<'static>,
 ) -> Result<(), Error> {
     let missing: SmallVec<[&Var; 8]> = missing.copied().collect();
+    fork::watch();
     stats::count_evaluation();
     run(plan(&missing, why, site)?, site)
 }
@@ -298,4 +300,9 @@ pub(crate) fn state_name(var: &Var) -> &'static str {
         _ if is_symbolic(var) => "symbolic",
         _ => "unevaluated",
     }
+}
+
+/// Takes the locks of this folder, for a fork.
+pub(crate) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
+    effect::hold(held);
 }

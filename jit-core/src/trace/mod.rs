@@ -57,5 +57,12 @@ pub use op::Op;
 pub use region::current_mask;
 pub use switch::SwitchRecorder;
 
+/// Takes the locks of this folder, for a fork.
+pub(crate) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
+    detach::hold(held);
+    label::hold(held);
+    pool::hold(held);
+}
+
 #[cfg(test)]
 mod tests;

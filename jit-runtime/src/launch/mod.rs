@@ -82,6 +82,8 @@ mod work;
 use blocks::Blocks;
 pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
 use cost::Estimate;
+#[doc(hidden)]
+pub use fork::watch as watch_forks;
 pub use pool::{set_threads, threads};
 use run::Bound;
 use task::Queued;

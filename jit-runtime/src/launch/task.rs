@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use crate::sync::Mutex;
 use smallvec::SmallVec;
 
-use crate::{Error, ErrorKind};
 use crate::stats::{self, now_ns};
+use crate::{Error, ErrorKind};
 
 use super::blocks::Blocks;
 use super::failure::Failure;

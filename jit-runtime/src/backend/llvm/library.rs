@@ -35,18 +35,23 @@ pub struct Library {
 /// The library, loaded by the first call.
 pub(super) fn load() -> Result<&'static Library, Error> {
     static LOADED: OnceLock<Result<Library, String>> = OnceLock::new();
-    LOADED.get_or_init(|| {
-        // Loading takes a while, in which the process may end; what it registers is run before what was registered earlier.
-        usage::guard_exit();
-        let found = search();
-        usage::guard_exit();
-        found
-    }).as_ref().map_err(|tried| {
-        Error::new(ErrorKind::NoDevice, format!("no LLVM {MAJOR} library was found; tried {tried}")).with_hint(format!(
-            "install it (Debian, Ubuntu: `apt install libllvm{MAJOR}`), or a Rust toolchain that contains it \
+    LOADED
+        .get_or_init(|| {
+            // Loading takes a while, in which the process may end; what it registers is run before what was registered earlier.
+            usage::guard_exit();
+            let found = search();
+            usage::guard_exit();
+            found
+        })
+        .as_ref()
+        .map_err(|tried| {
+            Error::new(ErrorKind::NoDevice, format!("no LLVM {MAJOR} library was found; tried {tried}")).with_hint(
+                format!(
+                    "install it (Debian, Ubuntu: `apt install libllvm{MAJOR}`), or a Rust toolchain that contains it \
              (`rustup toolchain install 1.95.0`), or set {PATH_VARIABLE} to the library or its directory"
-        ))
-    })
+                ),
+            )
+        })
 }
 
 #[cfg(feature = "llvm-static")]

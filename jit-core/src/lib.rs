@@ -16,6 +16,7 @@ pub mod calls;
 mod capture;
 pub mod control;
 mod evaluate;
+mod fork;
 pub mod freeze;
 pub mod graph;
 #[doc(hidden)]

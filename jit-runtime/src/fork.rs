@@ -10,6 +10,7 @@
 //! seen to: a child that uses an array which another thread was using at that moment may wait for ever.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sync::Mutex;
 
@@ -35,6 +36,14 @@ struct Between(std::cell::UnsafeCell<Vec<Held>>);
 unsafe impl Sync for Between {}
 
 static HELD: Between = Between(std::cell::UnsafeCell::new(Vec::new()));
+
+static IS_IN_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Whether what is [`Held`] is released in the child.
+#[must_use]
+pub fn is_in_child() -> bool {
+    IS_IN_CHILD.load(Ordering::Relaxed)
+}
 
 /// Has these called from now on whenever the process forks.
 pub fn register(handlers: Handlers) {
@@ -67,7 +76,9 @@ extern "C" fn in_parent() {
 
 #[cfg(unix)]
 extern "C" fn in_child() {
+    IS_IN_CHILD.store(true, Ordering::Relaxed);
     in_parent();
+    IS_IN_CHILD.store(false, Ordering::Relaxed);
     let handlers = REGISTERED.lock().clone();
     handlers.iter().for_each(|handlers| (handlers.reset)());
 }

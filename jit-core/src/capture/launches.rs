@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use jit_runtime::device::current_device;
+use jit_runtime::fork::Held;
 use jit_runtime::ir::Type;
 use jit_runtime::launch::Prepared;
 use jit_runtime::launch::native::{Call, Operand};
@@ -19,6 +20,7 @@ use smallvec::SmallVec;
 
 use super::host_call;
 use super::nodes::{self, Nodes};
+use crate::fork;
 use crate::graph::Op;
 use crate::graph::node::{Node, Var, flag};
 use crate::graph::watch::{self, Watch};
@@ -504,4 +506,9 @@ pub(crate) fn check_operand(operand: &Var, user: &Var) {
 /// Refuses a result that a frozen function has from elsewhere.
 pub(crate) fn check_result(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
     if is_own(var) { Ok(()) } else { Err(hidden(Some(var), site)) }
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_mutex(held, &LENT);
 }

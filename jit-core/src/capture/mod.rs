@@ -9,3 +9,8 @@
 pub(crate) mod host_call;
 pub(crate) mod launches;
 pub(crate) mod nodes;
+
+/// Takes the locks of this folder, for a fork.
+pub(crate) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
+    launches::hold(held);
+}

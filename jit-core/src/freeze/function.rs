@@ -4,8 +4,9 @@ use std::any::{Any, TypeId};
 use std::hash::{Hash, Hasher};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Once};
 
+use jit_runtime::fork::Held;
 use jit_runtime::log::{self, Level};
 use jit_runtime::recording::{Guard, Recording, Scalar};
 use jit_runtime::{config, ir::Type};
@@ -16,6 +17,7 @@ use smallvec::SmallVec;
 use super::layout::{Form, Layout, Said};
 use super::staying::Staying;
 use super::{Retrace, Stats, explain};
+use crate::fork;
 use crate::graph::node::Var;
 use jit_runtime::recording::SizeId;
 
@@ -186,6 +188,8 @@ impl Function {
     #[doc(hidden)]
     pub fn listed(&'static self) -> &'static Function {
         if !self.is_listed.load(Ordering::Relaxed) && !self.is_listed.swap(true, Ordering::Relaxed) {
+            static WATCHED: Once = Once::new();
+            fork::watch(&WATCHED, hold);
             LISTED.lock().push(self);
         }
         self
@@ -498,4 +502,9 @@ impl Plan {
             }
         }
     }
+}
+
+/// Takes the lock, for a fork.
+fn hold(held: &mut Vec<Held>) {
+    fork::hold_mutex(held, &LISTED);
 }

@@ -4,9 +4,11 @@
 //! so it holds this lock for reading; the removal holds it for writing, for the few stores that it takes, and drops the
 //! nodes behind the edges after that. Recording takes no lock.
 
+use jit_runtime::fork::Held;
 use parking_lot::{RwLock, RwLockReadGuard};
 
 use super::node::Var;
+use crate::fork;
 
 static EDGES: RwLock<()> = RwLock::new(());
 
@@ -35,4 +37,9 @@ pub(crate) fn detach<'a>(nodes: impl Iterator<Item = &'a Var>) {
     nodes.filter(|node| node.has_data()).for_each(|node| node.detach(&mut dropped));
     drop(guard);
     drop(dropped);
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_rw_lock(held, &EDGES);
 }

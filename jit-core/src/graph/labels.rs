@@ -2,10 +2,12 @@
 
 use std::ptr::NonNull;
 
+use jit_runtime::fork::Held;
 use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 
 use super::node::{Node, Var, flag};
+use crate::fork;
 
 static LABELS: Mutex<hashbrown::HashMap<usize, String, FxBuildHasher>> =
     Mutex::new(hashbrown::HashMap::with_hasher(FxBuildHasher));
@@ -31,4 +33,9 @@ impl Var {
 #[cold]
 pub(crate) fn remove(node: NonNull<Node>) {
     LABELS.lock().remove(&node.addr().get());
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_mutex(held, &LABELS);
 }

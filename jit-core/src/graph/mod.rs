@@ -23,3 +23,10 @@ pub(crate) mod watch;
 pub use node::Var;
 pub(crate) use numbering::recorded_nodes;
 pub use op::Op;
+
+/// Takes the locks of this folder, for a fork.
+pub(crate) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
+    edges::hold(held);
+    labels::hold(held);
+    pool::hold(held);
+}

@@ -9,9 +9,11 @@
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
+use jit_runtime::fork::Held;
 use parking_lot::Mutex;
 
 use super::node::Node;
+use crate::fork;
 
 const CHUNK: usize = 1024;
 const BATCH: u32 = 16 * CHUNK as u32;
@@ -180,4 +182,9 @@ pub(crate) fn for_each(mut visit: impl FnMut(usize, NonNull<Node>)) {
             visit(chunk_index * CHUNK + position, unsafe { chunk.cast::<Node>().add(position) });
         }
     }
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_mutex(held, &STORE);
 }

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
 use super::order::{Entry, NONE, Walk};
+use crate::fork;
 use crate::graph::Var;
 use crate::graph::edges::Edges;
 use crate::graph::node::flag;
@@ -245,4 +246,10 @@ struct Place {
     ready: u32,
     /// The entry of the array, if the same kernel has written it.
     previous: u32,
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
+    // It may be held for as long as kernels are compiled, and protects nothing but an order: a fork does not wait for it.
+    fork::renew_mutex(held, &ALONE);
 }

@@ -23,24 +23,26 @@
 
 use std::cell::RefCell;
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use jit_runtime::device::current_device;
 use jit_runtime::dump::{self, Form};
+use jit_runtime::fork::Held;
 use jit_runtime::launch::{Launch, Notes, prepare};
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind, launch as machine, stats};
 use smallvec::SmallVec;
 
-use crate::capture::{host_call, launches};
+use crate::capture::{self, host_call, launches};
+use crate::fork;
 use crate::graph::node::{Weak, flag};
 use crate::graph::payload::RegionId;
-use crate::graph::{Op, Var, edges, numbering};
+use crate::graph::{self, Op, Var, edges, numbering};
 use crate::size::extent::Extent;
 use crate::thread_state::thread_state;
-use crate::trace::function_label;
 use crate::trace::report::{self, Report};
+use crate::trace::{self, function_label};
 
 mod check;
 mod draw;
@@ -160,6 +162,8 @@ fn evaluate_missing<'a>(
     site: &'static Location<'static>,
 ) -> Result<(), Error> {
     let missing: SmallVec<[&Var; 8]> = missing.copied().collect();
+    static WATCHED: Once = Once::new();
+    fork::watch(&WATCHED, hold);
     stats::count_evaluation();
     run(plan(&missing, why, site)?, site)
 }
@@ -300,4 +304,12 @@ pub(crate) fn state_name(var: &Var) -> &'static str {
         _ if is_symbolic(var) => "symbolic",
         _ => "unevaluated",
     }
+}
+
+/// Takes the locks of this folder, and of those that it names, for a fork.
+fn hold(held: &mut Vec<Held>) {
+    effect::hold(held);
+    trace::hold(held);
+    capture::hold(held);
+    graph::hold(held);
 }

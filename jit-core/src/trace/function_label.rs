@@ -4,7 +4,9 @@
 //! function and labelled statement therefore registers the lines of the program that it covers, and the label of a kernel
 //! is found from the line of what it computes.
 
+use crate::fork;
 use crate::thread_state::thread_state;
+use jit_runtime::fork::Held;
 use parking_lot::RwLock;
 use rustc_hash::FxBuildHasher;
 use std::cell::RefCell;
@@ -137,4 +139,9 @@ mod tests {
         }
         assert_eq!(label_at(site), Some("line"));
     }
+}
+
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_rw_lock(held, &LABELLED);
 }

@@ -41,5 +41,10 @@ pub use loops::LoopRecorder;
 pub use region::current_mask;
 pub use switch::SwitchRecorder;
 
+/// Takes the locks of this folder, for a fork.
+pub(crate) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
+    function_label::hold(held);
+}
+
 #[cfg(test)]
 mod tests;

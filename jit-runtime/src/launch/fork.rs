@@ -10,7 +10,7 @@ use super::{order, pool, private, team};
 
 /// Sees to it that forks are noticed from now on.
 #[inline]
-pub(super) fn watch() {
+pub fn watch() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| fork::register(Handlers { hold, reset }));
 }

@@ -86,6 +86,8 @@ use blocks::Blocks;
 pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
 use cost::Estimate;
 pub use determinism::{is_deterministic, set_deterministic};
+#[doc(hidden)]
+pub use fork::watch as watch_forks;
 pub use pool::{set_threads, threads};
 use run::Bound;
 use task::Queued;

@@ -3,7 +3,7 @@
 use jit::prelude::*;
 use jit::trees;
 
-use crate::{message_of, on_each_device, resident};
+use crate::{on_each_device, resident};
 
 #[test]
 fn masked_off_lanes_of_a_gather_are_zero() {
@@ -107,7 +107,7 @@ fn leaves_of_width_one_are_shared_by_all_elements_of_a_value() {
         assert_eq!(shared.to_vec().unwrap(), [9, 9, 0, 0]);
         let (a, b) = trees::gather(&(Int::from(4), resident([9])), &Int::from([0, 1]));
         assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![4, 0], vec![9, 0]));
-        let v = jit::Vec2::new(resident([1.0_f32, 2.0]), Float::opaque(5.0)).gather(&UInt::from([1, 0, 2]));
+        let v = jit::linalg::Vec2::new(resident([1.0_f32, 2.0]), Float::opaque(5.0)).gather(&UInt::from([1, 0, 2]));
         assert_eq!(v.to_vec().unwrap(), [[2.0, 5.0], [1.0, 5.0], [0.0, 0.0]]);
         let filtered = trees::filter(&(Int::from(4), resident([9])), &Mask::from([true, false, true]));
         assert_eq!((filtered.0.to_vec().unwrap(), filtered.1.to_vec().unwrap()), (vec![4, 4], vec![9, 9]));

@@ -152,7 +152,7 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
     // What was marked to be evaluated belongs to the recording.
     schedule::evaluate(&[], "a call of the host follows", site)?;
     let _outside = region::leave_all();
-    let paused = Box::new(session::pause());
+    let paused = Box::new(session::pause(site));
     let serial = paused.serial();
     let running = Call::begin(Running::Recorded { paused, reads: Vec::new() });
     let mut result = call();
@@ -372,7 +372,7 @@ fn while_recording<T>(site: &'static Location<'static>, run: impl FnOnce() -> Re
     };
     session::resume(*paused);
     let outcome = run();
-    let paused = Box::new(session::pause());
+    let paused = Box::new(session::pause(site));
     RUNNING.with_borrow_mut(|all| all.push(Running::Recorded { paused, reads }));
     outcome
 }

@@ -31,6 +31,8 @@ struct Session {
     /// The nodes of the inputs, which also keeps their memory from being overwritten.
     inputs: Vec<Var>,
     known: FxHashSet<NonNull<Node>>,
+    /// The widths of inputs that the body uses where they lie, where they may differ in each call.
+    shared_widths: FxHashMap<NonNull<Node>, Extent>,
     /// Why the recording cannot be replayed.
     unfit: Option<String>,
     /// What the function did that is refused, although it went on.
@@ -66,6 +68,7 @@ pub(super) fn begin() -> Guard {
         scalars,
         inputs: Vec::new(),
         known,
+        shared_widths: FxHashMap::default(),
         unfit: None,
         refused: None,
         decided: Vec::new(),
@@ -113,16 +116,45 @@ pub(super) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     var
 }
 
-/// Lets the body use an input that stays where it is, behind a shared reference. Its width is one that the recording is made for.
-pub(super) fn share(original: &Var, stand_in: &Var) {
-    symbols::pin(stand_in.width());
+/// Lets the body use an input that stays where it is, behind a shared reference. Its width is a size of the recording as that of any input
+/// if it is known only of arrays that are no constants, whose nodes others may have, and that have no axes, whose lengths the body
+/// knows as numbers; else the recording is made for this width.
+pub(super) fn share(original: &Var, stand_in: &Var, has_axes: bool, site: &'static Location<'static>) {
+    let extent = stand_in.extent();
+    let is_free = !has_axes && original.op() != Op::Literal && extent.size != SizeId(0);
+    match is_free {
+        true => original.ask_session_for_width(),
+        false => symbols::pin_at(site, stand_in.width()),
+    }
     with(|session| {
+        if is_free {
+            session.shared_widths.insert(original.address(), extent);
+        }
         if let Some(&scalar) = session.scalars.get(&stand_in.address()) {
             session.scalars.insert(original.address(), scalar);
         }
         session.inputs.push(original.clone());
         session.known.insert(original.address());
     });
+}
+
+/// The width of an array that recordings use where it lies: in this one, if it does, or else a number.
+#[cold]
+pub(crate) fn extent_of_shared(var: &Var) -> Extent {
+    let known = SESSION.with(|session| {
+        let session = session.try_borrow().ok()?;
+        session.as_ref()?.shared_widths.get(&var.address()).copied()
+    });
+    known.unwrap_or(Extent { lanes: var.lanes() as u32, size: SizeId(0) })
+}
+
+/// Makes the recording one for the widths of arrays that it uses where they lie: calls of the host know them as numbers.
+fn pin_shared(site: &'static Location<'static>) {
+    let shared = with(|session| std::mem::take(&mut session.shared_widths)).unwrap_or_default();
+    // In the order of the inputs, which is that of the guards.
+    let mut widths: Vec<Extent> = shared.into_values().collect();
+    widths.sort_by_key(|width| width.size);
+    widths.into_iter().for_each(|width| symbols::pin_at(site, width.into()));
 }
 
 /// Makes a constant that is the same in all replays an input, of a width; gives the node that stands for it.
@@ -260,7 +292,8 @@ pub(super) fn is_lent(var: &Var) -> bool {
 }
 
 /// Sets the recording aside.
-pub(super) fn pause() -> Paused {
+pub(super) fn pause(site: &'static Location<'static>) -> Paused {
+    pin_shared(site);
     let symbols = symbols::pause();
     let session = SESSION.take();
     let inputs = session.iter().flat_map(|session| &session.inputs);

@@ -214,7 +214,13 @@ fn require_at(site: &'static Location<'static>, relation: Relation, left: Size, 
 #[cold]
 #[track_caller]
 pub(crate) fn pin(size: Size) {
-    require(Relation::Eq, size, Size::from(size.value()));
+    pin_at(Location::caller(), size);
+}
+
+/// As [`pin`], because of a line of the user's program that is no caller of ours.
+#[cold]
+pub(crate) fn pin_at(site: &'static Location<'static>, size: Size) {
+    require_at(site, Relation::Eq, size, Size::from(size.value()));
 }
 
 /// The width of a node, of a size that is no constant.

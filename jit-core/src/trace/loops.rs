@@ -11,14 +11,14 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::Location;
 
-use jit_runtime::ir::Type;
+use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
 use super::effect::{self, Results};
 use super::extent::Extent;
 use super::misuse::Misuse;
 use super::node::{Draft, Extra, Var, flag};
 use super::op::Op;
-use super::region::{self, LoopExtra, Mark, RegionId, State};
+use super::region::{self, Bound, LoopExtra, Mark, RegionId, State};
 use super::report::Report;
 use super::{local, number, record, written};
 
@@ -30,6 +30,8 @@ pub struct LoopRecorder {
     inits: Vec<Var>,
     params: Vec<Var>,
     condition: Option<Var>,
+    /// How many iterations a lane may make; the last of the states counts them.
+    bound: Option<Bound>,
     site: &'static Location<'static>,
     /// The stack of open regions belongs to the thread.
     not_send: PhantomData<*const ()>,
@@ -40,19 +42,34 @@ impl LoopRecorder {
     /// recorded first.
     #[must_use]
     pub fn begin(inits: &[Var], site: &'static Location<'static>) -> (LoopRecorder, Vec<Var>) {
+        Self::begin_bounded(inits, None, site)
+    }
+
+    /// As [`LoopRecorder::begin`], of a loop in which a lane may make no more iterations than a number: if one wants to, the launch fails.
+    #[must_use]
+    pub fn begin_bounded(
+        inits: &[Var],
+        limit: Option<u32>,
+        site: &'static Location<'static>,
+    ) -> (LoopRecorder, Vec<Var>) {
+        let mut inits = inits.to_vec();
+        let visible = inits.len();
+        let bound = limit.map(|limit| Bound { limit, position: visible });
+        inits.extend(bound.map(|_| record::literal(Type::U32, 0, 1)));
         inits.iter().filter(|init| !is_being_written(init)).for_each(|init| region::check(init, site));
         let mark = region::open_loop(inits.len(), site);
         let params: Vec<Var> =
             inits.iter().enumerate().map(|(position, init)| param(mark.id, position, init)).collect();
         let recorder = LoopRecorder {
             mark,
-            inits: inits.to_vec(),
+            inits,
             params: params.clone(),
             condition: None,
+            bound,
             site,
             not_send: PhantomData,
         };
-        (recorder, params)
+        (recorder, params.into_iter().take(visible).collect())
     }
 
     /// Sets the condition, a mask that was computed from the parameters. What is recorded from here on is the body.
@@ -63,8 +80,21 @@ impl LoopRecorder {
     pub fn condition(&mut self, mask: &Var) {
         check_condition(mask, self.site);
         // Lanes that took another side of a branch around the loop must not run it, wherever it comes to stand.
-        self.condition = Some(region::conjunction(mask));
+        self.condition = Some(region::conjunction(&self.within_bound(mask)));
         region::begin_body(self.mark);
+    }
+
+    /// The lanes of a mask that may go on.
+    fn within_bound(&self, mask: &Var) -> Var {
+        let Some(Bound { limit, position }) = self.bound else { return mask.clone() };
+        let limit = record::literal(Type::U32, limit.into(), 1);
+        record::and(mask, &record::compare(CompareOp::Le, &self.params[position], &limit))
+    }
+
+    /// The number of iterations after one more.
+    fn counted(&self) -> Option<Var> {
+        let one = record::literal(Type::U32, 1, 1);
+        self.bound.map(|bound| record::binary(BinaryOp::Add, &self.params[bound.position], &one))
     }
 
     /// Ends the loop with the state after the body; gives the state after the loop.
@@ -81,6 +111,8 @@ impl LoopRecorder {
     /// others in the result.
     #[must_use]
     pub fn finish_with(mut self, mut next: Vec<Var>, late: Vec<Var>) -> Vec<Var> {
+        let visible = next.len();
+        next.extend(self.counted());
         assert_eq!(next.len(), self.inits.len(), "a loop ends with as many state variables as it began with");
         let early = next.len();
         let Some(condition) = self.condition.take() else {
@@ -96,8 +128,12 @@ impl LoopRecorder {
         }
         let has_effect = region::has_effect(self.mark);
         let mut reports = region::complete(self.mark);
+        let without_count = |mut results: Vec<Var>| {
+            results.drain(visible..early);
+            results
+        };
         if condition.literal() == Some(0) {
-            return std::mem::take(&mut self.inits);
+            return without_count(std::mem::take(&mut self.inits));
         }
         let mut states: Vec<State> = self.take_states(next);
         // What lanes tell has its places behind the states that the loop began with.
@@ -114,8 +150,9 @@ impl LoopRecorder {
         }
         let lanes = Lanes::of(&condition, &states, self.site);
         refuse_shared_atomics(lanes, &states);
-        if states.iter().all(|state| state.next.is_none()) {
-            return states.into_iter().map(|state| state.init).collect();
+        let is_count = |position: usize| (visible..early).contains(&position);
+        if states.iter().enumerate().all(|(position, state)| state.next.is_none() || is_count(position)) {
+            return without_count(states.into_iter().map(|state| state.init).collect());
         }
         let kept = |position: usize| {
             let state = &states[position];
@@ -126,8 +163,8 @@ impl LoopRecorder {
             region::note_effect();
         }
         let (is_uniform, is_in_condition) = (lanes.is_uniform, region::is_at_condition());
-        let (id, results) = (self.mark.id, Results::default());
-        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition };
+        let (id, results, bound) = (self.mark.id, Results::default(), self.bound);
+        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition, bound };
         let node = control_node(Op::Loop, lanes.width, Extra::Loop(extra), region::innermost_loop(), self.site);
         number::count_work(Op::Loop.weight());
         region::note_write(&node);
@@ -135,7 +172,8 @@ impl LoopRecorder {
             report.arrays = positions.map(|position| loop_result(&node, position)).collect();
             region::add_report(report);
         }
-        kept.into_iter().map(|(position, kept)| kept.unwrap_or_else(|| loop_result(&node, position))).collect()
+        let results = kept.into_iter().filter(|(position, _)| !is_count(*position));
+        results.map(|(position, kept)| kept.unwrap_or_else(|| loop_result(&node, position))).collect()
     }
 
     fn take_states(&mut self, next: Vec<Var>) -> Vec<State> {

@@ -383,7 +383,15 @@ impl Var {
     #[inline]
     pub(crate) fn extent(&self) -> Extent {
         let head = self.node().head();
-        Extent { lanes: head.lanes, size: SizeId(head.size.load(Ordering::Relaxed)) }
+        match SizeId(head.size.load(Ordering::Relaxed)) {
+            Extent::OF_SESSION => session::extent_of_shared(self),
+            size => Extent { lanes: head.lanes, size },
+        }
+    }
+
+    /// Has recordings say what the width of an array is that they use where it lies, behind a shared reference. To others it stays a number.
+    pub(crate) fn ask_session_for_width(&self) {
+        self.node().head().size.store(Extent::OF_SESSION.0, Ordering::Relaxed);
     }
 
     /// Ends what is special about a node that was recorded in a frozen function. One that a call of the host may ask for its width keeps the

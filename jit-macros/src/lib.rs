@@ -76,7 +76,7 @@ use proc_macro::TokenStream;
 ///
 /// On a `while`, `loop` or `if` under a traced condition, `#[evaluated]` runs iterations one by one, or both arms under masks, so that
 /// contents may be read there; `#[compress]` then drops lanes that are done, `#[symbolic]` asks for what happens without an
-/// attribute, and `#[max_iterations(n)]` promises that no lane makes more. The results are the same, their widths too: what a
+/// attribute, and `#[max_iterations(n)]` makes it an error if a lane makes more. The results are the same, their widths too: what a
 /// loop changes becomes as wide as the loop, unless its condition has width 1 and nothing of width 1 grows in it.
 ///
 /// On an `impl` block the attribute applies to each method.

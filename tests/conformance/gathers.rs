@@ -3,7 +3,7 @@
 use jit::prelude::*;
 use jit::trees;
 
-use crate::{message_of, on_each_device, resident};
+use crate::{on_each_device, resident};
 
 // rows: C153 C297 C298 C299
 #[test]

@@ -9,6 +9,7 @@ mod assertions;
 mod atomics;
 mod basics;
 mod blocks;
+mod bounded_loops;
 mod branches;
 mod calls;
 mod compressed;

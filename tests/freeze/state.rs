@@ -434,3 +434,85 @@ fn methods_that_change_their_receiver_name_its_state() {
     }
     assert_eq!(values(&counter.total), [3.0, 9.0]);
 }
+
+/// Arrays named as state, beside arrays of the arguments.
+#[derive(Clone, Traverse)]
+struct Weights {
+    bias: Float,
+    #[traverse(skip)]
+    hidden: Float,
+}
+
+#[freeze(state = |w| (&w.hidden,))]
+fn weighted(w: &Weights, x: &Float) -> Float {
+    x * &w.hidden + &w.bias
+}
+
+#[freeze(state = |w| (&w.hidden,))]
+fn joined(w: &Weights, x: &Float) -> (Float, Float) {
+    (Float::concat(&[x, &w.hidden]), w.hidden.prefix_sum() * w.bias.sum())
+}
+
+#[freeze(state = |w| (&w.hidden,))]
+fn picked(w: &Weights, index: &UInt) -> Float {
+    w.hidden.gather(index) + w.hidden.sum() * UInt::from(w.hidden.width()).cast::<f32>()
+}
+
+/// A new array in memory in each call, as wide as the argument, or not.
+fn weights(hidden: usize, salt: usize) -> Weights {
+    Weights { bias: floats(1, salt), hidden: floats(hidden, salt + 1) }
+}
+
+#[test]
+fn state_of_any_width_has_one_recording() {
+    alike(frozen!(weighted), 1, || {
+        [(3, 1), (8, 2), (50, 3), (3, 4), (1000, 5)]
+            .map(|(n, salt)| values(&weighted(&weights(n, salt), &floats(n, salt))))
+    });
+    alike(frozen!(joined), 1, || {
+        [(3, 5), (4, 2), (60, 7), (2, 60)].map(|(n, hidden)| {
+            let (all, sums) = joined(&weights(hidden, n), &floats(n, hidden));
+            (values(&all), values(&sums))
+        })
+    });
+    alike(frozen!(picked), 1, || {
+        [5, 2, 9, 400].map(|hidden| values(&picked(&weights(hidden, 3), &UInt::from([0, 1, 4, 7]))))
+    });
+}
+
+/// Widths of 0 and 1 have meanings of their own, and a recording each; the lines are those of the program.
+#[test]
+fn explanations_of_state_name_lines_of_the_program() {
+    crate::frozen_only!();
+    #[freeze(state = |w| (&w.hidden,))]
+    fn decided(w: &Weights, x: &Float) -> Float {
+        if w.hidden.len() > 4 { x * &w.hidden } else { x + &w.hidden }
+    }
+    for width in [2, 1, 6] {
+        assert_eq!(values(&decided(&weights(width, 1), &floats(width, 2))).len(), width);
+    }
+    let explained = decided::explain();
+    assert!(explained.len() > 1, "{explained:#?}");
+    for why in &explained[1..] {
+        let text = why.to_string();
+        assert_eq!(text.matches("tests/freeze/state.rs").count(), 2, "{text}");
+    }
+}
+
+#[freeze(state = |w| (&w.hidden,))]
+fn grows(w: &mut Weights, x: &Float) -> Float {
+    w.bias = Float::concat(&[&w.bias, x]);
+    &w.hidden * x
+}
+
+#[test]
+fn state_that_grows_with_the_argument_is_replayed() {
+    alike(frozen!(grows), 2, || {
+        let mut w = Weights { bias: floats(2, 1), hidden: floats(3, 2) };
+        [3, 4, 10, 5].map(|n| {
+            w.hidden = floats(n, n);
+            let y = values(&grows(&mut w, &floats(n, 7)));
+            (y, values(&w.bias))
+        })
+    });
+}

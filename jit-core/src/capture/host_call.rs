@@ -39,8 +39,8 @@ pub(crate) struct Call {
 
 impl Call {
     /// Begins a call while the function is recorded, whose recording is set aside meanwhile. Gives the number of the recording, too.
-    pub(crate) fn begin_recorded() -> (Call, u32) {
-        let paused = Box::new(launches::pause());
+    pub(crate) fn begin_recorded(site: &'static Location<'static>) -> (Call, u32) {
+        let paused = Box::new(launches::pause(site));
         let serial = paused.serial();
         let running = Running::Recorded { paused, reads: Vec::new() };
         (Call::begin(running, Scope::SetAside { serial }), serial)
@@ -177,7 +177,7 @@ pub(crate) fn while_recording<T>(
     };
     launches::resume(*paused);
     let outcome = run();
-    let paused = Box::new(launches::pause());
+    let paused = Box::new(launches::pause(site));
     RUNNING.with_borrow_mut(|all| all.push(Running::Recorded { paused, reads }));
     outcome
 }

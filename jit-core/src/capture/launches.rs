@@ -125,9 +125,18 @@ pub(crate) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     var
 }
 
-/// Lets the body use an input that stays where it is, behind a shared reference. Its width is one that the recording is made for.
-pub(crate) fn share(original: &Var, stand_in: &Var) {
-    table::pin(stand_in.width());
+/// Lets the body use an input that stays where it is, behind a shared reference. Its width is a size of the recording as that of any input
+/// if it is known only of arrays that are no constants, whose nodes others may have, and that have no axes, whose lengths the body
+/// knows as numbers; else the recording is made for this width.
+pub(crate) fn share(original: &Var, stand_in: &Var, has_axes: bool, site: &'static Location<'static>) {
+    let extent = stand_in.extent();
+    let is_free = !has_axes && original.op() != Op::Literal && extent.size != SizeId(0);
+    if is_free {
+        original.ask_recordings_for_width();
+        table::share(original.address().addr().get(), extent);
+    } else {
+        table::pin_at(site, stand_in.width());
+    }
     with(|session| {
         if let Some(&scalar) = session.scalars.get(&stand_in.address()) {
             session.scalars.insert(original.address(), scalar);
@@ -284,8 +293,8 @@ pub(crate) fn is_lent(var: &Var) -> bool {
 }
 
 /// Sets the recording aside.
-pub(crate) fn pause() -> Paused {
-    let symbols = table::pause();
+pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
+    let symbols = table::pause(site);
     let mut session = SESSION.take();
     session.iter_mut().for_each(|session| session.nodes.pause());
     let inputs = session.iter().flat_map(|session| &session.inputs);

@@ -14,6 +14,7 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{Kept, Scalar};
 
 use super::compaction::{self, Compaction, Part};
+use super::repeat::refuse_more;
 use crate::array::{Array, Mask};
 use crate::capture::launches;
 use crate::graph::Var;
@@ -351,11 +352,7 @@ impl Evaluated {
     fn count(&mut self, is_run: bool) {
         self.iterations += u32::from(is_run);
         if let Some(limit) = self.max_iterations.filter(|&limit| self.iterations > limit) {
-            Misuse::new(
-                format!("a loop makes more than the {limit} iterations that `max_iterations` promises"),
-                self.site,
-            )
-            .panic();
+            refuse_more(limit, self.site);
         }
     }
 }

@@ -7,6 +7,7 @@ use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
 use crate::capture::launches;
 use crate::graph::Var;
+use crate::misuse::Misuse;
 use crate::size::{Size, table};
 use crate::trace::LoopRecorder;
 use crate::traverse::leaves::Leaves;
@@ -95,7 +96,7 @@ impl<W: World> Repeat<W> {
         W::set(&mut self.0, Setting::Compress);
     }
 
-    /// Promises that no lane makes more iterations.
+    /// Sees to it that no lane makes more iterations.
     #[inline(always)]
     pub fn max_iterations(&mut self, limit: u32) {
         W::set(&mut self.0, Setting::MaxIterations(limit));
@@ -169,6 +170,47 @@ impl<W: World> Repeat<W> {
         }
         W::test(&mut self.0, W::live(masks));
     }
+}
+
+/// What the guard of a `while` of the host keeps.
+pub struct HostRepeat {
+    /// How many iterations may follow.
+    left: Option<u32>,
+    limit: u32,
+    site: &'static Location<'static>,
+}
+
+impl HostRepeat {
+    #[inline(always)]
+    pub(super) fn new(site: &'static Location<'static>) -> Self {
+        HostRepeat { left: None, limit: 0, site }
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&mut self, setting: Setting) {
+        if let Setting::MaxIterations(limit) = setting {
+            (self.left, self.limit) = (Some(limit), limit);
+        }
+    }
+
+    /// Counts an iteration.
+    #[inline(always)]
+    pub(super) fn goes_on(&mut self) -> bool {
+        match &mut self.left {
+            None => {}
+            Some(0) => refuse_more(self.limit, self.site),
+            Some(left) => *left -= 1,
+        }
+        true
+    }
+}
+
+/// Refuses an iteration that the host would begin.
+#[cold]
+pub(super) fn refuse_more(limit: u32, site: &'static Location<'static>) -> ! {
+    Misuse::new(format!("a loop makes more than the {limit} iterations that `#[max_iterations]` allows"), site)
+        .hint("allow it more iterations, or find out why its condition stays true")
+        .panic()
 }
 
 /// What the guard of a traced `while` keeps.
@@ -274,7 +316,7 @@ impl TracedRepeat {
         match self.recorder.take() {
             None => {
                 let inits: Vec<Var> = self.before.iter().flat_map(|named| named.leaves.arrays.clone()).collect();
-                let (recorder, parameters) = LoopRecorder::begin(&inits, self.site);
+                let (recorder, parameters) = LoopRecorder::begin_bounded(&inits, self.max_iterations, self.site);
                 self.recorder = Some(recorder);
                 self.params.clone_from(&parameters);
                 parameters

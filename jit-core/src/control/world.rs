@@ -2,7 +2,7 @@
 
 use super::branch::{Branch, TracedBranch};
 use super::exit::TracedExit;
-use super::repeat::{Setting, TracedRepeat};
+use super::repeat::{HostRepeat, Setting, TracedRepeat};
 use crate::array::Array;
 use crate::traverse::Traverse;
 use crate::traverse::leaves::Leaves;
@@ -100,7 +100,7 @@ pub trait Carries<X: ?Sized>: World {
 impl World for Host {
     type Condition = bool;
     type Branch = bool;
-    type Repeat = ();
+    type Repeat = HostRepeat;
     type Exit<T> = ();
     type HostOnly = ();
     type TracedOnly = Infallible;
@@ -121,20 +121,24 @@ impl World for Host {
     #[inline(always)]
     fn merge(_: &mut bool) {}
     #[inline(always)]
-    fn repeat(_: &'static Location<'static>) {}
+    fn repeat(site: &'static Location<'static>) -> HostRepeat {
+        HostRepeat::new(site)
+    }
     #[inline(always)]
-    fn set((): &mut (), _: Setting) {}
+    fn set(repeat: &mut HostRepeat, setting: Setting) {
+        repeat.set(setting);
+    }
     #[inline(always)]
     fn evaluate(_: &mut bool) {}
     #[inline(always)]
-    fn turn(_: &mut ()) {}
+    fn turn(_: &mut HostRepeat) {}
     #[inline(always)]
-    fn is_done(_: &()) -> bool {
+    fn is_done(_: &HostRepeat) -> bool {
         false
     }
     #[inline(always)]
-    fn test(_: &mut (), condition: bool) -> bool {
-        condition
+    fn test(repeat: &mut HostRepeat, condition: bool) -> bool {
+        condition && repeat.goes_on()
     }
     #[inline(always)]
     fn not(condition: bool) -> bool {
@@ -164,7 +168,7 @@ impl World for Host {
         None
     }
     #[inline(always)]
-    fn traced_repeat((): &mut ()) -> Option<&mut TracedRepeat> {
+    fn traced_repeat(_: &mut HostRepeat) -> Option<&mut TracedRepeat> {
         None
     }
 }
@@ -180,9 +184,9 @@ impl<X: ?Sized> Carries<X> for Host {
     #[inline(always)]
     fn restore(_: &mut bool, _: &mut X) {}
     #[inline(always)]
-    fn turn_collect(_: &mut (), _: &'static str, _: &X) {}
+    fn turn_collect(_: &mut HostRepeat, _: &'static str, _: &X) {}
     #[inline(always)]
-    fn turn_replace(_: &mut (), _: &mut X) {}
+    fn turn_replace(_: &mut HostRepeat, _: &mut X) {}
 }
 
 impl World for Traced {

@@ -103,7 +103,7 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
     // What was marked to be evaluated belongs to the recording.
     schedule::evaluate(&[], "a call of the host follows", site)?;
     let _outside = region::leave_all();
-    let (running, serial) = Call::begin_recorded();
+    let (running, serial) = Call::begin_recorded(site);
     let mut result = call();
     let Answer { arrays, sizes, host } = answer(&mut result, site)?;
     let types: Vec<Type> = arrays.iter().map(Var::ty).collect();

@@ -97,7 +97,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
     ) -> Result<Ran<A::Twins, R>, Error> {
         let mut twins = arguments.twins();
         let given = InputSizes::new(layout, self.site);
-        let nodes = inputs(layout, lifted, &given.widths);
+        let nodes = inputs(layout, lifted, &given.widths, self.site);
         lend_inputs::<A>(&mut twins, layout, &nodes, &given.lengths, self.site);
         let (before, mut staying) = (host_values::<A>(&twins), staying::in_twins::<A>(&twins));
         let result = body(&mut twins);
@@ -159,7 +159,7 @@ impl InputSizes {
 }
 
 /// Makes the inputs of the recording; gives the nodes that stand for them.
-fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size]) -> Vec<Var> {
+fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Location<'static>) -> Vec<Var> {
     let mut literal = 0;
     let mut nodes = Vec::with_capacity(layout.inputs.len());
     for (input, &width) in layout.inputs.iter().zip(widths) {
@@ -178,7 +178,7 @@ fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size]) -> Vec<Var> {
             (_, None, None) => unreachable!("arguments were evaluated"),
         });
         if let (true, Some(node)) = (input.is_shared, nodes.last()) {
-            launches::share(var, node);
+            launches::share(var, node, input.lengths.is_some(), site);
         }
     }
     nodes

@@ -370,7 +370,15 @@ impl Var {
     #[inline]
     pub(crate) fn extent(&self) -> Extent {
         let head = self.node().head();
-        Extent { lanes: head.lanes, size: SizeId(head.size.load(Ordering::Relaxed)) }
+        match SizeId(head.size.load(Ordering::Relaxed)) {
+            Extent::OF_SESSION => table::extent_of_shared(self.address().addr().get(), head.lanes),
+            size => Extent { lanes: head.lanes, size },
+        }
+    }
+
+    /// Has recordings say what the width of an array is that they use where it lies, behind a shared reference. To others it stays a number.
+    pub(crate) fn ask_recordings_for_width(&self) {
+        self.node().head().size.store(Extent::OF_SESSION.0, Ordering::Relaxed);
     }
 
     /// Ends what is special about a node that was recorded in a frozen function. One that a call of the host may ask for its width keeps the

@@ -123,6 +123,17 @@ pub(crate) struct LoopExtra {
     pub(crate) results: Results,
     /// It stands in the condition of another loop.
     pub(crate) is_in_condition: bool,
+    /// How many iterations a lane may make, if that is bounded.
+    pub(crate) bound: Option<Bound>,
+}
+
+/// How many iterations a lane may make. The condition of the loop allows one more, so that afterwards those that wanted it are known by
+/// their number of iterations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bound {
+    pub(crate) limit: u32,
+    /// The state that counts iterations.
+    pub(crate) position: usize,
 }
 
 /// The parts of a recorded branch.

@@ -1,21 +1,27 @@
-//! What is checked when the kernel runs, indices and assertions: what `JIT_DEBUG` adds to kernels.
+//! What is checked when the kernel runs: indices and assertions, which `JIT_DEBUG` adds to kernels, and bounds of iterations.
 //!
 //! Before each gather and scatter the kernel compares the index with the width of the array. Lanes that are out of range
 //! are masked off, and the lowest of them is noted, with its index, in a buffer that the launch looks at in the end. So a
 //! wrong index is an error of the arrays that the kernel writes, on every backend, and touches no memory.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::ir::{Access, BinaryOp, Builder, CompareOp, ParamId, ReduceOp, Type, UnaryOp, Value};
-use jit_runtime::launch::{Argument, CheckedAccess, CheckedAssertion, Checks};
+use jit_runtime::launch::{AccessKind, Argument, CheckedAccess, CheckedAssertion, Checks};
 use jit_runtime::memory::Buffer;
 use jit_runtime::report::Assertion;
 use jit_runtime::{Error, config};
 
+use super::native;
+use crate::capture::launches;
 use crate::graph::payload::Part;
+use crate::trace::record;
 
 /// What a kernel checks.
 pub(super) struct Checker {
+    /// Indices are checked, too.
+    is_debug: bool,
     /// The parameter for the notes, and its position among the arguments.
     report: Option<(ParamId, usize)>,
     accesses: Vec<CheckedAccess>,
@@ -26,7 +32,17 @@ pub(super) struct Checker {
 impl Checker {
     /// A checker, if anything is to be checked.
     pub(super) fn wanted() -> Option<Checker> {
-        config::is_debug_on().then(|| Checker { report: None, accesses: Vec::new(), assertions: Vec::new() })
+        config::is_debug_on().then(|| Checker { is_debug: true, ..Checker::of_iterations() })
+    }
+
+    /// A checker of bounds of iterations alone.
+    pub(super) fn of_iterations() -> Checker {
+        Checker { is_debug: false, report: None, accesses: Vec::new(), assertions: Vec::new() }
+    }
+
+    /// Whether indices are checked.
+    pub(super) fn checks_indices(&self) -> bool {
+        self.is_debug
     }
 
     /// Notes that a parameter takes what lanes tell of an assertion.
@@ -61,11 +77,40 @@ impl Checker {
             None => lanes,
         };
         let wrong = and(builder, is_outside);
-        let note = note(builder, index, access.is_signed);
-        let slot = builder.constant(Type::U32, self.accesses.len() as u64);
-        builder.scatter(Some(ReduceOp::Min), report, slot, note, Some(wrong));
-        self.accesses.push(access);
+        let lane = builder.lane_index();
+        let note = note(builder, lane, index, access.is_signed);
+        self.note(builder, report, access, note, wrong);
         and(builder, is_inside)
+    }
+
+    /// Notes lanes that have begun more iterations than a loop allows.
+    pub(super) fn iterations(
+        &mut self,
+        builder: &mut Builder,
+        arguments: &mut Vec<Argument>,
+        (count, lane): (Value, Value),
+        limit: u32,
+        site: &'static Location<'static>,
+    ) {
+        let report = self.report(builder, arguments);
+        let allowed = builder.constant(Type::U32, limit.into());
+        let is_more = builder.compare(CompareOp::Gt, count, allowed);
+        let note = note(builder, lane, count, false);
+        let access = CheckedAccess {
+            kind: AccessKind::Iterations,
+            ty: Type::U32,
+            width: limit as usize,
+            is_signed: false,
+            site,
+        };
+        self.note(builder, report, access, note, is_more);
+    }
+
+    /// Has lanes combine their note with those of the same access.
+    fn note(&mut self, builder: &mut Builder, report: ParamId, access: CheckedAccess, note: Value, lanes: Value) {
+        let slot = builder.constant(Type::U32, self.accesses.len() as u64);
+        builder.scatter(Some(ReduceOp::Min), report, slot, note, Some(lanes));
+        self.accesses.push(access);
     }
 
     fn report(&mut self, builder: &mut Builder, arguments: &mut Vec<Argument>) -> ParamId {
@@ -79,10 +124,9 @@ impl Checker {
 
     /// Puts the buffer for the notes among the arguments.
     pub(super) fn finish(self, arguments: &mut [Argument]) -> Result<Option<Checks>, Error> {
-        let Checker { report, accesses, assertions } = self;
+        let Checker { report, accesses, assertions, .. } = self;
         if let Some((_, report)) = report {
-            let nothing = vec![u8::MAX; accesses.len() * Type::U64.size_bytes()];
-            arguments[report] = Argument::Buffer(Buffer::from_bytes(&nothing)?, accesses.len());
+            arguments[report] = Argument::Buffer(blank(accesses.len())?, accesses.len());
         }
         let assertions: Vec<CheckedAssertion> = assertions.into_iter().filter_map(checked).collect();
         let is_checked = !accesses.is_empty() || !assertions.is_empty();
@@ -90,12 +134,21 @@ impl Checker {
     }
 }
 
+/// Memory for notes, of which there are none. In a recording each replay makes it anew.
+fn blank(notes: usize) -> Result<Arc<Buffer>, Error> {
+    if launches::is_recording() {
+        let nothing = record::literal(Type::U64, u64::MAX, notes);
+        return native::filled(&nothing, u64::MAX, Location::caller());
+    }
+    Buffer::from_bytes(&vec![u8::MAX; notes * Type::U64.size_bytes()])
+}
+
 fn checked((assertion, [lowest, records]): (Arc<Assertion>, [Option<usize>; 2])) -> Option<CheckedAssertion> {
     Some(CheckedAssertion { assertion, lowest, records: records? })
 }
 
 /// What a lane notes, see [`CheckedAccess::note`].
-fn note(builder: &mut Builder, index: Value, is_signed: bool) -> Value {
+fn note(builder: &mut Builder, lane: Value, index: Value, is_signed: bool) -> Value {
     let shown = if is_signed {
         let [min, max] = [i32::MIN, i32::MAX].map(|limit| builder.constant(Type::I64, i64::from(limit) as u64));
         let index = builder.cast(Type::I64, index);
@@ -109,7 +162,6 @@ fn note(builder: &mut Builder, index: Value, is_signed: bool) -> Value {
         builder.cast(Type::U32, index)
     };
     let shown = builder.cast(Type::U64, shown);
-    let lane = builder.lane_index();
     let lane = builder.cast(Type::U64, lane);
     let bits = builder.constant(Type::U64, 32);
     let lane = builder.binary(BinaryOp::Shl, lane, bits);

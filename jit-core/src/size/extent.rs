@@ -21,6 +21,9 @@ impl Extent {
     /// The width of what is the same in all lanes.
     pub(crate) const ONE: Extent = Extent { lanes: 1, size: SizeId(0) };
 
+    /// What a node has that no recording owns and that several may use at once: each knows the expression. It is the number of no size.
+    pub(crate) const OF_SESSION: SizeId = SizeId(u16::MAX);
+
     /// A width as nodes keep it. In a recording, a width below 2 is one that the recording relies on.
     #[inline]
     #[track_caller]

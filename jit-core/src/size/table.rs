@@ -27,6 +27,8 @@ pub(crate) struct Symbols {
     counts: u16,
     /// The expressions that are widths of nodes, and so at least 2.
     wide: FxHashSet<SizeId>,
+    /// The widths of inputs that the body uses where they lie, where they may differ in each call, by the addresses of the nodes.
+    shared: FxHashMap<usize, Extent>,
     /// Why there was no room for a size.
     overflow: Option<&'static str>,
 }
@@ -59,6 +61,7 @@ pub(crate) fn begin() {
         inputs: 0,
         counts: 0,
         wide: FxHashSet::default(),
+        shared: FxHashMap::default(),
         overflow: None,
     };
     SYMBOLS.set(Some(symbols));
@@ -85,7 +88,8 @@ fn note_overflow(reason: &'static str) {
 pub(crate) struct Paused(Option<Symbols>);
 
 /// Sets the recording aside.
-pub(crate) fn pause() -> Paused {
+pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
+    pin_shared(site);
     SERIAL.set(0);
     Paused(SYMBOLS.take())
 }
@@ -192,7 +196,34 @@ fn require_at(site: &'static Location<'static>, relation: Relation, left: Size, 
 #[cold]
 #[track_caller]
 pub(crate) fn pin(size: Size) {
-    require(Relation::Eq, size, Size::from(size.value()));
+    pin_at(Location::caller(), size);
+}
+
+/// As [`pin`], because of a line of the user's program that is no caller of ours.
+#[cold]
+pub(crate) fn pin_at(site: &'static Location<'static>, size: Size) {
+    require_at(site, Relation::Eq, size, Size::from(size.value()));
+}
+
+/// Notes the width of an input that the body uses where it lies: what the node at this address is asked for.
+pub(crate) fn share(address: usize, width: Extent) {
+    with(|symbols| symbols.shared.insert(address, width));
+}
+
+/// The width of a node that recordings use where it lies: in this one, if it does, or else the number of its lanes.
+#[cold]
+pub(crate) fn extent_of_shared(address: usize, lanes: u32) -> Extent {
+    let known = SYMBOLS.with(|symbols| symbols.try_borrow().ok()?.as_ref()?.shared.get(&address).copied());
+    known.unwrap_or(Extent { lanes, size: SizeId(0) })
+}
+
+/// Makes the recording one for the widths of arrays that it uses where they lie: calls of the host know them as numbers.
+fn pin_shared(site: &'static Location<'static>) {
+    let shared = with(|symbols| std::mem::take(&mut symbols.shared)).unwrap_or_default();
+    // In the order of the inputs, which is that of the guards.
+    let mut widths: Vec<Extent> = shared.into_values().collect();
+    widths.sort_by_key(|width| width.size);
+    widths.into_iter().for_each(|width| pin_at(site, width.into()));
 }
 
 /// The width of a node, of a size that is no constant.

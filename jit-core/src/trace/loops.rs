@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::Location;
 
-use jit_runtime::ir::Type;
+use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
 use super::region::{self, Mark};
 use super::report::Report;
@@ -19,7 +19,7 @@ use super::{effect, local, record, written};
 use crate::graph::node::{Draft, Var, flag};
 use crate::graph::numbering;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, LoopExtra, RegionId, Results, State, control_node, result};
+use crate::graph::payload::{Bound, Extra, LoopExtra, RegionId, Results, State, control_node, result};
 use crate::misuse::Misuse;
 use crate::size::extent::Extent;
 
@@ -31,6 +31,8 @@ pub struct LoopRecorder {
     inits: Vec<Var>,
     params: Vec<Var>,
     condition: Option<Var>,
+    /// How many iterations a lane may make; the last of the states counts them.
+    bound: Option<Bound>,
     site: &'static Location<'static>,
     /// The stack of open regions belongs to the thread.
     not_send: PhantomData<*const ()>,
@@ -41,20 +43,28 @@ impl LoopRecorder {
     /// recorded first.
     #[must_use]
     pub fn begin(inits: &[Var], site: &'static Location<'static>) -> (LoopRecorder, Vec<Var>) {
+        Self::begin_bounded(inits, None, site)
+    }
+
+    /// As [`LoopRecorder::begin`], of a loop in which a lane may make no more iterations than a number: if one wants to, the launch fails.
+    #[must_use]
+    pub fn begin_bounded(
+        inits: &[Var],
+        limit: Option<u32>,
+        site: &'static Location<'static>,
+    ) -> (LoopRecorder, Vec<Var>) {
+        let mut inits = inits.to_vec();
+        let visible = inits.len();
+        let bound = limit.map(|limit| Bound { limit, position: visible });
+        inits.extend(bound.map(|_| record::literal(Type::U32, 0, 1)));
         inits.iter().filter(|init| !is_being_written(init)).for_each(|init| region::check(init, site));
         let mark = region::open_loop(inits.len(), site);
         let params: Vec<Var> =
             inits.iter().enumerate().map(|(position, init)| param(mark.id, position, init)).collect();
-        region::note_params(mark, &params, inits);
-        let recorder = LoopRecorder {
-            mark,
-            inits: inits.to_vec(),
-            params: params.clone(),
-            condition: None,
-            site,
-            not_send: PhantomData,
-        };
-        (recorder, params)
+        region::note_params(mark, &params, &inits);
+        let recorder =
+            LoopRecorder { mark, inits, params: params.clone(), condition: None, bound, site, not_send: PhantomData };
+        (recorder, params.into_iter().take(visible).collect())
     }
 
     /// Sets the condition, a mask that was computed from the parameters. What is recorded from here on is the body.
@@ -65,8 +75,21 @@ impl LoopRecorder {
     pub fn condition(&mut self, mask: &Var) {
         check_condition(mask, self.site);
         // Lanes that took another side of a branch around the loop must not run it, wherever it comes to stand.
-        self.condition = Some(region::conjunction(mask));
+        self.condition = Some(region::conjunction(&self.within_bound(mask)));
         region::begin_body(self.mark);
+    }
+
+    /// The lanes of a mask that may go on.
+    fn within_bound(&self, mask: &Var) -> Var {
+        let Some(Bound { limit, position }) = self.bound else { return mask.clone() };
+        let limit = record::literal(Type::U32, limit.into(), 1);
+        record::and(mask, &record::compare(CompareOp::Le, &self.params[position], &limit))
+    }
+
+    /// The number of iterations after one more.
+    fn counted(&self) -> Option<Var> {
+        let one = record::literal(Type::U32, 1, 1);
+        self.bound.map(|bound| record::binary(BinaryOp::Add, &self.params[bound.position], &one))
     }
 
     /// Ends the loop with the state after the body; gives the state after the loop.
@@ -83,6 +106,8 @@ impl LoopRecorder {
     /// others in the result.
     #[must_use]
     pub fn finish_with(mut self, mut next: Vec<Var>, late: Vec<Var>) -> Vec<Var> {
+        let visible = next.len();
+        next.extend(self.counted());
         assert_eq!(next.len(), self.inits.len(), "a loop ends with as many state variables as it began with");
         let early = next.len();
         let Some(condition) = self.condition.take() else {
@@ -98,6 +123,10 @@ impl LoopRecorder {
         }
         let has_effect = region::has_effect(self.mark);
         let mut reports = region::take_reports(self.mark);
+        let without_count = |mut results: Vec<Var>| {
+            results.drain(visible..early);
+            results
+        };
         let mut states: Vec<State> = self.take_states(next);
         // What lanes tell has its places behind the states that the loop began with.
         let late = states.split_off(early);
@@ -117,10 +146,11 @@ impl LoopRecorder {
         region::hand_on(region::complete(self.mark).written);
         if condition.literal() == Some(0) {
             let after = (0..early).chain(first_late..states.len()).map(|position| lanes.after_none(&states[position]));
-            return after.collect();
+            return without_count(after.collect());
         }
-        if states.iter().all(|state| state.next.is_none()) {
-            return states.into_iter().map(|state| state.init).collect();
+        let is_count = |position: usize| (visible..early).contains(&position);
+        if states.iter().enumerate().all(|(position, state)| state.next.is_none() || is_count(position)) {
+            return without_count(states.into_iter().map(|state| state.init).collect());
         }
         let kept = |position: usize| {
             let state = &states[position];
@@ -131,8 +161,8 @@ impl LoopRecorder {
             region::note_effect();
         }
         let (is_uniform, is_in_condition) = (lanes.is_uniform, region::is_at_condition());
-        let (id, results) = (self.mark.id, Results::default());
-        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition };
+        let (id, results, bound) = (self.mark.id, Results::default(), self.bound);
+        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition, bound };
         let node = control_node(Op::Loop, lanes.width, Extra::Loop(extra), region::innermost_loop(), self.site);
         numbering::count_work(Op::Loop.weight());
         region::note_write(&node);
@@ -140,7 +170,8 @@ impl LoopRecorder {
             report.arrays = positions.map(|position| loop_result(&node, position)).collect();
             region::add_report(report);
         }
-        kept.into_iter().map(|(position, kept)| kept.unwrap_or_else(|| loop_result(&node, position))).collect()
+        let results = kept.into_iter().filter(|(position, _)| !is_count(*position));
+        results.map(|(position, kept)| kept.unwrap_or_else(|| loop_result(&node, position))).collect()
     }
 
     fn take_states(&mut self, next: Vec<Var>) -> Vec<State> {

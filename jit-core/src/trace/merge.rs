@@ -287,7 +287,7 @@ fn is_alike(a: &Var, b: &Var) -> bool {
     match (a.extra(), b.extra()) {
         (Some(Extra::Loop(a)), Some(Extra::Loop(b))) => {
             let changed = |extra: &LoopExtra| extra.states.iter().map(|state| state.next.is_some()).collect::<Vec<_>>();
-            changed(a) == changed(b)
+            changed(a) == changed(b) && a.bound == b.bound
         }
         (Some(Extra::Switch(a)), Some(Extra::Switch(b))) => {
             (a.masks.len(), a.results.len()) == (b.masks.len(), b.results.len())
@@ -485,8 +485,8 @@ impl Merged {
         let states: Vec<State> = states.collect();
         let site = step.nodes[0].site();
         let lanes = loops::Lanes::of(&condition, &states, site);
-        let (is_uniform, results) = (lanes.is_uniform, Results::default());
-        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition: false };
+        let (is_uniform, results, bound) = (lanes.is_uniform, Results::default(), extra.bound);
+        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition: false, bound };
         let region = self.region_of(step.nodes[0].region(), loops);
         Some(control_node(Op::Loop, lanes.width, Extra::Loop(extra), region, site))
     }

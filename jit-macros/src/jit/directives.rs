@@ -26,7 +26,7 @@ pub(crate) struct Mode {
     evaluated: Option<Span>,
     /// `#[compress]`: lanes that are done leave the launches.
     compress: Option<Span>,
-    /// `#[max_iterations(n)]`: no lane makes more iterations.
+    /// `#[max_iterations(n)]`: more iterations are an error.
     max_iterations: Option<LitInt>,
     /// `#[unroll]`: a `for` is meant to be traced iteration by iteration.
     pub(crate) unroll: Unroll,

@@ -1,5 +1,5 @@
-//! What is checked while a kernel runs: what it has noted of lanes that wanted to leave a buffer, or on which an assertion
-//! failed, as an error.
+//! What is checked while a kernel runs: what it has noted of lanes that wanted to leave a buffer, that made too many iterations, or on
+//! which an assertion failed, as an error.
 //!
 //! The kernel itself compares the indices, masks off the lanes whose index is out of range, and notes the lowest of these
 //! lanes for each access. So checks need nothing of a backend, and nothing outside of a buffer is ever touched.
@@ -47,10 +47,12 @@ pub enum AccessKind {
     LocalWrite,
     /// What is called: "function", "instance".
     Call(&'static str),
+    /// Nothing: it is how many iterations of a loop a lane has begun, of so many that it may make.
+    Iterations,
 }
 
 /// An access whose indices are checked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CheckedAccess {
     /// What the index is for.
     pub kind: AccessKind,
@@ -93,10 +95,19 @@ impl CheckedAccess {
             AccessKind::Call(what) => {
                 format!("lane {lane} calls {what} {index}, of which only those below {width} exist")
             }
+            AccessKind::Iterations => {
+                format!("lane {lane} makes more than the {width} iterations that `#[max_iterations]` allows the loop")
+            }
         };
-        Error::new(ErrorKind::Launch, message).at(self.site).with_hint(
-            "lanes that have no element there must be masked off; JIT_DEBUG reports the lowest lane of the first such line",
-        )
+        let hint = match self.kind {
+            AccessKind::Iterations => {
+                "the loop stopped there: allow it more iterations, or find out why its condition stays true; the lowest lane is named"
+            }
+            _ => {
+                "lanes that have no element there must be masked off; JIT_DEBUG reports the lowest lane of the first such line"
+            }
+        };
+        Error::new(ErrorKind::Launch, message).at(self.site).with_hint(hint)
     }
 }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::ir::{Access, Param};
 
 use super::rolled::{Roller, Segment};
-use super::{Bind, Origin, Slot, SlotId, Step};
+use super::{Bind, KernelStep, Origin, Slot, SlotId, Step};
 
 /// The slots of an iteration, in the order of their places; that of the value that was looked at before it comes last.
 pub(super) struct Form {
@@ -128,7 +128,9 @@ fn is_same_work(a: &Step, b: &Step) -> bool {
                 (None, None) => Arc::ptr_eq(&a.entry, &b.entry),
                 (a, b) => a == b,
             };
+            let checked = |kernel: &KernelStep| kernel.checks.as_ref().map(|checks| checks.accesses.clone());
             is_same_kernel
+                && checked(a) == checked(b)
                 && (a.lanes, a.reduce_block) == (b.lanes, b.reduce_block)
                 && a.arguments.len() == b.arguments.len()
                 && a.arguments.iter().zip(&b.arguments).all(is_same_kind)

@@ -44,6 +44,7 @@ use smallvec::SmallVec;
 use crate::cache::Entry;
 use crate::device::Device;
 use crate::ir::{Kernel, Type};
+use crate::launch::Checks;
 use crate::launch::native::Call;
 use crate::memory::Buffer;
 
@@ -133,6 +134,8 @@ pub(crate) struct KernelStep {
     pub(crate) site: Option<&'static Location<'static>>,
     /// The kernel copies one slot to another and does nothing else: from, to.
     pub(crate) copy: Option<(SlotId, SlotId)>,
+    /// How the kernel reports what is wrong, if it checks anything.
+    pub(crate) checks: Option<Checks>,
 }
 
 impl KernelStep {

@@ -154,6 +154,7 @@ impl Recorder {
             label: ready.label,
             site: ready.site,
             copy,
+            checks: ready.checks.clone(),
         }));
         Ok(())
     }

@@ -309,7 +309,7 @@ impl Recording {
             label: kernel.label,
             site: kernel.site,
             is_hit: true,
-            checks: None,
+            checks: kernel.checks.clone(),
         })
     }
 

@@ -153,7 +153,8 @@ impl Sizes {
 
     /// Appends an expression; none if the table is full.
     pub fn push(&mut self, expr: SizeExpr) -> Option<SizeId> {
-        let id = SizeId(u16::try_from(self.exprs.len()).ok()?);
+        // The largest number is that of no size.
+        let id = SizeId(u16::try_from(self.exprs.len()).ok().filter(|&id| id != u16::MAX)?);
         let after = match expr {
             SizeExpr::Constant(_) | SizeExpr::Input(_) => 0,
             SizeExpr::Count(count) => count + 1,

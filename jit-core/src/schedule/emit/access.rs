@@ -43,7 +43,7 @@ impl Emitter<'_, '_> {
         index: Value,
         mask: Option<Value>,
     ) -> Option<Value> {
-        let Some(checker) = &mut self.checker else { return mask };
+        let Some(checker) = self.checker.as_mut().filter(|checker| checker.checks_indices()) else { return mask };
         Some(checker.in_range(&mut self.builder, &mut self.arguments, access, index, mask))
     }
 

@@ -4,10 +4,11 @@ use jit_runtime::ir::{BinaryOp, Type, UnaryOp, Value};
 use jit_runtime::launch::{AccessKind, CheckedAccess};
 use smallvec::SmallVec;
 
+use super::super::check::Checker;
 use super::Emitter;
 use crate::graph::Var;
 use crate::graph::op::Op;
-use crate::graph::payload::Extra;
+use crate::graph::payload::{Extra, LoopExtra};
 use crate::schedule::order::{NONE, Part};
 use crate::schedule::place::TOP;
 use crate::trace::record;
@@ -115,6 +116,17 @@ impl Emitter<'_, '_> {
         let regions = self.regions[&number].clone();
         let results = self.builder.loop_(inits, regions[0], regions[1]);
         self.values[number as usize] = results.first().copied();
+        self.check_iterations(number);
+    }
+
+    /// Notes lanes that wanted to make more iterations than their loop allows.
+    fn check_iterations(&mut self, number: u32) {
+        let Some(Extra::Loop(LoopExtra { bound: Some(bound), .. })) = self.entry(number).var.extra() else { return };
+        let Some(count) = self.result(number, bound.position) else { return };
+        let lane = self.lane.unwrap_or_else(|| self.builder.lane_index());
+        let checker = self.checker.get_or_insert_with(Checker::of_iterations);
+        let site = self.graph.entries[number as usize].var.site();
+        checker.iterations(&mut self.builder, &mut self.arguments, (count, lane), bound.limit, site);
     }
 
     fn begin_branch(&mut self, number: u32, steps: &mut Vec<Step>) {

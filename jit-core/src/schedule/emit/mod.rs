@@ -71,7 +71,7 @@ pub(super) struct Emitter<'a, 'e> {
     pub(super) checker: Option<Checker>,
     pub(super) locals: Locals,
     /// The number of the lane, if only some lanes are computed.
-    lane: Option<Value>,
+    pub(super) lane: Option<Value>,
 }
 
 /// Builds the kernel of a group.

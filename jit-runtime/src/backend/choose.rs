@@ -1,11 +1,10 @@
 //! Which backend serves a device. The one place that knows them all.
 
+use super::{CodeOptions, Executable, interpreter};
 use crate::Error;
-use crate::device::Device;
+use crate::config::Device;
 use crate::dump::Form;
 use crate::ir::Kernel;
-
-use super::{CodeOptions, Executable, interpreter};
 
 /// What distinguishes a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -3,13 +3,13 @@
 use std::panic::Location;
 use std::time::Instant;
 
+use super::entry::{Entry, Origin};
+use super::forms;
 use crate::backend::{self, CodeOptions};
-use crate::device::Device;
+use crate::config::Device;
 use crate::ir::{self, Kernel};
 use crate::log::{self, Level};
-use crate::{Error, dump, stats};
-
-use super::entry::{Entry, Origin};
+use crate::{Error, stats};
 
 /// Compiles a kernel as the scheduler built it.
 pub(super) fn compile(
@@ -38,7 +38,7 @@ pub(super) fn compile(
         let facts = &entry.facts;
         format!("compiled `{label}` ({hash:016x}): {} ops, {} bytes, {compile_time:?}", facts.ops, facts.code_bytes)
     });
-    dump::compiled(&entry, &optimised);
+    forms::compiled(&entry, &optimised);
     Ok(entry)
 }
 

@@ -86,6 +86,7 @@ pub mod parse;
 pub mod passes;
 pub mod print;
 #[doc(hidden)]
+#[cfg(any(test, feature = "random"))]
 pub mod random;
 pub mod scalar;
 pub mod types;

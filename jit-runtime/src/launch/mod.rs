@@ -32,7 +32,6 @@
 //! | part | file |
 //! |---|---|
 //! | is the launch what the kernel takes | `check` |
-//! | how long it will take, how it is divided | `cost` |
 //! | running lanes, combining reductions | `run` |
 //! | targets of reducing scatters for each thread | `private` |
 //! | small launches, on the calling thread | `inline`; several of them | `batch` |
@@ -40,9 +39,7 @@
 //! | queued launches | `task` |
 //! | what they do: kernels here, functions in [`native`] | `work` |
 //! | who runs which lanes of them | `blocks` |
-//! | which launch comes after which | `order` |
 //! | threads | `pool` |
-//! | what went wrong after `launch` had returned | `failure` |
 //! | indices that kernels found out of range, assertions that failed | `checks` |
 
 use std::panic::Location;
@@ -52,8 +49,7 @@ use std::sync::atomic::AtomicU64;
 use crate::Error;
 use crate::backend::{CodeOptions, Effort, RawArgument};
 use crate::cache::{self, Entry, Found, Origin};
-use crate::config::{self, Tier};
-use crate::device::Device;
+use crate::config::{self, Device, Tier};
 use crate::ir::{Kernel, Op, Param, TOP, Value};
 use crate::log::{self, Level};
 use crate::memory::Buffer;
@@ -63,11 +59,8 @@ pub(crate) mod batch;
 mod blocks;
 mod check;
 mod checks;
-pub(crate) mod cost;
-mod failure;
 mod inline;
 pub mod native;
-pub(crate) mod order;
 mod pool;
 mod private;
 mod run;
@@ -77,9 +70,9 @@ mod team;
 mod tests;
 mod work;
 
+use crate::cache::cost::{self, Estimate};
 use blocks::Blocks;
 pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
-use cost::Estimate;
 pub use pool::{set_threads, threads};
 use run::Bound;
 use task::Queued;
@@ -222,7 +215,7 @@ impl Prepared {
 ///
 /// As [`launch`].
 pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
-    config::check()?;
+    log::check_environment()?;
     let Launch { device, kernel, width, reduce_block, mut arguments, label, site } = launch;
     let options = code_options(&kernel, width, &arguments);
     let is_template = !notes.constants.is_empty();
@@ -246,7 +239,7 @@ fn with_arguments(kernel: &Kernel, arguments: &[Argument], constants: &[usize]) 
 /// Runs a launch whose code is known.
 pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
     check::arguments(&ready)?;
-    stats::count_launch(&ready.entry, ready.width, ready.is_hit);
+    stats::count_launch(&ready.entry.launches, ready.width, ready.is_hit);
     log::emit(Level::Trace, || {
         let hit = if ready.is_hit { "hit" } else { "miss" };
         format!("launch `{}` over {} lanes ({hit} {:016x})", ready.label, ready.width, ready.entry.facts.hash)
@@ -324,9 +317,4 @@ fn traffic(param: &Param, argument: &Argument) -> usize {
 pub fn sync() -> Result<(), Error> {
     pool::wait_for_all();
     pool::take_failure().map_or(Ok(()), |failure| Err(failure.report()))
-}
-
-/// As [`sync`], leaving failures to those who read the results.
-pub(crate) fn wait_for_all() {
-    pool::wait_for_all();
 }

@@ -12,15 +12,14 @@ use parking_lot::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::run::RawArguments;
+use super::{Argument, pool};
 use crate::Error;
 use crate::backend::{self, CodeOptions, Executable, RawArgument, Scatters};
 use crate::cache::Entry;
-use crate::device::Device;
+use crate::config::Device;
 use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
-
-use super::run::RawArguments;
-use super::{Argument, pool};
 
 /// Narrower launches take a few microseconds either way, and one code should serve all of them.
 const MIN_WIDTH: usize = 4096;

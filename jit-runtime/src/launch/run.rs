@@ -9,15 +9,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::private::PrivateTargets;
+use super::{Argument, Checks};
 use crate::Error;
 use crate::backend::RawArgument;
 use crate::cache::Entry;
+use crate::cache::cost::{Division, Estimate};
 use crate::ir::{REDUCE_CHUNK, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
-
-use super::cost::{Division, Estimate};
-use super::private::PrivateTargets;
-use super::{Argument, Checks};
 
 /// The argument table that code sees.
 pub(crate) type RawArguments = SmallVec<[RawArgument; 8]>;

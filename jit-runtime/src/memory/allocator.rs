@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::block::{Block, physical_bytes, reserved_bytes};
+use super::reclaim;
 use super::size_class::{CLASS_COUNT, SizeClass};
 
 /// Blocks up to this size are kept by threads.
@@ -155,7 +156,7 @@ fn release_all(list: &mut Vec<Block>) {
 /// Small blocks that other threads keep for themselves, at most a few hundred KiB each, follow when those threads next
 /// allocate or free.
 pub fn trim_memory() {
-    crate::recording::release();
+    reclaim::trim();
     COUNTERS.trims.fetch_add(1, Ordering::Relaxed);
     TRIM_EPOCH.fetch_add(1, Ordering::Relaxed);
     let _ = LOCAL.try_with(|local| local.borrow_mut().follow_trim());

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, Weak};
 use parking_lot::Mutex;
 
 use super::replay::State;
+use crate::memory::reclaim;
 
 /// What is kept of replays of one recording that are done: as much as replays ran at the same time.
 #[derive(Default)]
@@ -12,7 +13,10 @@ use super::replay::State;
 pub(crate) struct States(Mutex<Vec<Box<State>>>);
 
 /// Those of all recordings.
-static ALL: LazyLock<Mutex<Vec<Weak<States>>>> = LazyLock::new(Mutex::default);
+static ALL: LazyLock<Mutex<Vec<Weak<States>>>> = LazyLock::new(|| {
+    reclaim::on_trim(release);
+    Mutex::default()
+});
 
 impl States {
     pub(crate) fn new() -> Arc<States> {
@@ -33,7 +37,7 @@ impl States {
 }
 
 /// Lets go of all memory that recordings keep for later replays.
-pub(crate) fn release() {
+fn release() {
     let all: Vec<Arc<States>> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
     for states in all {
         let kept = std::mem::take(&mut *states.0.lock());

@@ -42,7 +42,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::cache::Entry;
-use crate::device::Device;
+use crate::config::Device;
 use crate::ir::{Kernel, Type};
 use crate::launch::native::Call;
 use crate::memory::Buffer;
@@ -50,7 +50,6 @@ use crate::memory::Buffer;
 use bound::Bound;
 use host::HostStep;
 pub use host::{HostCall, HostGiven, HostInput, HostMade, HostSource};
-pub(crate) use kept::release;
 pub use recorder::{Looked, Recorder, Unknown};
 pub use replay::{Given, Misfit, Replayed};
 pub use rolled::Kept;

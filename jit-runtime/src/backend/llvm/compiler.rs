@@ -24,7 +24,7 @@ use inkwell::targets::{FileType, TargetMachine};
 use super::analysis::{Analysis, Shape};
 use super::codegen::{Job, generate};
 use super::interleave;
-use super::target::Target;
+use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Effort};
 use crate::error::{Error, ErrorKind};
 use crate::ir::{Inst, Kernel, Op, TOP};

@@ -3,14 +3,13 @@
 //! | step | module |
 //! |---|---|
 //! | find and load libLLVM | `discover`, `library`, `symbols` |
-//! | what the processor can do | `target` |
+//! | what LLVM knows of the processor | `machine` |
 //! | which values are uniform or consecutive | `analysis`, `hints` |
 //! | how many packets a body works on | `interleave` |
 //! | gathers of neighbouring elements | `rows` |
 //! | indices that stay in range | `ranges`, by `bound` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
-//! | object file → memory | `object`, `relocate` |
 //! | memory that code is lent when it runs | `scratch` |
 //!
 //! Lanes are computed in packets, as many as a vector register holds of 32 bits each. An object file depends on the
@@ -26,26 +25,24 @@ mod emit;
 mod hints;
 mod interleave;
 mod library;
-mod object;
+mod machine;
 mod ranges;
-mod relocate;
 mod rows;
 mod scratch;
 mod symbols;
-mod target;
 
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
+pub use super::target::{Architecture, Target};
 pub use library::Library;
-pub use target::{Architecture, Target};
 
+use super::loader::LoadedObject;
 use super::{CodeOptions, Effort, Executable, RawArgument};
 use crate::error::Error;
 use crate::ir::Kernel;
-use object::LoadedObject;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
 pub const CODE_VERSION: u32 = 6;

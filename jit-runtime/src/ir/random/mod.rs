@@ -6,7 +6,6 @@
 //! for the payload and sign of NaNs, which [`Case::compare`] ignores.
 
 mod generate;
-mod run;
 mod values;
 
 use super::kernel::Kernel;

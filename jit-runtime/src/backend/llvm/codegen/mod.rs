@@ -36,9 +36,9 @@ use smallvec::SmallVec;
 
 use super::analysis::{Analysis, Shape};
 use super::emit::{Conversion, Emitter, Raw};
-use super::object::ENTRY;
 use super::rows::Role;
-use super::target::Target;
+use crate::backend::loader::ENTRY;
+use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Scatters};
 use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, Type, Value};
 

@@ -274,8 +274,8 @@ impl BadValue {
     }
 }
 
-/// The variable that was meant by a name that is none. Other programs may have variables of that prefix, so only names that look like one of
-/// ours are meant to be one.
+/// The variable that was meant by a name that is none. Other programs may have variables of that prefix, so only names
+/// that look like one of ours are meant to be one.
 pub(crate) fn misspelled(name: &str) -> Option<&'static str> {
     let known: Vec<&'static str> = VARIABLES.iter().map(|variable| variable.name).collect();
     if !name.starts_with("JIT_") || known.contains(&name) {

@@ -55,8 +55,8 @@ fn every_crate_of_the_workspace_has_its_floor() {
     }
 }
 
-/// The floors of the crates whose parts stand one above another, the lowest first: files and folders of `src`. Each names only those before it;
-/// `lib.rs` names all.
+/// The floors of the crates whose parts stand one above another, the lowest first: files and folders of `src`. Each
+/// names only those before it; `lib.rs` names all.
 const PARTS: [(&str, &[&str]); 2] = [
     (
         "jit-runtime",
@@ -201,7 +201,8 @@ fn no_part_of_a_crate_names_one_above_it() {
 
 #[test]
 fn arrows_are_found_in_all_forms_of_paths() {
-    let code = "use crate::{array::{Array, Size}, trees};\nuse super::super::graph;\nlet x = crate::freeze::now();\n$crate::size;";
+    let code = "use crate::{array::{Array, Size}, trees};\nuse super::super::graph;\n\
+                let x = crate::freeze::now();\n$crate::size;";
     let names: Vec<&str> = names_at_the_root(code, 2).into_iter().collect();
     assert_eq!(names, ["array", "freeze", "graph", "trees"]);
 }

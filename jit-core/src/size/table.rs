@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::extent::Extent;
+use super::scope::Scope;
 use super::{Size, scope};
 
 /// The sizes of the recording that this thread makes.
@@ -30,15 +31,33 @@ pub(crate) struct Symbols {
     overflow: Option<&'static str>,
 }
 
+/// What this thread knows of sizes.
+pub(super) struct Local {
+    /// The sizes of the recording that it makes.
+    symbols: RefCell<Option<Symbols>>,
+    /// The calls of the host that it is in, the innermost last.
+    pub(super) scopes: RefCell<Vec<Scope>>,
+}
+
 thread_local! {
+    /// Which recording this thread makes, or 0: looked at for each node, so it stands alone and needs no destructor.
     static SERIAL: Cell<u32> = const { Cell::new(0) };
-    static SYMBOLS: RefCell<Option<Symbols>> = const { RefCell::new(None) };
+    static SIZES: Local = const { Local { symbols: RefCell::new(None), scopes: RefCell::new(Vec::new()) } };
 }
 
 /// Whether this thread records a frozen function.
 #[inline]
 pub(crate) fn is_recording() -> bool {
     SERIAL.get() != 0
+}
+
+fn put(symbols: Option<Symbols>) -> Option<Symbols> {
+    SIZES.with(|sizes| sizes.symbols.replace(symbols))
+}
+
+/// The calls of the host that this thread is in.
+pub(super) fn with_scopes<R>(look: impl FnOnce(&mut Vec<Scope>) -> R) -> R {
+    SIZES.with(|sizes| look(&mut sizes.scopes.borrow_mut()))
 }
 
 /// Begins a recording.
@@ -57,18 +76,18 @@ pub(crate) fn begin() {
         wide: FxHashSet::default(),
         overflow: None,
     };
-    SYMBOLS.set(Some(symbols));
+    put(Some(symbols));
 }
 
 /// Ends the recording; gives its sizes.
 pub(crate) fn end() -> Sizes {
     SERIAL.set(0);
-    SYMBOLS.take().map_or_else(Sizes::new, |symbols| symbols.sizes)
+    put(None).map_or_else(Sizes::new, |symbols| symbols.sizes)
 }
 
 /// Why the recording cannot be replayed, if there was no room for one of its sizes.
 pub(crate) fn overflow() -> Option<&'static str> {
-    SYMBOLS.with_borrow(|symbols| symbols.as_ref().and_then(|symbols| symbols.overflow))
+    with(|symbols| symbols.overflow).flatten()
 }
 
 fn note_overflow(reason: &'static str) {
@@ -83,13 +102,13 @@ pub(crate) struct Paused(Option<Symbols>);
 /// Sets the recording aside.
 pub(crate) fn pause() -> Paused {
     SERIAL.set(0);
-    Paused(SYMBOLS.take())
+    Paused(put(None))
 }
 
 /// Goes on with a recording that was set aside.
 pub(crate) fn resume(Paused(symbols): Paused) {
     SERIAL.set(symbols.as_ref().map_or(0, |symbols| symbols.serial));
-    SYMBOLS.set(symbols);
+    put(symbols);
 }
 
 impl Paused {
@@ -104,7 +123,7 @@ pub(crate) fn serial() -> u32 {
 }
 
 fn with<R>(run: impl FnOnce(&mut Symbols) -> R) -> Option<R> {
-    SYMBOLS.with_borrow_mut(|symbols| symbols.as_mut().map(run))
+    SIZES.try_with(|sizes| sizes.symbols.borrow_mut().as_mut().map(run)).ok().flatten()
 }
 
 /// The next size that each replay is given.

@@ -80,8 +80,8 @@ pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form
 mod cpu {
     use std::sync::LazyLock;
 
-    use super::super::llvm;
     use super::{Capabilities, CodeOptions, Error, Executable, Form, Kernel};
+    use crate::backend::llvm;
     use crate::log::{self, Level};
 
     static IS_GENERATING: LazyLock<bool> = LazyLock::new(|| match llvm::available() {

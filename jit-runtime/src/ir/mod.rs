@@ -96,7 +96,7 @@ pub use builder::Builder;
 pub use kernel::{
     Access, Inst, Kernel, LocalId, LocalMemory, MAX_LOCAL_BYTES, Param, ParamId, Region, RegionId, TOP, Value,
 };
-pub use op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+pub use op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, Types, UnaryOp};
 pub use parse::{ParseError, parse};
 pub use types::Type;
 pub use verify::{VerifyError, verify};

@@ -37,3 +37,28 @@ fn every_module_that_the_design_names_is_there() {
         assert!(root.join(path).exists(), "{path} is named in docs/design.md but is not there");
     }
 }
+
+#[test]
+fn every_thread_local_of_the_language_is_in_the_design() {
+    let (_, listed) =
+        include_str!("../docs/design.md").split_once("## Thread-locals").expect("a page of thread-locals");
+    let (listed, _) = listed.split_once("\n## ").expect("the end of the page");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("jit-core/src");
+    let (mut folders, mut found) = (vec![root.clone()], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+            let path = entry.expect("a source").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if std::fs::read_to_string(&path).expect("a source file").contains("thread_local! {") {
+                let name = path.strip_prefix(&root).expect("a path below the sources").display().to_string();
+                assert!(
+                    listed.contains(&format!("`{name}`")),
+                    "{name} has a thread-local that is not in docs/design.md"
+                );
+                found += 1;
+            }
+        }
+    }
+    assert!(found >= 10, "{found} files with thread-locals");
+}

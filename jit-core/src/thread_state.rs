@@ -12,9 +12,9 @@ use std::thread::LocalKey;
 
 /// Declares states of each thread as `thread_local!` does, with constant expressions for what they are at first.
 macro_rules! thread_state {
-    ($($(#[$attribute:meta])* static $name:ident: $ty:ty = $init:expr;)*) => {$(
+    ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $ty:ty = $init:expr;)*) => {$(
         $(#[$attribute])*
-        const $name: $crate::thread_state::ThreadState<$ty> = {
+        $visibility const $name: $crate::thread_state::ThreadState<$ty> = {
             use $crate::thread_state::{End, Slot, ThreadState};
             std::thread_local! {
                 static SLOT: Slot<$ty> = const { Slot::new($init) };
@@ -137,20 +137,5 @@ impl<T> ThreadState<RefCell<T>> {
     #[inline]
     pub(crate) fn with_borrow_mut<R>(&self, function: impl FnOnce(&mut T) -> R) -> R {
         self.with(|cell| function(&mut cell.borrow_mut()))
-    }
-
-    pub(crate) fn replace(&self, value: T) -> T {
-        self.with(|cell| cell.replace(value))
-    }
-
-    pub(crate) fn set(&self, value: T) {
-        drop(self.replace(value));
-    }
-
-    pub(crate) fn take(&self) -> T
-    where
-        T: Default,
-    {
-        self.with(RefCell::take)
     }
 }

@@ -5,13 +5,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{LazyLock, Once};
+use std::sync::LazyLock;
 
-use crate::backend::Effort;
-use crate::device::Device;
-use crate::dump::{Form, Forms};
-use crate::log::{self, Level};
 use crate::{Error, ErrorKind};
+
+mod values;
+
+pub(crate) use values::Forms;
+pub use values::{Device, Effort, Form, Level};
 
 /// An environment variable that this library reads.
 #[derive(Clone, Copy, Debug)]
@@ -224,7 +225,6 @@ struct BadValue {
 }
 
 static LOADED: LazyLock<(Config, Option<BadValue>)> = LazyLock::new(|| load(|name| std::env::var_os(name)));
-static HAS_WARNED: Once = Once::new();
 
 /// The settings.
 pub(crate) fn get() -> &'static Config {
@@ -261,7 +261,6 @@ pub fn llvm_path() -> Option<&'static std::path::Path> {
 ///
 /// [`ErrorKind::Configuration`], naming the first variable that has not, what it takes, and what may have been meant.
 pub fn check() -> Result<(), Error> {
-    HAS_WARNED.call_once(|| warn_of_misspelled(std::env::vars_os().map(|(name, _)| name)));
     match &LOADED.1 {
         None => Ok(()),
         Some(bad) => Err(bad.error()),
@@ -285,17 +284,9 @@ impl BadValue {
     }
 }
 
-/// Other programs may have variables of that prefix, so only those that look like one of ours are mentioned.
-fn warn_of_misspelled(names: impl Iterator<Item = OsString>) {
-    for name in names.filter_map(|name| name.into_string().ok()) {
-        if let Some(meant) = misspelled(&name) {
-            log::emit(Level::Warn, || format!("the environment variable {name} has no effect; did you mean {meant}?"));
-        }
-    }
-}
-
-/// The variable that was meant by a name that is none.
-fn misspelled(name: &str) -> Option<&'static str> {
+/// The variable that was meant by a name that is none. Other programs may have variables of that prefix, so only names
+/// that look like one of ours are meant to be one.
+pub(crate) fn misspelled(name: &str) -> Option<&'static str> {
     let known: Vec<&'static str> = VARIABLES.iter().map(|variable| variable.name).collect();
     if !name.starts_with("JIT_") || known.contains(&name) {
         return None;

@@ -4,50 +4,11 @@
 //! [`set_device`], else by `JIT_DEVICE`, else it is the CPU.
 
 use std::cell::Cell;
-use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::backend::{self, Capabilities};
+pub use crate::config::Device;
 use crate::{Error, config, launch};
-
-/// Where a kernel runs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[non_exhaustive]
-pub enum Device {
-    /// All cores of this machine, with code that LLVM generates; without LLVM the interpreter does the work.
-    Cpu,
-    /// All cores of this machine, operation by operation: slow, needs nothing, and defines what is right.
-    Interpreter,
-}
-
-impl Device {
-    /// Every device that this build knows.
-    pub const ALL: [Device; 2] = [Device::Cpu, Device::Interpreter];
-
-    /// The name that `JIT_DEVICE` takes.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Device::Cpu => "cpu",
-            Device::Interpreter => "interpreter",
-        }
-    }
-
-    /// The device with this name; `llvm` is another name of the CPU.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Device> {
-        match name {
-            "llvm" => Some(Device::Cpu),
-            _ => Device::ALL.into_iter().find(|device| device.name() == name),
-        }
-    }
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// What [`CHOSEN`] holds while nobody has chosen.
 const UNCHOSEN: u8 = u8::MAX;

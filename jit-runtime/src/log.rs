@@ -3,47 +3,11 @@
 //! `JIT_LOG` and [`set_log_level`] decide which lines are written; subscribers of `tracing` have filters of their own.
 //! A message is formatted only if somebody listens.
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{LazyLock, Once};
 
-use crate::config;
-
-/// How much is written to standard error.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Level {
-    /// Nothing.
-    Off,
-    /// What went wrong and could not be returned to a caller.
-    Error,
-    /// What works, but not as it should. The level at the start.
-    Warn,
-    /// What was compiled.
-    Info,
-    /// What was decided: evictions, choices of code.
-    Debug,
-    /// Each launch.
-    Trace,
-}
-
-impl Level {
-    /// All levels, from quiet to talkative.
-    pub const ALL: [Level; 6] = [Level::Off, Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace];
-
-    /// The name that `JIT_LOG` takes.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Level::Off => "off",
-            Level::Error => "error",
-            Level::Warn => "warn",
-            Level::Info => "info",
-            Level::Debug => "debug",
-            Level::Trace => "trace",
-        }
-    }
-}
+pub use crate::config::Level;
+use crate::{Error, config};
 
 static LEVEL: LazyLock<AtomicU8> = LazyLock::new(|| AtomicU8::new(config::get().log_level as u8));
 
@@ -70,5 +34,24 @@ pub fn emit(level: Level, message: impl Fn() -> String) {
     }
     if level as u8 <= LEVEL.load(Ordering::Relaxed) {
         eprintln!("jit: {}: {}", level.name(), message());
+    }
+}
+
+/// As [`config::check`]; the first call warns of variables whose names look misspelled, too.
+///
+/// # Errors
+///
+/// As [`config::check`].
+pub fn check_environment() -> Result<(), Error> {
+    static HAS_WARNED: Once = Once::new();
+    HAS_WARNED.call_once(warn_of_misspelled);
+    config::check()
+}
+
+fn warn_of_misspelled() {
+    for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
+        if let Some(meant) = config::misspelled(&name) {
+            emit(Level::Warn, || format!("the environment variable {name} has no effect; did you mean {meant}?"));
+        }
     }
 }

@@ -1,5 +1,6 @@
-//! The crates stand on floors, and none depends on one above it.
+//! The crates stand on floors, and so do the parts of each: none depends on one above it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -52,4 +53,156 @@ fn every_crate_of_the_workspace_has_its_floor() {
     for member in members.split(',').map(|member| member.trim().trim_matches('"')).filter(|member| !member.is_empty()) {
         assert!(FLOORS.iter().any(|(_, folder, _)| *folder == member), "{member} has no floor");
     }
+}
+
+/// The floors of the crates whose parts stand one above another, the lowest first: files and folders of `src`. Each
+/// names only those before it; `lib.rs` names all.
+const PARTS: [(&str, &[&str]); 2] = [
+    (
+        "jit-runtime",
+        &[
+            "error",
+            "config",
+            "log",
+            "dump",
+            "ir",
+            "memory",
+            "report",
+            "stats",
+            "backend",
+            "cache",
+            "launch",
+            "device",
+            "recording",
+        ],
+    ),
+    (
+        "jit-core",
+        &[
+            "misuse", "size", "graph", "capture", "trace", "traverse", "schedule", "array", "evaluate", "control",
+            "calls", "freeze",
+        ],
+    ),
+];
+
+/// Every source file under a folder, with its path below that folder.
+fn sources(folder: &Path, below: &str, found: &mut Vec<(String, String)>) {
+    let mut entries: Vec<_> = fs::read_dir(folder).expect("a folder of sources").map(|entry| entry.unwrap()).collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name().into_string().expect("a name in Unicode");
+        let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
+        if entry.path().is_dir() {
+            sources(&entry.path(), &path, found);
+        } else if name.ends_with(".rs") {
+            found.push((path, fs::read_to_string(entry.path()).expect("a source file")));
+        }
+    }
+}
+
+/// A source without comments, and without its tests at the end, which may look at anything.
+fn code(source: &str) -> String {
+    let end = source.find("\n#[cfg(test)]\nmod ").unwrap_or(source.len());
+    source[..end].lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// The modules of a file: `trace/fold/mod.rs` is `trace::fold`.
+fn module(path: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
+    parts.pop_if(|last| *last == "mod");
+    parts
+}
+
+/// The first names of a list of imports, `{a::b, c, d::{e, f}}` being that of `a`, `c` and `d`.
+fn first_names(list: &str) -> Vec<&str> {
+    let (mut depth, mut names, mut is_start) = (0, Vec::new(), true);
+    for (position, character) in list.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => is_start = true,
+            _ if is_start && !character.is_whitespace() => {
+                names.push(identifier(&list[position..]));
+                is_start = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn identifier(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    &text[..end]
+}
+
+/// What a file names at the root of its crate: by paths that begin with `crate`, or with as many `super` as lead there.
+fn names_at_the_root<'a>(code: &'a str, depth: usize) -> BTreeSet<&'a str> {
+    let up = "super::".repeat(depth);
+    let mut names = BTreeSet::new();
+    for root in ["crate::", &up] {
+        for (position, _) in code.match_indices(root) {
+            let before = code[..position].chars().next_back();
+            if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | ':')) {
+                continue;
+            }
+            let rest = &code[position + root.len()..];
+            match rest.strip_prefix('{') {
+                Some(list) => names.extend(first_names(list)),
+                None => _ = names.insert(identifier(rest)),
+            }
+        }
+    }
+    names
+}
+
+/// What `lib.rs` hands on from its parts, and which part each name comes from.
+fn handed_on(lib: &str) -> BTreeMap<&str, &str> {
+    let statements = lib.split(';').filter_map(|statement| statement.split_once("pub use ").map(|(_, path)| path));
+    let mut names = BTreeMap::new();
+    for path in statements {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let words = path.split(|c: char| !is_name(c)).filter(|word| !word.is_empty());
+        words.for_each(|word| _ = names.entry(word).or_insert_with(|| identifier(path)));
+    }
+    names
+}
+
+#[test]
+fn no_part_of_a_crate_names_one_above_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut upward = Vec::new();
+    for (name, floors) in PARTS {
+        let (mut files, mut arrows) = (Vec::new(), 0);
+        sources(&root.join(name).join("src"), "", &mut files);
+        let lib = files.iter().find(|(path, _)| path == "lib.rs").map(|(_, source)| code(source)).expect("lib.rs");
+        let handed_on = handed_on(&lib);
+        for (path, source) in files.iter().filter(|(path, _)| path != "lib.rs") {
+            let module = module(path);
+            let is_test = module.iter().any(|part| *part == "tests");
+            let own = floors.iter().position(|floor| *floor == module[0]);
+            let own = own.unwrap_or_else(|| panic!("{name}/src/{path} stands on no floor"));
+            let code = code(source);
+            for used in names_at_the_root(&code, module.len()).into_iter().filter(|_| !is_test) {
+                let part = handed_on.get(used).filter(|_| !floors.contains(&used)).unwrap_or(&used);
+                let floor = floors.iter().position(|floor| floor == part);
+                let floor = floor.unwrap_or_else(|| panic!("{name}/src/{path} names `{used}`, which is on no floor"));
+                arrows += usize::from(floor < own);
+                if floor > own {
+                    upward.push(format!("{name}/src/{path} names `{used}`"));
+                }
+            }
+        }
+        assert!(arrows > 100, "{name}: only {arrows} arrows between its floors were found");
+    }
+    assert!(upward.is_empty(), "these name parts above them:\n{}", upward.join("\n"));
+}
+
+#[test]
+fn arrows_are_found_in_all_forms_of_paths() {
+    let code = "use crate::{array::{Array, Size}, trees};\nuse super::super::graph;\n\
+                let x = crate::freeze::now();\n$crate::size;";
+    let names: Vec<&str> = names_at_the_root(code, 2).into_iter().collect();
+    assert_eq!(names, ["array", "freeze", "graph", "trees"]);
 }

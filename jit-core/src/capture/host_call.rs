@@ -1,34 +1,33 @@
-//! The calls of the host that this thread is in: what they may do with arrays of the frozen function around them, and what they have read.
+//! The calls of the host that this thread is in: what they may do with arrays of the frozen function around them, and
+//! what they have read.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::panic::{Location, resume_unwind};
 use std::sync::Arc;
 
 use jit_runtime::recording::{HostGiven, HostInput, HostSource, SizeId};
 use jit_runtime::{Error, ErrorKind};
 
+use super::CAPTURE;
 use super::launches::{self, Paused};
 use crate::graph::Op;
 use crate::graph::node::{Var, flag};
 use crate::misuse::{self, Misuse};
 use crate::size::scope::{self, Entered, Scope};
 use crate::size::table;
-use crate::thread_state::thread_state;
 
-/// A call of the host that this thread is in.
-enum Running {
-    /// The function around it is recorded, and what it has read of that.
-    Recorded { paused: Box<Paused>, reads: Vec<(Var, HostSource)> },
-    /// The function is replayed. It reads these nodes, which are these inputs; true if it does what the recording does not know.
-    Replayed { nodes: Arc<[Var]>, inputs: Vec<HostInput>, numbers: Vec<u64>, is_strange: bool },
+/// The calls of the host that this thread is in, the innermost last.
+fn with_calls<R>(look: impl FnOnce(&mut Vec<Running>) -> R) -> R {
+    CAPTURE.with(|capture| look(&mut capture.calls.borrow_mut()))
 }
 
-thread_state! {
-    /// The plain numbers among the arguments of the frozen function that is replayed, where it calls the host.
-    static NUMBERS: RefCell<Vec<u64>> = RefCell::new(Vec::new());
-    /// The innermost last.
-    static RUNNING: RefCell<Vec<Running>> = RefCell::new(Vec::new());
+/// A call of the host that this thread is in.
+pub(super) enum Running {
+    /// The function around it is recorded, and what it has read of that.
+    Recorded { paused: Box<Paused>, reads: Vec<(Var, HostSource)> },
+    /// The function is replayed. It reads these nodes, which are these inputs; true if it does what the recording does
+    /// not know.
+    Replayed { nodes: Arc<[Var]>, inputs: Vec<HostInput>, numbers: Vec<u64>, is_strange: bool },
 }
 
 /// Ends a call of the host, however it ends.
@@ -38,7 +37,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Begins a call while the function is recorded, whose recording is set aside meanwhile. Gives the number of the recording, too.
+    /// Begins a call while the function is recorded, whose recording is set aside meanwhile. Gives the number of the
+    /// recording, too.
     pub(crate) fn begin_recorded(site: &'static Location<'static>) -> (Call, u32) {
         let paused = Box::new(launches::pause(site));
         let serial = paused.serial();
@@ -49,20 +49,20 @@ impl Call {
     /// Begins a call in a replay of a recording, in which it has read these nodes.
     pub(crate) fn begin_replayed(serial: u32, nodes: Arc<[Var]>, given: HostGiven) -> Call {
         let HostGiven { inputs, sizes } = given;
-        let numbers = NUMBERS.with_borrow(Clone::clone);
+        let numbers = CAPTURE.with(|capture| capture.numbers.borrow().clone());
         let running = Running::Replayed { nodes, inputs, numbers, is_strange: false };
         Call::begin(running, Scope::Replayed { serial, sizes })
     }
 
     fn begin(running: Running, scope: Scope) -> Call {
-        RUNNING.with_borrow_mut(|all| {
+        with_calls(|all| {
             all.push(running);
             Call { depth: all.len() - 1, _scope: scope::enter(scope) }
         })
     }
 
     fn end(self) -> Option<Running> {
-        let running = RUNNING.with_borrow_mut(|all| all.split_off(self.depth.min(all.len())));
+        let running = with_calls(|all| all.split_off(self.depth.min(all.len())));
         running.into_iter().next()
     }
 
@@ -81,7 +81,7 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        let running = RUNNING.with_borrow_mut(|all| all.split_off(self.depth.min(all.len())));
+        let running = with_calls(|all| all.split_off(self.depth.min(all.len())));
         for running in running {
             if let Running::Recorded { paused, .. } = running {
                 launches::resume(*paused);
@@ -96,12 +96,12 @@ pub(crate) struct Unread;
 
 /// Whether this thread is in a call of the host, and records nothing in there.
 pub(crate) fn is_inside() -> bool {
-    !table::is_recording() && RUNNING.try_with(|all| !all.borrow().is_empty()).unwrap_or_default()
+    !table::is_recording() && CAPTURE.try_with(|capture| !capture.calls.borrow().is_empty()).unwrap_or_default()
 }
 
 /// Whether an array belongs to the frozen function that a call of the host stands in.
 pub(crate) fn is_foreign(var: &Var) -> bool {
-    is_inside() && !is_constant(var) && RUNNING.with_borrow(|all| all.iter().any(|running| running.is_foreign(var)))
+    is_inside() && !is_constant(var) && with_calls(|all| all.iter().any(|running| running.is_foreign(var)))
 }
 
 /// Whether it is the same in all replays.
@@ -120,8 +120,8 @@ impl Running {
     }
 }
 
-/// Whether an array that a call of the host may hold is used where neither that call runs nor the function is recorded, as on another
-/// thread: nobody knows there what it stands for.
+/// Whether an array that a call of the host may hold is used where neither that call runs nor the function is recorded,
+/// as on another thread: nobody knows there what it stands for.
 pub(crate) fn is_stray(var: &Var) -> bool {
     let is_somewhere_else = || !is_inside() && !table::is_recording() && !is_constant(var);
     var.flags() & flag::HOSTED != 0 && is_somewhere_else() && !launches::is_lent(var)
@@ -147,10 +147,7 @@ pub(crate) fn check_operands(user: &Var) {
     if table::is_recording() {
         return;
     }
-    (0..user.op().slots()).filter_map(|slot| user.operand(slot)).for_each(|var| refuse_use(&var, user.site()));
-    if let Some(extra) = user.extra() {
-        extra.for_each_var(|var| refuse_use(var, user.site()));
-    }
+    user.for_each_input(|var| refuse_use(var, user.site()));
 }
 
 /// Refuses to do anything but to read with an array of the frozen function that a call of the host stands in.
@@ -171,27 +168,28 @@ pub(crate) fn while_recording<T>(
     site: &'static Location<'static>,
     run: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let running = RUNNING.with_borrow_mut(Vec::pop);
+    let running = with_calls(Vec::pop);
     let Some(Running::Recorded { paused, reads }) = running else {
         return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
     };
     launches::resume(*paused);
     let outcome = run();
     let paused = Box::new(launches::pause(site));
-    RUNNING.with_borrow_mut(|all| all.push(Running::Recorded { paused, reads }));
+    with_calls(|all| all.push(Running::Recorded { paused, reads }));
     outcome
 }
 
-/// Breaks off the call of the host that this thread is in, if it is one of a replay: what it looks at is known of the recording alone.
+/// Breaks off the call of the host that this thread is in, if it is one of a replay: what it looks at is known of the
+/// recording alone.
 pub fn refuse_replay() {
-    if RUNNING.with_borrow(|all| matches!(all.last(), Some(Running::Replayed { .. }))) {
+    if with_calls(|all| matches!(all.last(), Some(Running::Replayed { .. }))) {
         resume_unwind(Box::new(Unread) as Box<dyn Any + Send>);
     }
 }
 
 /// Gives calls of the host the plain numbers among the arguments of a call, until the result is dropped.
 pub(crate) fn give_numbers(numbers: &[u64]) -> Numbers {
-    Numbers(NUMBERS.replace(numbers.to_vec()))
+    Numbers(CAPTURE.with(|capture| capture.numbers.replace(numbers.to_vec())))
 }
 
 /// The numbers of the call around, which are given again when this is dropped.
@@ -199,14 +197,14 @@ pub(crate) struct Numbers(Vec<u64>);
 
 impl Drop for Numbers {
     fn drop(&mut self) {
-        NUMBERS.set(std::mem::take(&mut self.0));
+        CAPTURE.with(|capture| *capture.numbers.borrow_mut() = std::mem::take(&mut self.0));
     }
 }
 
 /// A plain number among the arguments of the call that is replayed, in a call of the host.
 #[cold]
 pub(crate) fn number(position: usize) -> Option<u64> {
-    RUNNING.with_borrow(|all| match all.last() {
+    with_calls(|all| match all.last() {
         Some(Running::Replayed { numbers, .. }) => numbers.get(position).copied(),
         _ => None,
     })
@@ -215,7 +213,7 @@ pub(crate) fn number(position: usize) -> Option<u64> {
 /// Notes that a call of the host decides by some of the plain numbers among the arguments of the frozen function.
 #[cold]
 pub(crate) fn decide(numbers: &[usize]) {
-    RUNNING.with_borrow_mut(|all| {
+    with_calls(|all| {
         if let Some(Running::Recorded { paused, .. }) = all.last_mut() {
             paused.decide(numbers);
         }
@@ -224,12 +222,12 @@ pub(crate) fn decide(numbers: &[usize]) {
 
 /// Whether the call of the host that this thread is in runs while its function is recorded.
 pub(crate) fn is_recorded() -> bool {
-    RUNNING.with_borrow(|all| matches!(all.last(), Some(Running::Recorded { .. })))
+    with_calls(|all| matches!(all.last(), Some(Running::Recorded { .. })))
 }
 
 /// Notes what the call of the host that this thread is in reads while its function is recorded.
 pub(crate) fn note_read(var: &Var, source: &HostSource) {
-    RUNNING.with_borrow_mut(|all| {
+    with_calls(|all| {
         if let Some(Running::Recorded { reads, .. }) = all.last_mut()
             && !reads.iter().any(|(node, _)| node.is_same(var))
         {
@@ -244,7 +242,7 @@ pub(crate) fn note_read(var: &Var, source: &HostSource) {
 ///
 /// When the call did not read it while the function was recorded. Where panics unwind, the call is broken off.
 pub(crate) fn replayed(var: &Var, site: &'static Location<'static>) -> Result<HostInput, Error> {
-    let found = RUNNING.with_borrow_mut(|all| match all.last_mut() {
+    let found = with_calls(|all| match all.last_mut() {
         Some(Running::Replayed { nodes, inputs, is_strange, .. }) => {
             let position = nodes.iter().position(|node| node.is_same(var));
             let found = position.and_then(|position| inputs.get(position)).cloned();

@@ -1,6 +1,5 @@
 //! The recording that a thread makes: the launches of a frozen function, noted while they happen.
 
-use std::cell::RefCell;
 use std::num::NonZero;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -18,6 +17,7 @@ use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::CAPTURE;
 use super::host_call;
 use super::nodes::{self, Nodes};
 use crate::fork;
@@ -27,7 +27,6 @@ use crate::graph::watch::{self, Watch};
 use crate::misuse;
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
-use crate::thread_state::thread_state;
 
 /// What is recorded so far.
 pub(super) struct Session {
@@ -46,10 +45,6 @@ pub(super) struct Session {
     decided: Vec<bool>,
 }
 
-thread_state! {
-    static SESSION: RefCell<Option<Session>> = RefCell::new(None);
-}
-
 /// Whether this thread records a frozen function.
 #[inline]
 pub(crate) fn is_recording() -> bool {
@@ -57,7 +52,12 @@ pub(crate) fn is_recording() -> bool {
 }
 
 pub(super) fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    SESSION.with_borrow_mut(|session| session.as_mut().map(run))
+    CAPTURE.try_with(|capture| capture.session.borrow_mut().as_mut().map(run)).ok().flatten()
+}
+
+/// Goes on with a recording, or with none; gives the one before. What it holds may look at the thread's when it is dropped.
+fn put(session: Option<Session>) -> Option<Session> {
+    CAPTURE.with(|capture| capture.session.replace(session))
 }
 
 /// A recording that is given up when this is dropped.
@@ -69,7 +69,7 @@ pub(crate) fn begin() -> Guard {
     table::begin();
     let recorder = Recorder::new(current_device());
     let (scalars, known) = (FxHashMap::default(), FxHashSet::default());
-    SESSION.set(Some(Session {
+    put(Some(Session {
         nodes: Nodes::default(),
         recorder,
         scalars,
@@ -84,7 +84,7 @@ pub(crate) fn begin() -> Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let session = SESSION.take();
+        let session = put(None);
         table::end();
         session.iter().for_each(|session| session.nodes.end());
         drop(session);
@@ -98,7 +98,7 @@ impl Guard {
     ///
     /// Why it cannot be replayed.
     pub(crate) fn finish(self, outputs: Vec<SlotId>) -> Result<Recording, String> {
-        let session = SESSION.take();
+        let session = put(None);
         let overflow = table::overflow();
         let sizes = table::end();
         std::mem::forget(self);
@@ -295,7 +295,7 @@ pub(crate) fn is_lent(var: &Var) -> bool {
 /// Sets the recording aside.
 pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
     let symbols = table::pause(site);
-    let mut session = SESSION.take();
+    let mut session = put(None);
     session.iter_mut().for_each(|session| session.nodes.pause());
     let inputs = session.iter().flat_map(|session| &session.inputs);
     let lent: Vec<Var> = inputs.filter(|var| var.flags() & flag::RECORDED == 0).cloned().collect();
@@ -313,7 +313,7 @@ pub(crate) fn resume(paused: Paused) {
             lent.swap_remove(position);
         }
     }
-    SESSION.set(paused.session);
+    put(paused.session);
     table::resume(paused.symbols);
 }
 

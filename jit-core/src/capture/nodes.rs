@@ -43,12 +43,7 @@ impl Nodes {
 /// Remembers a node that was recorded.
 #[cold]
 pub(super) fn note(var: &Var) {
-    (0..var.op().slots())
-        .filter_map(|slot| var.operand(slot))
-        .for_each(|operand| launches::check_operand(&operand, var));
-    if let Some(extra) = var.extra() {
-        extra.for_each_var(|operand| launches::check_operand(operand, var));
-    }
+    var.for_each_input(|operand| launches::check_operand(operand, var));
     with(|session| session.nodes.made.push(var.downgrade()));
     var.add_flag(flag::RECORDED);
 }

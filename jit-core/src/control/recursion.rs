@@ -3,12 +3,10 @@
 //! Tracing runs both arms of such a condition, so the recursion would go on for ever, whatever the lanes do. Recursion that the host
 //! ends, over a tree or a count, is Rust's own affair, inside of traced regions too: it opens no region for each call.
 
-use std::cell::RefCell;
 use std::panic::Location;
 
 use crate::misuse::Misuse;
-use crate::thread_state::thread_state;
-use crate::trace::function_label::Labelled;
+use crate::trace::function_label::{Labelled, TRACED};
 use crate::trace::region;
 
 /// How often a function calls itself, each time in one region more, before that is refused.
@@ -16,10 +14,6 @@ const DEPTH: usize = 64;
 
 /// A call that is being traced: the function, and how many regions were open around it.
 type Call = (&'static Labelled, usize);
-
-thread_state! {
-    static CALLS: RefCell<Vec<Call>> = RefCell::new(Vec::new());
-}
 
 /// A call that is being traced, until it is dropped.
 #[derive(Debug)]
@@ -33,7 +27,8 @@ impl Recursion {
     /// When the function is called by itself, each time in a region more.
     pub(super) fn enter(function: &'static Labelled, site: &'static Location<'static>) -> Recursion {
         let regions = region::depth();
-        let deepening = CALLS.with_borrow_mut(|calls| {
+        let deepening = TRACED.with(|traced| {
+            let calls = &mut *traced.functions.borrow_mut();
             calls.push((function, regions));
             if regions < DEPTH { 0 } else { deepening(calls) }
         });
@@ -60,7 +55,7 @@ fn deepening(calls: &[Call]) -> usize {
 
 impl Drop for Recursion {
     fn drop(&mut self) {
-        let _ = CALLS.try_with(|calls| calls.borrow_mut().pop());
+        let _ = TRACED.try_with(|traced| traced.functions.borrow_mut().pop());
     }
 }
 

@@ -15,7 +15,7 @@ use super::argument::{Arguments, Kept};
 use super::function::{Entry, Fate, Function, Plan, Value};
 use super::layout::Layout;
 use super::{host, staying, verify};
-use crate::capture::{host_call, launches};
+use crate::capture::{self, host_call, launches};
 use crate::graph::node::Var;
 use crate::size::Size;
 use crate::thread_state::thread_state;
@@ -52,7 +52,7 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
     arguments: A,
     body: B,
 ) -> Option<R> {
-    if !function.is_on() || launches::is_recording() || region::is_open() || verify::is_running() {
+    if !function.is_on() || launches::is_recording() || region::is_open() || capture::is_comparing() {
         function.count_direct();
         return None;
     }
@@ -81,7 +81,7 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
 #[track_caller]
 pub fn after_direct(changed: &[&dyn Traverse], result: &impl Traverse) {
     // Inside of another frozen function, or of a traced region, the call is a part of that.
-    if launches::is_recording() || region::is_open() || verify::is_running() || host_call::is_inside() {
+    if launches::is_recording() || region::is_open() || capture::is_comparing() || host_call::is_inside() {
         return;
     }
     let site = Location::caller();

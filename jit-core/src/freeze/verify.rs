@@ -3,7 +3,6 @@
 //! A replay repeats launches and knows nothing of what else a body looks at: a `static`, an atomic, a file, the time. So every so many
 //! replays the body runs too, unfrozen, on copies of the arguments, and what differs is an error.
 
-use std::cell::Cell;
 use std::panic::Location;
 
 use jit_runtime::ir::print::Literal;
@@ -13,18 +12,10 @@ use jit_runtime::{Error, ErrorKind};
 use super::argument::{Arguments, Kept};
 use super::function::Function;
 use super::layout;
+use crate::capture;
 use crate::graph::Var;
 use crate::schedule;
 use crate::traverse::{HostValue, Leaf, Visitor};
-
-thread_local! {
-    static IS_RUNNING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether a body runs to be compared with a replay: functions that it calls run unfrozen, too.
-pub(super) fn is_running() -> bool {
-    IS_RUNNING.get()
-}
 
 /// What the body gives: the arguments as it leaves them, and its result.
 pub(super) struct Expected<T, R> {
@@ -32,19 +23,10 @@ pub(super) struct Expected<T, R> {
     result: R,
 }
 
-struct Running;
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        IS_RUNNING.set(false);
-    }
-}
-
 /// Runs the body on copies of the arguments.
 pub(super) fn run<A: Arguments, R>(arguments: &A, body: impl FnOnce(&mut A::Twins) -> R) -> Expected<A::Twins, R> {
     let mut twins = arguments.twins();
-    IS_RUNNING.set(true);
-    let _running = Running;
+    let _comparing = capture::compare();
     let result = body(&mut twins);
     Expected { twins, result }
 }

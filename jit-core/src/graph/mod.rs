@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `node`, `op` | nodes of one cache line each, counted handles; what a node computes |
 //! | `payload` | what does not fit into a node: parts of loops, branches, scatters, native calls |
+//! | `inputs` | what a node is computed from, and what for |
 //! | `pool` | their memory |
 //! | `numbering` | equal expressions become one node |
 //! | `watch` | who sees new nodes |
@@ -12,6 +13,7 @@
 
 mod describe;
 pub(crate) mod edges;
+pub(crate) mod inputs;
 pub(crate) mod labels;
 pub(crate) mod node;
 pub(crate) mod numbering;

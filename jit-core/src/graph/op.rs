@@ -107,10 +107,9 @@ impl Op {
     /// Whether the first two operands may change places, down to the last bit of the result.
     #[inline]
     pub(crate) const fn is_commutative(self) -> bool {
-        use BinaryOp::{Add, And, FMax, FMin, Hypot, Max, Min, Mul, MulHi, Or, Xor};
         match self {
-            Op::Binary(op) => matches!(op, Add | Hypot | Mul | Min | Max | FMin | FMax | And | Or | Xor | MulHi),
-            Op::Compare(op) => matches!(op, CompareOp::Eq | CompareOp::Ne),
+            Op::Binary(op) => op.is_commutative(),
+            Op::Compare(op) => op.is_commutative(),
             Op::Fma => true,
             _ => false,
         }
@@ -166,18 +165,8 @@ impl Op {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex | Op::Param => 0,
             Op::Broadcast | Op::LoopResult | Op::BranchResult | Op::SwitchResult => 0,
             Op::ScatterResult | Op::NativeResult => 0,
-            Op::Unary(op) => match op {
-                UnaryOp::Sqrt => 4,
-                UnaryOp::CountOnes | UnaryOp::ReverseBits => 4,
-                UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Ln | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos => 16,
-                UnaryOp::FastRsqrt => 8,
-                _ if op.is_fast() => 12,
-                _ if op.is_transcendental() => 40,
-                _ => 1,
-            },
-            Op::Binary(op) if op.is_transcendental() => 40,
-            Op::Binary(BinaryOp::Rem) => 16,
-            Op::Binary(BinaryOp::Div) => 4,
+            Op::Unary(op) => op.cost(),
+            Op::Binary(op) => op.cost(),
             Op::Gather | Op::Scatter => 6,
             Op::Local => 0,
             Op::LocalRead | Op::LocalWrite => 2,

@@ -1,7 +1,7 @@
 //! What does not fit into a node: the parts of loops, branches and switches, of scatters and native calls.
 //!
-//! Such a node's word is the address of its payload, which is not changed while the node lives and holds one count of each node in it. What
-//! comes out of the node are results, nodes of their own that hold it.
+//! Such a node's word is the address of its payload, which is not changed while the node lives and holds one count of
+//! each node in it. What comes out of the node are results, nodes of their own that hold it.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -39,17 +39,6 @@ impl Extra {
         }
     }
 
-    /// Calls a function with each node that the extra holds.
-    pub(crate) fn for_each_var<'a>(&'a self, visit: impl FnMut(&'a Var)) {
-        match self {
-            Extra::Loop(extra) => extra.vars().for_each(visit),
-            Extra::Branch(extra) => extra.results.iter().flatten().chain([&extra.condition]).for_each(visit),
-            Extra::Switch(extra) => extra.vars().for_each(visit),
-            Extra::Scatter(extra) => extra.vars().for_each(visit),
-            Extra::Native(_) => {}
-        }
-    }
-
     /// The results that somebody holds, if all that are held must be computed at once.
     pub(crate) fn held_results(&self) -> SmallVec<[Var; 2]> {
         match self {
@@ -62,7 +51,7 @@ impl Extra {
     /// The flags that a node inherits through the extra.
     pub(crate) fn flags(&self) -> u8 {
         let mut flags = if matches!(self, Extra::Scatter(_)) { flag::EFFECT } else { 0 };
-        self.for_each_var(|var| flags |= var.flags() & flag::EFFECT);
+        self.inputs().for_each(|(_, var)| flags |= var.flags() & flag::EFFECT);
         flags
     }
 
@@ -72,8 +61,8 @@ impl Extra {
     }
 }
 
-/// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has a
-/// larger number.
+/// Names a loop's recording for as long as its values may live. A region that was opened later, on the same thread, has
+/// a larger number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct RegionId(u32);
 
@@ -168,11 +157,6 @@ pub(crate) struct CheckedCall {
 }
 
 impl LoopExtra {
-    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
-        let states = self.states.iter().flat_map(|state| [&state.param, &state.init].into_iter().chain(&state.next));
-        states.chain([&self.condition])
-    }
-
     pub(crate) fn into_vars(self) -> Vec<Var> {
         let mut vars = vec![self.condition];
         for state in self.states {
@@ -192,11 +176,6 @@ impl BranchExtra {
 }
 
 impl SwitchExtra {
-    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
-        let checked = self.checked.iter().flat_map(|checked| [&checked.index, &checked.mask]);
-        self.results.iter().flatten().chain(&self.masks).chain([&self.index]).chain(checked)
-    }
-
     pub(crate) fn into_vars(self) -> Vec<Var> {
         let mut vars = vec![self.index];
         vars.extend(self.masks);
@@ -273,10 +252,6 @@ pub(crate) enum Part {
 }
 
 impl ScatterExtra {
-    pub(crate) fn vars(&self) -> impl Iterator<Item = &Var> {
-        [&self.target, &self.index, &self.value].into_iter().chain(&self.expected).chain(&self.mask)
-    }
-
     pub(crate) fn into_vars(self) -> Vec<Var> {
         [self.target, self.index, self.value].into_iter().chain(self.expected).chain(self.mask).collect()
     }

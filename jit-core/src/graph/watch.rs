@@ -1,7 +1,7 @@
 //! Who sees new nodes: recordings of frozen functions, which know of the graph while the graph knows nothing of them.
 //!
-//! There is one watcher for the process, in place before anything is watched: nodes are seen that are made while their thread records, and
-//! those that use what a call of the host may hold.
+//! There is one watcher for the process, in place before anything is watched: nodes are seen that are made while their
+//! thread records, and those that use what a call of the host may hold.
 
 use std::sync::OnceLock;
 

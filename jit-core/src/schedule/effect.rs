@@ -104,7 +104,7 @@ impl Held {
             }
             pending.extend((0..var.op().slots()).filter_map(|slot| edges.operand(var, slot)));
             let Some(extra) = var.extra() else { continue };
-            extra.for_each_var(|var| pending.push(var));
+            pending.extend(extra.inputs().map(|(_, var)| var));
             extra.held_results().into_iter().for_each(|result| held.add(result));
         }
         held

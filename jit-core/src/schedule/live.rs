@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::Var;
 use crate::graph::edges::Edges;
+use crate::graph::inputs::Role;
 use crate::graph::node::{Node, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::Extra;
@@ -85,9 +86,7 @@ impl<'e> Search<'e> {
                 }
             }
             Op::Scatter => {
-                if let Some(Extra::Scatter(extra)) = var.extra() {
-                    extra.vars().for_each(|var| self.reach(var));
-                }
+                var.extra().into_iter().flat_map(Extra::inputs).for_each(|(_, input)| self.reach(input));
             }
             op => (0..op.slots()).for_each(|slot| {
                 if let Some(operand) = self.edges.operand(var, slot) {
@@ -101,26 +100,17 @@ impl<'e> Search<'e> {
         if self.live.positions.contains_key(&control.address()) {
             return;
         }
-        let (condition, positions) = match control.extra() {
-            Some(Extra::Loop(extra)) => {
-                for state in &extra.states {
-                    self.live.loops.insert(state.param.address(), control);
-                }
-                (&extra.condition, extra.states.len())
+        let Some(payload) = control.extra() else { return };
+        if let Extra::Loop(extra) = payload {
+            for state in &extra.states {
+                self.live.loops.insert(state.param.address(), control);
             }
-            Some(Extra::Branch(extra)) => (&extra.condition, extra.results.len()),
-            Some(Extra::Switch(extra)) => {
-                extra
-                    .checked
-                    .iter()
-                    .flat_map(|checked| [&checked.index, &checked.mask])
-                    .for_each(|var| self.reach(var));
-                (&extra.index, extra.results.len())
-            }
-            Some(Extra::Scatter(_) | Extra::Native(_)) | None => return,
-        };
-        self.live.positions.insert(control.address(), vec![false; positions]);
-        self.reach(condition);
+        }
+        self.live.positions.insert(control.address(), vec![false; payload.positions()]);
+        // What lanes choose and check by belongs to no position and stands first.
+        let shared = (0..).map_while(|number| payload.input(number)).take_while(|input| input.position.is_none());
+        let chosen = shared.filter(|input| matches!(input.role, Role::Choice | Role::Check));
+        chosen.filter_map(|input| input.var).for_each(|var| self.reach(var));
     }
 
     fn reach_position(&mut self, control: &'e Var, position: usize) {
@@ -128,17 +118,7 @@ impl<'e> Search<'e> {
         if std::mem::replace(&mut live[position], true) {
             return;
         }
-        match control.extra() {
-            Some(Extra::Loop(extra)) => {
-                let state = &extra.states[position];
-                self.reach(&state.init);
-                if let Some(next) = &state.next {
-                    self.reach(next);
-                }
-            }
-            Some(Extra::Branch(extra)) => extra.results[position].iter().for_each(|value| self.reach(value)),
-            Some(Extra::Switch(extra)) => extra.results[position].iter().for_each(|value| self.reach(value)),
-            Some(Extra::Scatter(_) | Extra::Native(_)) | None => {}
-        }
+        let parts = control.extra().into_iter().flat_map(|payload| payload.inputs_at(position));
+        parts.filter(|(role, _)| *role != Role::Param).for_each(|(_, var)| self.reach(var));
     }
 }

@@ -21,7 +21,6 @@
 //! node both compute it, and the first one's memory stays; graphs with something that can be run once only are evaluated by one thread
 //! at a time.
 
-use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::{Arc, Once};
 
@@ -36,11 +35,10 @@ use smallvec::SmallVec;
 
 use crate::capture::{self, host_call, launches};
 use crate::fork;
-use crate::graph::node::{Weak, flag};
+use crate::graph::node::flag;
 use crate::graph::payload::RegionId;
 use crate::graph::{self, Op, Var, edges, numbering};
 use crate::size::extent::Extent;
-use crate::thread_state::thread_state;
 use crate::trace::report::{self, Report};
 use crate::trace::{self, function_label};
 
@@ -87,23 +85,17 @@ struct Planned {
 /// A value and the memory that it gets.
 type Written = (Var, Arc<Buffer>);
 
-thread_state! {
-    /// What `schedule` has marked on this thread.
-    static MARKED: RefCell<Vec<Weak>> = RefCell::new(Vec::new());
-}
-
 /// Marks values to be computed by this thread's next evaluation, if they still live then.
 pub(crate) fn mark(var: &Var) {
     if !var.is_evaluated() {
-        MARKED.with_borrow_mut(|marked| marked.push(var.downgrade()));
+        report::mark(var);
     }
 }
 
 /// Computes values, and whatever was marked on this thread, and has happen what lanes are to tell. Returns when the kernels are
 /// launched, and what they tell is printed. Messages say why.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
-    let marked: Vec<Var> =
-        MARKED.with_borrow_mut(|marked| marked.drain(..).filter_map(|weak| weak.upgrade()).collect());
+    let marked = report::take_marked();
     let own;
     let is_inside = host_call::is_inside();
     let wanted = match is_inside {

@@ -13,6 +13,7 @@ use super::map::NodeMap;
 use super::selected::Selection;
 use crate::graph::Var;
 use crate::graph::edges::Edges;
+use crate::graph::inputs::{Input, Role};
 use crate::graph::node::flag;
 use crate::graph::op::Op;
 use crate::graph::payload::{Extra, RegionId, SwitchExtra};
@@ -311,58 +312,23 @@ impl<'e> Walk<'e> {
 
     /// The parts of a loop, branch or parameter, one after another.
     fn child(&self, var: &'e Var, index: u32) -> Child<'e> {
-        match var.op() {
-            Op::Loop | Op::Branch => self.child_of_control(var, index),
-            Op::Switch => self.child_of_switch(var, index),
-            Op::Scatter => match var.extra() {
-                Some(Extra::Scatter(extra)) => extra.vars().nth(index as usize).map_or(Child::End, Child::Node),
-                _ => Child::End,
-            },
-            Op::Param => match (index, self.unchanged_state(var)) {
+        if var.op() == Op::Param {
+            return match (index, self.unchanged_state(var)) {
                 (0, Some(init)) => Child::Node(init),
                 _ => Child::End,
-            },
-            _ => Child::End,
+            };
         }
-    }
-
-    fn child_of_control(&self, var: &'e Var, index: u32) -> Child<'e> {
-        let (position, half) = ((index as usize).wrapping_sub(1) / 2, index % 2);
-        let child = match var.extra() {
-            Some(Extra::Loop(extra)) if index == 0 => Some(&extra.condition),
-            Some(Extra::Branch(extra)) if index == 0 => Some(&extra.condition),
-            Some(Extra::Loop(extra)) => match extra.states.get(position) {
-                None => return Child::End,
-                Some(state) if !self.live.is_live(var, position) || state.next.is_none() => None,
-                Some(state) if half == 1 => Some(&state.init),
-                Some(state) => state.next.as_ref(),
-            },
-            Some(Extra::Branch(extra)) => match extra.results.get(position) {
-                None => return Child::End,
-                Some(_) if !self.live.is_live(var, position) => None,
-                Some([first, second]) => Some(if half == 1 { first } else { second }),
-            },
-            Some(Extra::Switch(_) | Extra::Scatter(_) | Extra::Native(_)) | None => return Child::End,
+        let Some(payload) = var.extra() else { return Child::End };
+        let Some(Input { role, position, var: part }) = payload.input(index as usize) else { return Child::End };
+        let is_needed = match (role, position, payload) {
+            (Role::Param | Role::Mask, ..) => false,
+            (Role::Init | Role::Next, Some(position), Extra::Loop(extra)) => {
+                self.live.is_live(var, position) && extra.states[position].next.is_some()
+            }
+            (_, Some(position), _) => self.live.is_live(var, position),
+            (_, None, _) => true,
         };
-        child.map_or(Child::None, Child::Node)
-    }
-
-    fn child_of_switch(&self, var: &'e Var, index: u32) -> Child<'e> {
-        let Some(Extra::Switch(extra)) = var.extra() else { return Child::End };
-        let first = [
-            Some(&extra.index),
-            extra.checked.as_ref().map(|checked| &checked.index),
-            extra.checked.as_ref().map(|checked| &checked.mask),
-        ];
-        let Some(index) = (index as usize).checked_sub(first.len()) else {
-            return first[index as usize].map_or(Child::None, Child::Node);
-        };
-        let cases = extra.masks.len() + 1;
-        match extra.results.get(index / cases) {
-            None => Child::End,
-            Some(_) if !self.live.is_live(var, index / cases) => Child::None,
-            Some(values) => Child::Node(&values[index % cases]),
-        }
+        part.filter(|_| is_needed).map_or(Child::None, Child::Node)
     }
 
     /// The initial value of a state that its loop does not change.

@@ -1,7 +1,7 @@
 //! The elements of arrays, as the host reads them.
 //!
-//! In a call of the host, arrays of the frozen function around it are what they are in this replay; while that is recorded, they are computed as
-//! part of the recording.
+//! In a call of the host, arrays of the frozen function around it are what they are in this replay; while that is
+//! recorded, they are computed as part of the recording.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -68,8 +68,8 @@ fn look_replayed(var: &Var, site: &'static Location<'static>) -> Result<Seen, Er
     })
 }
 
-/// Computes those of some values that belong to the frozen function that a call of the host stands in, as part of its recording; gives the
-/// others.
+/// Computes those of some values that belong to the frozen function that a call of the host stands in, as part of its
+/// recording; gives the others.
 pub(super) fn evaluate_foreign<'a>(
     wanted: &[&'a Var],
     why: &'static str,

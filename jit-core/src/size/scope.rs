@@ -1,14 +1,11 @@
 //! Where a size is met: in the recording that knows its expression, while that is set aside, or in a replay of it.
 //!
-//! A call of the host runs with the recording set aside, or in a replay. A size of the frozen function around it is a number there: the one that it
-//! was recorded with, or the one that it is in the replay.
-
-use std::cell::RefCell;
+//! A call of the host runs with the recording set aside, or in a replay. A size of the frozen function around it is a
+//! number there: the one that it was recorded with, or the one that it is in the replay.
 
 use jit_runtime::recording::SizeId;
 
 use super::{Size, table};
-use crate::thread_state::thread_state;
 
 /// A call of the host, as far as sizes go.
 pub(crate) enum Scope {
@@ -18,11 +15,6 @@ pub(crate) enum Scope {
     Replayed { serial: u32, sizes: Vec<usize> },
 }
 
-thread_state! {
-    /// The innermost last.
-    static SCOPES: RefCell<Vec<Scope>> = RefCell::new(Vec::new());
-}
-
 /// A scope that ends when this is dropped.
 pub(crate) struct Entered {
     depth: usize,
@@ -30,7 +22,7 @@ pub(crate) struct Entered {
 
 /// Begins a scope.
 pub(crate) fn enter(scope: Scope) -> Entered {
-    SCOPES.with_borrow_mut(|scopes| {
+    table::with_scopes(|scopes| {
         scopes.push(scope);
         Entered { depth: scopes.len() - 1 }
     })
@@ -38,7 +30,7 @@ pub(crate) fn enter(scope: Scope) -> Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        SCOPES.with_borrow_mut(|scopes| scopes.truncate(self.depth));
+        table::with_scopes(|scopes| scopes.truncate(self.depth));
     }
 }
 
@@ -48,7 +40,7 @@ pub(crate) fn settle(size: Size) -> Size {
     if size.serial() == table::serial() {
         return size;
     }
-    let found = SCOPES.with_borrow(|scopes| {
+    let found = table::with_scopes(|scopes| {
         scopes.iter().rev().find_map(|scope| match scope {
             Scope::SetAside { serial } => (*serial == size.serial()).then(|| size.value()),
             Scope::Replayed { serial, sizes } if *serial == size.serial() => sizes.get(size.id().index()).copied(),
@@ -61,7 +53,7 @@ pub(crate) fn settle(size: Size) -> Size {
 /// The width of a node in the replay whose call of the host this thread is in.
 #[cold]
 pub(crate) fn size_of(size: SizeId) -> Option<usize> {
-    SCOPES.with_borrow(|scopes| match scopes.last() {
+    table::with_scopes(|scopes| match scopes.last() {
         Some(Scope::Replayed { sizes, .. }) => sizes.get(size.index()).copied(),
         _ => None,
     })

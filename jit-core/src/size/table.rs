@@ -13,8 +13,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::extent::Extent;
+use super::scope::Scope;
 use super::{Size, scope};
-use crate::thread_state::thread_state;
+use crate::thread_state::{Clear, thread_state};
 
 /// The sizes of the recording that this thread makes.
 pub(crate) struct Symbols {
@@ -33,18 +34,43 @@ pub(crate) struct Symbols {
     overflow: Option<&'static str>,
 }
 
+/// What this thread knows of sizes.
+pub(super) struct Local {
+    /// The sizes of the recording that it makes.
+    symbols: RefCell<Option<Symbols>>,
+    /// The calls of the host that it is in, the innermost last.
+    pub(super) scopes: RefCell<Vec<Scope>>,
+}
+
 thread_local! {
+    /// Which recording this thread makes, or 0: looked at for each node, so it stands alone and needs no destructor.
     static SERIAL: Cell<u32> = const { Cell::new(0) };
 }
 
+impl Clear for Local {
+    fn clear(&self) {
+        self.symbols.clear();
+        self.scopes.clear();
+    }
+}
+
 thread_state! {
-    static SYMBOLS: RefCell<Option<Symbols>> = RefCell::new(None);
+    static SIZES: Local = Local { symbols: RefCell::new(None), scopes: RefCell::new(Vec::new()) };
 }
 
 /// Whether this thread records a frozen function.
 #[inline]
 pub(crate) fn is_recording() -> bool {
     SERIAL.get() != 0
+}
+
+fn put(symbols: Option<Symbols>) -> Option<Symbols> {
+    SIZES.with(|sizes| sizes.symbols.replace(symbols))
+}
+
+/// The calls of the host that this thread is in.
+pub(super) fn with_scopes<R>(look: impl FnOnce(&mut Vec<Scope>) -> R) -> R {
+    SIZES.with(|sizes| look(&mut sizes.scopes.borrow_mut()))
 }
 
 /// Begins a recording.
@@ -64,18 +90,18 @@ pub(crate) fn begin() {
         shared: FxHashMap::default(),
         overflow: None,
     };
-    SYMBOLS.set(Some(symbols));
+    put(Some(symbols));
 }
 
 /// Ends the recording; gives its sizes.
 pub(crate) fn end() -> Sizes {
     SERIAL.set(0);
-    SYMBOLS.take().map_or_else(Sizes::new, |symbols| symbols.sizes)
+    put(None).map_or_else(Sizes::new, |symbols| symbols.sizes)
 }
 
 /// Why the recording cannot be replayed, if there was no room for one of its sizes.
 pub(crate) fn overflow() -> Option<&'static str> {
-    SYMBOLS.with_borrow(|symbols| symbols.as_ref().and_then(|symbols| symbols.overflow))
+    with(|symbols| symbols.overflow).flatten()
 }
 
 fn note_overflow(reason: &'static str) {
@@ -91,13 +117,13 @@ pub(crate) struct Paused(Option<Symbols>);
 pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
     pin_shared(site);
     SERIAL.set(0);
-    Paused(SYMBOLS.take())
+    Paused(put(None))
 }
 
 /// Goes on with a recording that was set aside.
 pub(crate) fn resume(Paused(symbols): Paused) {
     SERIAL.set(symbols.as_ref().map_or(0, |symbols| symbols.serial));
-    SYMBOLS.set(symbols);
+    put(symbols);
 }
 
 impl Paused {
@@ -112,7 +138,7 @@ pub(crate) fn serial() -> u32 {
 }
 
 fn with<R>(run: impl FnOnce(&mut Symbols) -> R) -> Option<R> {
-    SYMBOLS.with_borrow_mut(|symbols| symbols.as_mut().map(run))
+    SIZES.try_with(|sizes| sizes.symbols.borrow_mut().as_mut().map(run)).ok().flatten()
 }
 
 /// The next size that each replay is given.
@@ -213,7 +239,7 @@ pub(crate) fn share(address: usize, width: Extent) {
 /// The width of a node that recordings use where it lies: in this one, if it does, or else the number of its lanes.
 #[cold]
 pub(crate) fn extent_of_shared(address: usize, lanes: u32) -> Extent {
-    let known = SYMBOLS.with(|symbols| symbols.try_borrow().ok()?.as_ref()?.shared.get(&address).copied());
+    let known = SIZES.with(|sizes| sizes.symbols.try_borrow().ok()?.as_ref()?.shared.get(&address).copied());
     known.unwrap_or(Extent { lanes, size: SizeId(0) })
 }
 

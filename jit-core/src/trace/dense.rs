@@ -62,7 +62,7 @@ pub(super) fn switch(
     let masks = arms.iter().map(|arm| arm.condition.clone()).collect();
     let extra = Extra::Switch(SwitchExtra { index, masks, is_exclusive: true, results, checked: None });
     let mut region = RegionId::NONE;
-    extra.for_each_var(|var| region = region.max(var.region()));
+    extra.inputs().for_each(|(_, var)| region = region.max(var.region()));
     let node = control_node(Op::Switch, width, extra, region, site);
     let results = types.into_iter().enumerate();
     Some(results.map(|(position, ty)| result(Op::SwitchResult, &node, ty, width, position, region, site)).collect())

@@ -5,7 +5,7 @@
 //! is found from the line of what it computes.
 
 use crate::fork;
-use crate::thread_state::thread_state;
+use crate::thread_state::{Clear, thread_state};
 use jit_runtime::fork::Held;
 use parking_lot::RwLock;
 use rustc_hash::FxBuildHasher;
@@ -13,9 +13,27 @@ use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// What this thread is tracing, each list innermost last.
+pub(crate) struct Traced {
+    /// Labels of the functions and statements that are open.
+    labels: RefCell<Vec<&'static str>>,
+    /// Functions, and how many regions were open around each.
+    pub(crate) functions: RefCell<Vec<(&'static Labelled, usize)>>,
+    /// Names of calls whose targets are traced.
+    pub(crate) calls: RefCell<Vec<&'static str>>,
+}
+
+impl Clear for Traced {
+    fn clear(&self) {
+        self.labels.clear();
+        self.functions.clear();
+        self.calls.clear();
+    }
+}
+
 thread_state! {
-    /// Labels of the functions and statements that are open, innermost last.
-    static LABELS: RefCell<Vec<&'static str>> = RefCell::new(Vec::new());
+    pub(crate) static TRACED: Traced =
+        Traced { labels: RefCell::new(Vec::new()), functions: RefCell::new(Vec::new()), calls: RefCell::new(Vec::new()) };
 }
 
 /// What was registered, by file.
@@ -85,7 +103,7 @@ pub fn label_at(site: &Location<'_>) -> Option<&'static str> {
 /// The label of the innermost traced function or labelled statement that this thread is in.
 #[must_use]
 pub fn current_label() -> Option<&'static str> {
-    LABELS.with_borrow(|labels| labels.last().copied())
+    TRACED.with(|traced| traced.labels.borrow().last().copied())
 }
 
 /// One label on the thread's stack, taken off again when dropped.
@@ -96,13 +114,13 @@ pub struct LabelScope(());
 #[must_use]
 pub fn label(piece: &'static Labelled) -> LabelScope {
     piece.register();
-    LABELS.with_borrow_mut(|labels| labels.push(piece.label));
+    TRACED.with(|traced| traced.labels.borrow_mut().push(piece.label));
     LabelScope(())
 }
 
 impl Drop for LabelScope {
     fn drop(&mut self) {
-        LABELS.with_borrow_mut(|labels| labels.pop());
+        TRACED.with(|traced| traced.labels.borrow_mut().pop());
     }
 }
 

@@ -20,6 +20,7 @@ use super::inside::is_below;
 use super::region::{self, Mark};
 use super::{local, loops, record, tables};
 use crate::graph::edges::{self, Edges};
+use crate::graph::inputs::Role;
 use crate::graph::node::{Draft, Node, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::{
@@ -153,15 +154,8 @@ impl<'e> Context<'e> {
     fn operands(&self, var: &'e Var, loops: &Loops<'e>) -> SmallVec<[&'e Var; 4]> {
         match var.extra() {
             _ if var.op() == Op::Param => Self::init(var, loops).into_iter().collect(),
-            Some(Extra::Loop(extra)) => {
-                let states = extra.states.iter().flat_map(|state| [&state.init].into_iter().chain(&state.next));
-                [&extra.condition].into_iter().chain(states).collect()
-            }
-            Some(Extra::Switch(extra)) => {
-                [&extra.index].into_iter().chain(&extra.masks).chain(extra.results.iter().flatten()).collect()
-            }
-            Some(Extra::Branch(extra)) => {
-                [&extra.condition].into_iter().chain(extra.results.iter().flatten()).collect()
+            Some(payload) => {
+                payload.inputs().filter(|(role, _)| *role != Role::Param).map(|(_, input)| input).collect()
             }
             _ => (usize::from(var.op() == Op::Gather)..var.op().slots())
                 .filter_map(|slot| self.edges.operand(var, slot))

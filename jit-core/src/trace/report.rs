@@ -19,13 +19,13 @@ use smallvec::{SmallVec, smallvec};
 
 use super::effect::{self, Request};
 use super::{loops, record, region};
-use crate::graph::node::{Draft, Var};
+use crate::graph::node::{Draft, Var, Weak};
 use crate::graph::op::Op;
 use crate::graph::payload::{How, Part, RegionId, State};
 use crate::misuse::panic_with;
 use crate::size::Size;
 use crate::size::extent::Extent;
-use crate::thread_state::thread_state;
+use crate::thread_state::{Clear, thread_state};
 
 /// Room for the lines of a wide array.
 const MOST_LINES: usize = 1 << 16;
@@ -67,9 +67,23 @@ pub struct Content {
     pub(crate) site: &'static Location<'static>,
 }
 
+/// What waits for the next evaluation of this thread.
+struct Pending {
+    /// Reports that have not happened, in their order.
+    reports: RefCell<Vec<Report>>,
+    /// Values that are marked to be computed then.
+    marked: RefCell<Vec<Weak>>,
+}
+
+impl Clear for Pending {
+    fn clear(&self) {
+        self.reports.clear();
+        self.marked.clear();
+    }
+}
+
 thread_state! {
-    /// Reports of this thread that have not happened, in their order.
-    static PENDING: RefCell<Vec<Report>> = RefCell::new(Vec::new());
+    static PENDING: Pending = Pending { reports: RefCell::new(Vec::new()), marked: RefCell::new(Vec::new()) };
 }
 
 /// Records lines that lanes print.
@@ -276,7 +290,7 @@ impl Report {
     /// Keeps the report for the next evaluation of this thread, when no region is open any more.
     pub(crate) fn keep(mut self) {
         self.arrays.iter_mut().for_each(|array| *array = effect::settle(array));
-        PENDING.with_borrow_mut(|pending| pending.push(self));
+        PENDING.with(|pending| pending.reports.borrow_mut().push(self));
     }
 
     /// Whether it was launched.
@@ -299,18 +313,31 @@ impl Report {
 
 /// Whether anything waits for the next evaluation of this thread.
 pub(crate) fn is_pending() -> bool {
-    PENDING.with_borrow(|pending| !pending.is_empty())
+    PENDING.try_with(|pending| !pending.reports.borrow().is_empty()).unwrap_or_default()
 }
 
 /// Takes what waits for the next evaluation of this thread.
 pub(crate) fn take_pending() -> Vec<Report> {
-    PENDING.with_borrow_mut(std::mem::take)
+    PENDING.try_with(|pending| pending.reports.take()).unwrap_or_default()
+}
+
+/// Marks a value to be computed by this thread's next evaluation, if it still lives then.
+pub(crate) fn mark(var: &Var) {
+    PENDING.with(|pending| pending.marked.borrow_mut().push(var.downgrade()));
+}
+
+/// The values that were marked and live; none is marked any more.
+pub(crate) fn take_marked() -> Vec<Var> {
+    let take =
+        |pending: &Pending| pending.marked.borrow_mut().drain(..).filter_map(|marked| marked.upgrade()).collect();
+    PENDING.try_with(take).unwrap_or_default()
 }
 
 /// Has reports wait again, before those that were recorded meanwhile.
 pub(crate) fn put_back(mut reports: Vec<Report>) {
-    PENDING.with_borrow_mut(|pending| {
-        reports.append(pending);
+    PENDING.with(|pending| {
+        let mut pending = pending.reports.borrow_mut();
+        reports.append(&mut pending);
         *pending = reports;
     });
 }

@@ -491,7 +491,7 @@ impl SwitchRecorder {
             }
         };
         let mut region = RegionId::NONE;
-        extra.for_each_var(|var| region = region.max(var.region()));
+        extra.inputs().for_each(|(_, var)| region = region.max(var.region()));
         let node = control_node(op, width, extra, region, self.site);
         let results = types.into_iter().enumerate();
         results.map(|(position, ty)| result(result_op, &node, ty, width, position, region, self.site)).collect()

@@ -77,9 +77,12 @@ impl Search {
             region::refuse_reading(var, self.site);
         }
         match var.extra() {
-            Some(Extra::Scatter(extra)) => {
+            Some(payload @ Extra::Scatter(extra)) => {
                 self.check_writer(var, &extra.target);
-                extra.vars().filter(|operand| !operand.is_same(&extra.target)).for_each(|operand| self.reach(operand));
+                payload
+                    .inputs()
+                    .filter(|(_, operand)| !operand.is_same(&extra.target))
+                    .for_each(|(_, operand)| self.reach(operand));
                 self.reach_array(&extra.target);
             }
             Some(Extra::Loop(extra)) => {
@@ -99,7 +102,7 @@ impl Search {
                 self.reach(&extra.condition);
             }
             Some(extra @ (Extra::Branch(_) | Extra::Switch(_) | Extra::Native(_))) => {
-                extra.for_each_var(|var| self.reach(var))
+                extra.inputs().for_each(|(_, var)| self.reach(var))
             }
             None => {
                 (0..var.op().slots()).filter_map(|slot| var.operand(slot)).for_each(|operand| self.reach(&operand));

@@ -1,11 +1,10 @@
 //! Which backend serves a device. The one place that knows them all.
 
-use crate::device::Device;
+use super::{CodeOptions, Executable, interpreter};
+use crate::config::Device;
 use crate::dump::Form;
 use crate::ir::{self, Kernel};
 use crate::{Error, ErrorKind};
-
-use super::{CodeOptions, Executable, interpreter};
 
 /// What distinguishes a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -94,8 +93,8 @@ pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form
 mod cpu {
     use std::sync::LazyLock;
 
-    use super::super::llvm;
     use super::{Capabilities, CodeOptions, Error, Executable, Form, Kernel};
+    use crate::backend::llvm;
     use crate::log::{self, Level};
 
     static IS_GENERATING: LazyLock<bool> = LazyLock::new(|| match llvm::available() {
@@ -140,7 +139,7 @@ mod cpu {
 #[cfg(not(all(feature = "llvm", target_os = "linux")))]
 mod cpu {
     use super::{Capabilities, CodeOptions, Error, Executable, Form, Kernel};
-    use crate::ErrorKind;
+    use crate::{Error, ErrorKind};
 
     pub(super) fn is_generating() -> bool {
         false

@@ -7,11 +7,19 @@ mod choose;
 pub mod interpreter;
 #[cfg(all(feature = "llvm", target_os = "linux"))]
 pub mod llvm;
+#[cfg(all(feature = "llvm", target_os = "linux"))]
+mod loader;
+#[cfg(any(test, feature = "random"))]
+mod random;
+#[cfg(all(feature = "llvm", target_os = "linux"))]
+mod target;
 
 use std::ops::Range;
 
+pub use crate::config::Effort;
 #[cfg(all(feature = "llvm", target_os = "linux"))]
 use choose::check;
+
 pub(crate) use choose::render;
 pub use choose::{Capabilities, capabilities, check_usable, compile, improve};
 
@@ -26,16 +34,6 @@ pub struct CodeOptions {
     pub scatters: Scatters,
     /// How much time it may take to generate.
     pub effort: Effort,
-}
-
-/// How much time the generation of code may take. Results are the same, but for the bits of values that are not numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Effort {
-    /// Little, where the code is not much slower for it.
-    #[default]
-    Quick,
-    /// As much as the code gets faster by.
-    Thorough,
 }
 
 /// How the buffers that a kernel only combines into ([`Kernel::combined_buffers`](crate::ir::Kernel::combined_buffers))

@@ -3,14 +3,14 @@
 use std::panic::Location;
 use std::time::Instant;
 
+use super::entry::{Entry, Origin};
+use super::forms;
 use crate::backend::{self, CodeOptions};
-use crate::device::Device;
+use crate::config::Device;
 use crate::float_mode::Standard;
 use crate::ir::{self, Kernel};
 use crate::log::{self, Level};
-use crate::{Error, ErrorKind, dump, stats};
-
-use super::entry::{Entry, Origin};
+use crate::{Error, ErrorKind, stats};
 
 /// Compiles a kernel as the scheduler built it.
 pub(super) fn compile(
@@ -39,7 +39,7 @@ pub(super) fn compile(
         let facts = &entry.facts;
         format!("compiled `{label}` ({hash:016x}): {} ops, {} bytes, {compile_time:?}", facts.ops, facts.code_bytes)
     });
-    dump::compiled(&entry, &optimised);
+    forms::compiled(&entry, &optimised);
     Ok(entry)
 }
 

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::backend::{CodeOptions, Effort, Executable};
-use crate::device::Device;
-use crate::ir::{Access, Kernel, Op, Param, ReduceOp, Type};
-use crate::launch::cost::Cost;
-use crate::launch::determinism::Shown;
-
 use super::CacheEntry;
+use super::cost::Cost;
+use super::determinism::Shown;
 use super::hot::{self, Heat};
+use crate::backend::{CodeOptions, Effort, Executable};
+use crate::config::Device;
+use crate::ir::{Access, Kernel, Op, Param};
+use crate::stats::{Facts, ParamFacts};
 
 /// A kernel with its code.
 pub(crate) struct Entry {
@@ -30,38 +30,6 @@ pub(crate) struct Entry {
     pub(crate) launches: AtomicU64,
     /// The clock of the cache when the entry was last asked for.
     pub(super) last_used: AtomicU64,
-}
-
-/// What does not change about a cached kernel; statistics keep it longer than the code.
-#[derive(Debug)]
-pub(crate) struct Facts {
-    pub(crate) label: &'static str,
-    pub(crate) site: Option<&'static Location<'static>>,
-    pub(crate) hash: u64,
-    pub(crate) device: Device,
-    pub(crate) ops: usize,
-    pub(crate) params: Vec<ParamFacts>,
-    /// Whether any parameter receives a reduction.
-    pub(crate) reduces: bool,
-    pub(crate) lanes_per_step: usize,
-    pub(crate) code_bytes: usize,
-    pub(crate) compile_time: Duration,
-}
-
-/// What a kernel does with one parameter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ParamFacts {
-    pub(crate) ty: Type,
-    pub(crate) is_buffer: bool,
-    pub(crate) reads: bool,
-    pub(crate) writes: bool,
-    /// Accessed at the lane's own index, so that it has to be as long as the launch is wide.
-    pub(crate) by_lane: bool,
-    /// Accessed at indices that lanes compute.
-    pub(crate) by_index: bool,
-    pub(crate) reduction: Option<ReduceOp>,
-    /// How reducing scatters combine into it, where nothing else accesses it.
-    pub(crate) combined: Option<ReduceOp>,
 }
 
 /// What is said about a new kernel.

@@ -6,7 +6,7 @@
 use std::hash::{Hash, Hasher};
 
 use crate::backend::CodeOptions;
-use crate::device::Device;
+use crate::config::Device;
 use crate::ir::Kernel;
 
 /// Hash of a kernel for a device with code options.

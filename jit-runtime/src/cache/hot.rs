@@ -16,10 +16,10 @@ use crate::sync::{Mutex, persist};
 use crate::backend;
 use crate::config::{self, Tier};
 use crate::log::{self, Level};
-use crate::{dump, stats};
+use crate::stats;
 
-use super::compile;
 use super::entry::Entry;
+use super::{compile, forms};
 
 /// A kernel is hot when it has run for this long...
 const HOT_MIN: Duration = Duration::from_millis(10);
@@ -125,7 +125,7 @@ fn improve(entry: &Entry) {
             log::emit(Level::Info, || {
                 format!("compiled `{}` ({:016x}) with more effort: {:?}", facts.label, facts.hash, started.elapsed())
             });
-            dump::improved(entry, &optimised);
+            forms::improved(entry, &optimised);
         }
         Err(error) => {
             log::emit(Level::Warn, || format!("`{}` keeps its first code: {error}", facts.label));

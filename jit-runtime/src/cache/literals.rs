@@ -13,11 +13,10 @@ use crate::sync::{Mutex, persist};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::backend::CodeOptions;
-use crate::device::Device;
-use crate::ir::{Kernel, Op, Param, ParamId, Type, Value};
-
 use super::hash;
+use crate::backend::CodeOptions;
+use crate::config::Device;
+use crate::ir::{Kernel, Op, Param, ParamId, Type, Value};
 
 /// A literal of a kernel: the value, its type and its bits.
 pub(super) type Literal = (Value, Type, u64);

@@ -8,14 +8,19 @@
 //! | part | file |
 //! |---|---|
 //! | a cached kernel and what is known about it | `entry` |
+//! | how long its launches take | `cost` |
 //! | the hash of a kernel | `hash` |
 //! | the table | `store` |
 //! | literals that keep changing | `literals` |
 //! | kernel → code | `compile` |
 //! | better code for kernels that run much | `hot` |
+//! | forms for people to read | `forms` |
 
 mod compile;
+pub(crate) mod cost;
+pub(crate) mod determinism;
 mod entry;
+mod forms;
 mod hash;
 mod hot;
 mod literals;
@@ -28,14 +33,14 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::backend::CodeOptions;
-use crate::device::Device;
-use crate::dump::{self, Form};
+use crate::config::{self, Device};
+use crate::dump::Form;
 use crate::fork::Held;
 use crate::ir::{self, Kernel, Value};
 use crate::log::{self, Level};
-use crate::{Error, config, stats};
+use crate::{Error, stats};
 
-pub(crate) use entry::{Entry, Facts, ParamFacts};
+pub(crate) use entry::Entry;
 use literals::{Literal, Promoted, Skeletons};
 use store::Store;
 
@@ -188,7 +193,7 @@ pub fn clear() {
 #[must_use]
 pub fn dump(hash: u64, form: Form) -> Option<String> {
     let entry = STORE.entries().into_iter().find(|entry| entry.facts.hash == hash)?;
-    dump::render(&entry, &compile::optimised(&entry.kernel), form)
+    forms::render(&entry, &compile::optimised(&entry.kernel), form)
 }
 
 /// The kernels that the cache holds, the most launched ones first.

@@ -11,14 +11,13 @@ use crate::sync::{Condvar, Mutex, RwLock, persist};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::Error;
-use crate::backend::CodeOptions;
-use crate::device::Device;
-use crate::ir::Kernel;
-use crate::log::{self, Level};
-
 use super::CacheStats;
 use super::entry::Entry;
+use crate::Error;
+use crate::backend::CodeOptions;
+use crate::config::Device;
+use crate::ir::Kernel;
+use crate::log::{self, Level};
 
 const SHARDS: usize = 16;
 /// Each time the bound is reached, this part of the entries is forgotten, so that looking for the oldest is rare.

@@ -89,6 +89,7 @@ pub mod parse;
 pub mod passes;
 pub mod print;
 #[doc(hidden)]
+#[cfg(any(test, feature = "random"))]
 pub mod random;
 pub mod scalar;
 pub mod types;
@@ -98,7 +99,7 @@ pub use builder::Builder;
 pub use kernel::{
     Access, Inst, Kernel, LocalId, LocalMemory, MAX_LOCAL_BYTES, Param, ParamId, Region, RegionId, TOP, Value,
 };
-pub use op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
+pub use op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, Types, UnaryOp};
 pub use parse::{ParseError, parse};
 pub use types::Type;
 pub use verify::{VerifyError, verify};

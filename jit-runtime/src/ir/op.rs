@@ -153,8 +153,8 @@ pub enum BinaryOp {
     Shl,
     /// Right shift, arithmetic for signed types; a count at or beyond the width shifts out every bit.
     Shr,
-    /// The length of the hypotenuse, `√(a² + b²)` without overflow on the way (expanded by a pass, as all transcendental
-    /// functions are).
+    /// The length of the hypotenuse, `√(a² + b²)` without overflow on the way (expanded by a pass, as all
+    /// transcendental functions are).
     Hypot,
     /// Angle of the point whose second coordinate is the first operand and whose first is the second.
     Atan2,
@@ -282,8 +282,8 @@ pub enum Op {
         mask: Option<Value>,
     },
     /// Replaces the element of a buffer at an index if it has the expected bits, in one indivisible step. The results
-    /// are what was there before and whether it was replaced; zero and false where the index is out of range or the mask
-    /// is off.
+    /// are what was there before and whether it was replaced; zero and false where the index is out of range or the
+    /// mask is off.
     CompareExchange {
         /// The buffer that is changed.
         buffer: ParamId,
@@ -350,6 +350,42 @@ pub enum Op {
     },
 }
 
+/// Element types that an operation exists for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Types {
+    /// All but `bool`.
+    Numbers,
+    /// The four floating-point types.
+    Floats,
+    /// The eight integer types.
+    Integers,
+    /// The integers and `bool`.
+    Bits,
+}
+
+impl Types {
+    /// Whether a type is one of them.
+    #[must_use]
+    pub const fn contain(self, ty: Type) -> bool {
+        match self {
+            Types::Numbers => !matches!(ty, Type::Bool),
+            Types::Floats => ty.is_float(),
+            Types::Integers => ty.is_integer(),
+            Types::Bits => !ty.is_float(),
+        }
+    }
+}
+
+/// Whether a word is among others.
+macro_rules! has {
+    (expanded in) => { false };
+    (expanded in expanded $($others:ident)*) => { true };
+    (expanded in $first:ident $($others:ident)*) => { has!(expanded in $($others)*) };
+    (commutes in) => { false };
+    (commutes in commutes $($others:ident)*) => { true };
+    (commutes in $first:ident $($others:ident)*) => { has!(commutes in $($others)*) };
+}
+
 /// Gives an enumeration of operations its list and the names that the text form uses.
 macro_rules! names {
     ($op:ident: $($variant:ident $name:literal),* $(,)?) => {
@@ -374,32 +410,52 @@ macro_rules! names {
     };
 }
 
-names!(UnaryOp:
-    Neg "neg", Not "not", Abs "abs", Sqrt "sqrt", Floor "floor", Ceil "ceil", Round "round", Trunc "trunc",
-    CountOnes "count_ones", LeadingZeros "leading_zeros", TrailingZeros "trailing_zeros",
-    ReverseBits "reverse_bits", Exp "exp", Exp2 "exp2", Ln "ln", Log2 "log2", Sin "sin", Cos "cos", Tan "tan",
-    Asin "asin", Acos "acos", Atan "atan",
-    Sinh "sinh", Cosh "cosh", Tanh "tanh", Asinh "asinh", Acosh "acosh", Atanh "atanh", ExpM1 "exp_m1", Ln1p "ln_1p",
-    Log10 "log10", Cbrt "cbrt", Erf "erf", Erfc "erfc", Erfinv "erfinv", Tgamma "tgamma", Lgamma "lgamma",
-    Rsqrt "rsqrt", FastExp "fast_exp", FastExp2 "fast_exp2", FastLn "fast_ln", FastLog2 "fast_log2", FastLog10 "fast_log10", FastSin "fast_sin", FastCos "fast_cos", FastTan "fast_tan", FastAsin "fast_asin", FastAcos "fast_acos", FastAtan "fast_atan", FastSinh "fast_sinh", FastCosh "fast_cosh", FastTanh "fast_tanh", FastErf "fast_erf", FastRsqrt "fast_rsqrt"
-);
-names!(BinaryOp:
-    Add "add", Sub "sub", Mul "mul", Div "div", Rem "rem", Min "min", Max "max", FMin "fmin", FMax "fmax",
-    CopySign "copysign", MulHi "mul_hi", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr", Hypot "hypot", Atan2 "atan2", Pow "pow",
-    FastHypot "fast_hypot", FastAtan2 "fast_atan2", FastPow "fast_pow"
-);
-names!(CompareOp: Eq "eq", Ne "ne", Lt "lt", Le "le", Gt "gt", Ge "ge");
-names!(ReduceOp: Add "add", Mul "mul", Min "min", Max "max", And "and", Or "or");
+/// What is known of operations. A row has the operation, its name in the text form, the element types that it exists
+/// for, and a rough measure of the time that one lane needs, of which an addition is 1. In brackets: it is defined by
+/// an expansion into others; its operands may change places, down to the last bit of the result. Last, the operation
+/// that takes its place in fast math.
+macro_rules! operations {
+    ($op:ident: $($variant:ident $name:literal $types:ident $cost:literal [$($fact:ident)*] $(=> $fast:ident)?;)*) => {
+        names!($op: $($variant $name),*);
 
-/// Which operations have a variant of fast math.
-macro_rules! fast_variants {
-    ($op:ident: $($exact:ident $fast:ident),* $(,)?) => {
         impl $op {
+            /// The element types that the operation exists for.
+            #[must_use]
+            pub const fn types(self) -> Types {
+                match self {
+                    $($op::$variant => Types::$types),*
+                }
+            }
+
+            /// A rough measure of the time that one lane needs: 1 is an addition.
+            #[must_use]
+            pub const fn cost(self) -> u32 {
+                match self {
+                    $($op::$variant => $cost),*
+                }
+            }
+
+            /// Whether the operation is defined by an expansion into others.
+            #[must_use]
+            pub const fn is_transcendental(self) -> bool {
+                match self {
+                    $($op::$variant => has!(expanded in $($fact)*)),*
+                }
+            }
+
+            /// Whether the operands may change places, down to the last bit of the result.
+            #[must_use]
+            pub const fn is_commutative(self) -> bool {
+                match self {
+                    $($op::$variant => has!(commutes in $($fact)*)),*
+                }
+            }
+
             /// The variant of fast math; the operation itself where there is none.
             #[must_use]
             pub const fn fast(self) -> $op {
                 match self {
-                    $($op::$exact => $op::$fast,)*
+                    $($($op::$variant => $op::$fast,)?)*
                     _ => self,
                 }
             }
@@ -408,45 +464,110 @@ macro_rules! fast_variants {
             #[must_use]
             pub const fn exact(self) -> $op {
                 match self {
-                    $($op::$fast => $op::$exact,)*
+                    $($($op::$fast => $op::$variant,)?)*
                     _ => self,
                 }
+            }
+
+            /// Whether the operation is one of fast math.
+            #[must_use]
+            pub const fn is_fast(self) -> bool {
+                self.exact() as u8 != self as u8
             }
         }
     };
 }
 
-fast_variants!(UnaryOp:
-    Exp FastExp, Exp2 FastExp2, Ln FastLn, Log2 FastLog2, Log10 FastLog10, Sin FastSin, Cos FastCos, Tan FastTan, Asin FastAsin, Acos FastAcos, Atan FastAtan, Sinh FastSinh, Cosh FastCosh, Tanh FastTanh, Erf FastErf, Rsqrt FastRsqrt
-);
-fast_variants!(BinaryOp: Hypot FastHypot, Atan2 FastAtan2, Pow FastPow);
-
-impl UnaryOp {
-    /// Whether the operation is defined by an expansion into others.
-    #[must_use]
-    pub const fn is_transcendental(self) -> bool {
-        use UnaryOp::{
-            Acos, Acosh, Asin, Asinh, Atan, Atanh, Cbrt, Cos, Cosh, Erf, Erfc, Erfinv, Exp, Exp2, ExpM1, Lgamma, Ln,
-            Ln1p, Log2, Log10, Rsqrt, Sin, Sinh, Tan, Tanh, Tgamma,
-        };
-        matches!(self, Exp | Exp2 | ExpM1 | Ln | Ln1p | Log2 | Log10 | Sin | Cos | Tan | Asin | Acos | Atan | Cbrt)
-            || matches!(self, Erf | Erfc | Erfinv | Tgamma | Lgamma)
-            || matches!(self, Sinh | Cosh | Tanh | Asinh | Acosh | Atanh | Rsqrt)
-            || self.is_fast()
-    }
-
-    /// Whether the operation is one of fast math.
-    #[must_use]
-    pub const fn is_fast(self) -> bool {
-        self.exact() as u8 != self as u8
-    }
+operations! { UnaryOp:
+    Neg "neg" Numbers 1 [];
+    Not "not" Bits 1 [];
+    Abs "abs" Numbers 1 [];
+    Sqrt "sqrt" Floats 4 [];
+    Floor "floor" Floats 1 [];
+    Ceil "ceil" Floats 1 [];
+    Round "round" Floats 1 [];
+    Trunc "trunc" Floats 1 [];
+    CountOnes "count_ones" Integers 4 [];
+    LeadingZeros "leading_zeros" Integers 1 [];
+    TrailingZeros "trailing_zeros" Integers 1 [];
+    ReverseBits "reverse_bits" Integers 4 [];
+    Exp "exp" Floats 16 [expanded] => FastExp;
+    Exp2 "exp2" Floats 16 [expanded] => FastExp2;
+    Ln "ln" Floats 16 [expanded] => FastLn;
+    Log2 "log2" Floats 16 [expanded] => FastLog2;
+    Sin "sin" Floats 16 [expanded] => FastSin;
+    Cos "cos" Floats 16 [expanded] => FastCos;
+    Tan "tan" Floats 40 [expanded] => FastTan;
+    Asin "asin" Floats 40 [expanded] => FastAsin;
+    Acos "acos" Floats 40 [expanded] => FastAcos;
+    Atan "atan" Floats 40 [expanded] => FastAtan;
+    Sinh "sinh" Floats 40 [expanded] => FastSinh;
+    Cosh "cosh" Floats 40 [expanded] => FastCosh;
+    Tanh "tanh" Floats 40 [expanded] => FastTanh;
+    Asinh "asinh" Floats 40 [expanded];
+    Acosh "acosh" Floats 40 [expanded];
+    Atanh "atanh" Floats 40 [expanded];
+    ExpM1 "exp_m1" Floats 40 [expanded];
+    Ln1p "ln_1p" Floats 40 [expanded];
+    Log10 "log10" Floats 40 [expanded] => FastLog10;
+    Cbrt "cbrt" Floats 40 [expanded];
+    Erf "erf" Floats 40 [expanded] => FastErf;
+    Erfc "erfc" Floats 40 [expanded];
+    Erfinv "erfinv" Floats 40 [expanded];
+    Tgamma "tgamma" Floats 40 [expanded];
+    Lgamma "lgamma" Floats 40 [expanded];
+    Rsqrt "rsqrt" Floats 40 [expanded] => FastRsqrt;
+    FastExp "fast_exp" Floats 12 [expanded];
+    FastExp2 "fast_exp2" Floats 12 [expanded];
+    FastLn "fast_ln" Floats 12 [expanded];
+    FastLog2 "fast_log2" Floats 12 [expanded];
+    FastLog10 "fast_log10" Floats 12 [expanded];
+    FastSin "fast_sin" Floats 12 [expanded];
+    FastCos "fast_cos" Floats 12 [expanded];
+    FastTan "fast_tan" Floats 12 [expanded];
+    FastAsin "fast_asin" Floats 12 [expanded];
+    FastAcos "fast_acos" Floats 12 [expanded];
+    FastAtan "fast_atan" Floats 12 [expanded];
+    FastSinh "fast_sinh" Floats 12 [expanded];
+    FastCosh "fast_cosh" Floats 12 [expanded];
+    FastTanh "fast_tanh" Floats 12 [expanded];
+    FastErf "fast_erf" Floats 12 [expanded];
+    FastRsqrt "fast_rsqrt" Floats 8 [expanded];
 }
 
-impl BinaryOp {
-    /// Whether the operation is defined by an expansion into others.
+operations! { BinaryOp:
+    Add "add" Numbers 1 [commutes];
+    Sub "sub" Numbers 1 [];
+    Mul "mul" Numbers 1 [commutes];
+    Div "div" Numbers 4 [];
+    Rem "rem" Numbers 16 [];
+    Min "min" Numbers 1 [commutes];
+    Max "max" Numbers 1 [commutes];
+    FMin "fmin" Floats 1 [commutes];
+    FMax "fmax" Floats 1 [commutes];
+    CopySign "copysign" Floats 1 [];
+    MulHi "mul_hi" Integers 1 [commutes];
+    And "and" Bits 1 [commutes];
+    Or "or" Bits 1 [commutes];
+    Xor "xor" Bits 1 [commutes];
+    Shl "shl" Integers 1 [];
+    Shr "shr" Integers 1 [];
+    Hypot "hypot" Floats 40 [expanded commutes] => FastHypot;
+    Atan2 "atan2" Floats 40 [expanded] => FastAtan2;
+    Pow "pow" Floats 40 [expanded] => FastPow;
+    FastHypot "fast_hypot" Floats 40 [expanded];
+    FastAtan2 "fast_atan2" Floats 40 [expanded];
+    FastPow "fast_pow" Floats 40 [expanded];
+}
+
+names!(CompareOp: Eq "eq", Ne "ne", Lt "lt", Le "le", Gt "gt", Ge "ge");
+names!(ReduceOp: Add "add", Mul "mul", Min "min", Max "max", And "and", Or "or");
+
+impl CompareOp {
+    /// Whether the operands may change places.
     #[must_use]
-    pub const fn is_transcendental(self) -> bool {
-        matches!(self.exact(), BinaryOp::Hypot | BinaryOp::Atan2 | BinaryOp::Pow)
+    pub const fn is_commutative(self) -> bool {
+        matches!(self, CompareOp::Eq | CompareOp::Ne)
     }
 }
 

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashMap;
 
+use super::{inline, pool, run, team};
 use crate::Error;
 use crate::backend::{RawArgument, Scatters};
 use crate::cache::Entry;
+use crate::cache::cost::{Division, Estimate};
 use crate::stats::{self, Planned};
 
-use super::cost::{Division, Estimate};
 pub(crate) use super::work::Access;
-use super::{inline, pool, run, team};
 
 /// One launch of a batch.
 pub(crate) struct Member {

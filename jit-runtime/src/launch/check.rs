@@ -1,11 +1,10 @@
 //! Whether the arguments of a launch are what the kernel's parameters ask for. Code runs without checks of its own, so
 //! nothing wrong may get past here.
 
-use crate::cache::ParamFacts;
-use crate::ir::Type;
-use crate::{Error, ErrorKind};
-
 use super::{Argument, Ready};
+use crate::ir::Type;
+use crate::stats::ParamFacts;
+use crate::{Error, ErrorKind};
 
 /// The index of a lane has 32 bits.
 const MAX_WIDTH: usize = 1 << 32;

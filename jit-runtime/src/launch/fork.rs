@@ -3,10 +3,11 @@
 use std::sync::{LazyLock, Once};
 
 use crate::fork::{self, Handlers, Held};
+use crate::memory::order;
 use crate::sync::persist;
-use crate::{cache, memory, recording, stats};
+use crate::{cache, memory, stats};
 
-use super::{order, pool, private, team};
+use super::{pool, private, team};
 
 /// Sees to it that forks are noticed from now on.
 #[inline]
@@ -22,7 +23,6 @@ fn hold(held: &mut Vec<Held>) {
     team::hold(held);
     cache::hold(held);
     held.extend(persist(|| LazyLock::force(&private::CODE).try_lock()).map(|guard| Box::new(guard) as Held));
-    recording::hold(held);
     stats::hold(held);
     memory::hold(held);
 }

@@ -7,11 +7,10 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::work::Access;
 use crate::Error;
 use crate::float_mode::Standard;
-
-use super::failure::Failure;
-use super::work::Access;
+use crate::memory::failure::Failure;
 
 /// Runs a small launch if nothing stands in its way. Gives the nanoseconds that it took.
 ///

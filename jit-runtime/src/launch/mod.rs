@@ -6,7 +6,6 @@
 //! data run at the same time. Reading a buffer on the host waits for the launches that write it.
 //!
 //! What always holds: the number of threads and the division into blocks change no result, but for what lanes that scatter to the same
-//! element show of their order (`determinism`); every launch ends, also when its
 //! code panics (the buffers that it writes then carry the failure); a thread that waits takes part in the work.
 //!
 //! ```
@@ -33,18 +32,14 @@
 //! | part | file |
 //! |---|---|
 //! | is the launch what the kernel takes | `check` |
-//! | how long it will take, how it is divided | `cost` |
 //! | running lanes, combining reductions | `run` |
 //! | targets of reducing scatters for each thread, or each segment of lanes | `private` |
-//! | results that show the order of lanes | `determinism` |
 //! | small launches, on the calling thread | `inline`; several of them | `batch` |
 //! | work that is shared with idle threads | `team` |
 //! | queued launches | `task` |
 //! | what they do: kernels here, functions in [`native`] | `work` |
 //! | who runs which lanes of them | `blocks` |
-//! | which launch comes after which | `order` |
 //! | threads | `pool` |
-//! | what went wrong after `launch` had returned | `failure` |
 //! | what becomes of launches when the process forks | `fork` |
 //! | indices that kernels found out of range, assertions that failed | `checks` |
 
@@ -55,8 +50,7 @@ use std::sync::atomic::AtomicU64;
 use crate::Error;
 use crate::backend::{CodeOptions, Effort, RawArgument};
 use crate::cache::{self, Entry, Found, Origin};
-use crate::config::{self, Tier};
-use crate::device::Device;
+use crate::config::{self, Device, Tier};
 use crate::ir::{Kernel, Op, Param, Value};
 use crate::log::{self, Level};
 use crate::memory::Buffer;
@@ -66,13 +60,9 @@ pub(crate) mod batch;
 mod blocks;
 mod check;
 mod checks;
-pub(crate) mod cost;
-pub(crate) mod determinism;
-mod failure;
 mod fork;
 mod inline;
 pub mod native;
-pub(crate) mod order;
 mod pool;
 mod private;
 mod run;
@@ -82,10 +72,10 @@ mod team;
 mod tests;
 mod work;
 
+use crate::cache::cost::{self, Estimate};
+pub use crate::cache::determinism::{is_deterministic, set_deterministic};
 use blocks::Blocks;
 pub use checks::{AccessKind, CheckedAccess, CheckedAssertion, Checks};
-use cost::Estimate;
-pub use determinism::{is_deterministic, set_deterministic};
 #[doc(hidden)]
 pub use fork::watch as watch_forks;
 pub use pool::{set_threads, threads};
@@ -230,7 +220,7 @@ impl Prepared {
 ///
 /// As [`launch`].
 pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
-    config::check()?;
+    log::check_environment()?;
     fork::watch();
     let Launch { device, kernel, width, reduce_block, mut arguments, label, site } = launch;
     let options = code_options(&kernel, width, &arguments);
@@ -255,7 +245,7 @@ fn with_arguments(kernel: &Kernel, arguments: &[Argument], constants: &[usize]) 
 /// Runs a launch whose code is known.
 pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
     check::arguments(&ready)?;
-    stats::count_launch(&ready.entry, ready.width, ready.is_hit);
+    stats::count_launch(&ready.entry.launches, ready.width, ready.is_hit);
     log::emit(Level::Trace, || {
         let hit = if ready.is_hit { "hit" } else { "miss" };
         format!("launch `{}` over {} lanes ({hit} {:016x})", ready.label, ready.width, ready.entry.facts.hash)
@@ -333,9 +323,4 @@ fn traffic(param: &Param, argument: &Argument) -> usize {
 pub fn sync() -> Result<(), Error> {
     pool::wait_for_all();
     pool::take_failure().map_or(Ok(()), |failure| Err(failure.report()))
-}
-
-/// As [`sync`], leaving failures to those who read the results.
-pub(crate) fn wait_for_all() {
-    pool::wait_for_all();
 }

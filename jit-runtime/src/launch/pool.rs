@@ -14,11 +14,11 @@ use crate::sync::{Condvar, Mutex, persist};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::blocks;
-use super::failure::Failure;
 use super::task::Task;
-use super::team;
+use super::{blocks, team};
 use crate::config;
+use crate::memory::failure::Failure;
+use crate::memory::reclaim;
 
 /// How long a thread without work looks for some before it sleeps. Waking it takes about 25 µs, and what the host does between two
 /// launches often some ten.
@@ -50,16 +50,19 @@ struct Queue {
     sleeping: usize,
 }
 
-static POOL: LazyLock<Pool> = LazyLock::new(|| Pool {
-    queue: Mutex::new(Queue::default()),
-    work: Condvar::new(),
-    queued: AtomicUsize::new(0),
-    wanted_workers: AtomicUsize::new(config::get().threads.unwrap_or_else(cores) - 1),
-    waiters: AtomicUsize::new(0),
-    progress_lock: Mutex::new(()),
-    progress: Condvar::new(),
-    outstanding: Mutex::new(FxHashMap::default()),
-    failures: Mutex::new(Vec::new()),
+static POOL: LazyLock<Pool> = LazyLock::new(|| {
+    reclaim::on_shortage(wait_for_all);
+    Pool {
+        queue: Mutex::new(Queue::default()),
+        work: Condvar::new(),
+        queued: AtomicUsize::new(0),
+        wanted_workers: AtomicUsize::new(config::get().threads.unwrap_or_else(cores) - 1),
+        waiters: AtomicUsize::new(0),
+        progress_lock: Mutex::new(()),
+        progress: Condvar::new(),
+        outstanding: Mutex::new(FxHashMap::default()),
+        failures: Mutex::new(Vec::new()),
+    }
 });
 
 /// Takes the locks of the pool, for a fork.

@@ -17,16 +17,15 @@ use crate::sync::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::run::RawArguments;
+use super::{Argument, pool};
 use crate::Error;
 use crate::backend::{self, CodeOptions, Executable, RawArgument, Scatters};
 use crate::cache::Entry;
-use crate::device::Device;
+use crate::cache::determinism::{is_deterministic, is_rounded};
+use crate::config::Device;
 use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
-
-use super::determinism::{is_deterministic, is_rounded};
-use super::run::RawArguments;
-use super::{Argument, pool};
 
 /// Narrower launches without a loop take a few microseconds either way, and one code should serve all of them.
 pub(super) const MIN_WIDTH: usize = 4096;

@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::private::PrivateTargets;
+use super::{Argument, Checks};
 use crate::Error;
 use crate::backend::RawArgument;
 use crate::cache::Entry;
+use crate::cache::cost::{Division, Estimate};
 use crate::ir::{REDUCE_CHUNK, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
 
-use super::cost::{Division, Estimate};
-use super::determinism::is_deterministic;
-use super::private::{MIN_WIDTH, PrivateTargets};
-use super::{Argument, Checks};
-
+use super::private::MIN_WIDTH;
+use crate::cache::determinism::is_deterministic;
 /// The argument table that code sees.
 pub(crate) type RawArguments = SmallVec<[RawArgument; 8]>;
 

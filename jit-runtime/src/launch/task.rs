@@ -1,5 +1,6 @@
 //! Queued launches: blocks that threads claim, and the launches that wait for them.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,15 +8,14 @@ use std::sync::{Arc, OnceLock};
 use crate::sync::Mutex;
 use smallvec::SmallVec;
 
-use crate::float_mode::Standard;
-use crate::stats::{self, now_ns};
-use crate::{Error, ErrorKind};
-
 use super::blocks::Blocks;
-use super::failure::Failure;
-use super::order::{self, Registration};
 use super::pool;
 use super::work::{Accessed, Work};
+use crate::float_mode::Standard;
+use crate::memory::failure::Failure;
+use crate::memory::order::{self, Pending, Registration};
+use crate::stats::{self, now_ns};
+use crate::{Error, ErrorKind};
 
 /// A launch that is to be queued.
 pub(super) struct Queued {
@@ -86,22 +86,31 @@ pub(super) fn enqueue(queued: Queued) {
     }
 }
 
+impl Pending for Task {
+    fn wait(self: Arc<Self>) {
+        pool::wait_for(&self);
+    }
+}
+
 impl Task {
     /// Takes its place behind the launches that access the same buffers.
     fn register(self: &Arc<Self>) {
         let registration = order::begin_registration();
         for Accessed { buffer, writes, .. } in &*self.accessed.lock() {
+            let pending: Arc<dyn Pending> = Arc::<Task>::clone(self);
             if *writes {
-                for before in buffer.accesses().register_write(&registration, self) {
-                    self.come_after(&before, &registration);
+                for before in buffer.accesses().register_write(&registration, &pending) {
+                    self.come_after(before, &registration);
                 }
-            } else if let Some(before) = buffer.accesses().register_read(&registration, self) {
-                self.come_after(&before, &registration);
+            } else if let Some(before) = buffer.accesses().register_read(&registration, &pending) {
+                self.come_after(before, &registration);
             }
         }
     }
 
-    fn come_after(self: &Arc<Self>, before: &Task, _: &Registration) {
+    fn come_after(self: &Arc<Self>, before: Arc<dyn Pending>, _: &Registration) {
+        let before: Arc<dyn Any + Send + Sync> = before;
+        let Ok(before) = before.downcast::<Task>() else { unreachable!("what is registered at buffers are tasks") };
         if let Some(dependents) = &mut *before.dependents.lock() {
             self.waiting_for.fetch_add(1, Ordering::Relaxed);
             dependents.push(Arc::clone(self));
@@ -224,8 +233,9 @@ impl Task {
         }
         self.measure(ended_ns);
         let accessed = std::mem::take(&mut *self.accessed.lock());
+        let pending: Arc<dyn Pending> = Arc::<Task>::clone(self);
         for Accessed { buffer, writes, .. } in &accessed {
-            buffer.accesses().complete(self, self.failure.get().filter(|_| *writes));
+            buffer.accesses().complete(&pending, self.failure.get().filter(|_| *writes));
         }
         drop(accessed);
         let dependents = self.dependents.lock().take().unwrap_or_default();
@@ -242,8 +252,9 @@ impl Task {
             let _ = self.failure.set(failure);
         }
         let accessed = self.accessed.try_lock().map(|mut accessed| std::mem::take(&mut *accessed)).unwrap_or_default();
+        let pending: Arc<dyn Pending> = Arc::<Task>::clone(self);
         for Accessed { buffer, writes, .. } in &accessed {
-            buffer.accesses().complete(self, self.failure.get().filter(|_| *writes));
+            buffer.accesses().complete(&pending, self.failure.get().filter(|_| *writes));
         }
         drop(self.dependents.try_lock().and_then(|mut dependents| dependents.take()));
         self.is_done.store(true, Ordering::SeqCst);

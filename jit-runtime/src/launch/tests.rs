@@ -315,7 +315,7 @@ fn after_sync_everything_is_done() {
             run(increment(), WIDE, vec![argument(buffer)]).unwrap();
         }
     }
-    wait_for_all();
+    pool::wait_for_all();
     assert!(buffers.iter().all(|buffer| buffer.is_ready()));
     assert!(buffers.iter().all(|buffer| values(buffer).iter().all(|&value| value == 5)));
 }

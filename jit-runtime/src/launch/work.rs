@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::Error;
-use crate::cache::Entry;
-use crate::memory::Buffer;
-
-use super::cost::Division;
 use super::run::Bound;
 use super::{Argument, Ready};
+use crate::Error;
+use crate::cache::Entry;
+use crate::cache::cost::Division;
+use crate::memory::Buffer;
 
 /// The work of a launch, in blocks that any thread may run.
 pub(super) trait Work: Send + Sync {

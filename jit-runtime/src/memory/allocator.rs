@@ -11,6 +11,7 @@ use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 
 use super::block::{Block, physical_bytes, reserved_bytes};
+use super::reclaim;
 use super::size_class::{CLASS_COUNT, SizeClass};
 
 /// Blocks up to this size are kept by threads.
@@ -90,6 +91,7 @@ impl Drop for LocalLists {
 
 /// Takes the locks of all lists, for a fork.
 pub(crate) fn hold(held: &mut Vec<Held>) {
+    super::reclaim::hold(held);
     for list in &FREE {
         held.extend(persist(|| list.try_lock()).map(|guard| Box::new(guard) as Held));
     }
@@ -163,7 +165,7 @@ fn release_all(list: &mut Vec<Block>) {
 /// Small blocks that other threads keep for themselves, at most a few hundred KiB each, follow when those threads next
 /// allocate or free.
 pub fn trim_memory() {
-    crate::recording::release();
+    reclaim::trim();
     COUNTERS.trims.fetch_add(1, Ordering::Relaxed);
     TRIM_EPOCH.fetch_add(1, Ordering::Relaxed);
     let _ = LOCAL.try_with(|local| local.borrow_mut().follow_trim());

@@ -5,12 +5,12 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::launch::order::Accesses;
-use crate::{Error, ErrorKind};
-
 use super::allocator::{allocate, free, trim_memory};
 use super::block::Block;
+use super::order::Accesses;
+use super::reclaim;
 use super::size_class::SizeClass;
+use crate::{Error, ErrorKind};
 
 /// Memory that launches read and write. It goes back to the allocator when the last handle is dropped.
 ///
@@ -203,7 +203,7 @@ impl Drop for Bytes {
 /// Launches that are done may free their arguments, and what is cached in other sizes may make room.
 #[cold]
 fn allocate_again(class: SizeClass) -> Option<Block> {
-    crate::launch::wait_for_all();
+    reclaim::wait();
     trim_memory();
     allocate(class)
 }

@@ -12,13 +12,18 @@
 //! | which sizes exist | `size_class` |
 //! | blocks from and to the operating system | `block` |
 //! | lists of free blocks, accounting | `allocator` |
-//! | reference-counted memory with an order of accesses | `buffer` |
+//! | reference-counted memory with an order of accesses | `buffer`, `order` |
 //! | lists of the host | `list` |
+//! | what went wrong in a launch that should have written it | `failure` |
+//! | others that hold memory which they can give back | `reclaim` |
 
 mod allocator;
 mod block;
 mod buffer;
+pub(crate) mod failure;
 mod list;
+pub(crate) mod order;
+pub(crate) mod reclaim;
 mod size_class;
 
 pub(crate) use allocator::hold;

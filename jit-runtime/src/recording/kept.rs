@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, LazyLock, Weak};
 
-use crate::fork::Held;
+use crate::fork::{self, Handlers, Held};
 use crate::sync::{Mutex, persist};
 
 use super::replay::State;
+use crate::memory::reclaim;
 
 /// What is kept of replays of one recording that are done: as much as replays ran at the same time.
 #[derive(Default)]
@@ -13,7 +14,11 @@ use super::replay::State;
 pub(crate) struct States(Mutex<Vec<Box<State>>>);
 
 /// Those of all recordings.
-static ALL: LazyLock<Mutex<Vec<Weak<States>>>> = LazyLock::new(Mutex::default);
+static ALL: LazyLock<Mutex<Vec<Weak<States>>>> = LazyLock::new(|| {
+    reclaim::on_trim(release);
+    fork::register(Handlers { hold, reset: || {} });
+    Mutex::default()
+});
 
 impl States {
     pub(crate) fn new() -> Arc<States> {
@@ -34,12 +39,12 @@ impl States {
 }
 
 /// Takes the lock of the list, for a fork.
-pub(crate) fn hold(held: &mut Vec<Held>) {
+fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| ALL.try_lock()).map(|guard| Box::new(guard) as Held));
 }
 
 /// Lets go of all memory that recordings keep for later replays.
-pub(crate) fn release() {
+fn release() {
     let all: Vec<Arc<States>> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
     for states in all {
         let kept = std::mem::take(&mut *states.0.lock());

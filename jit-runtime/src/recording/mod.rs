@@ -42,7 +42,7 @@ use crate::sync::Mutex;
 use smallvec::SmallVec;
 
 use crate::cache::Entry;
-use crate::device::Device;
+use crate::config::Device;
 use crate::ir::{Kernel, Type};
 use crate::launch::Checks;
 use crate::launch::native::Call;
@@ -51,7 +51,6 @@ use crate::memory::Buffer;
 use bound::Bound;
 use host::HostStep;
 pub use host::{HostCall, HostGiven, HostInput, HostMade, HostSource};
-pub(crate) use kept::{hold, release};
 pub use recorder::{Looked, Recorder, Unknown};
 pub use replay::{Given, Misfit, Replayed};
 pub use rolled::Kept;

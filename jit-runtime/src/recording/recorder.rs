@@ -11,17 +11,16 @@ use crate::sync::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::device::Device;
-use crate::ir::{Kernel, Op, Type};
-use crate::launch::native::{Call, Operand};
-use crate::launch::{Argument, Prepared};
-use crate::memory::Buffer;
-
 use super::rolled::{Kept as KeptByIteration, Log};
 use super::{
     Bind, CountStep, KernelStep, NativeStep, Origin, Recording, Scalar, SizeId, Sizes, Slot, SlotId, Step, TestStep,
     kept, plan,
 };
+use crate::config::Device;
+use crate::ir::{Kernel, Op, Type};
+use crate::launch::native::{Call, Operand};
+use crate::launch::{Argument, Prepared};
+use crate::memory::Buffer;
 
 /// A launch uses a buffer that the recording knows nothing of: the position of the argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::launch::native::{self, Operand};
 use crate::launch::{self, Argument, Ready};
 use crate::memory::Buffer;
-use crate::{Error, ErrorKind, config};
+use crate::{Error, ErrorKind, log};
 
 use super::bound::{self, Bound, Code};
 use super::chain::Tables;
@@ -95,7 +95,7 @@ impl Recording {
         outputs: &mut SmallVec<[Arc<Buffer>; 4]>,
         sizes: &mut Vec<usize>,
     ) -> Result<Replayed, Error> {
-        config::check()?;
+        log::check_environment()?;
         self.check(given)?;
         let bound = match self.bind(given.sizes)? {
             Ok(bound) => bound,

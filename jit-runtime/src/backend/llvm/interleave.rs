@@ -6,7 +6,7 @@
 
 use super::analysis::{Analysis, Shape, for_each_nested_operand};
 use super::codegen::local_bytes;
-use super::target::Target;
+use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Effort};
 use crate::ir::{BinaryOp, Inst, Kernel, Op, ReduceOp, RegionId, TOP, Type, Value};
 

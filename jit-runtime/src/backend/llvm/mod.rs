@@ -3,7 +3,7 @@
 //! | step | module |
 //! |---|---|
 //! | find and load libLLVM | `discover`, `library`, `symbols` |
-//! | what the processor can do | `target` |
+//! | what LLVM knows of the processor | `machine` |
 //! | which values are uniform or consecutive | `analysis`, `hints` |
 //! | how many packets a body works on | `interleave` |
 //! | gathers of neighbouring elements | `rows` |
@@ -11,7 +11,6 @@
 //! | whether they do, in tests | `violation` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
-//! | object file → memory | `object`, `relocate` |
 //! | memory that code is lent when it runs | `scratch` |
 //! | who uses LLVM, when the process ends or forks | `usage` |
 //!
@@ -29,13 +28,11 @@ mod hints;
 mod interleave;
 mod interval;
 mod library;
-mod object;
+mod machine;
 mod ranges;
-mod relocate;
 mod rows;
 mod scratch;
 mod symbols;
-mod target;
 mod usage;
 mod violation;
 
@@ -44,13 +41,13 @@ pub(crate) mod tests;
 
 use std::ops::Range;
 
+pub use super::target::{Architecture, Target};
 pub use library::Library;
-pub use target::{Architecture, Target};
 
+use super::loader::LoadedObject;
 use super::{CodeOptions, Effort, Executable, RawArgument};
 use crate::error::Error;
 use crate::ir::Kernel;
-use object::LoadedObject;
 use violation::Violation;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.

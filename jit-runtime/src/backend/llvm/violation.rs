@@ -8,8 +8,7 @@
 use std::fmt;
 use std::io::Write as _;
 
-/// Bytes of a record, a cache line.
-pub(super) const RECORD_BYTES: usize = 64;
+use crate::backend::loader::RECORD_BYTES;
 
 /// Words of a record: the address and the length of a text that says which access it is, the index, and the number of elements.
 pub(super) const RECORD_WORDS: usize = 4;

@@ -7,7 +7,6 @@
 
 mod generate;
 mod indices;
-mod run;
 mod values;
 
 use super::kernel::Kernel;

@@ -242,13 +242,13 @@ fn infinity(ty: Type) -> u64 {
 /// Whether an operation on one value exists for a type.
 #[must_use]
 pub fn is_supported_unary(op: UnaryOp, ty: Type) -> bool {
-    unary_function(op, ty).is_some()
+    op.types().contain(ty)
 }
 
 /// Whether an operation on two values exists for a type.
 #[must_use]
 pub fn is_supported_binary(op: BinaryOp, ty: Type) -> bool {
-    binary_function(op, ty).is_some()
+    op.types().contain(ty)
 }
 
 /// Whether `a * b + c` exists for a type: all but `bool`.
@@ -266,7 +266,7 @@ pub fn is_supported_compare(_op: CompareOp, _ty: Type) -> bool {
 /// Whether a reduction exists for a type.
 #[must_use]
 pub fn is_supported_reduce(op: ReduceOp, ty: Type) -> bool {
-    reduce_function(op, ty).is_some()
+    is_supported_binary(op.as_binary(), ty)
 }
 
 /// Whether a conversion by value exists: between all types.

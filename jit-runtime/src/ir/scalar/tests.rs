@@ -172,3 +172,35 @@ fn which_operation_exists_for_which_type() {
     assert_eq!(count(&|ty| is_supported_bitcast(Type::Bool, ty)), 1);
     assert_eq!(count(&|ty| is_supported_bitcast(Type::F16, ty)), 4);
 }
+
+#[test]
+fn operations_have_functions_for_the_types_that_their_table_says() {
+    for ty in Type::ALL {
+        for &op in UnaryOp::ALL {
+            assert_eq!(unary_function(op, ty).is_some(), is_supported_unary(op, ty), "{op:?} of {ty}");
+        }
+        for &op in BinaryOp::ALL {
+            assert_eq!(binary_function(op, ty).is_some(), is_supported_binary(op, ty), "{op:?} of {ty}");
+        }
+    }
+}
+
+#[test]
+fn operations_commute_where_their_table_says_so_and_nowhere_else() {
+    let mut rng = crate::ir::random::Rng::new(11);
+    for &op in BinaryOp::ALL {
+        let mut differs = false;
+        for ty in Type::ALL.into_iter().filter(|&ty| is_supported_binary(op, ty)) {
+            for _ in 0..200 {
+                let (a, b) = (rng.value(ty), rng.value(ty));
+                let is_nan = |x| compare(CompareOp::Ne, ty, x, x);
+                let (there, back) = (binary(op, ty, a, b), binary(op, ty, b, a));
+                let differs_here = there != back && !(is_nan(there) && is_nan(back));
+                assert!(!(op.is_commutative() && differs_here), "{op:?} of {ty}: {a:#x}, {b:#x}");
+                differs |= differs_here;
+            }
+        }
+        // The fast form is symmetric in its values, too, but nobody relies on it.
+        assert!(differs || op.is_commutative() || op == BinaryOp::FastHypot, "{op:?} commutes");
+    }
+}

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use super::super::fork;
 use super::{Context, Elements, Operand, Step, refuse, stream};
-use crate::device::Device;
+use crate::Error;
+use crate::config::Device;
 use crate::ir::Type;
-use crate::{Error, config};
+use crate::log;
 
 /// Elements of a block.
 const BLOCK: usize = 1 << 16;
@@ -28,7 +29,7 @@ const LIST_NS: f64 = 0.1;
 ///
 /// As [`launch`](super::launch), and a failure of the launches that should have written the mask.
 pub fn compress(mask: &Operand, device: Device, site: Option<&'static Location<'static>>) -> Result<Operand, Error> {
-    config::check()?;
+    log::check_environment()?;
     fork::watch();
     let context = Context { device, name: "compress", site };
     if mask.ty != Type::Bool || mask.len > mask.buffer.size_bytes() || mask.len > u32::MAX as usize {

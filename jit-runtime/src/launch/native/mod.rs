@@ -22,18 +22,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use crate::cache::{Facts, ParamFacts};
-use crate::device::Device;
-use crate::ir::Type;
-use crate::memory::Buffer;
-use crate::stats::{self, Record, Time};
-use crate::{Error, ErrorKind, config};
-
 use super::blocks::Blocks;
-use super::cost::SMALL_NS;
 use super::task::{self, Queued};
 use super::work::{Access, Accessed, Work};
 use super::{fork, inline, threads};
+use crate::cache::cost::SMALL_NS;
+use crate::config::Device;
+use crate::ir::Type;
+use crate::log;
+use crate::memory::Buffer;
+use crate::stats::{self, Facts, ParamFacts, Record, Time};
+use crate::{Error, ErrorKind};
+
 use carry::Carries;
 
 mod carry;
@@ -152,7 +152,7 @@ pub struct Launch {
 /// A bad setting in the environment; operands that do not fit the operation; no memory for what lies between its steps; a
 /// failure of an earlier launch whose results this one reads, if it ran at once.
 pub fn launch(launch: Launch) -> Result<(), Error> {
-    config::check()?;
+    log::check_environment()?;
     fork::watch();
     launch.check()?;
     let Launch { device, call, inputs, outputs, site } = launch;

@@ -1,6 +1,6 @@
 //! Stores that bypass the cache, for results that would not stay in it: a line that is only written need not be read first.
 
-use super::super::cost::streaming_threshold;
+use crate::cache::cost::streaming_threshold;
 
 /// Whether the results of a step that accesses this many bytes should bypass the cache.
 pub(super) fn pays(bytes: usize) -> bool {

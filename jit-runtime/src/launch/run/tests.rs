@@ -1,7 +1,7 @@
 //! Reductions of all lanes and of blocks: the bits that the semantics ask for, on every device.
 
 use super::*;
-use crate::device::Device;
+use crate::config::Device;
 use crate::ir::random::Rng;
 use crate::ir::{Access, BinaryOp, Builder, REDUCE_ROW};
 use crate::launch::{Launch, launch};

@@ -13,7 +13,7 @@ use crate::backend::llvm::bound::{Bound, Leaf};
 use crate::backend::llvm::emit::{Conversion, Raw};
 use crate::backend::llvm::interval::{Folded, Folding, Interval};
 use crate::backend::llvm::ranges::Proof;
-use crate::backend::llvm::target::Target;
+use crate::backend::target::Target;
 use crate::ir::{Kernel, Op, Param, ParamId, Type, Value};
 
 /// How indices of a type are compared with a length.

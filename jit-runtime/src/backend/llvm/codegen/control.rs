@@ -33,7 +33,7 @@ impl Codegen<'_> {
         while all.len() > 1 {
             all = all.chunks(2).map(|pair| self.emit.or(pair[0], pair[pair.len() - 1])).collect();
         }
-        if self.target.architecture == crate::backend::llvm::target::Architecture::Aarch64 {
+        if self.target.architecture == crate::backend::target::Architecture::Aarch64 {
             return self.emit.intrinsic("llvm.vector.reduce.or", &[self.emit.type_of(all[0])], &[all[0]]);
         }
         let word = self.emit.int(self.lanes);

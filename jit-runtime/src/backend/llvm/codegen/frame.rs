@@ -8,7 +8,7 @@ use super::{Codegen, Packets, Slot, bounds};
 use crate::backend::RawArgument;
 use crate::backend::llvm::analysis::Analysis;
 use crate::backend::llvm::emit::{Block, Conversion, Raw};
-use crate::backend::llvm::target::Target;
+use crate::backend::target::Target;
 use crate::ir::{Access, Kernel, Op, Param, TOP};
 
 /// Instructions (times packets) up to which the body is emitted twice, without and with masks.

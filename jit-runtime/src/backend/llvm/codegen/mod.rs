@@ -38,10 +38,9 @@ use smallvec::SmallVec;
 
 use super::analysis::{Analysis, Shape};
 use super::emit::{Conversion, Emitter, Raw};
-use super::object::{ENTRY, VERIFIED};
 use super::rows::Role;
-use super::target::Target;
-use super::violation::RECORD_BYTES;
+use crate::backend::loader::{ENTRY, RECORD_BYTES, VERIFIED};
+use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Scatters};
 use crate::ir::{Inst, Kernel, Op, ParamId, RegionId, TOP, Type, Value};
 

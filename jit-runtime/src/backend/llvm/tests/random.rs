@@ -1,7 +1,7 @@
 //! Random kernels.
 
 use super::*;
-use crate::backend::Effort;
+use crate::backend::{Effort, loader};
 use crate::ir::random::Options;
 
 fn run(seeds: std::ops::Range<u64>, options: &Options) {
@@ -70,13 +70,12 @@ fn arm_objects_need_only_what_the_loader_does() {
         let file = ::object::File::parse(&*bytes).unwrap();
         let names =
             file.symbols().filter(|symbol| symbol.is_undefined()).map(|symbol| symbol.name().unwrap().to_owned());
-        let unknown: Vec<String> =
-            names.filter(|name| !name.is_empty() && !super::object::is_known_function(name)).collect();
+        let unknown: Vec<String> = names.filter(|name| !name.is_empty() && !loader::is_known_function(name)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
         for section in file.sections().filter(|section| section.name() != Ok(".eh_frame")) {
             for (_, relocation) in section.relocations() {
                 let RelocationFlags::Elf { r_type, .. } = relocation.flags() else { panic!("not ELF") };
-                relocate::aarch64::apply(r_type.0, 0, 0, 0)
+                loader::relocate::aarch64::apply(r_type.0, 0, 0, 0)
                     .map_err(|reason| format!("{seed}: {reason}"))
                     .map(drop)
                     .unwrap();

@@ -534,7 +534,7 @@ mod tests {
         let (input, output) = (operand(Type::F32, &[1, 2]), operand(Type::F32, &[1, 2]));
         let launch = |sort: Sort, outputs: Vec<Operand>| {
             let launch = Launch {
-                device: crate::device::Device::Cpu,
+                device: crate::config::Device::Cpu,
                 call: Call::Sort(sort),
                 inputs: vec![input.clone()],
                 outputs,

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Launches that take less run on the calling thread.
-pub(super) const SMALL_NS: f64 = 12_000.0;
+pub(crate) const SMALL_NS: f64 = 12_000.0;
 /// Blocks take at least this long, if the estimate is right...
 const BLOCK_MIN_NS: f64 = 5_000.0;
 /// ...and at most about this long, so that a thread that waits for something else comes back soon.

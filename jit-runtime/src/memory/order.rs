@@ -8,6 +8,8 @@
 //! nowhere. They hold a mark in the buffer's state word while they run, and only if nothing stands in their way; a launch
 //! that registers waits the few microseconds until such marks are gone. Who holds a mark waits for nobody, so this ends.
 
+use std::any::Any;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,8 +17,6 @@ use crate::sync::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::failure::Failure;
-use super::pool;
-use super::task::Task;
 use crate::Error;
 
 /// A registered launch is still to write the buffer.
@@ -31,7 +31,13 @@ const FAILED: u32 = 1 << 28;
 const READERS: u32 = FAILED - 1;
 
 /// Held while a launch registers at its buffers.
-pub(super) static REGISTRATION: Mutex<()> = Mutex::new(());
+pub(crate) static REGISTRATION: Mutex<()> = Mutex::new(());
+
+/// A launch that is registered at buffers.
+pub(crate) trait Pending: Any + Send + Sync {
+    /// Returns when the launch is done; the calling thread may take part in the work meanwhile.
+    fn wait(self: Arc<Self>);
+}
 
 /// The launches that are still to access one buffer.
 #[derive(Default)]
@@ -42,16 +48,16 @@ pub(crate) struct Accesses {
 
 #[derive(Default)]
 struct Queued {
-    writer: Option<Arc<Task>>,
-    readers: SmallVec<[Arc<Task>; 2]>,
+    writer: Option<Arc<dyn Pending>>,
+    readers: SmallVec<[Arc<dyn Pending>; 2]>,
     failure: Option<Arc<Failure>>,
 }
 
 /// The right to register launches.
-pub(super) struct Registration(#[expect(dead_code, reason = "held for its lock")] MutexGuard<'static, ()>);
+pub(crate) struct Registration(#[expect(dead_code, reason = "held for its lock")] MutexGuard<'static, ()>);
 
 /// Waits for the right to register a launch.
-pub(super) fn begin_registration() -> Registration {
+pub(crate) fn begin_registration() -> Registration {
     Registration(REGISTRATION.lock())
 }
 
@@ -73,9 +79,13 @@ impl Drop for Writing<'_> {
     }
 }
 
+fn is_same(a: &Arc<dyn Pending>, b: &Arc<dyn Pending>) -> bool {
+    ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
+}
+
 impl Accesses {
     /// Marks the buffer as being read, if no writer stands in the way and its contents are valid.
-    pub(super) fn try_begin_read(&self) -> bool {
+    pub(crate) fn try_begin_read(&self) -> bool {
         let before = self.state.fetch_add(1, Ordering::Acquire);
         let free = before & (WRITE_QUEUED | WRITING | FAILED) == 0;
         if !free {
@@ -89,16 +99,16 @@ impl Accesses {
     }
 
     /// Marks the buffer as being written, if nobody else is to access it.
-    pub(super) fn try_begin_write(&self) -> bool {
+    pub(crate) fn try_begin_write(&self) -> bool {
         self.state.compare_exchange(0, WRITING, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    pub(super) fn end_write(&self) {
+    pub(crate) fn end_write(&self) {
         self.state.fetch_and(!WRITING, Ordering::Release);
     }
 
     /// Adds a launch that reads the buffer; gives the one that it must come after.
-    pub(super) fn register_read(&self, _: &Registration, task: &Arc<Task>) -> Option<Arc<Task>> {
+    pub(crate) fn register_read(&self, _: &Registration, task: &Arc<dyn Pending>) -> Option<Arc<dyn Pending>> {
         let mut queued = self.queued.lock();
         queued.readers.push(Arc::clone(task));
         let writer = queued.writer.clone();
@@ -109,7 +119,7 @@ impl Accesses {
     }
 
     /// Adds a launch that writes the buffer; gives those that it must come after.
-    pub(super) fn register_write(&self, _: &Registration, task: &Arc<Task>) -> SmallVec<[Arc<Task>; 2]> {
+    pub(crate) fn register_write(&self, _: &Registration, task: &Arc<dyn Pending>) -> SmallVec<[Arc<dyn Pending>; 2]> {
         let mut queued = self.queued.lock();
         let mut before = std::mem::take(&mut queued.readers);
         before.extend(queued.writer.replace(Arc::clone(task)));
@@ -134,14 +144,14 @@ impl Accesses {
     }
 
     /// Takes a launch that is done off the list. A failure stays with the buffers that the launch should have written.
-    pub(super) fn complete(&self, task: &Arc<Task>, failure: Option<&Arc<Failure>>) {
+    pub(crate) fn complete(&self, task: &Arc<dyn Pending>, failure: Option<&Arc<Failure>>) {
         let mut queued = self.queued.lock();
         let mut done = 0;
-        if queued.writer.as_ref().is_some_and(|writer| Arc::ptr_eq(writer, task)) {
+        if queued.writer.as_ref().is_some_and(|writer| is_same(writer, task)) {
             queued.writer = None;
             done |= WRITE_QUEUED;
         }
-        queued.readers.retain(|reader| !Arc::ptr_eq(reader, task));
+        queued.readers.retain(|reader| !is_same(reader, task));
         if queued.readers.is_empty() {
             done |= READ_QUEUED;
         }
@@ -153,13 +163,13 @@ impl Accesses {
     }
 
     /// Notes that the contents are not what they should be.
-    pub(super) fn fail(&self, failure: &Arc<Failure>) {
+    pub(crate) fn fail(&self, failure: &Arc<Failure>) {
         self.queued.lock().failure = Some(Arc::clone(failure));
         self.state.fetch_or(FAILED, Ordering::Relaxed);
     }
 
     /// Why the contents are not valid.
-    pub(super) fn failure(&self) -> Option<Arc<Failure>> {
+    pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
         if self.state.load(Ordering::Acquire) & FAILED == 0 {
             return None;
         }
@@ -185,7 +195,7 @@ impl Accesses {
         while !self.is_written() {
             let writer = self.queued.lock().writer.clone();
             match writer {
-                Some(writer) => pool::wait_for(&writer),
+                Some(writer) => writer.wait(),
                 None => self.wait_for_marks(WRITING),
             }
         }
@@ -208,7 +218,7 @@ impl Accesses {
             self.wait_written()?;
             let reader = self.queued.lock().readers.first().cloned();
             if let Some(reader) = reader {
-                pool::wait_for(&reader);
+                reader.wait();
             } else if self.try_begin_write() {
                 return Ok(Writing(self));
             } else {

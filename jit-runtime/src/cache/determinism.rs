@@ -59,7 +59,7 @@ fn ty(kernel: &Kernel, buffer: ParamId) -> Type {
 }
 
 /// Whether a combination of several values depends on their order.
-pub(super) const fn is_rounded(op: ReduceOp, ty: Type) -> bool {
+pub(crate) const fn is_rounded(op: ReduceOp, ty: Type) -> bool {
     ty.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul)
 }
 

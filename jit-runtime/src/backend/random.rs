@@ -1,12 +1,11 @@
 //! Running a case on a backend, and comparing what two backends made of it.
 
-use super::{Case, Input};
-use crate::backend::{Executable, RawArgument};
-use crate::ir::REDUCE_CHUNK;
+use super::{Executable, RawArgument};
 use crate::ir::kernel::{Access, Param};
 use crate::ir::op::{Op, ReduceOp};
-use crate::ir::scalar;
+use crate::ir::random::{Case, Input};
 use crate::ir::types::Type;
+use crate::ir::{REDUCE_CHUNK, scalar};
 
 /// What stands around a buffer, where nothing may be written.
 const PADDING: u8 = 0xa5;

@@ -5,28 +5,33 @@
 //! outside are the runtime functions in [`runtime_function`]; an object that asks for anything else is refused. So an
 //! object that was kept in a file can be loaded by a process that has no LLVM.
 
+pub(crate) mod relocate;
+
 use std::collections::HashMap;
 use std::ptr::NonNull;
 
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionFlags, SectionIndex, elf};
 
-use super::relocate::{apply, write_stub};
 use crate::error::{Error, ErrorKind};
+use relocate::{apply, write_stub};
 
 /// What the name of the function begins with that an object defines; the number of lanes per step follows, and, after a
 /// low line, the number of bytes of scratch memory. At their end is a record, if [`VERIFIED`] follows.
-pub(super) const ENTRY: &str = "jit_kernel_";
+pub(crate) const ENTRY: &str = "jit_kernel_";
+
+/// Bytes of the record that code writes which verifies its accesses.
+pub(crate) const RECORD_BYTES: usize = 64;
 
 /// What the name ends with if the function verifies its accesses, see [`super::violation`].
-pub(super) const VERIFIED: &str = "_verified";
+pub(crate) const VERIFIED: &str = "_verified";
 
 /// Bytes of the jump to a runtime function.
 const STUB_BYTES: usize = 16;
 
 /// A mapping with the code of one kernel; unmapped when dropped.
 #[derive(Debug)]
-pub(super) struct LoadedObject {
+pub(crate) struct LoadedObject {
     memory: Mapping,
     entry: usize,
     lanes_per_step: usize,
@@ -36,7 +41,7 @@ pub(super) struct LoadedObject {
 
 impl LoadedObject {
     /// Loads an object file.
-    pub(super) fn load(bytes: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn load(bytes: &[u8]) -> Result<Self, Error> {
         let file = ElfFile64::<object::Endianness>::parse(bytes).map_err(|error| invalid(error.to_string()))?;
         let layout = Layout::of(&file)?;
         let memory = Mapping::new(layout.size_bytes)?;
@@ -57,27 +62,27 @@ impl LoadedObject {
     }
 
     /// The address of the kernel's function.
-    pub(super) fn entry(&self) -> usize {
+    pub(crate) fn entry(&self) -> usize {
         self.entry
     }
 
     /// Lanes that the kernel computes together.
-    pub(super) fn lanes_per_step(&self) -> usize {
+    pub(crate) fn lanes_per_step(&self) -> usize {
         self.lanes_per_step
     }
 
     /// Bytes of memory that a run is lent.
-    pub(super) fn scratch_bytes(&self) -> usize {
+    pub(crate) fn scratch_bytes(&self) -> usize {
         self.scratch_bytes
     }
 
     /// Where in that memory a record is, if the function writes one.
-    pub(super) fn record_offset(&self) -> Option<usize> {
-        self.is_verified.then(|| self.scratch_bytes - super::violation::RECORD_BYTES)
+    pub(crate) fn record_offset(&self) -> Option<usize> {
+        self.is_verified.then(|| self.scratch_bytes - RECORD_BYTES)
     }
 
     /// Bytes that the code and its constants take.
-    pub(super) fn size_bytes(&self) -> usize {
+    pub(crate) fn size_bytes(&self) -> usize {
         self.memory.size_bytes
     }
 }
@@ -118,7 +123,7 @@ fn runtime_function(name: &str) -> Option<usize> {
 
 /// Whether generated code may call a function.
 #[cfg(test)]
-pub(super) fn is_known_function(name: &str) -> bool {
+pub(crate) fn is_known_function(name: &str) -> bool {
     runtime_function(name).is_some()
 }
 
@@ -243,7 +248,7 @@ impl Mapping {
     }
 
     fn make_executable(&self) -> Result<(), Error> {
-        super::relocate::synchronise_instructions(self.address(), self.size_bytes);
+        crate::backend::loader::relocate::synchronise_instructions(self.address(), self.size_bytes);
         // SAFETY: the mapping is ours.
         let result =
             unsafe { libc::mprotect(self.start.as_ptr().cast(), self.size_bytes, libc::PROT_READ | libc::PROT_EXEC) };

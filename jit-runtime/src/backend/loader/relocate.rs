@@ -4,7 +4,7 @@
 //! Processor Supplement" §4.4 and "ELF for the Arm 64-bit Architecture" §5.7.
 
 /// What a relocation writes at its place.
-pub(super) struct Patch {
+pub(crate) struct Patch {
     pub(super) bytes: [u8; 8],
     pub(super) length: usize,
 }
@@ -46,11 +46,11 @@ pub(super) fn synchronise_instructions(start: usize, size_bytes: usize) {
 
 /// 64-bit x86.
 #[cfg(any(test, target_arch = "x86_64"))]
-pub(super) mod x86_64 {
+pub(crate) mod x86_64 {
     use super::Patch;
 
     /// Computes a relocation: `word` is what stands at `place`, `target` is the symbol plus the addend.
-    pub(in super::super) fn apply(kind: u32, _word: u32, place: usize, target: i64) -> Result<Patch, String> {
+    pub(crate) fn apply(kind: u32, _word: u32, place: usize, target: i64) -> Result<Patch, String> {
         const R_X86_64_64: u32 = 1;
         const R_X86_64_PC32: u32 = 2;
         const R_X86_64_PLT32: u32 = 4;
@@ -66,7 +66,7 @@ pub(super) mod x86_64 {
     }
 
     /// A jump to an absolute address.
-    pub(in super::super) fn write_stub(target: usize) -> [u8; 16] {
+    pub(crate) fn write_stub(target: usize) -> [u8; 16] {
         // jmp qword ptr [rip + 2]; two bytes of padding; the address
         let mut stub = [0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc, 0, 0, 0, 0, 0, 0, 0, 0];
         stub[8..].copy_from_slice(&target.to_le_bytes());
@@ -76,11 +76,11 @@ pub(super) mod x86_64 {
 
 /// 64-bit Arm.
 #[cfg(any(test, target_arch = "aarch64"))]
-pub(super) mod aarch64 {
+pub(crate) mod aarch64 {
     use super::Patch;
 
     /// Computes a relocation: `word` is what stands at `place`, `target` is the symbol plus the addend.
-    pub(in super::super) fn apply(kind: u32, word: u32, place: usize, target: i64) -> Result<Patch, String> {
+    pub(crate) fn apply(kind: u32, word: u32, place: usize, target: i64) -> Result<Patch, String> {
         const ABS64: u32 = 257;
         const ADR_PREL_PG_HI21: u32 = 275;
         const ADD_ABS_LO12_NC: u32 = 277;
@@ -111,7 +111,7 @@ pub(super) mod aarch64 {
     }
 
     /// A jump to an absolute address.
-    pub(in super::super) fn write_stub(target: usize) -> [u8; 16] {
+    pub(crate) fn write_stub(target: usize) -> [u8; 16] {
         // ldr x16, #8; br x16; the address
         let mut stub = [0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6, 0, 0, 0, 0, 0, 0, 0, 0];
         stub[8..].copy_from_slice(&target.to_le_bytes());

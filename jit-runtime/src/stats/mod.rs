@@ -12,8 +12,11 @@ use std::time::{Duration, Instant};
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 
-use crate::cache::{Entry, Facts};
-use crate::device::Device;
+use crate::config::Device;
+
+mod facts;
+
+pub(crate) use facts::{Facts, ParamFacts};
 
 /// Launches that are remembered; older ones are forgotten.
 const MAX_RECORDS: usize = 4096;
@@ -251,10 +254,10 @@ pub(crate) fn record(record: impl FnOnce() -> Record) {
     }
 }
 
-pub(crate) fn count_launch(entry: &Entry, width: usize, is_hit: bool) {
+pub(crate) fn count_launch(launches: &AtomicU64, width: usize, is_hit: bool) {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     LANES.fetch_add(width as u64, Ordering::Relaxed);
-    entry.launches.fetch_add(1, Ordering::Relaxed);
+    launches.fetch_add(1, Ordering::Relaxed);
     if is_hit {
         HITS.fetch_add(1, Ordering::Relaxed);
     }
@@ -324,7 +327,7 @@ mod tests {
 
     #[test]
     fn the_last_launches_are_remembered_whatever_they_were_noted_with() {
-        let facts = crate::cache::Facts {
+        let facts = crate::stats::Facts {
             label: "",
             site: None,
             hash: 0,

@@ -1,0 +1,146 @@
+//! The one walk over what a node is computed from, and what each part of it is for.
+//!
+//! Ordinary nodes keep their operands in slots. Loops, branches, switches and scatters keep them in a payload, whose
+//! parts are numbered here: the number leads to the part at once, so a walk may stop anywhere and go on later.
+
+use std::ops::Range;
+
+use super::node::Var;
+use super::payload::Extra;
+
+/// What a part of a payload is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// By which lanes choose: the condition of a loop or branch, the case of a switch.
+    Choice,
+    /// What is checked of the number that a call was given.
+    Check,
+    /// The lanes of a case.
+    Mask,
+    /// A state of a loop at the begin of an iteration.
+    Param,
+    /// A state before the loop.
+    Init,
+    /// A state after the body.
+    Next,
+    /// A result of a branch or switch, in one of the cases.
+    Value,
+    /// The array that a scatter writes to, before that.
+    Target,
+    /// Where and what a scatter writes, and which lanes do.
+    Write,
+}
+
+/// A part of a payload.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'e> {
+    pub(crate) role: Role,
+    /// The state or result that it belongs to, if it is of one.
+    pub(crate) position: Option<usize>,
+    /// The node, of a part that is there.
+    pub(crate) var: Option<&'e Var>,
+}
+
+impl<'e> Input<'e> {
+    fn shared(role: Role, var: Option<&'e Var>) -> Self {
+        Input { role, position: None, var }
+    }
+
+    fn of(position: usize, role: Role, var: Option<&'e Var>) -> Self {
+        Input { role, position: Some(position), var }
+    }
+}
+
+/// Parts of a switch before the masks.
+const BEFORE_MASKS: usize = 3;
+
+impl Extra {
+    /// The part with a number; none after the last one.
+    pub(crate) fn input(&self, number: usize) -> Option<Input<'_>> {
+        match self {
+            Extra::Loop(extra) => {
+                let Some(number) = number.checked_sub(1) else {
+                    return Some(Input::shared(Role::Choice, Some(&extra.condition)));
+                };
+                let state = extra.states.get(number / 3)?;
+                let (role, var) = match number % 3 {
+                    0 => (Role::Param, Some(&state.param)),
+                    1 => (Role::Init, Some(&state.init)),
+                    _ => (Role::Next, state.next.as_ref()),
+                };
+                Some(Input::of(number / 3, role, var))
+            }
+            Extra::Branch(extra) => {
+                let Some(number) = number.checked_sub(1) else {
+                    return Some(Input::shared(Role::Choice, Some(&extra.condition)));
+                };
+                let values = extra.results.get(number / 2)?;
+                Some(Input::of(number / 2, Role::Value, Some(&values[number % 2])))
+            }
+            Extra::Switch(extra) => {
+                let checked = extra.checked.as_ref();
+                match number {
+                    0 => return Some(Input::shared(Role::Choice, Some(&extra.index))),
+                    1 => return Some(Input::shared(Role::Check, checked.map(|checked| &checked.index))),
+                    2 => return Some(Input::shared(Role::Check, checked.map(|checked| &checked.mask))),
+                    _ => {}
+                }
+                let number = number - BEFORE_MASKS;
+                if let Some(mask) = extra.masks.get(number) {
+                    return Some(Input::shared(Role::Mask, Some(mask)));
+                }
+                let (number, cases) = (number - extra.masks.len(), extra.masks.len() + 1);
+                let values = extra.results.get(number / cases)?;
+                Some(Input::of(number / cases, Role::Value, values.get(number % cases)))
+            }
+            Extra::Scatter(extra) => Some(match number {
+                0 => Input::shared(Role::Target, Some(&extra.target)),
+                1 => Input::shared(Role::Write, Some(&extra.index)),
+                2 => Input::shared(Role::Write, Some(&extra.value)),
+                3 => Input::shared(Role::Write, extra.expected.as_ref()),
+                4 => Input::shared(Role::Write, extra.mask.as_ref()),
+                _ => return None,
+            }),
+            Extra::Native(_) => None,
+        }
+    }
+
+    /// All parts that are there, and what each is for.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = (Role, &Var)> {
+        (0..).map_while(|number| self.input(number)).filter_map(|input| Some((input.role, input.var?)))
+    }
+
+    /// The parts of one state or result.
+    pub(crate) fn inputs_at(&self, position: usize) -> impl Iterator<Item = (Role, &Var)> {
+        let inputs = self.numbers_at(position).map_while(|number| self.input(number));
+        inputs.filter_map(|input| Some((input.role, input.var?)))
+    }
+
+    fn numbers_at(&self, position: usize) -> Range<usize> {
+        let (first, each) = match self {
+            Extra::Loop(_) => (1, 3),
+            Extra::Branch(_) => (1, 2),
+            Extra::Switch(extra) => (BEFORE_MASKS + extra.masks.len(), extra.masks.len() + 1),
+            Extra::Scatter(_) | Extra::Native(_) => (0, 0),
+        };
+        first + position * each..first + (position + 1) * each
+    }
+
+    /// How many states or results there are.
+    pub(crate) fn positions(&self) -> usize {
+        match self {
+            Extra::Loop(extra) => extra.states.len(),
+            Extra::Branch(extra) => extra.results.len(),
+            Extra::Switch(extra) => extra.results.len(),
+            Extra::Scatter(_) | Extra::Native(_) => 0,
+        }
+    }
+}
+
+impl Var {
+    /// Calls a function with each node that this one is computed from, as far as evaluations have not taken them away.
+    pub(crate) fn for_each_input(&self, mut visit: impl FnMut(&Var)) {
+        (0..self.op().slots()).filter_map(|slot| self.operand(slot)).for_each(|operand| visit(&operand));
+        self.extra().into_iter().flat_map(Extra::inputs).for_each(|(_, input)| visit(input));
+    }
+}

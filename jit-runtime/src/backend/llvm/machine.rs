@@ -1,0 +1,60 @@
+//! What LLVM knows of processors: the one that the program runs on, and target machines, made once per compiling thread.
+
+use std::sync::OnceLock;
+
+use inkwell::OptimizationLevel;
+use inkwell::targets::{
+    CodeModel, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetMachineOptions, TargetTriple,
+};
+
+use super::super::target::{Architecture, Target};
+use crate::error::{Error, ErrorKind};
+
+impl Target {
+    /// The processor that the program runs on.
+    pub fn host() -> Result<&'static Target, Error> {
+        static HOST: OnceLock<Target> = OnceLock::new();
+        crate::backend::llvm::library::load()?;
+        let host = HOST.get_or_init(|| {
+            let cpu = TargetMachine::get_host_cpu_name().to_string();
+            let features = TargetMachine::get_host_cpu_features().to_string();
+            let architecture = if cfg!(target_arch = "aarch64") { Architecture::Aarch64 } else { Architecture::X86_64 };
+            let target = Target::new(architecture, cpu, features);
+            if super::violation::is_asked_for() { target.with_verified_accesses() } else { target }
+        });
+        if host.lanes == 0 {
+            return Err(Error::new(ErrorKind::NoDevice, "the processor has no SSE4.2, which generated code needs"));
+        }
+        Ok(host)
+    }
+
+    fn triple(&self) -> TargetTriple {
+        TargetTriple::create(match self.architecture {
+            Architecture::X86_64 => "x86_64-unknown-linux-gnu",
+            Architecture::Aarch64 => "aarch64-unknown-linux-gnu",
+        })
+    }
+
+    /// A target machine; it must stay on the thread that made it.
+    pub(crate) fn machine(&self, level: OptimizationLevel) -> Result<TargetMachine, Error> {
+        crate::backend::llvm::library::load()?;
+        let config = InitializationConfig { asm_parser: false, disassembler: false, ..InitializationConfig::default() };
+        match self.architecture {
+            Architecture::X86_64 => LlvmTarget::initialize_x86(&config),
+            Architecture::Aarch64 => LlvmTarget::initialize_aarch64(&config),
+        }
+        let failed =
+            |reason: String| Error::new(ErrorKind::NoDevice, format!("LLVM cannot generate code here: {reason}"));
+        let triple = self.triple();
+        let target = LlvmTarget::from_triple(&triple).map_err(|error| failed(error.to_string()))?;
+        let options = TargetMachineOptions::new()
+            .set_cpu(&self.cpu)
+            .set_features(&self.features)
+            .set_level(level)
+            .set_reloc_mode(RelocMode::PIC)
+            .set_code_model(CodeModel::Small);
+        target
+            .create_target_machine_from_options(&triple, options)
+            .ok_or_else(|| failed(format!("no target machine for {} with {}", self.cpu, self.features)))
+    }
+}

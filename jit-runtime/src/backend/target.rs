@@ -1,0 +1,82 @@
+//! The machine that code is generated for: its instruction set, how wide a packet of lanes is, and what is cheap on it.
+//!
+//! The processor is asked by name *and* by feature string: in virtual machines the name is often wrong, and only the
+//! features decide which instructions may be used. A [`Target`] is plain data; code generators make of it what they need.
+
+/// Instruction sets that have a code generator and a loader.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Architecture {
+    /// 64-bit x86 with SSE4.2 or better.
+    X86_64,
+    /// 64-bit Arm with NEON.
+    Aarch64,
+}
+
+/// What code is generated for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Target {
+    /// The instruction set.
+    pub architecture: Architecture,
+    /// LLVM's name of the processor; decides about scheduling only.
+    pub cpu: String,
+    /// LLVM's feature string; decides which instructions are used.
+    pub features: String,
+    /// Lanes in a packet: as many as one register holds of 32 bits each.
+    pub lanes: usize,
+    /// Packets that loop bodies work on at once, instead of the estimated best number.
+    pub interleave: Option<usize>,
+    /// Accesses that are proven to be in range are checked nevertheless.
+    pub(crate) verifies_accesses: bool,
+    /// There are mask registers, so that masked arithmetic of every type costs nothing extra.
+    has_masks: bool,
+    has_f16c: bool,
+}
+
+impl Target {
+    /// A processor given by name and features.
+    #[must_use]
+    pub fn new(architecture: Architecture, cpu: String, features: String) -> Target {
+        let has = |feature: &str| features.split(',').any(|entry| entry.strip_prefix('+') == Some(feature));
+        let has_masks = ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"].into_iter().all(has);
+        let lanes = if has_masks {
+            16
+        } else if has("avx2") {
+            8
+        } else if architecture == Architecture::Aarch64 || has("sse4.2") {
+            4
+        } else {
+            0
+        };
+        let has_f16c = has("f16c");
+        Target { architecture, cpu, features, lanes, interleave: None, verifies_accesses: false, has_masks, has_f16c }
+    }
+
+    /// The same with a fixed number of packets per loop body.
+    #[must_use]
+    pub fn with_interleave(mut self, packets: usize) -> Target {
+        self.interleave = Some(packets);
+        self
+    }
+
+    /// The same with checks of accesses that are proven to be in range.
+    #[must_use]
+    pub fn with_verified_accesses(mut self) -> Target {
+        self.verifies_accesses = true;
+        self
+    }
+
+    /// Whether there are mask registers, so that masked arithmetic of every type costs nothing extra.
+    pub(crate) fn has_masks(&self) -> bool {
+        self.has_masks
+    }
+
+    /// Whether there are instructions that convert between `f16` and `f32`.
+    pub(crate) fn converts_f16(&self) -> bool {
+        self.architecture == Architecture::Aarch64 || self.has_f16c
+    }
+
+    /// Vector registers.
+    pub(crate) fn registers(&self) -> usize {
+        if self.has_masks || self.architecture == Architecture::Aarch64 { 32 } else { 16 }
+    }
+}

@@ -1,0 +1,41 @@
+//! Forms of cached kernels for people to read: what `JIT_DUMP` writes down for new kernels, and what is made on demand.
+
+use std::fmt::Write as _;
+
+use super::Entry;
+use crate::backend;
+use crate::dump::{Form, is_wanted, write};
+use crate::ir::Kernel;
+use crate::log::{self, Level};
+
+/// Writes the wanted forms of a kernel that was just compiled.
+pub(crate) fn compiled(entry: &Entry, optimised: &Kernel) {
+    for form in [Form::Ir, Form::Llvm, Form::Asm].into_iter().filter(|form| is_wanted(*form)) {
+        let name = format!("{}-{:016x}", entry.facts.label, entry.facts.hash);
+        match render(entry, optimised, form) {
+            Some(text) => write(form, &name, &text),
+            None => log::emit(Level::Debug, || format!("`{name}` has no form `{}`", form.name())),
+        }
+    }
+}
+
+/// Writes down the code that a kernel has now, which has got better.
+pub(crate) fn improved(entry: &Entry, optimised: &Kernel) {
+    for form in [Form::Llvm, Form::Asm].into_iter().filter(|form| is_wanted(*form)) {
+        let name = format!("{}-{:016x}-improved", entry.facts.label, entry.facts.hash);
+        render(entry, optimised, form).iter().for_each(|text| write(form, &name, text));
+    }
+}
+
+/// A form of a cached kernel; none if its device has no such form.
+pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<String> {
+    match form {
+        Form::Trace => None,
+        Form::Ir => {
+            let mut text = String::new();
+            let _ = write!(text, "// as scheduled\n{}\n// as compiled\n{optimised}", entry.kernel);
+            Some(text)
+        }
+        Form::Llvm | Form::Asm => backend::render(entry.facts.device, optimised, entry.current_options(), form),
+    }
+}

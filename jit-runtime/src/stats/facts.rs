@@ -1,0 +1,39 @@
+//! What does not change about a kernel that was compiled.
+
+use std::panic::Location;
+use std::time::Duration;
+
+use crate::config::Device;
+use crate::ir::{ReduceOp, Type};
+
+/// What does not change about a cached kernel; statistics keep it longer than the code.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) label: &'static str,
+    pub(crate) site: Option<&'static Location<'static>>,
+    pub(crate) hash: u64,
+    pub(crate) device: Device,
+    pub(crate) ops: usize,
+    pub(crate) params: Vec<ParamFacts>,
+    /// Whether any parameter receives a reduction.
+    pub(crate) reduces: bool,
+    pub(crate) lanes_per_step: usize,
+    pub(crate) code_bytes: usize,
+    pub(crate) compile_time: Duration,
+}
+
+/// What a kernel does with one parameter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ParamFacts {
+    pub(crate) ty: Type,
+    pub(crate) is_buffer: bool,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    /// Accessed at the lane's own index, so that it has to be as long as the launch is wide.
+    pub(crate) by_lane: bool,
+    /// Accessed at indices that lanes compute.
+    pub(crate) by_index: bool,
+    pub(crate) reduction: Option<ReduceOp>,
+    /// How reducing scatters combine into it, where nothing else accesses it.
+    pub(crate) combined: Option<ReduceOp>,
+}

@@ -23,6 +23,7 @@ mod members;
 mod memory;
 mod numbers;
 mod optimisers;
+mod overlooked;
 mod random;
 mod reductions;
 mod results;

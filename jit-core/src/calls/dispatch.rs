@@ -15,8 +15,8 @@ use crate::array::Size;
 use crate::array::UInt;
 use crate::control::state::Leaves;
 use crate::trace::misuse::Misuse;
-use crate::trace::{Var, record};
-use crate::traverse::{Traverse, arrays};
+use crate::trace::{Var, local, record};
+use crate::traverse::{Traverse, arrays, zero_like};
 
 /// The instances that lanes can want.
 pub struct Targets<'a, T: ?Sized> {
@@ -244,7 +244,10 @@ impl<T: Default + Traverse> DefaultResult for ResultOf<T> {
     fn zero(&self, merged: &Merged) -> T {
         let mut value = T::default();
         let mut zeros = Leaves::of(&value);
-        zeros.arrays.iter_mut().for_each(|array| *array = record::literal(array.ty(), 0, merged.width));
+        zeros.arrays.iter_mut().for_each(|array| {
+            *array =
+                if local::is_local(array) { zero_like(array) } else { record::literal(array.ty(), 0, merged.width) };
+        });
         zeros.write(&mut value);
         value
     }

@@ -239,7 +239,7 @@ fn add_states_of(report: &mut Report, id: RegionId, states: &mut Vec<State>) -> 
 }
 
 pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
-    Var::new(Draft {
+    let param = Var::new(Draft {
         op: Op::Param,
         ty: init.ty(),
         width: init.extent(),
@@ -249,7 +249,9 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
         position,
         word: 0,
         site: init.site(),
-    })
+    });
+    number::note_made(&param);
+    param
 }
 
 /// The node of a loop, branch or scatter, which only its results refer to.

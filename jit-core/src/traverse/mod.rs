@@ -22,7 +22,7 @@ mod containers;
 mod lent;
 mod visitor;
 
-pub(crate) use lent::{check_number, replace};
+pub(crate) use lent::{check_number, replace, zero_like};
 
 pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
 

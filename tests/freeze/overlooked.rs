@@ -6,27 +6,27 @@ use jit::{Visitor, VisitorMut};
 use crate::{floats, values};
 
 #[freeze]
-fn reciprocal(x: &Float) -> Float {
-    (x * 3.0).sqrt().recip() / (x + 0.1)
+fn approximated(x: &Float) -> Float {
+    (x * 3.0).sin() + x.exp()
 }
 
 #[test]
 fn fast_math_is_another_recording() {
     let (x, bits) = (floats(1000, 3) + 2.0, |x: &Float| values(x).iter().map(|x| x.to_bits()).collect::<Vec<_>>());
     jit::eval(&x).unwrap();
-    let direct = |x: &Float| (x * 3.0).sqrt().recip() / (x + 0.1);
+    let direct = |x: &Float| (x * 3.0).sin() + x.exp();
     let (exact, fast) = (bits(&direct(&x)), bits(&jit::fast_math(|| direct(&x))));
-    assert_ne!(exact, fast, "the test needs something that fast math changes");
-    reciprocal::clear();
+    assert!(exact != fast, "the test needs something that fast math changes");
+    approximated::clear();
     for _ in 0..3 {
-        assert_eq!(bits(&reciprocal(&x)), exact);
-        assert_eq!(bits(&jit::fast_math(|| reciprocal(&x))), fast);
+        assert!(bits(&approximated(&x)) == exact);
+        assert!(bits(&jit::fast_math(|| approximated(&x))) == fast);
     }
     if jit::freeze::functions()
         .iter()
-        .any(|function| function.name() == "reciprocal" && function.stats().recordings > 0)
+        .any(|function| function.name() == "approximated" && function.stats().recordings > 0)
     {
-        assert_eq!(reciprocal::stats().recordings, 2);
+        assert_eq!(approximated::stats().recordings, 2);
     }
 }
 

@@ -25,6 +25,7 @@ mod merging;
 mod modes;
 mod nested_calls;
 mod order;
+mod overlooked;
 mod packets;
 mod reductions;
 mod regions;

@@ -26,6 +26,7 @@ mod members;
 mod memory;
 mod numbers;
 mod optimisers;
+mod overlooked;
 mod random;
 mod reductions;
 mod results;

@@ -12,7 +12,7 @@ use crate::misuse::{self, Misuse};
 use crate::schedule;
 use crate::trace::{record, tables};
 use crate::traverse::leaves::Leaves;
-use crate::traverse::{Traverse, Visitor, VisitorMut};
+use crate::traverse::{Traverse, Visitor, VisitorMut, zero_like};
 
 /// An enum whose variant can differ by lane. It is derived: `#[derive(TracedEnum)]`.
 ///
@@ -71,7 +71,7 @@ impl<T: Traverse + Clone + Default> VariantField for T {
     fn zero() -> T {
         let mut value = T::default();
         let mut zeros = Leaves::of(&value);
-        zeros.arrays.iter_mut().for_each(|array| *array = record::literal(array.ty(), 0, 1));
+        zeros.arrays.iter_mut().for_each(|array| *array = zero_like(array));
         zeros.write(&mut value);
         value
     }

@@ -15,9 +15,9 @@ use crate::array::UInt;
 use crate::graph::Var;
 use crate::misuse::Misuse;
 use crate::size::Size;
-use crate::trace::record;
+use crate::trace::{local, record};
 use crate::traverse::leaves::Leaves;
-use crate::traverse::{Traverse, arrays};
+use crate::traverse::{Traverse, arrays, zero_like};
 
 /// The instances that lanes can want.
 pub struct Targets<'a, T: ?Sized> {
@@ -245,7 +245,10 @@ impl<T: Default + Traverse> DefaultResult for ResultOf<T> {
     fn zero(&self, merged: &Merged) -> T {
         let mut value = T::default();
         let mut zeros = Leaves::of(&value);
-        zeros.arrays.iter_mut().for_each(|array| *array = record::literal(array.ty(), 0, merged.width));
+        zeros.arrays.iter_mut().for_each(|array| {
+            *array =
+                if local::is_local(array) { zero_like(array) } else { record::literal(array.ty(), 0, merged.width) };
+        });
         zeros.write(&mut value);
         value
     }

@@ -276,7 +276,7 @@ fn add_states_of(report: &mut Report, id: RegionId, states: &mut Vec<State>) -> 
 }
 
 pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
-    Var::new(Draft {
+    let param = Var::new(Draft {
         op: Op::Param,
         ty: init.ty(),
         width: init.extent(),
@@ -286,7 +286,9 @@ pub(crate) fn param(id: RegionId, position: usize, init: &Var) -> Var {
         position,
         word: 0,
         site: init.site(),
-    })
+    });
+    numbering::note_made(&param);
+    param
 }
 
 /// Refuses a loop that changes the type of a state.

@@ -169,20 +169,20 @@ pub(crate) fn give_up(mark: Mark) {
     take_out_of_loops(mark);
     let frames = close_from(mark, 0);
     let params = frames.iter().flat_map(|frame| frame.params.iter().cloned());
-    let written = frames.iter().flat_map(|frame| &frame.written).filter_map(Weak::upgrade).filter_map(|array| {
-        let (before, _) = effect::before(&array)?;
-        Some([array, before])
-    });
+    let written = frames.iter().flat_map(|frame| &frame.written).filter_map(Weak::upgrade).filter_map(with_original);
     become_originals(&params.chain(written).collect::<Vec<_>>());
 }
 
 /// Takes back what was written in regions that were complete, but belong to something that is aborted.
 pub(crate) fn take_back(written: &[Weak]) {
-    let pairs = written.iter().filter_map(Weak::upgrade).filter(effect::is_written).filter_map(|array| {
-        let (before, _) = effect::before(&array)?;
-        Some([array, before])
-    });
+    let pairs = written.iter().filter_map(Weak::upgrade).filter(effect::is_written).filter_map(with_original);
     become_originals(&pairs.collect::<Vec<_>>());
+}
+
+/// An array that was written, and what it was before.
+fn with_original(array: Var) -> Option<[Var; 2]> {
+    let original = array.original().or_else(|| effect::before(&array).map(|(before, _)| before))?;
+    Some([array, original])
 }
 
 /// Makes nodes what they were before the region that is aborted.

@@ -69,7 +69,7 @@ impl Leaves {
 
     /// The same parts with zeros for arrays.
     pub(crate) fn zeroed(&self) -> Self {
-        self.with_arrays(&mut self.arrays.iter().map(|array| record::literal(array.ty(), 0, 1)))
+        self.with_arrays(&mut self.arrays.iter().map(super::zero_like))
     }
 
     /// The same parts with other arrays, as many of them as belong to this value.

@@ -31,8 +31,8 @@ impl Kind {
         if self.is_local { format!("a `Local` of {}", self.ty) } else { format!("an array of {}", self.ty) }
     }
 
-    /// Something of this kind.
-    fn any(self) -> Var {
+    /// Zero, of this kind.
+    fn zero(self) -> Var {
         let zero = record::literal(self.ty, 0, 1);
         if self.is_local { local::fresh(1, &zero) } else { zero }
     }
@@ -79,13 +79,18 @@ impl<'a> Lent<'a> {
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         if Kind::of(self.var) != self.kind {
-            *self.var = self.kind.any();
+            *self.var = self.kind.zero();
         }
     }
 }
 
 const SAME_ARRAYS: &str =
     "`traverse` and `traverse_mut` name the same arrays, in the same order, each time; `#[derive(Traverse)]` does";
+
+/// Zero of the kind of an array.
+pub(crate) fn zero_like(var: &Var) -> Var {
+    Kind::of(var).zero()
+}
 
 /// Replaces the arrays of a value that [`Traverse::traverse_mut`] lends by others, which are as many and of the same kinds.
 #[track_caller]

@@ -18,7 +18,7 @@ pub(crate) mod leaves;
 mod lent;
 mod visitor;
 
-pub(crate) use lent::{check_number, replace};
+pub(crate) use lent::{check_number, replace, zero_like};
 
 pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
 

@@ -138,7 +138,7 @@ fn identifier(text: &str) -> &str {
 }
 
 /// What a file names at the root of its crate: by paths that begin with `crate`, or with as many `super` as lead there.
-fn names_at_the_root<'a>(code: &'a str, depth: usize) -> BTreeSet<&'a str> {
+fn names_at_the_root(code: &str, depth: usize) -> BTreeSet<&str> {
     let up = "super::".repeat(depth);
     let mut names = BTreeSet::new();
     for root in ["crate::", &up] {
@@ -180,7 +180,7 @@ fn no_part_of_a_crate_names_one_above_it() {
         let handed_on = handed_on(&lib);
         for (path, source) in files.iter().filter(|(path, _)| path != "lib.rs") {
             let module = module(path);
-            let is_test = module.iter().any(|part| *part == "tests");
+            let is_test = module.contains(&"tests");
             let own = floors.iter().position(|floor| *floor == module[0]);
             let own = own.unwrap_or_else(|| panic!("{name}/src/{path} stands on no floor"));
             let code = code(source);

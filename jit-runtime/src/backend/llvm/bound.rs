@@ -1,11 +1,12 @@
 //! Between which numbers an integer lies, as an expression over what is known before the first lane runs.
 //!
-//! The lanes of the range, values that all lanes share, and constants are known then. What is computed from them lies in the
-//! interval that the same operations give for their intervals, see [`interval`](super::interval). Everything else may be any value of its
-//! type. A counter lies between its first value and what its loop compares it with, in the body of that loop: there the comparison has just been true.
+//! The lanes of the range, values that all lanes share, and constants are known then. What is computed from them lies
+//! in the interval that the same operations give for their intervals, see [`interval`](super::interval). Everything
+//! else may be any value of its type. A counter lies between its first value and what its loop compares it with, in
+//! the body of that loop: there the comparison has just been true.
 //!
-//! Always holds: where code runs in which all lanes of a group are active, and all of them are lanes of the range, each value is in its
-//! interval, for the values that lanes, shared values and constants have in this launch.
+//! Always holds: where code runs in which all lanes of a group are active, and all of them are lanes of the range,
+//! each value is in its interval, for the values that lanes, shared values and constants have in this launch.
 
 use std::rc::Rc;
 
@@ -81,8 +82,8 @@ impl Bound {
         }
     }
 
-    /// Whether the interval may turn out to lie within a buffer. This decides about speed alone: an expression that does not help costs time,
-    /// and makes the proofs of the other accesses fail with it.
+    /// Whether the interval may turn out to lie within a buffer. This decides about speed alone: an expression that
+    /// does not help costs time, and makes the proofs of the other accesses fail with it.
     pub(super) fn is_promising(&self) -> bool {
         let Interval { least, most } = self.interval(&Folding(Unknown), &|_| Folded::Computed(()));
         let is_short = !matches!(most, Folded::Known(most) if most >= i64::from(i32::MAX));

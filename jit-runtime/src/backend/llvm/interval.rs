@@ -1,15 +1,17 @@
 //! Intervals of integers, and what each operation makes of them.
 //!
-//! An interval says of a value, by its type and so with its sign, that it is not below one number and not above another. Both numbers
-//! are words of 64 bits with a sign. One number has another meaning where a type has larger values than a word: `i64::MAX` as the upper
-//! end of `u64` values says that there is no upper end.
+//! An interval says of a value, by its type and so with its sign, that it is not below one number and not above
+//! another. Both numbers are words of 64 bits with a sign. One number has another meaning where a type has larger
+//! values than a word: `i64::MAX` as the upper end of `u64` values says that there is no upper end.
 //!
-//! Always holds: the interval of a result contains every value that the operation gives for operands in their intervals, wrap-around,
-//! shifts beyond the width and divisions by zero included. Where exact arithmetic on the ends leaves the type, or may leave
-//! the words, the result is any value of the type. An interval whose lower end is above the upper one belongs to code that does not run.
+//! Always holds: the interval of a result contains every value that the operation gives for operands in their
+//! intervals, wrap-around, shifts beyond the width and divisions by zero included. Where exact arithmetic on the ends
+//! leaves the type, or may leave the words, the result is any value of the type. An interval whose lower end is above
+//! the upper one belongs to code that does not run.
 //!
-//! Each function is written once, for any [`Machine`] that computes words: the host does (tests compare with brute force there),
-//! and generated code does before its first lane. Nothing but the machines' dozen operations has to agree between the two.
+//! Each function is written once, for any [`Machine`] that computes words: the host does (tests compare with brute
+//! force there), and generated code does before its first lane. Nothing but the machines' dozen operations has to
+//! agree between the two.
 
 use crate::ir::Type;
 
@@ -100,7 +102,8 @@ pub(super) trait Arithmetic: Machine + Sized {
         }
     }
 
-    /// The interval of a result that wraps around where it does not fit; `is_exact` says where the ends were computed without doing so.
+    /// The interval of a result that wraps around where it does not fit; `is_exact` says where the ends were computed
+    /// without doing so.
     fn wrapped(&self, ty: Integer, is_exact: Option<Self::Flag>, exact: Interval<Self::Word>) -> Interval<Self::Word> {
         let is_above = self.le(self.number(ty.least()), exact.least);
         let is_below = self.le(exact.most, self.number(ty.most()));

@@ -1,16 +1,18 @@
 //! Accesses that analyses have found to be in range, checked nevertheless.
 //!
-//! With `JIT_VERIFY_ACCESSES=1` in the environment, generated code looks at every index that it would otherwise trust: those in range by
-//! proof, runs of consecutive ones, rows, elements that lanes share, local memory, and the lane's own. One that is not in range is a mistake of
-//! this backend. The code then writes a record to the end of the memory that it is lent and returns; the host says what is wrong, and ends the
-//! process. This is for tests: nothing is promised about the variable.
+//! With `JIT_VERIFY_ACCESSES=1` in the environment, generated code looks at every index that it would otherwise
+//! trust: those in range by proof, runs of consecutive ones, rows, elements that lanes share, local memory, and the
+//! lane's own. One that is not in range is a mistake of this backend. The code then writes a record to the end of the
+//! memory that it is lent and returns; the host says what is wrong, and ends the process. This is for tests: nothing
+//! is promised about the variable.
 
 use std::fmt;
 use std::io::Write as _;
 
 use crate::backend::loader::RECORD_BYTES;
 
-/// Words of a record: the address and the length of a text that says which access it is, the index, and the number of elements.
+/// Words of a record: the address and the length of a text that says which access it is, the index, and the number of
+/// elements.
 pub(super) const RECORD_WORDS: usize = 4;
 
 /// Whether the environment asks for it.

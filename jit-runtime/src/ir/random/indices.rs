@@ -1,8 +1,8 @@
-//! Kernels about indices: expressions of every integer operation and type over lanes, shared values, constants near the ends of
-//! types and of buffers, data and counters, at which memory of every kind is accessed.
+//! Kernels about indices: expressions of every integer operation and type over lanes, shared values, constants near
+//! the ends of types and of buffers, data and counters, at which memory of every kind is accessed.
 //!
-//! Kernels are small, so that all their indices may turn out to be in range, and each has several launches. What is written does
-//! not depend on the order of lanes: sums of integers, or a function of the element.
+//! Kernels are small, so that all their indices may turn out to be in range, and each has several launches. What is
+//! written does not depend on the order of lanes: sums of integers, or a function of the element.
 
 use super::values::Rng;
 use super::{Case, Input};

@@ -42,8 +42,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// The active lanes have elements of their own, where a group that begins at a lane loads them: whole, with what is behind the
-    /// range, where that does no harm.
+    /// The active lanes have elements of their own, where a group that begins at a lane loads them: whole, with what
+    /// is behind the range, where that does no harm.
     pub(super) fn expect_loaded_elements(&mut self, buffer: ParamId, first: Raw) {
         if self.target.verifies_accesses {
             let lanes = if self.frame == Frame::Plain { Some(self.range_mask(first)) } else { self.mask.clone() };

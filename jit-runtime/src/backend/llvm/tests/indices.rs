@@ -1,4 +1,5 @@
-//! Random programs about indices: generated code that verifies what it does not check, and code that does not, against the interpreter.
+//! Random programs about indices: generated code that verifies what it does not check, and code that does not,
+//! against the interpreter.
 
 use std::any::Any;
 

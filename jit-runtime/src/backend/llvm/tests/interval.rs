@@ -1,4 +1,5 @@
-//! Intervals against brute force: every value that an operation gives for operands in their intervals is in the result's.
+//! Intervals against brute force: every value that an operation gives for operands in their intervals is in the
+//! result's.
 
 use crate::backend::llvm::interval::{Arithmetic, Host, Integer, Interval};
 use crate::ir::random::Rng;

@@ -65,7 +65,10 @@ fn the_tests_find_what_is_wrong() {
         let message = *std::panic::catch_unwind(test).unwrap_err().downcast::<String>().unwrap();
         message.contains(what)
     };
-    assert!(fails("the distributions differ by", || assert_distributed((0..1000).map(|i| (f64::from(i) / 1000.0).powf(1.2)), |x| x)));
+    assert!(fails("the distributions differ by", || assert_distributed(
+        (0..1000).map(|i| (f64::from(i) / 1000.0).powf(1.2)),
+        |x| x
+    )));
     assert!(fails("χ² is", || assert_equally_frequent((0..10_000).map(|i| i % 11 % 10), 10)));
     assert!(fails("the correlation is", || {
         let numbers: Vec<f64> = (0..100).map(f64::from).collect();

@@ -1,7 +1,7 @@
 //! The table in `docs/conformance.md` and the tests name each other: a row names tests or says why it needs none, and each of these tests
 //! has a marker that names the row, as whoever wrote it has compared the two.
 //!
-//! A marker is a comment right before the test's attributes, or at the end of its line: `// rows: C001 C002`.
+//! A marker is a comment before the test's attributes, or after them, where one of them has several lines, or at the end of its line: `// rows: C001 C002`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

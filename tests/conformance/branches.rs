@@ -43,6 +43,7 @@ fn each_lane_gets_what_its_arm_gives() {
     });
 }
 
+// rows: C044
 #[test]
 fn a_constant_condition_runs_one_arm() {
     in_each_mode!(choose [symbolic evaluated], |run| {
@@ -66,6 +67,7 @@ impl Constant for Mask {
     }
 }
 
+// rows: C066
 #[test]
 fn a_uniform_condition_may_choose_between_wide_values() {
     in_each_mode!(wide_arms [symbolic evaluated], |run| {
@@ -83,7 +85,7 @@ fn a_uniform_condition_may_choose_between_wide_values() {
 }
 
 #[test]
-// rows: C044
+// rows: C046 C047 C048
 fn widths_that_do_not_fit_into_a_branch_are_refused() {
     in_each_mode!(mismatched [symbolic evaluated], |run| {
         let mask = resident([true, false]);
@@ -112,7 +114,7 @@ modes! {
 }
 
 #[test]
-// rows: C066
+// rows: C049
 fn a_panic_in_an_arm_closes_the_branch() {
     in_each_mode!(failing [symbolic evaluated], |run| {
         let (mask, x) = (resident([true, false]), Float::from([1.0, 2.0]));

@@ -26,6 +26,7 @@ modes! {
     }
 }
 
+// rows: C001 C002
 #[test]
 fn lanes_that_never_enter_a_loop_keep_their_state() {
     in_each_mode!(count_up [symbolic evaluated compressed], |run| {
@@ -56,6 +57,7 @@ fn what_is_the_same_in_all_lanes_keeps_width_one() {
     });
 }
 
+// rows: C030
 #[test]
 fn state_that_grows_makes_all_changed_state_wide() {
     in_each_mode!(growing [symbolic evaluated compressed], |run| {
@@ -88,7 +90,7 @@ modes! {
 }
 
 #[test]
-// rows: C001 C002
+// rows: C005 C006 C007 C008
 fn widths_that_do_not_fit_into_a_loop_are_refused() {
     in_each_mode!(drifting [symbolic evaluated compressed], |run| {
         let message = message_of(|| run(&Float::arange(2), &UInt::from(1)));
@@ -142,7 +144,7 @@ fn nothing_is_open() {
 }
 
 #[test]
-// rows: C030
+// rows: C009 C010
 fn a_panic_in_a_loop_closes_it() {
     in_each_mode!(failing_condition [symbolic evaluated compressed], |run| {
         let x = Float::from([1.0, 2.5]);

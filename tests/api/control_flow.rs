@@ -5,7 +5,6 @@
     reason = "these programs are written as users write them, not as they would best be"
 )]
 
-use jit::Device;
 use jit::prelude::*;
 
 /// Runs a check on the interpreter and on the CPU.

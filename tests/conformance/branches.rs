@@ -87,6 +87,7 @@ fn a_uniform_condition_may_choose_between_wide_values() {
 }
 
 #[test]
+// rows: C046 C047 C048
 fn widths_that_do_not_fit_into_a_branch_are_refused() {
     in_each_mode!(mismatched [symbolic evaluated], |run| {
         let mask = resident([true, false]);
@@ -115,6 +116,7 @@ modes! {
 }
 
 #[test]
+// rows: C049
 fn a_panic_in_an_arm_closes_the_branch() {
     in_each_mode!(failing [symbolic evaluated], |run| {
         let (mask, x) = (resident([true, false]), Float::from([1.0, 2.0]));

@@ -90,6 +90,7 @@ modes! {
 }
 
 #[test]
+// rows: C005 C006 C007 C008
 fn widths_that_do_not_fit_into_a_loop_are_refused() {
     in_each_mode!(drifting [symbolic evaluated compressed], |run| {
         let message = message_of(|| run(&Float::arange(2), &UInt::from(1)));
@@ -143,6 +144,7 @@ fn nothing_is_open() {
 }
 
 #[test]
+// rows: C009 C010
 fn a_panic_in_a_loop_closes_it() {
     in_each_mode!(failing_condition [symbolic evaluated compressed], |run| {
         let x = Float::from([1.0, 2.5]);

@@ -1,7 +1,7 @@
 //! The table in `docs/conformance.md` and the tests name each other: a row names tests or says why it needs none, and each of these tests
 //! has a marker that names the row, as whoever wrote it has compared the two.
 //!
-//! A marker is a comment right before the test's attributes, or at the end of its line: `// rows: C001 C002`.
+//! A marker is a comment before the test's attributes, right before its `fn`, or at the end of its line: `// rows: C001 C002`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -96,7 +96,8 @@ fn every_row_and_its_tests_name_each_other() {
 #[test]
 fn markers_belong_to_the_function_that_follows() {
     let mut markers = Markers::new();
-    let text = "// rows: C1 C2\n// rows: C3\n#[test]\nfn a() {\n}\n// rows: C4\nconst X: u8 = 1;\nfn b() {}\nfn c() { // rows: C5\n}";
+    let text = "// rows: C1 C2\n// rows: C3\n#[test]\nfn a() {\n}\n\
+                // rows: C4\nconst X: u8 = 1;\nfn b() {}\nfn c() { // rows: C5\n}";
     markers_of(text, &mut markers);
     let rows = |name: &str| markers.get(name).map(|rows| rows.iter().cloned().collect::<Vec<_>>().join(" "));
     assert_eq!([rows("a"), rows("b"), rows("c")], [Some("C1 C2 C3".into()), None, Some("C5".into())]);

@@ -90,8 +90,9 @@ fn meshgrids_have_both_orders() {
             for slow in &values[order[2]] {
                 for middle in &values[order[1]] {
                     for fast in &values[order[0]] {
-                        [(order[2], slow), (order[1], middle), (order[0], fast)]
-                            .map(|(axis, &value)| grid[axis].push(value));
+                        for (axis, value) in [(order[2], slow), (order[1], middle), (order[0], fast)] {
+                            grid[axis].push(*value);
+                        }
                     }
                 }
             }

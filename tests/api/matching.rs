@@ -494,3 +494,74 @@ fn arms_of_a_switch_write_and_jump() {
         });
     }
 }
+
+#[jit]
+fn by_remainder_and_mask(n: &UInt, m: Mask, held: (Float, u32)) -> (Float, Mask, Float) {
+    let k = n + 1;
+    let first = match (k % 3, m) {
+        (0, true) => held.0 * 2.0,
+        (1 | 2, false) => held.0 + 1.0,
+        _ => Float::from(-1.0),
+    };
+    let second = match (m, held.0, held.1) {
+        (true, x, 3) => x,
+        (_, x, _) => x + k.cast::<f32>(),
+    };
+    (first + second, m, held.0)
+}
+
+#[test]
+fn arrays_in_a_matched_tuple_stay_where_they_are() -> Result<(), jit::Error> {
+    let mask = Mask::from([true, false, true, false]);
+    let x = Float::from([1.0, 2.0, 3.0, 4.0]);
+    let (sum, m, held) = by_remainder_and_mask(&UInt::from([2, 3, 4, 5]), mask.clone(), (x.clone(), 3));
+    let first = [2.0, 3.0, -1.0, -1.0];
+    let second = [1.0, 2.0 + 4.0, 3.0, 4.0 + 6.0];
+    assert_eq!(sum.to_vec()?, [0, 1, 2, 3].map(|at| first[at] + second[at]));
+    assert_eq!((m.to_vec()?, held.to_vec()?), (mask.to_vec()?, x.to_vec()?));
+    Ok(())
+}
+
+/// Is moved by Rust, and no `Clone`.
+#[derive(Debug, PartialEq)]
+struct Ticket(u32);
+
+#[jit]
+fn ticket(n: u64, ticket: Ticket, spare: Ticket) -> (Ticket, Ticket) {
+    let other = n + 1;
+    let taken = match (other % 2, ticket) {
+        (0, ticket) => ticket,
+        (1, Ticket(n)) => Ticket(n + 1),
+        _ => Ticket(0),
+    };
+    match (other % 3, taken) {
+        (0, even) => (even, spare),
+        (_, odd) => (spare, odd),
+    }
+}
+
+#[test]
+fn host_values_in_a_matched_tuple_are_moved() {
+    assert_eq!(ticket(1, Ticket(5), Ticket(6)), (Ticket(6), Ticket(5)));
+    assert_eq!(ticket(2, Ticket(5), Ticket(6)), (Ticket(6), Ticket(6)));
+}
+
+#[jit]
+fn identity_rows(n: u32) -> UInt {
+    let mut row = UInt::zeros(n as usize);
+    let mut j = UInt::from(0);
+    while j < n {
+        row[j] = j;
+        j += 1;
+    }
+    let mut table = Local::<u32>::new(4);
+    let k = UInt::from(2);
+    table[k] = k;
+    row + table[k]
+}
+
+#[test]
+fn an_index_that_is_also_the_value_stays_where_it_is() -> Result<(), jit::Error> {
+    assert_eq!(identity_rows(4).to_vec()?, [2, 3, 4, 5]);
+    Ok(())
+}

@@ -13,7 +13,7 @@
 use super::exit::{Control, Dependency, Region, Why};
 use super::operators::borrowed;
 use super::place::Place;
-use super::rewrite::{Rewriter, names_in, state_tokens};
+use super::rewrite::{Rewriter, names_of, state_tokens};
 use super::scope::Binding;
 use super::state::{assigns, state_of};
 use super::{deferred, macros, warning};
@@ -240,7 +240,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         };
         let region = self.rewriter.new_region(&self.guard, why);
         self.rewriter.controls.push(Control::Region(region));
-        let mentioned = (self.rewriter.scopes.mark(), names_in(otherwise.to_token_stream()));
+        let mentioned = (self.rewriter.scopes.mark(), names_of(&otherwise));
         self.rewriter.mentioned_later.push(mentioned);
         let shared_before = self.rewriter.shared;
         let mut then_arm = self.arm(&mut node.then_branch, "put_then", expected.clone());
@@ -487,7 +487,7 @@ fn without_dead(
     is_live: bool,
 ) -> Vec<(Place, bool)> {
     let start = rewriter.scopes.start();
-    let later = names_in(otherwise.to_token_stream());
+    let later = names_of(otherwise);
     let is_dead = |place: &Place| {
         rewriter
             .scopes

@@ -288,7 +288,12 @@ impl VisitMut for Rewriter<'_> {
                 node.rest.iter_mut().for_each(|rest| self.source(rest));
             }
             Expr::Let(_) => self.host_condition(expr),
-            Expr::Const(_) | Expr::Verbatim(_) => {}
+            Expr::Verbatim(tokens) => {
+                if let Some(test) = matching::take_test(self, tokens) {
+                    *tokens = test;
+                }
+            }
+            Expr::Const(_) => {}
             _ => visit_mut::visit_expr_mut(self, expr),
         }
         if is_structure && !is_whole {

@@ -226,7 +226,7 @@ impl<'r, 'a> Traced<'r, 'a> {
 
     fn rewrite(mut self, mut node: ExprIf) -> Expr {
         let expected = self.rewriter.expected.take();
-        let mut otherwise = else_block(&node);
+        let mut otherwise = take_else(&mut node);
         self.check_deferred(&node, &otherwise);
         let before = self.rewriter.exits.mark();
         let open = match self.live {
@@ -508,6 +508,15 @@ fn else_block(node: &ExprIf) -> Block {
             Expr::Block(block) if block.label.is_none() => block.block.clone(),
             other => block_of(vec![Stmt::Expr(other.clone(), None)]),
         },
+        None => block_of(Vec::new()),
+    }
+}
+
+/// Takes the `else` part out, as a block. Of a long chain, no part is to be copied for each of its arms.
+fn take_else(node: &mut ExprIf) -> Block {
+    match node.else_branch.take().map(|(_, otherwise)| *otherwise) {
+        Some(Expr::Block(block)) if block.label.is_none() => block.block,
+        Some(other) => block_of(vec![Stmt::Expr(other, None)]),
         None => block_of(Vec::new()),
     }
 }

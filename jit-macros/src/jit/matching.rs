@@ -379,7 +379,8 @@ fn any_of(patterns: Vec<Pat>) -> Pat {
         _ => None,
     };
     let numbers: Option<Vec<u64>> = patterns.iter().map(number).collect();
-    let is_range = numbers.is_some_and(|numbers| numbers.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])));
+    let is_range =
+        numbers.is_some_and(|numbers| numbers.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])));
     match (is_range, &patterns[..]) {
         (true, [first, .., last]) => syn::parse_quote!(#first..=#last),
         _ => {

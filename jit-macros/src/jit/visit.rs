@@ -227,7 +227,9 @@ impl VisitMut for Rewriter<'_> {
             Expr::If(node) => {
                 self.expected = expected;
                 let want = if node.else_branch.is_some() { Want::Value } else { Want::Nothing };
-                *expr = branch::rewrite(self, node.clone(), want, false);
+                if let Expr::If(node) = std::mem::replace(expr, Expr::PLACEHOLDER) {
+                    *expr = branch::rewrite(self, node, want, false);
+                }
             }
             Expr::While(node) => *expr = repeat::rewrite(self, node.clone()),
             Expr::ForLoop(node) => *expr = range::rewrite(self, node.clone()),

@@ -35,6 +35,17 @@ macro_rules! functions {
 
 functions!(loops, frozen, Float, &Float, u32, 10.0, 1.0 + 1.0, 3 | 4, { Float::from(0.5) }, 1);
 
+/// What the macro writes, by hand.
+#[freeze]
+fn written(x: &Float, state: &mut Float, n: u32, scale: f32) -> Float {
+    *state = &*state + x * scale * (1.0 + 1.0);
+    let mut sum = x * (n as f32);
+    for _ in 0..n as usize {
+        sum = sum + (1.0 + 1.0);
+    }
+    sum
+}
+
 fn on_the_host(x: f32, n: u32) -> f32 {
     let (mut y, mut left) = (x, n);
     while y < 10.0 && left != 0 {
@@ -65,8 +76,11 @@ fn frozen_functions_of_fragments_are_replayed() -> Result<(), jit::Error> {
         assert_eq!(sum.to_vec()?, x.map(|x| x * 3.0 + 6.0));
         wanted = std::array::from_fn(|at| wanted[at] + x[at] * scale * 2.0);
         assert_eq!(state.to_vec()?, wanted);
+        written(&Float::from(x).make_opaque(), &mut Float::from([0.0, 1.0]).make_opaque(), 3, scale);
     }
-    assert_eq!((frozen::stats().recordings, frozen::stats().replays), (1, 2), "{:?}", frozen::explain());
+    let counts = |stats: jit::freeze::Stats| (stats.recordings, stats.replays);
+    assert_eq!(counts(frozen::stats()), counts(written::stats()), "{:?}", frozen::explain());
+    assert_eq!(frozen::stats().recordings + frozen::stats().replays, 3);
     Ok(())
 }
 

@@ -498,3 +498,122 @@ fn arms_of_a_switch_write_and_jump() {
         });
     }
 }
+
+#[jit]
+fn by_remainder_and_mask(n: &UInt, m: Mask, held: (Float, u32)) -> (Float, Mask, Float) {
+    let k = n + 1;
+    let first = match (k % 3, m) {
+        (0, true) => held.0 * 2.0,
+        (1 | 2, false) => held.0 + 1.0,
+        _ => Float::from(-1.0),
+    };
+    let second = match (m, held.0, held.1) {
+        (true, x, 3) => x,
+        (_, x, _) => x + k.cast::<f32>(),
+    };
+    (first + second, m, held.0)
+}
+
+#[test]
+fn arrays_in_a_matched_tuple_stay_where_they_are() -> Result<(), jit::Error> {
+    let mask = Mask::from([true, false, true, false]);
+    let x = Float::from([1.0, 2.0, 3.0, 4.0]);
+    let (sum, m, held) = by_remainder_and_mask(&UInt::from([2, 3, 4, 5]), mask.clone(), (x.clone(), 3));
+    let first = [2.0, 3.0, -1.0, -1.0];
+    let second = [1.0, 2.0 + 4.0, 3.0, 4.0 + 6.0];
+    assert_eq!(sum.to_vec()?, [0, 1, 2, 3].map(|at| first[at] + second[at]));
+    assert_eq!((m.to_vec()?, held.to_vec()?), (mask.to_vec()?, x.to_vec()?));
+    Ok(())
+}
+
+/// Is moved by Rust, and no `Clone`.
+#[derive(Debug, PartialEq)]
+struct Ticket(u32);
+
+#[jit]
+fn ticket(n: u64, ticket: Ticket, spare: Ticket) -> (Ticket, Ticket) {
+    let other = n + 1;
+    let taken = match (other % 2, ticket) {
+        (0, ticket) => ticket,
+        (1, Ticket(n)) => Ticket(n + 1),
+        _ => Ticket(0),
+    };
+    match (other % 3, taken) {
+        (0, even) => (even, spare),
+        (_, odd) => (spare, odd),
+    }
+}
+
+#[test]
+fn host_values_in_a_matched_tuple_are_moved() {
+    assert_eq!(ticket(1, Ticket(5), Ticket(6)), (Ticket(6), Ticket(5)));
+    assert_eq!(ticket(2, Ticket(5), Ticket(6)), (Ticket(6), Ticket(6)));
+}
+
+#[jit]
+fn identity_rows(n: u32) -> UInt {
+    let mut row = UInt::zeros(n as usize);
+    let mut j = UInt::from(0);
+    while j < n {
+        row[j] = j;
+        j += 1;
+    }
+    let mut table = Local::<u32>::new(4);
+    let k = UInt::from(2);
+    table[k] = k;
+    row + table[k]
+}
+
+#[test]
+fn an_index_that_is_also_the_value_stays_where_it_is() -> Result<(), jit::Error> {
+    assert_eq!(identity_rows(4).to_vec()?, [2, 3, 4, 5]);
+    Ok(())
+}
+
+#[rustfmt::skip]
+#[jit]
+fn of_many_arms(n: &UInt, x: &Float) -> Float {
+    let mut count = UInt::from(0);
+    let value = match n {
+        0 => Float::from(0.0), 1 => Float::from(1.0), 2 => Float::from(2.0), 3 => { count += 3; x + 3.0 }
+        4 => Float::from(4.0), 5 | 1005 => x * 5.0, 6 => Float::from(6.0), 7 => Float::from(7.0),
+        8 => Float::from(8.0), 9 => Float::from(9.0), 10 => Float::from(10.0), 11 => Float::from(11.0),
+        12 => Float::from(12.0), 13 => { count += 13; x + 13.0 } 14 => Float::from(14.0), 15 | 1015 => x * 15.0,
+        16 => Float::from(16.0), 17 => Float::from(17.0), 18 => Float::from(18.0), 19 => Float::from(19.0),
+        20 => Float::from(20.0), 21 => Float::from(21.0), 22 => Float::from(22.0), 23 => { count += 23; x + 23.0 }
+        24 => Float::from(24.0), 25 | 1025 => x * 25.0, 26 => Float::from(26.0), 27 => Float::from(27.0),
+        28 => Float::from(28.0), 29 => Float::from(29.0), 30 => Float::from(30.0), 31 => Float::from(31.0),
+        32 => Float::from(32.0), 33 => { count += 33; x + 33.0 } 34 => Float::from(34.0), 35 | 1035 => x * 35.0,
+        36 => Float::from(36.0), 37 => Float::from(37.0), 38 => Float::from(38.0), 39 => Float::from(39.0),
+        40 => Float::from(40.0), 41 => Float::from(41.0), 42 => Float::from(42.0), 43 => { count += 43; x + 43.0 }
+        44 => Float::from(44.0), 45 | 1045 => x * 45.0, 46 => Float::from(46.0), 47 => Float::from(47.0),
+        48 => Float::from(48.0), 49 => Float::from(49.0), 50 => Float::from(50.0), 51 => Float::from(51.0),
+        52 => Float::from(52.0), 53 => { count += 53; x + 53.0 } 54 => Float::from(54.0), 55 | 1055 => x * 55.0,
+        56 => Float::from(56.0), 57 => Float::from(57.0), 58 => Float::from(58.0), 59 => Float::from(59.0),
+        60 => Float::from(60.0), 61 => Float::from(61.0), 62 => Float::from(62.0), 63 => { count += 63; x + 63.0 }
+        64 => Float::from(64.0), 65 | 1065 => x * 65.0, 66 => Float::from(66.0), 67 => Float::from(67.0),
+        68 => Float::from(68.0), 69 => Float::from(69.0),
+        k if k > 5000 => { count += 2; k.cast() }
+        2000..3000 => Float::from(-2.0),
+        _ => x - 1.0,
+    };
+    value + count.cast::<f32>() * 1000.0
+}
+
+#[test]
+fn many_arms_choose_what_few_would() -> Result<(), jit::Error> {
+    let numbers: Vec<u32> = (0..75).chain([1003, 1005, 1035, 1065, 1066, 2000, 2999, 3000, 5000, 5001, 9000]).collect();
+    let x = 0.5;
+    let wanted = |n: u32| match n {
+        0..70 if n % 10 == 3 => x + n as f32 + n as f32 * 1000.0,
+        0..70 if n % 10 == 5 => x * n as f32,
+        1000..1070 if n % 10 == 5 => x * (n - 1000) as f32,
+        0..70 => n as f32,
+        5001.. => n as f32 + 2000.0,
+        2000..3000 => -2.0,
+        _ => x - 1.0,
+    };
+    let values = of_many_arms(&UInt::from(numbers.clone()), &Float::opaque(x)).to_vec()?;
+    assert_eq!(values, numbers.iter().map(|&n| wanted(n)).collect::<Vec<_>>());
+    Ok(())
+}

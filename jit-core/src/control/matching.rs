@@ -3,7 +3,10 @@
 //! A host value is tested by Rust's own `match`. For an array Rust tests a zero of its element type, for nothing, and the
 //! comparisons of the pattern's literals give the mask.
 
+use std::convert::Infallible;
+
 use super::index::{Indexed, Probe};
+use super::operand::Operand;
 use crate::array::{Array, Element, Mask};
 
 /// Finds arrays, and references to them.
@@ -114,6 +117,18 @@ impl Decided for bool {
 pub struct HostMatch<'a, X: ?Sized>(&'a X);
 
 impl<'a, X: ?Sized> HostMatch<'a, X> {
+    /// Whether Rust matches it.
+    #[inline(always)]
+    pub fn is_host(&self) -> bool {
+        true
+    }
+    /// Comes before a move that Rust makes.
+    #[inline(always)]
+    pub fn host_only(&self) {}
+    /// In place of that move, for an array.
+    pub fn again<Y>(&self, _: &Y) -> Y {
+        unreachable!("host values are moved")
+    }
     /// What Rust matches.
     #[inline(always)]
     pub fn host(&self) -> &'a X {
@@ -152,6 +167,19 @@ pub struct TracedMatch<T: Element> {
 }
 
 impl<T: Element> TracedMatch<T> {
+    /// Whether Rust matches it.
+    pub fn is_host(&self) -> bool {
+        false
+    }
+    /// Comes before a move that Rust would make.
+    pub fn host_only(&self) -> Infallible {
+        unreachable!("arrays stay where they are")
+    }
+    /// In place of that move: another handle of the array.
+    #[inline(always)]
+    pub fn again<Y: Operand>(&self, value: &Y) -> Y {
+        value.again()
+    }
     /// What Rust matches.
     pub fn host(&self) -> &T {
         &self.element

@@ -156,11 +156,12 @@ impl Rewriter<'_> {
         self.host_only |= directives.host;
         self.is_whole_statement = matches!(statement, Stmt::Expr(..));
         match &mut *statement {
-            Stmt::Expr(Expr::If(node), semicolon) => {
-                let has_value = is_last && semicolon.is_none() && node.else_branch.is_some();
-                let want = if has_value { Want::Value } else { Want::Nothing };
-                let rewritten = branch::rewrite(self, node.clone(), want, tail && semicolon.is_none());
-                *statement = Stmt::Expr(rewritten, *semicolon);
+            Stmt::Expr(expr @ Expr::If(_), semicolon) => {
+                if let Expr::If(node) = std::mem::replace(expr, Expr::PLACEHOLDER) {
+                    let has_value = is_last && semicolon.is_none() && node.else_branch.is_some();
+                    let want = if has_value { Want::Value } else { Want::Nothing };
+                    *expr = branch::rewrite(self, node, want, tail && semicolon.is_none());
+                }
             }
             Stmt::Expr(Expr::Match(node), semicolon) => {
                 let want = if is_last || semicolon.is_some() { Want::Value } else { Want::Nothing };

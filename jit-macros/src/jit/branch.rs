@@ -13,7 +13,7 @@
 use super::exit::{Control, Dependency, Region, Why};
 use super::operators::borrowed;
 use super::place::Place;
-use super::rewrite::{Rewriter, names_in, state_tokens};
+use super::rewrite::{Rewriter, names_of, state_tokens};
 use super::scope::Binding;
 use super::state::{assigns, state_of};
 use super::{deferred, macros, warning};
@@ -226,7 +226,7 @@ impl<'r, 'a> Traced<'r, 'a> {
 
     fn rewrite(mut self, mut node: ExprIf) -> Expr {
         let expected = self.rewriter.expected.take();
-        let mut otherwise = else_block(&node);
+        let mut otherwise = take_else(&mut node);
         self.check_deferred(&node, &otherwise);
         let before = self.rewriter.exits.mark();
         let open = match self.live {
@@ -240,7 +240,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         };
         let region = self.rewriter.new_region(&self.guard, why);
         self.rewriter.controls.push(Control::Region(region));
-        let mentioned = (self.rewriter.scopes.mark(), names_in(otherwise.to_token_stream()));
+        let mentioned = (self.rewriter.scopes.mark(), names_of(&otherwise));
         self.rewriter.mentioned_later.push(mentioned);
         let shared_before = self.rewriter.shared;
         let mut then_arm = self.arm(&mut node.then_branch, "put_then", expected.clone());
@@ -487,7 +487,7 @@ fn without_dead(
     is_live: bool,
 ) -> Vec<(Place, bool)> {
     let start = rewriter.scopes.start();
-    let later = names_in(otherwise.to_token_stream());
+    let later = names_of(otherwise);
     let is_dead = |place: &Place| {
         rewriter
             .scopes
@@ -508,6 +508,15 @@ fn else_block(node: &ExprIf) -> Block {
             Expr::Block(block) if block.label.is_none() => block.block.clone(),
             other => block_of(vec![Stmt::Expr(other.clone(), None)]),
         },
+        None => block_of(Vec::new()),
+    }
+}
+
+/// Takes the `else` part out, as a block. Of a long chain, no part is to be copied for each of its arms.
+fn take_else(node: &mut ExprIf) -> Block {
+    match node.else_branch.take().map(|(_, otherwise)| *otherwise) {
+        Some(Expr::Block(block)) if block.label.is_none() => block.block,
+        Some(other) => block_of(vec![Stmt::Expr(other, None)]),
         None => block_of(Vec::new()),
     }
 }

@@ -303,11 +303,91 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
         (condition, body(rewriter, arm, &matched.value), rewriter.at(arm.fat_arrow_token.span()))
     });
     let arms: Vec<(Option<Expr>, Block, Span)> = arms.collect();
+    let arms = if arms.len() > LONG { grouped(rewriter, arms, &node.arms, &matched.value, source_span) } else { arms };
     rewriter.expected = expected;
     let chained = chained(rewriter, arms, want, tail).unwrap_or(Expr::Match(node));
     match matched.hoisted {
         None => chained,
         Some((pattern, value)) => Expr::Verbatim(quote_spanned!(span=> match #value { #pattern => #chained })),
+    }
+}
+
+/// A `match` of more arms is divided into groups.
+const LONG: usize = 64;
+
+/// Arms in a group.
+const GROUP: usize = 32;
+
+type ChainArm = (Option<Expr>, Block, Span);
+
+/// Divides the arms of a long chain into groups, each behind one test of all of its patterns, so that neither the depth of what
+/// is generated nor the number of tests before an arm grows with the number of arms. Arms with guards stay as they are.
+fn grouped(
+    rewriter: &mut Rewriter<'_>,
+    chain: Vec<ChainArm>,
+    arms: &[Arm],
+    matched: &TokenStream,
+    source: Span,
+) -> Vec<ChainArm> {
+    let mut result: Vec<ChainArm> = Vec::new();
+    let mut group: Vec<(ChainArm, Pat)> = Vec::new();
+    let last = chain.len() - 1;
+    for (at, (arm, of_user)) in chain.into_iter().zip(arms).enumerate() {
+        let tested = tested(pattern(of_user)).filter(|_| guard(of_user).is_none() && at != last);
+        match tested {
+            Some(pattern) => group.push((arm, pattern)),
+            None => {
+                close_group(rewriter, &mut group, &mut result, matched, source);
+                result.push(arm);
+            }
+        }
+        if group.len() == GROUP {
+            close_group(rewriter, &mut group, &mut result, matched, source);
+        }
+    }
+    result
+}
+
+/// Makes one arm of a group. Its last arm needs no test of its own: one of them is met.
+fn close_group(
+    rewriter: &mut Rewriter<'_>,
+    group: &mut Vec<(ChainArm, Pat)>,
+    result: &mut Vec<ChainArm>,
+    matched: &TokenStream,
+    source: Span,
+) {
+    let (arms, patterns): (Vec<ChainArm>, Vec<Pat>) = group.drain(..).unzip();
+    if arms.len() < 3 {
+        return result.extend(arms);
+    }
+    let span = arms[0].2;
+    let condition = test(rewriter, &any_of(patterns), matched, source);
+    let count = arms.len();
+    let arms = arms.into_iter().enumerate().map(|(at, (condition, body, span))| match at + 1 == count {
+        true => (None, body, span),
+        false => (condition, body, span),
+    });
+    let Some(inner) = nested(arms.collect(), true) else { return };
+    let body = Block { brace_token: syn::token::Brace(span), stmts: vec![Stmt::Expr(inner, None)] };
+    result.push((Some(condition), body, span));
+}
+
+/// A pattern that is met where one of several is: a range, if they are the numbers of one.
+fn any_of(patterns: Vec<Pat>) -> Pat {
+    let number = |pattern: &Pat| match pattern {
+        Pat::Lit(syn::ExprLit { lit: Lit::Int(literal), .. }) => literal.base10_parse::<u64>().ok(),
+        _ => None,
+    };
+    let numbers: Option<Vec<u64>> = patterns.iter().map(number).collect();
+    let is_range =
+        numbers.is_some_and(|numbers| numbers.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])));
+    match (is_range, &patterns[..]) {
+        (true, [first, .., last]) => syn::parse_quote!(#first..=#last),
+        _ => {
+            let mut cases = syn::punctuated::Punctuated::new();
+            cases.extend(patterns);
+            Pat::Or(syn::PatOr { attrs: Vec::new(), leading_vert: None, cases })
+        }
     }
 }
 
@@ -318,10 +398,22 @@ pub(crate) fn chained(
     want: Want,
     tail: bool,
 ) -> Option<Expr> {
+    match nested(arms, false)? {
+        Expr::If(node) => Some(branch::rewrite(rewriter, node, want, tail)),
+        mut other => {
+            rewriter.visit_expr_mut(&mut other);
+            Some(other)
+        }
+    }
+}
+
+/// The chain of `if`s itself. The last arm, which has no condition, may be left out where it does nothing, but not where its
+/// value is wanted (`is_whole`).
+fn nested(arms: Vec<ChainArm>, is_whole: bool) -> Option<Expr> {
     let mut otherwise: Option<Expr> = None;
     let count = arms.len();
     for (condition, then_branch, span) in arms.into_iter().rev() {
-        let is_nothing = condition.is_none() && then_branch.stmts.is_empty() && count > 1;
+        let is_nothing = condition.is_none() && then_branch.stmts.is_empty() && count > 1 && !is_whole;
         if is_nothing {
             continue;
         }
@@ -334,13 +426,7 @@ pub(crate) fn chained(
             }
         });
     }
-    match otherwise? {
-        Expr::If(node) => Some(branch::rewrite(rewriter, node, want, tail)),
-        mut other => {
-            rewriter.visit_expr_mut(&mut other);
-            Some(other)
-        }
-    }
+    otherwise
 }
 
 /// The body of an arm, after its variable.
@@ -421,9 +507,9 @@ pub(crate) fn test(rewriter: &mut Rewriter<'_>, pattern: &Pat, matched: &TokenSt
     let private = rewriter.private(source);
     let comparisons = comparisons(pattern, &kind, span);
     rewriter.uses_kinds = true;
-    let matched = quote_spanned!(source=> #private::probe(&#matched).__jit_match());
-    Expr::Verbatim(quote_spanned! {span=>
-        match #matched {
+    let asked = quote_spanned!(source=> #private::probe(&#matched).__jit_match());
+    let test = quote_spanned! {span=>
+        match #asked {
             #kind => {
                 #[allow(unreachable_patterns, clippy::match_like_matches_macro)]
                 let #host = match *#kind.host() { #pattern => true, _ => false };
@@ -432,7 +518,21 @@ pub(crate) fn test(rewriter: &mut Rewriter<'_>, pattern: &Pat, matched: &TokenSt
                 #kind.test(#host, #traced)
             }
         }
-    })
+    };
+    let place = rewriter.helper("test", span);
+    rewriter.tests.insert(place.to_string(), test);
+    Expr::Verbatim(quote_spanned!(span=> #place #matched))
+}
+
+/// The test whose place is held by these tokens: a name of ours, and what is matched.
+pub(crate) fn take_test(rewriter: &mut Rewriter<'_>, tokens: &TokenStream) -> Option<TokenStream> {
+    if rewriter.tests.is_empty() {
+        return None;
+    }
+    match tokens.clone().into_iter().next() {
+        Some(TokenTree::Ident(place)) => rewriter.tests.remove(&place.to_string()),
+        _ => None,
+    }
 }
 
 fn comparisons(pattern: &Pat, kind: &Ident, span: Span) -> TokenStream {

@@ -12,7 +12,8 @@ use crate::options::JitOptions;
 use crate::sink::Sink;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use syn::visit::{self, Visit};
 use syn::{Block, Expr, FnArg, LitStr, Pat, ReturnType, Signature, Stmt, Type};
 
 /// The state of the walk.
@@ -46,6 +47,8 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) is_allowed: bool,
     /// How the loop or branch of the statement at hand is run.
     pub(crate) mode: Mode,
+    /// Tests of patterns, each by the name that holds its place until the condition that it is part of is rewritten.
+    pub(crate) tests: HashMap<String, TokenStream>,
     private: TokenStream,
     pub(crate) home: Span,
     helpers: usize,
@@ -80,6 +83,7 @@ impl<'a> Rewriter<'a> {
             compared: Vec::new(),
             is_allowed: false,
             mode: Mode::default(),
+            tests: HashMap::new(),
             private,
             home: signature.ident.span(),
             helpers: 0,
@@ -224,6 +228,34 @@ pub(crate) fn names_in(code: TokenStream) -> HashSet<String> {
     let mut names = Vec::new();
     identifiers(code, &mut names);
     names.into_iter().map(|name| name.to_string()).collect()
+}
+
+/// The names that a block mentions, read off its tree: turning a long chain of arms into tokens at each of them would take
+/// time that grows with its square.
+pub(crate) fn names_of(block: &Block) -> HashSet<String> {
+    struct Names(HashSet<String>);
+    impl Names {
+        fn tokens(&mut self, tokens: &TokenStream) {
+            self.0.extend(names_in(tokens.clone()));
+        }
+    }
+    impl Visit<'_> for Names {
+        fn visit_ident(&mut self, name: &Ident) {
+            self.0.insert(name.to_string());
+        }
+        fn visit_macro(&mut self, call: &syn::Macro) {
+            self.tokens(&call.tokens);
+        }
+        fn visit_expr(&mut self, expr: &Expr) {
+            match expr {
+                Expr::Verbatim(tokens) => self.tokens(tokens),
+                other => visit::visit_expr(self, other),
+            }
+        }
+    }
+    let mut names = Names(HashSet::new());
+    names.visit_block(block);
+    names.0
 }
 
 fn respan(tokens: TokenStream, span: Span) -> TokenStream {

@@ -227,7 +227,9 @@ impl VisitMut for Rewriter<'_> {
             Expr::If(node) => {
                 self.expected = expected;
                 let want = if node.else_branch.is_some() { Want::Value } else { Want::Nothing };
-                *expr = branch::rewrite(self, node.clone(), want, false);
+                if let Expr::If(node) = std::mem::replace(expr, Expr::PLACEHOLDER) {
+                    *expr = branch::rewrite(self, node, want, false);
+                }
             }
             Expr::While(node) => *expr = repeat::rewrite(self, node.clone()),
             Expr::ForLoop(node) => *expr = range::rewrite(self, node.clone()),
@@ -288,7 +290,12 @@ impl VisitMut for Rewriter<'_> {
                 node.rest.iter_mut().for_each(|rest| self.source(rest));
             }
             Expr::Let(_) => self.host_condition(expr),
-            Expr::Const(_) | Expr::Verbatim(_) => {}
+            Expr::Verbatim(tokens) => {
+                if let Some(test) = matching::take_test(self, tokens) {
+                    *tokens = test;
+                }
+            }
+            Expr::Const(_) => {}
             _ => visit_mut::visit_expr_mut(self, expr),
         }
         if is_structure && !is_whole {

@@ -5,6 +5,7 @@ mod control;
 mod memory;
 mod operations;
 mod random;
+mod size;
 
 use super::*;
 use crate::ir::passes;

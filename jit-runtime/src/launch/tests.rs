@@ -449,7 +449,7 @@ fn random_kernels_give_on_each_device_what_the_interpreter_gives() {
 /// `y = x * x + 1`, in the lanes in which `x` is not 3.
 fn plain() -> Kernel {
     let mut builder = Builder::new();
-    let (x, y) = (builder.buffer(Type::U32, Access::Read), builder.buffer(Type::U32, Access::Write));
+    let (x, y) = (builder.buffer(Type::U32, Access::Read), builder.buffer(Type::U32, Access::ReadWrite));
     let value = builder.load(x);
     let square = builder.binary(BinaryOp::Mul, value, value);
     let [one, three] = [1, 3].map(|number| builder.constant(Type::U32, number));
@@ -474,12 +474,11 @@ fn launch_plain(device: Device, kernel: Kernel) -> Result<Vec<u32>, Error> {
 fn kernels_that_are_none_are_refused_and_never_run() {
     use crate::ir::{Op, ParamId, Value};
     type Change = fn(&mut Kernel);
-    let changes: [Change; 9] = [
+    let changes: [Change; 8] = [
         |kernel| kernel.regions.clear(),
         |kernel| kernel.types.clear(),
         |kernel| kernel.params.clear(),
         |kernel| kernel.regions[0].insts[0].op = Op::Load(ParamId(7)),
-        |kernel| kernel.regions[0].insts[0].op = Op::Load(ParamId(1)),
         |kernel| kernel.regions[0].insts[1].op = Op::Binary(BinaryOp::Mul, Value(99), Value(0)),
         |kernel| kernel.regions[0].insts[1].op = Op::Binary(BinaryOp::Mul, Value(4), Value(0)),
         |kernel| kernel.types[1] = Type::F32,
@@ -503,25 +502,24 @@ fn kernels_that_are_none_are_refused_and_never_run() {
 #[test]
 fn damaged_kernel_files_are_refused_or_run() {
     let bytes = crate::ir::encode::to_bytes(&plain());
-    let (mut decoded, mut refused) = (0, 0);
+    let mut refused = 0;
     for at in 0..bytes.len() {
         for flipped in [1, 2, 0x10, 0x80] {
             let mut damaged = bytes.clone();
             damaged[at] ^= flipped;
-            let Ok(kernel) = crate::ir::encode::from_bytes(&damaged) else { continue };
-            decoded += 1;
-            // Others may fit no arguments, or be no kernels: none does what it must not.
-            refused += usize::from(launch_plain(Device::Interpreter, kernel).is_err());
+            let kernel = crate::ir::encode::from_bytes(&damaged).map_err(|error| error.to_string());
+            // What is decoded may fit no arguments: it does nothing that it must not.
+            let launched = kernel.map(|kernel| launch_plain(Device::Interpreter, kernel));
+            refused += usize::from(!matches!(launched, Ok(Ok(_))));
         }
     }
-    assert!(decoded > refused && refused > 0, "{decoded} {refused}");
+    assert!(refused > 3 * bytes.len(), "{refused} of {}", 4 * bytes.len());
 }
 
 #[test]
 fn checks_look_at_nothing_but_their_arguments() {
     let site = std::panic::Location::caller();
-    let access =
-        CheckedAccess { kind: AccessKind::Gather, ty: Type::U32, width: 4, is_signed: false, site };
+    let access = CheckedAccess { kind: AccessKind::Gather, ty: Type::U32, width: 4, is_signed: false, site };
     for (report, accesses) in [(0, 1), (1, 1), (7, 1), (usize::MAX, 1), (2, 5)] {
         let mut builder = Builder::new();
         let (x, y) = (builder.buffer(Type::U32, Access::Read), builder.buffer(Type::U32, Access::Write));

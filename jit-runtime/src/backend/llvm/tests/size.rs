@@ -2,8 +2,10 @@
 
 use std::time::Instant;
 
-use crate::backend::CodeOptions;
+use super::super::{Target, compile, compiler};
+use crate::backend::{CodeOptions, Effort, Executable, RawArgument, interpreter};
 use crate::ir::{Access, BinaryOp, Builder, CompareOp, Kernel, Type};
+use crate::memory::Buffer;
 
 /// A long list of operations on some values, perhaps in a loop.
 fn long(ops: usize, is_loop: bool) -> Kernel {
@@ -40,10 +42,38 @@ fn long(ops: usize, is_loop: bool) -> Kernel {
 }
 
 #[test]
+fn large_kernels_get_the_code_generator_whose_time_grows_as_they_do() {
+    let target = Target::host().unwrap();
+    for effort in [Effort::Quick, Effort::Thorough] {
+        let options = CodeOptions { effort, ..CodeOptions::default() };
+        let is_optimised = |ops| compiler::is_optimised(&long(ops, true), options, target);
+        assert_eq!([100, 4000, 16_000].map(is_optimised), [true, true, false], "{effort:?}");
+    }
+}
+
+#[test]
+fn a_large_loop_gives_what_the_interpreter_gives() {
+    let kernel = long(9000, true);
+    let executables: [Box<dyn Executable>; 2] =
+        [Box::new(compile(&kernel, CodeOptions::default()).unwrap()), Box::new(interpreter::prepare(kernel.clone()))];
+    let results = executables.map(|executable| {
+        let x: Vec<f32> = (0..37).map(|lane| 1.0 + lane as f32 / 8.0).collect();
+        let x = Buffer::from_bytes(bytemuck::cast_slice(&x)).unwrap();
+        let y = Buffer::alloc(37 * 4).unwrap();
+        let arguments = [&x, &y].map(|buffer| RawArgument { word: buffer.address(), length: 37 });
+        // SAFETY: the buffers are as long as the range, and nobody else has them.
+        unsafe { executable.run(0..37, &arguments) };
+        y.bytes().unwrap().to_vec()
+    });
+    assert_eq!(results[0], results[1]);
+}
+
+/// `cargo test -p jit-runtime --lib size -- --ignored --nocapture`
+#[test]
 #[ignore = "measures"]
-fn measure() {
+fn times_to_compile() {
     for is_loop in [false, true] {
-        for ops in [1000, 4000, 16000, 32000] {
+        for ops in [1000, 4000, 16_000, 100_000] {
             let kernel = long(ops, is_loop);
             let started = Instant::now();
             crate::ir::verify(&kernel).unwrap();
@@ -53,7 +83,7 @@ fn measure() {
             crate::ir::passes::optimise(&mut optimised);
             let passes = started.elapsed();
             let started = Instant::now();
-            super::super::compile(&optimised, CodeOptions::default()).unwrap();
+            compile(&optimised, CodeOptions::default()).unwrap();
             println!("loop {is_loop} {ops}: verify {verified:?} passes {passes:?} llvm {:?}", started.elapsed());
         }
     }

@@ -22,8 +22,6 @@ pub enum ErrorKind {
     Compile,
     /// A launch broke off: its results are not there.
     Launch,
-    /// A launch was ended before it was done, by `cancel`.
-    Cancelled,
     /// A frozen function does what cannot be recorded.
     NotRecordable,
     /// A replay of a frozen function differs from what the function gives.

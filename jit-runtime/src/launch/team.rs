@@ -70,7 +70,7 @@ impl Owner {
     /// None if another thread has it.
     fn take() -> Option<Owner> {
         let is_mine = TEAM.is_taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        is_mine.then_some(Owner)
+        if is_mine { Some(Owner) } else { None }
     }
 }
 

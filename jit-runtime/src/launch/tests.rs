@@ -445,3 +445,108 @@ fn random_kernels_give_on_each_device_what_the_interpreter_gives() {
         }
     }
 }
+
+/// `y = x * x + 1`, in the lanes in which `x` is not 3.
+fn plain() -> Kernel {
+    let mut builder = Builder::new();
+    let (x, y) = (builder.buffer(Type::U32, Access::Read), builder.buffer(Type::U32, Access::ReadWrite));
+    let value = builder.load(x);
+    let square = builder.binary(BinaryOp::Mul, value, value);
+    let [one, three] = [1, 3].map(|number| builder.constant(Type::U32, number));
+    let sum = builder.binary(BinaryOp::Add, square, one);
+    let is_other = builder.compare(crate::ir::CompareOp::Ne, value, three);
+    builder.scatter(None, y, value, sum, Some(is_other));
+    builder.finish()
+}
+
+fn launch_plain(device: Device, kernel: Kernel) -> Result<Vec<u32>, Error> {
+    let x: Vec<u32> = (0..16).collect();
+    let (x, y) = (Buffer::from_bytes(bytemuck::cast_slice(&x))?, Buffer::alloc(64)?);
+    let arguments = vec![Argument::Buffer(x, 16), Argument::Buffer(Arc::clone(&y), 16)];
+    let (width, reduce_block, label, site) = (16, None, "plain", None);
+    launch(Launch { device, kernel, width, reduce_block, arguments, label, site })?;
+    let mut values = vec![0; 16];
+    y.read(0, bytemuck::cast_slice_mut(&mut values))?;
+    Ok(values)
+}
+
+#[test]
+fn kernels_that_are_none_are_refused_and_never_run() {
+    use crate::ir::{Op, ParamId, Value};
+    type Change = fn(&mut Kernel);
+    let changes: [Change; 8] = [
+        |kernel| kernel.regions.clear(),
+        |kernel| kernel.types.clear(),
+        |kernel| kernel.params.clear(),
+        |kernel| kernel.regions[0].insts[0].op = Op::Load(ParamId(7)),
+        |kernel| kernel.regions[0].insts[1].op = Op::Binary(BinaryOp::Mul, Value(99), Value(0)),
+        |kernel| kernel.regions[0].insts[1].op = Op::Binary(BinaryOp::Mul, Value(4), Value(0)),
+        |kernel| kernel.types[1] = Type::F32,
+        |kernel| kernel.regions[0].yields.push(Value(0)),
+    ];
+    for device in Device::ALL {
+        for (number, change) in changes.iter().enumerate() {
+            let mut kernel = plain();
+            change(&mut kernel);
+            assert!(crate::ir::verify(&kernel).is_err(), "change {number}");
+            let error = launch_plain(device, kernel.clone()).expect_err("no kernel");
+            assert!(error.to_string().contains("not well-formed"), "change {number}: {error}");
+            let refused = crate::backend::compile(device, &kernel, crate::backend::CodeOptions::default());
+            assert!(refused.is_err(), "change {number}");
+        }
+        let expected: Vec<u32> = (0..16).map(|x| if x == 3 { 0 } else { x * x + 1 }).collect();
+        assert_eq!(launch_plain(device, plain()).unwrap(), expected);
+    }
+}
+
+#[test]
+fn damaged_kernel_files_are_refused_or_run() {
+    let bytes = crate::ir::encode::to_bytes(&plain());
+    let mut refused = 0;
+    for at in 0..bytes.len() {
+        for flipped in [1, 2, 0x10, 0x80] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= flipped;
+            let kernel = crate::ir::encode::from_bytes(&damaged).map_err(|error| error.to_string());
+            // What is decoded may fit no arguments: it does nothing that it must not.
+            let launched = kernel.map(|kernel| launch_plain(Device::Interpreter, kernel));
+            refused += usize::from(!matches!(launched, Ok(Ok(_))));
+        }
+    }
+    assert!(refused > 3 * bytes.len(), "{refused} of {}", 4 * bytes.len());
+}
+
+#[test]
+fn checks_look_at_nothing_but_their_arguments() {
+    let site = std::panic::Location::caller();
+    let access = CheckedAccess { kind: AccessKind::Gather, ty: Type::U32, width: 4, is_signed: false, site };
+    for (report, accesses) in [(0, 1), (1, 1), (7, 1), (usize::MAX, 1), (2, 5)] {
+        let mut builder = Builder::new();
+        let (x, y) = (builder.buffer(Type::U32, Access::Read), builder.buffer(Type::U32, Access::Write));
+        let notes = builder.buffer(Type::U64, Access::ReadWrite);
+        let value = builder.load(x);
+        builder.store(y, value);
+        let zero = builder.constant(Type::U32, 0);
+        let note = builder.constant(Type::U64, u64::MAX);
+        builder.scatter(Some(ReduceOp::Min), notes, zero, note, None);
+        let buffers = [Buffer::alloc(16), Buffer::alloc(16), Buffer::from_bytes(&[u8::MAX; 32])].map(Result::unwrap);
+        let arguments = buffers.into_iter().map(|buffer| Argument::Buffer(buffer, 4)).collect();
+        let checks = Some(Checks { report, accesses: vec![access; accesses], ..Checks::default() });
+        let (device, kernel, label) = (Device::Interpreter, builder.finish(), "checked");
+        let launch = Launch { device, kernel, width: 4, reduce_block: None, arguments, label, site: None };
+        let outcome = launch_with_notes(launch, Notes { checks, ..Notes::default() });
+        let error = outcome.expect_err("the report is no buffer of so many notes");
+        assert!(error.to_string().contains("which its checks look at"), "{report}: {error}");
+    }
+}
+
+#[test]
+fn fresh_memory_shows_nothing_of_what_was_there() {
+    for size in [8, 1000, 100_000, 5 << 20] {
+        drop(Buffer::from_bytes(&vec![0xa5; size]).unwrap());
+        let fresh = Buffer::alloc(size).unwrap();
+        assert!(fresh.bytes().unwrap().iter().all(|byte| *byte == 0), "{size}");
+        let operand = native::Operand::alloc(Type::U8, size).unwrap();
+        assert!(operand.buffer.bytes().unwrap().iter().all(|byte| *byte == 0), "{size}");
+    }
+}

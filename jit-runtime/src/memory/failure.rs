@@ -37,7 +37,7 @@ impl Failure {
             Ok(Ok(())) => None,
             Ok(Err(error)) => {
                 let kind = match error.kind() {
-                    kind @ (ErrorKind::OutOfMemory | ErrorKind::Cancelled) => kind,
+                    ErrorKind::OutOfMemory => ErrorKind::OutOfMemory,
                     _ => ErrorKind::Launch,
                 };
                 let what = match error.source() {

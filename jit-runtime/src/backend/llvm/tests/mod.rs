@@ -8,6 +8,7 @@ mod interval;
 mod memory;
 mod operations;
 mod random;
+mod size;
 mod violation;
 
 use super::*;

@@ -5,10 +5,10 @@ use jit::{Error, ErrorKind};
 
 use crate::{message_of, on_each_device, resident};
 
-/// The line of this file in which a text stands first.
+/// The line of this file behind the first one in which a text stands.
 fn line_of(text: &str) -> u32 {
     let lines = include_str!("bounded_loops.rs").lines();
-    lines.zip(1..).find(|(line, _)| line.contains(text)).unwrap().1
+    lines.zip(2..).find(|(line, _)| line.contains(text)).unwrap().1
 }
 
 /// Checks that an array is the error of a lane that makes more iterations than it may.
@@ -24,8 +24,8 @@ fn assert_bounded<T: jit::Element>(array: &Array<T>, lane: u32, limit: u32, line
 #[jit]
 fn halvings(n: &UInt) -> UInt {
     let (mut n, mut count) = (n.clone(), UInt::from(0));
-    #[max_iterations(5)]
-    while n > 1 { // halvings
+    #[max_iterations(5)] // halvings
+    while n > 1 {
         n /= 2;
         count += 1;
     }
@@ -57,8 +57,8 @@ fn halvings_of_the_host() -> u32 {
 #[jit]
 fn never_done(x: &Float) -> Float {
     let mut x = x.clone();
-    #[max_iterations(1000)]
-    while x > 0.0 { // never done
+    #[max_iterations(1000)] // never done
+    while x > 0.0 {
         x += 1.0;
     }
     x
@@ -67,8 +67,8 @@ fn never_done(x: &Float) -> Float {
 #[jit]
 fn left_by_exits(x: &UInt, enough: u32) -> UInt {
     let mut x = x.clone();
-    #[max_iterations(10)]
-    loop { // left by exits
+    #[max_iterations(10)] // left by exits
+    loop {
         if x >= enough {
             break;
         }
@@ -83,8 +83,8 @@ fn left_by_exits(x: &UInt, enough: u32) -> UInt {
 #[jit]
 fn counted(n: &UInt) -> UInt {
     let mut sum = UInt::from(0);
-    #[max_iterations(4)]
-    for i in (0..n).rev() { // counted
+    #[max_iterations(4)] // counted
+    for i in (0..n).rev() {
         sum += i + 1;
     }
     sum
@@ -94,8 +94,8 @@ fn counted(n: &UInt) -> UInt {
 fn symbolic(n: usize) -> UInt {
     let mut sum = UInt::from(0);
     #[symbolic]
-    #[max_iterations(4)]
-    for i in 0..n { // symbolic
+    #[max_iterations(4)] // symbolic
+    for i in 0..n {
         sum += i + 1;
     }
     sum
@@ -118,11 +118,11 @@ fn every_kind_of_recorded_loop_has_its_bound() {
 #[jit]
 fn nested(rows: &UInt, columns: &UInt) -> UInt {
     let (mut row, mut cells) = (UInt::from(0), UInt::from(0));
-    #[max_iterations(3)]
-    while row < rows { // rows
+    #[max_iterations(3)] // rows
+    while row < rows {
         let mut column = UInt::from(0);
-        #[max_iterations(2)]
-        while column < columns + row { // columns
+        #[max_iterations(2)] // columns
+        while column < columns + row {
             column += 1;
             cells += 1;
         }
@@ -135,8 +135,8 @@ fn nested(rows: &UInt, columns: &UInt) -> UInt {
 fn in_an_arm(x: &UInt) -> UInt {
     let mut x = x.clone();
     if x > 10 {
-        #[max_iterations(2)]
-        while x > 10 { // in an arm
+        #[max_iterations(2)] // in an arm
+        while x > 10 {
             x -= 10;
         }
     } else {
@@ -148,8 +148,8 @@ fn in_an_arm(x: &UInt) -> UInt {
 #[jit]
 fn first_target(x: UInt) -> UInt {
     let mut x = x;
-    #[max_iterations(3)]
-    while x < 100 { // in a target
+    #[max_iterations(3)] // in a target
+    while x < 100 {
         x *= 2;
     }
     x
@@ -163,8 +163,8 @@ fn second_target(x: UInt) -> UInt {
 #[jit]
 fn writes(x: &UInt, target: &mut UInt) {
     let mut at = x.clone();
-    #[max_iterations(2)]
-    while at < 3 { // writes
+    #[max_iterations(2)] // writes
+    while at < 3 {
         target[&at] += 1;
         at += 1;
     }
@@ -175,7 +175,8 @@ fn bounds_hold_inside_of_loops_branches_and_calls() {
     on_each_device(|| {
         assert_eq!(nested(&resident([1, 2]), &resident([2, 1])).to_vec().unwrap(), [2, 3]);
         assert_bounded(&nested(&resident([1, 2]), &resident([2, 2])), 1, 2, line_of("// columns"));
-        assert_bounded(&nested(&resident([4, 2]), &UInt::from(0)), 0, 2, line_of("// columns"));
+        // Both loops make too many; the first line in the file is named.
+        assert_bounded(&nested(&resident([4, 2]), &UInt::from(0)), 0, 3, line_of("// rows"));
         assert_eq!(in_an_arm(&resident([30, 4, 11])).to_vec().unwrap(), [10, 8, 1]);
         assert_bounded(&in_an_arm(&resident([30, 4, 31])), 2, 2, line_of("// in an arm"));
         let targets = [first_target as fn(UInt) -> UInt, second_target];
@@ -223,8 +224,18 @@ fn replays_of_frozen_functions_keep_the_bound() {
 #[jit]
 fn of_the_host(count: u32) -> u32 {
     let mut made = 0;
+    #[max_iterations(3)] // of the host
+    while made < count {
+        made += 1;
+    }
+    let mut list = vec![0; 3];
     #[max_iterations(3)]
-    while made < count { // of the host
+    while let Some(_) = list.pop() {}
+    #[max_iterations(4)]
+    loop {
+        if made == count {
+            break;
+        }
         made += 1;
     }
     made
@@ -235,5 +246,5 @@ fn loops_of_the_host_have_their_bound() {
     assert_eq!(of_the_host(3), 3);
     let message = message_of(|| of_the_host(4));
     assert!(message.contains("more than the 3 iterations that `#[max_iterations]` allows"), "{message}");
-    assert!(message.contains(&format!("bounded_loops.rs:{}", line_of("// of the host"))), "{message}");
+    assert!(message.contains(&format!("bounded_loops.rs:{}", line_of("// of the host") - 1)), "{message}");
 }

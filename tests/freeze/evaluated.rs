@@ -338,7 +338,10 @@ fn a_promise_of_few_iterations_is_checked_in_replays() {
                 let run = |sums: &mut Float| values(&bounded(sums, &x, &rounds(trips, 4)));
                 if trips > 5 {
                     let message = crate::message_of(|| run(&mut sums));
-                    assert!(message.contains("more than the 5 iterations that `#[max_iterations]` allows"), "{message}");
+                    assert!(
+                        message.contains("more than the 5 iterations that `#[max_iterations]` allows"),
+                        "{message}"
+                    );
                     assert!(message.contains("evaluated.rs"), "{message}");
                     assert_eq!(values(&sums), values(&floats(3, 9)), "arguments are as they were");
                 } else {

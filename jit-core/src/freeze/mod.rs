@@ -27,6 +27,7 @@ mod argument;
 mod call;
 mod closure;
 mod explain;
+mod explanation;
 mod function;
 pub(crate) mod host;
 mod layout;
@@ -46,6 +47,7 @@ pub use argument::{ByValue, Exclusive, Shared, State, copied, lend, lend_mut, st
 pub use call::call;
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
 pub use explain::{Cause, Retrace};
+pub use explanation::Explanation;
 pub use function::{Function, Options, functions};
 #[doc(hidden)]
 pub use host::refuse_replay;

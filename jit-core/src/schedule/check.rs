@@ -96,8 +96,13 @@ impl Checker {
         let allowed = builder.constant(Type::U32, limit.into());
         let is_more = builder.compare(CompareOp::Gt, count, allowed);
         let note = note(builder, lane, count, false);
-        let access =
-            CheckedAccess { kind: AccessKind::Iterations, ty: Type::U32, width: limit as usize, is_signed: false, site };
+        let access = CheckedAccess {
+            kind: AccessKind::Iterations,
+            ty: Type::U32,
+            width: limit as usize,
+            is_signed: false,
+            site,
+        };
         self.note(builder, report, access, note, is_more);
     }
 

@@ -60,15 +60,8 @@ impl LoopRecorder {
         let mark = region::open_loop(inits.len(), site);
         let params: Vec<Var> =
             inits.iter().enumerate().map(|(position, init)| param(mark.id, position, init)).collect();
-        let recorder = LoopRecorder {
-            mark,
-            inits,
-            params: params.clone(),
-            condition: None,
-            bound,
-            site,
-            not_send: PhantomData,
-        };
+        let recorder =
+            LoopRecorder { mark, inits, params: params.clone(), condition: None, bound, site, not_send: PhantomData };
         (recorder, params.into_iter().take(visible).collect())
     }
 

@@ -225,7 +225,9 @@ fn replays_of_frozen_functions_keep_the_bound() {
             assert_call_bounded(|| frozen_steps(&UInt::from([4, 9, 160, 2])).0, 2);
         }
     });
-    assert!(frozen::stats().replays >= 18, "{:?}", frozen::stats());
+    // One recording on each device; calls that fail need not count.
+    assert_eq!(frozen::stats().recordings, 2, "{:?}", frozen::explain());
+    assert!(frozen::stats().replays >= 10, "{:?}", frozen::stats());
     assert!(frozen_steps::stats().replays >= 2, "{:?}", frozen_steps::stats());
 }
 

@@ -19,7 +19,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use jit::prelude::*;
 use shared::arguments::{self, Arguments};
 use shared::picture;
 

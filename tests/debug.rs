@@ -107,6 +107,31 @@ fn gathers_out_of_range_are_reported() {
     });
 }
 
+/// What is known of the source or the index while recording makes no difference.
+#[test]
+#[ignore = "run in a process with JIT_DEBUG"]
+fn literal_indices_and_narrow_sources_are_checked_as_others() {
+    on_each_device(|| {
+        let (source, line) = (resident([1.5_f32, 2.5]), line!());
+        assert_wrong(&source.gather(&Int::from(-1)), "lane 0 gathers element -1 of an array of 2", line + 1);
+        let one = resident([7.5_f32]);
+        assert_eq!(one.gather(&UInt::from([0, 0])).to_vec().unwrap(), [7.5, 7.5]);
+        assert_wrong(&one.gather(&UInt::from([0, 5])), "lane 1 gathers element 5 of an array of 1", line + 4);
+        assert_wrong(&Float::from(2.0).gather(&UInt::from(1)), "lane 0 gathers element 1 of an array of 1", line + 5);
+        assert_wrong(&Float::full(2.0, 3).gather(&UInt::from([0, 3])), "lane 1 gathers element 3 of", line + 6);
+        assert_wrong(&Float::zeros(0).gather(&UInt::from(0)), "lane 0 gathers element 0 of an array of 0", line + 7);
+        let shared = jit::trees::gather(&(source.clone(), Float::opaque(3.0)), &UInt::from([1, 2])).1;
+        assert_wrong(&shared, "lane 1 gathers element 2 of an array of 2", line + 8);
+        let mut target = source.clone();
+        target.scatter(2.5, &UInt::from(9));
+        assert_wrong(&target, "lane 0 scatters to element 9 of an array of 2", line + 11);
+        let mut memory = Local::<f32>::full(1.5, 2);
+        assert_wrong(&memory.read(&UInt::from(2)), "lane 0 reads element 2 of a `Local` of 2", line + 14);
+        memory.write(&Int::from(-3), 1.0);
+        assert_wrong(&memory.read(&UInt::from(0)), "lane 0 writes element -3 of a `Local` of 2", line + 15);
+    });
+}
+
 // rows: C168
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]

@@ -1,7 +1,5 @@
 //! Rows `W…` whose results depend on the lanes before: prefix sums and the positions of true lanes.
 
-use jit::prelude::*;
-
 use crate::inputs::{checksum, hash32, u01};
 use crate::measure::{Bench, RowError};
 use crate::throughput::{LARGE, resident};

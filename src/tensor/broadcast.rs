@@ -52,6 +52,18 @@ array_operands! {
     [T: Element] Array<T>, T;
     [T: Element] &Array<T>, T;
     [T: Element] T, T;
+    [] Size, i8;
+    [] Size, i16;
+    [] Size, i32;
+    [] Size, i64;
+    [] Size, u8;
+    [] Size, u16;
+    [] Size, u32;
+    [] Size, u64;
+    [] Size, f16;
+    [] Size, bf16;
+    [] Size, f32;
+    [] Size, f64;
     [] i32, f16;
     [] i32, bf16;
     [] i32, f32;

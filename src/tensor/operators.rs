@@ -10,7 +10,7 @@ use half::{bf16, f16};
 use super::broadcast::{TensorOperand, common_shape};
 use super::lengths::{are_always, is_same_shape, product};
 use super::{Tensor, filled};
-use crate::{Array, Element, Integer, Logic, Number, Signed};
+use crate::{Array, Element, Integer, Logic, Number, Signed, Size};
 
 /// One operation of arrays on tensors, without a closure, so that its nodes belong to the user's line.
 macro_rules! combine {
@@ -98,10 +98,19 @@ macro_rules! weak_numbers {
     )*};
 }
 
+/// Lengths of axes, which become elements. One element type after the other: a length might be an element, as far as Rust knows.
+macro_rules! sizes {
+    ($trait:ident $method:ident $assign:ident $assign_method:ident: $($element:ident)*) => {$(
+        right_of_tensors!([] Size, $element, $trait $method $assign $assign_method);
+        left_of_tensors!([] Size, $element, $trait $method);
+    )*};
+}
+
 macro_rules! arithmetic {
     ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
         binary_operator!(Number $trait $method $assign $assign_method; $trait $method);
         numbers_on_the_left!($trait $method: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
+        sizes!($trait $method $assign $assign_method: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
         weak_numbers!($trait $method $assign $assign_method: i32 f16, i32 bf16, i32 f32, i32 f64, f32 f16, f32 bf16);
     )*};
 }

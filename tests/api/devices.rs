@@ -1,7 +1,5 @@
 //! Runs a test on each device of the machine.
 
-use jit::prelude::*;
-
 /// Runs `test` with the interpreter and with the processor as the device of new arrays.
 ///
 /// Without the `llvm` feature the second falls back to the first, which is worth a test as well.

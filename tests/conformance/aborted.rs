@@ -157,7 +157,7 @@ fn loops(h: &mut Held) {
 
 #[jit]
 fn exits(h: &mut Held) -> UInt {
-    for step in 0..(&h.at + 2) {
+    for step in 0..&h.at + 2 {
         tick();
         if h.count > 2 {
             tick();

@@ -184,6 +184,9 @@ fn what_has_changed_is_named_by_its_path() {
         assert_eq!(call(a, b, c), wanted(a, b, c));
     }
     let said: Vec<String> = paths::explain().iter().map(ToString::to_string).collect();
+    let lines = paths::explain().to_string();
+    assert_eq!(lines.lines().count(), said.len(), "{lines}");
+    assert!(said.iter().zip(lines.lines()).all(|(said, line)| said.lines().next() == Some(line)), "{lines}");
     crate::frozen_only!();
     assert_eq!(said.len(), 4, "{said:?}");
     for (said, path) in said[1..].iter().zip(["`list[1]`", "`point.z`", "`k`"]) {

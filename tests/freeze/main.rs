@@ -47,7 +47,7 @@ mod verify;
 use std::fmt::Debug;
 use std::process::Command;
 
-use jit::freeze::{Retrace, Stats};
+use jit::freeze::{Explanation, Stats};
 use jit::prelude::*;
 
 /// What tests ask and do with a frozen function.
@@ -55,7 +55,7 @@ struct Frozen {
     clear: fn(),
     set_enabled: fn(bool),
     stats: fn() -> Stats,
-    explain: fn() -> Vec<Retrace>,
+    explain: fn() -> Explanation,
 }
 
 /// A frozen function, by its name.

@@ -461,3 +461,35 @@ fn messages_name_the_line_of_the_user() {
         assert!(message.contains("tests/library/tensor.rs:"), "{message}");
     }
 }
+
+/// Means over an axis, by its length.
+#[freeze]
+fn centred(t: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>) {
+    (t - t.sum(0) / t.size(0), t.size(1) * t)
+}
+
+#[test]
+fn lengths_of_axes_are_operands_beside_tensors() {
+    on_each_device(|| {
+        let t = Plain::arange(&[2, 3]).tensor();
+        assert_eq!((&t * t.size(1)).to_vec().unwrap(), [0, 3, 6, 9, 12, 15]);
+        assert_eq!((t.size(0) - &t).to_vec().unwrap(), [2, 1, 0, -1, -2, -3]);
+        assert_eq!((&t % t.size(0) + t.size(1)).to_vec().unwrap(), [3, 4, 3, 4, 3, 4]);
+        let mut halves = t.cast::<f32>();
+        halves /= t.size(0);
+        assert_eq!(halves.to_vec().unwrap(), [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]);
+        assert_eq!((t.size(1) / (&t.cast::<f64>() + 1.0)).to_vec().unwrap()[..3], [3.0, 1.5, 1.0]);
+        for (rows, columns) in [(2, 3), (4, 5), (3, 2)] {
+            let t = Tensor::<f32>::from_array(Float::arange(rows * columns), &[rows, columns]);
+            let (centre, scaled) = centred(&t);
+            let host = |row: usize, column: usize| (row * columns + column) as f32;
+            let mean = |column| (0..rows).map(|row| host(row, column)).sum::<f32>() / rows as f32;
+            let places = || (0..rows * columns).map(|at| (at / columns, at % columns));
+            let wanted: Vec<f32> = places().map(|(row, column)| host(row, column) - mean(column)).collect();
+            assert_eq!(centre.to_vec().unwrap(), wanted);
+            let wanted: Vec<f32> = places().map(|(row, column)| columns as f32 * host(row, column)).collect();
+            assert_eq!(scaled.to_vec().unwrap(), wanted);
+        }
+    });
+    assert!(centred::stats().replays > 0 || std::env::var_os("JIT_FREEZE").is_some(), "{:?}", centred::explain());
+}

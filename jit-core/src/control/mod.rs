@@ -54,7 +54,7 @@ pub use logic::{Decides, Joins, Logical, Side, logical};
 pub use matching::{Decided, Exhausted, HostMatch, KnownValue, MatchesHost, MatchesTraced};
 pub use operand::{Constexpr, Operand};
 pub use range::{Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter};
-pub use repeat::{Repeat, Setting, WhileCondition, repeat};
+pub use repeat::{Repeat, Setting, WhileCondition, bounded, repeat};
 pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ShowsSide, Tells, fail, print};
 pub use unroll::{Unrolled, unrolled};
 pub use variants::{Borrowed, Choice, Choosable, Chosen, Lends, Owned, other_variant};

@@ -195,14 +195,20 @@ impl HostRepeat {
 
     /// Counts an iteration.
     #[inline(always)]
-    pub(super) fn goes_on(&mut self) -> bool {
+    pub fn count(&mut self) {
         match &mut self.left {
             None => {}
             Some(0) => refuse_more(self.limit, self.site),
             Some(left) => *left -= 1,
         }
-        true
     }
+}
+
+/// The bound of a loop that is Rust's.
+#[must_use]
+#[track_caller]
+pub fn bounded(limit: u32) -> HostRepeat {
+    HostRepeat { left: Some(limit), limit, site: Location::caller() }
 }
 
 /// Refuses an iteration that the host would begin.

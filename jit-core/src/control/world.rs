@@ -138,7 +138,10 @@ impl World for Host {
     }
     #[inline(always)]
     fn test(repeat: &mut HostRepeat, condition: bool) -> bool {
-        condition && repeat.goes_on()
+        if condition {
+            repeat.count();
+        }
+        condition
     }
     #[inline(always)]
     fn not(condition: bool) -> bool {

@@ -10,7 +10,7 @@ use std::panic::Location;
 use super::argument::{Argument, ByValue, Exclusive, Given, Kept, Shared, lend};
 use super::call::call;
 use super::function::{Function, Options};
-use super::{Retrace, Stats};
+use super::{Explanation, Stats};
 
 /// A closure whose launches are recorded once and replayed from then on: what `#[freeze]` makes of a function.
 ///
@@ -80,7 +80,8 @@ pub struct Listed<C>(C);
 #[diagnostic::on_unimplemented(
     message = "a frozen closure captures nothing: later calls would not see that what it captured has changed",
     label = "this captures something",
-    note = "list it: `Frozen::with(captures, |c: &_, x: &Float| …)`, which looks at it in each call"
+    note = "list it: `Frozen::with(captures, |c: &_, x: &Float| …)`, which looks at it in each call; a number `k`, too: \
+            `Frozen::with(k, |k: &f32, x: &Float| x * *k)`"
 )]
 pub trait Captureless: Copy + 'static {}
 
@@ -91,11 +92,23 @@ const NAMES: [&str; 8] = ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]",
 const LISTED_NAMES: [&str; 9] =
     ["captures", "args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]", "args[6]", "args[7]"];
 
+/// Refuses a closure that has captured a number or another `Copy` value. What calls it is what the compiler's error is about, so that is what
+/// the user calls.
+#[track_caller]
+const fn captures_nothing(size: usize) {
+    assert!(
+        size == 0,
+        "a frozen closure captures nothing, and this one captures a number or another `Copy` value: list it, as in \
+         `Frozen::with(k, |k: &f32, x: &Float| x * *k)` in place of `Frozen::new(move |x: &Float| x * k)`"
+    );
+}
+
 impl<F: Captureless> Frozen<F> {
     /// Freezes a closure that captures nothing, or a function.
     #[must_use]
     #[track_caller]
     pub fn new(body: F) -> Self {
+        const { captures_nothing(size_of::<F>()) };
         Frozen::of(body, Nothing, &NAMES)
     }
 }
@@ -108,6 +121,7 @@ impl<F: Captureless, C: Given + 'static> Frozen<F, Listed<C>> {
     where
         C: Sized,
     {
+        const { captures_nothing(size_of::<F>()) };
         Frozen::of(body, Listed(captures), &LISTED_NAMES)
     }
 }
@@ -127,12 +141,6 @@ impl<F, C> Frozen<F, Listed<C>> {
 impl<F, C> Frozen<F, C> {
     #[track_caller]
     fn of(body: F, captures: C, names: &'static [&'static str]) -> Self {
-        const {
-            assert!(
-                size_of::<F>() == 0,
-                "a frozen closure captures nothing: list what it uses, `Frozen::with(captures, |c: &_, x: &Float| …)`"
-            );
-        }
         let function = Function::at(Location::caller(), std::any::type_name::<F>(), names, Options::DEFAULT);
         Frozen { body, captures, function }
     }
@@ -204,7 +212,7 @@ impl<F, C> Frozen<F, C> {
 
     /// Why the closure was recorded, each time, oldest first.
     #[must_use]
-    pub fn explain(&self) -> Vec<Retrace> {
+    pub fn explain(&self) -> Explanation {
         self.function.explain()
     }
 

@@ -61,33 +61,42 @@ pub enum Cause {
     Evicted,
 }
 
+impl Retrace {
+    /// In one line, without what to do about it.
+    pub(super) fn line(&self) -> String {
+        format!("{} ({}:{})", self.cause, self.site.file(), self.site.line())
+    }
+}
+
 impl fmt::Display for Retrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.cause {
-            Cause::First => f.write_str("the first call is recorded")?,
-            Cause::Argument { path, before, now } => write!(f, "`{path}` was {before} and is {now}")?,
-            Cause::Size { decided, condition } => write!(
-                f,
-                "`{condition}` held, because of {}:{}, and does not any more",
-                decided.file(),
-                decided.line()
-            )?,
-            Cause::Iterations { decided } => {
-                write!(f, "the `#[evaluated]` loop at {}:{} ran longer or shorter", decided.file(), decided.line())?;
+        f.write_str(&self.line())?;
+        match self.hint {
+            Some(hint) => write!(f, "\n  help: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::First => f.write_str("the first call is recorded"),
+            Cause::Argument { path, before, now } => write!(f, "`{path}` was {before} and is {now}"),
+            Cause::Size { decided, condition } => {
+                write!(f, "`{condition}` held, because of {}:{}, and does not any more", decided.file(), decided.line())
             }
-            Cause::NoSize => f.write_str("a size that the function computes had no value")?,
+            Cause::Iterations { decided } => {
+                write!(f, "the `#[evaluated]` loop at {}:{} ran longer or shorter", decided.file(), decided.line())
+            }
+            Cause::NoSize => f.write_str("a size that the function computes had no value"),
             Cause::Host { call } => write!(
                 f,
                 "`jit::freeze::host` at {}:{} gave back another number, length or variant, or read other arrays",
                 call.file(),
                 call.line()
-            )?,
-            Cause::Evicted => f.write_str("its recording was dropped to keep to the `limit`")?,
-        }
-        write!(f, " ({}:{})", self.site.file(), self.site.line())?;
-        match self.hint {
-            Some(hint) => write!(f, "\n  help: {hint}"),
-            None => Ok(()),
+            ),
+            Cause::Evicted => f.write_str("its recording was dropped to keep to the `limit`"),
         }
     }
 }

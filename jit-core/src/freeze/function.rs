@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use super::layout::{Form, Layout, Said};
 use super::staying::Staying;
-use super::{Retrace, Stats, explain};
+use super::{Explanation, Retrace, Stats, explain};
 use crate::fork;
 use crate::graph::node::Var;
 use jit_runtime::recording::SizeId;
@@ -236,8 +236,8 @@ impl Function {
 
     /// Why the function was recorded, each time, oldest first.
     #[must_use]
-    pub fn explain(&self) -> Vec<Retrace> {
-        self.table.lock().retraces.clone()
+    pub fn explain(&self) -> Explanation {
+        Explanation::new(self.table.lock().retraces.clone())
     }
 
     /// Forgets all recordings and counts.

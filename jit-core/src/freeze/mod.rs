@@ -25,6 +25,7 @@ mod argument;
 mod call;
 mod closure;
 mod explain;
+mod explanation;
 mod function;
 mod host;
 mod layout;
@@ -45,6 +46,7 @@ pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behi
 pub use call::{after_direct, call};
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
 pub use explain::{Cause, Retrace};
+pub use explanation::Explanation;
 pub use function::{Function, Options, functions};
 pub use host::{Owned, host};
 #[doc(hidden)]

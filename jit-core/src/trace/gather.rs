@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 
 use jit_runtime::config;
 use jit_runtime::ir::{Type, scalar};
+use jit_runtime::memory::Buffer;
 use rustc_hash::FxHashMap;
 
 use super::inside::{is_lane_index, is_never_inside, lanes_inside};
@@ -19,7 +20,7 @@ use crate::graph::edges;
 use crate::graph::node::{Node, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::RegionId;
-use crate::misuse::Misuse;
+use crate::misuse::{self, Misuse};
 use crate::size::Size;
 
 /// The largest expression that is computed at the index in place of being written to memory, in nodes.
@@ -77,7 +78,8 @@ pub(crate) fn gather_repeated(source: &Var, elements: Size, index: &Var, mask: O
 #[track_caller]
 fn checked(source: &Var, index: &Var, mask: Option<&Var>, width: Size) -> Var {
     if source.region() == RegionId::NONE {
-        return Position::new(source, index, mask).read(source);
+        let source = in_memory(source);
+        return Position::new(&source, index, mask).read(&source);
     }
     // A state of width 1 of a traced loop is in no memory.
     masked(source, Some(&checked_lanes(source, source.width(), index, mask)), width)
@@ -86,8 +88,19 @@ fn checked(source: &Var, index: &Var, mask: Option<&Var>, width: Size) -> Var {
 /// The lanes whose index is in range of so many elements, which is checked with an array that has them.
 #[track_caller]
 fn checked_lanes(source: &Var, elements: Size, index: &Var, mask: Option<&Var>) -> Var {
-    let ones = record::literal(source.ty(), scalar::cast(Type::U32, source.ty(), 1), elements);
+    let ones = in_memory(&record::literal(source.ty(), scalar::cast(Type::U32, source.ty(), 1), elements));
     record::cast(Type::Bool, &Position::new(&ones, index, mask).read(&ones))
+}
+
+/// A value that the host knows, as elements in memory.
+#[track_caller]
+fn in_memory(source: &Var) -> Var {
+    let Some(bits) = source.known_bits() else { return source.clone() };
+    let size = source.ty().size_bytes();
+    match Buffer::from_bytes(&bits.to_ne_bytes()[..size].repeat(source.lanes())) {
+        Ok(buffer) => record::data(source.ty(), source.width(), buffer),
+        Err(error) => misuse::panic_with(error),
+    }
 }
 
 /// Where to read, and on which lanes.

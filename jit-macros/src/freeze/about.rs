@@ -95,7 +95,7 @@ impl Frozen {
 
             /// Why the function was recorded, each time, oldest first.
             #[allow(dead_code)]
-            #vis fn #explain() -> ::std::vec::Vec<#private::freeze::Retrace> { #function.explain() }
+            #vis fn #explain() -> #private::freeze::Explanation { #function.explain() }
 
             /// Forgets all recordings and counts.
             #[allow(dead_code)]

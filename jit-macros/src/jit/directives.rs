@@ -47,8 +47,12 @@ pub(crate) enum Unroll {
 impl Mode {
     /// The first token that asks for something.
     pub(crate) fn span(&self) -> Option<Span> {
-        let bound = self.max_iterations.as_ref().map(LitInt::span);
-        self.symbolic.or(self.evaluated).or(self.compress).or(bound)
+        self.symbolic.or(self.evaluated).or(self.compress).or(self.bound().map(LitInt::span))
+    }
+
+    /// How many iterations there may be, if that is said.
+    pub(crate) fn bound(&self) -> Option<&LitInt> {
+        self.max_iterations.as_ref()
     }
 
     /// Whether iterations or arms are run, rather than recorded.

@@ -27,7 +27,7 @@ use super::{deferred, directives, jumps, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
 use syn::spanned::Spanned;
-use syn::{Block, Expr, ExprLoop, ExprWhile, Label};
+use syn::{Block, Expr, ExprLoop, ExprWhile, Label, Stmt};
 
 /// Rewrites a `while`.
 pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr {
@@ -37,7 +37,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr 
     if directives.host || contains_let(&node.cond) || is_host {
         let outer = rewriter.host_only;
         rewriter.host_only |= directives.host;
-        let rewritten = native(rewriter, node);
+        let rewritten = native(rewriter, node, &mode);
         rewriter.host_only = outer;
         return rewritten;
     }
@@ -55,7 +55,8 @@ pub(crate) fn rewrite_endless(rewriter: &mut Rewriter<'_>, mut node: ExprLoop) -
     let directives = directives::take(&mut node.attrs, rewriter.sink);
     let mode = rewriter.take_mode(directives.mode);
     if !splits_lanes(rewriter, &node.body, node.label.as_ref()) {
-        let before = rewriter.native_loop(&mut node.label, &mut node.body, node.loop_token.span);
+        let mut before = rewriter.native_loop(&mut node.label, &mut node.body, node.loop_token.span);
+        before.extend(count_iterations(rewriter, &mode, &mut node.body));
         let mut expr = Expr::Loop(node);
         prepend(&mut expr, &before);
         return expr;
@@ -301,14 +302,24 @@ impl<'r, 'a> Repeated<'r, 'a> {
 }
 
 /// A `while` whose condition is the host's stays Rust's.
-fn native(rewriter: &mut Rewriter<'_>, mut node: ExprWhile) -> Expr {
+fn native(rewriter: &mut Rewriter<'_>, mut node: ExprWhile, mode: &Mode) -> Expr {
     rewriter.scopes.push();
     rewriter.host_condition(&mut node.cond);
-    let before = rewriter.native_loop(&mut node.label, &mut node.body, node.while_token.span);
+    let mut before = rewriter.native_loop(&mut node.label, &mut node.body, node.while_token.span);
+    before.extend(count_iterations(rewriter, mode, &mut node.body));
     rewriter.scopes.pop();
     let mut expr = Expr::While(node);
     prepend(&mut expr, &before);
     expr
+}
+
+/// Counts the iterations of a loop that is Rust's, if they are bounded; gives what comes before the loop.
+fn count_iterations(rewriter: &mut Rewriter<'_>, mode: &Mode, body: &mut Block) -> Option<TokenStream> {
+    let limit = mode.bound()?;
+    let span = rewriter.at(limit.span());
+    let (private, name) = (rewriter.private(span), rewriter.helper("bound", span));
+    body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(quote_spanned!(span=> #name.count();)), None));
+    Some(quote_spanned!(span=> let mut #name = #private::bounded(#limit);))
 }
 
 fn contains_let(condition: &Expr) -> bool {

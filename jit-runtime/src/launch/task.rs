@@ -234,7 +234,10 @@ impl Task {
         self.measure(ended_ns);
         let accessed = std::mem::take(&mut *self.accessed.lock());
         let pending: Arc<dyn Pending> = Arc::<Task>::clone(self);
-        for Accessed { buffer, writes, .. } in &accessed {
+        for Accessed { buffer, reads, writes } in &accessed {
+            if *writes && !reads && self.failure.get().is_none() {
+                buffer.accesses().mend();
+            }
             buffer.accesses().complete(&pending, self.failure.get().filter(|_| *writes));
         }
         drop(accessed);

@@ -168,6 +168,14 @@ impl Accesses {
         self.state.fetch_or(FAILED, Ordering::Relaxed);
     }
 
+    /// Notes that all contents were written anew, whatever failed before: memory of replays serves again.
+    pub(crate) fn mend(&self) {
+        if self.state.load(Ordering::Relaxed) & FAILED != 0 {
+            self.queued.lock().failure = None;
+            self.state.fetch_and(!FAILED, Ordering::Relaxed);
+        }
+    }
+
     /// Why the contents are not valid.
     pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
         if self.state.load(Ordering::Acquire) & FAILED == 0 {

@@ -2,7 +2,6 @@
 
 use half::f16;
 use jit::linalg::{Mat2, Mat3, Mat4, Matrix, Vec3};
-use jit::prelude::*;
 
 use super::reference::{self as host, Host, Random};
 use crate::devices::on_each_device;

@@ -1,4 +1,4 @@
-// wanted: list what it uses
+// wanted: list it, as in `Frozen::with(k
 use jit::freeze::Frozen;
 use jit::prelude::*;
 

@@ -83,8 +83,8 @@ mod tests {
     use super::*;
     use crate::backend::llvm::bound::{Bound, Leaf};
     use crate::backend::llvm::interval::{Folded, Folding, Host, Integer, Interval};
-    use crate::backend::llvm::object::{ENTRY, LoadedObject};
-    use crate::backend::llvm::target::Target;
+    use crate::backend::loader::{ENTRY, LoadedObject};
+    use crate::backend::target::Target;
     use crate::ir::random::Rng;
     use crate::ir::{Type, Value};
 

@@ -70,6 +70,7 @@ pub enum Op {
 
 impl Op {
     /// A number that tells operations apart, for hashing.
+    #[inline]
     pub(crate) const fn code(self) -> u64 {
         match self {
             Op::Literal => 0,
@@ -116,6 +117,7 @@ impl Op {
     }
 
     /// How many operand slots hold nodes at most.
+    #[inline]
     pub(crate) const fn slots(self) -> usize {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex => 0,
@@ -140,26 +142,31 @@ impl Op {
     }
 
     /// Whether the node is one of the results of another one, its first operand.
+    #[inline]
     pub(crate) const fn is_result(self) -> bool {
         matches!(self, Op::LoopResult | Op::BranchResult | Op::SwitchResult | Op::ScatterResult | Op::NativeResult)
     }
 
     /// Whether the node's word holds bits, not the address of a buffer or an extra.
+    #[inline]
     pub(crate) const fn holds_bits(self) -> bool {
         matches!(self, Op::Literal | Op::Scalar)
     }
 
     /// Whether the node's word is the address of a boxed extra.
+    #[inline]
     pub(crate) const fn holds_extra(self) -> bool {
         matches!(self, Op::Loop | Op::Branch | Op::Switch | Op::Scatter | Op::Native)
     }
 
     /// Whether the value comes into being in memory, where later kernels read it.
+    #[inline]
     pub(crate) const fn is_stored(self) -> bool {
         matches!(self, Op::Reduce(_) | Op::NativeResult)
     }
 
     /// A rough measure of the time that one lane needs: 1 is an addition.
+    #[inline]
     pub(crate) const fn weight(self) -> u32 {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex | Op::Param => 0,

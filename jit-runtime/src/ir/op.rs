@@ -420,6 +420,7 @@ macro_rules! operations {
 
         impl $op {
             /// The element types that the operation exists for.
+            #[inline]
             #[must_use]
             pub const fn types(self) -> Types {
                 match self {
@@ -428,6 +429,7 @@ macro_rules! operations {
             }
 
             /// A rough measure of the time that one lane needs: 1 is an addition.
+            #[inline]
             #[must_use]
             pub const fn cost(self) -> u32 {
                 match self {
@@ -436,6 +438,7 @@ macro_rules! operations {
             }
 
             /// Whether the operation is defined by an expansion into others.
+            #[inline]
             #[must_use]
             pub const fn is_transcendental(self) -> bool {
                 match self {
@@ -444,6 +447,7 @@ macro_rules! operations {
             }
 
             /// Whether the operands may change places, down to the last bit of the result.
+            #[inline]
             #[must_use]
             pub const fn is_commutative(self) -> bool {
                 match self {
@@ -452,6 +456,7 @@ macro_rules! operations {
             }
 
             /// The variant of fast math; the operation itself where there is none.
+            #[inline]
             #[must_use]
             pub const fn fast(self) -> $op {
                 match self {
@@ -461,6 +466,7 @@ macro_rules! operations {
             }
 
             /// The operation that this is a fast variant of; itself where it is none.
+            #[inline]
             #[must_use]
             pub const fn exact(self) -> $op {
                 match self {
@@ -470,6 +476,7 @@ macro_rules! operations {
             }
 
             /// Whether the operation is one of fast math.
+            #[inline]
             #[must_use]
             pub const fn is_fast(self) -> bool {
                 self.exact() as u8 != self as u8
@@ -565,6 +572,7 @@ names!(ReduceOp: Add "add", Mul "mul", Min "min", Max "max", And "and", Or "or")
 
 impl CompareOp {
     /// Whether the operands may change places.
+    #[inline]
     #[must_use]
     pub const fn is_commutative(self) -> bool {
         matches!(self, CompareOp::Eq | CompareOp::Ne)
@@ -678,6 +686,7 @@ impl Op {
     }
 
     /// Whether the operation is defined by an expansion into others.
+    #[inline]
     #[must_use]
     pub const fn is_transcendental(&self) -> bool {
         match self {

@@ -1,10 +1,11 @@
-//! `#[compress]`: lanes that are done leave the launches of an evaluated loop.
+//! `#[compress]`: finished lanes are compacted away in an evaluated loop.
 //!
-//! When half of the lanes are done, the state of the others is gathered into narrow arrays. The program does not notice: the state
-//! that it sees stays as wide as before, an expression of the narrow arrays, so lane numbers and arrays from outside go on to
-//! belong to their lanes. Only what an iteration makes of the state is computed for the remaining lanes alone: the kernel runs
-//! over a list of lane numbers (see [`schedule::Selection`]). Arrays that lanes scatter to are not theirs and stay as they are; memory of the
-//! lane is carried element by element. Whatever else the program asks for is computed for all lanes.
+//! When half of the lanes are finished, the state of the others is gathered into narrow arrays. The program does not
+//! notice: the state that it sees is as wide as before, an expression of the narrow arrays, so lane numbers and arrays
+//! from outside still belong to their lanes. Only the next state is computed for the remaining lanes alone: the kernel
+//! runs over a list of lane numbers (see [`schedule::Selection`]). Arrays that lanes scatter to are shared by all lanes
+//! and are not narrowed; per-lane local memory is carried element by element. Any other value is computed for all
+//! lanes.
 
 use std::panic::Location;
 

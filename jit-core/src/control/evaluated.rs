@@ -1,9 +1,9 @@
 //! `#[evaluated] while`: the body runs once for each iteration, and the state is computed before the next one.
 //!
-//! The state lies in memory from the first iteration on, so all of them are the same kernel, which also computes the condition
-//! and whether any lane goes on. The body runs under the mask of those that do, and the others keep what they have. Its first run
-//! happens in any case, on no lane if need be: which state it changes, and how wide that becomes, is the same whatever the
-//! elements are, and as in a recorded loop.
+//! The state is in memory from the first iteration on, so all iterations have the same kernel, which also computes the
+//! condition and whether any lane continues. The body runs under the mask of those lanes; the others keep their state.
+//! The first iteration runs in any case, on no lane if necessary. So which state it changes, and how wide that becomes,
+//! does not depend on the contents, and is the same as in a recorded loop.
 
 use std::panic::Location;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What lanes tell: `jit::print!`, and assertions whose condition is a mask.
+//! Reports of lanes: `jit::print!`, and assertions whose condition is a mask.
 
 use std::fmt;
 use std::fmt::Debug;

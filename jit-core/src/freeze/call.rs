@@ -1,4 +1,4 @@
-//! A call of a frozen function: replayed if a recording fits, else recorded (`record`).
+//! A call of a frozen function: it replays a matching recording, or makes a new one (`record`).
 
 use std::any::{TypeId, type_name};
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! A frozen function: its recordings, what they are found by, and what is counted.
+//! A frozen function: its recordings, their keys, and its counters.
 
 use std::any::{Any, TypeId};
 use std::hash::{Hash, Hasher};

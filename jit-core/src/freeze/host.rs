@@ -1,9 +1,10 @@
-//! Calls of the host in the middle of a frozen function: [`host`].
+//! Host calls in the middle of a frozen function: [`host`].
 //!
-//! While the function is recorded, the call runs with the recording set aside. What it reads of the function is computed as part of the
-//! recording and noted, and what it gives back becomes memory that a step of the recording makes. A replay runs the call again. The arrays that it
-//! holds are nodes of the recording still: they stand for memory of the replay, which is looked up where the host reads, and their widths for
-//! sizes of it. So a node that a call of the host may hold keeps a mark ([`flag::HOSTED`]), by which everything else that is done with it is refused.
+//! While the function is recorded, the closure runs with the recording suspended. The arrays of the function that it
+//! reads are evaluated as part of the recording; its results become slots that a step of the recording writes. A replay
+//! runs the closure again. The arrays that it holds are still nodes of the recording: they represent slots of the
+//! replay, whose storage is looked up where the host reads, and their widths represent sizes of the replay. So a node
+//! that a host call may hold carries a flag ([`flag::HOSTED`]), by which any other use of it is refused.
 
 use std::any::type_name;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};

@@ -1,7 +1,7 @@
-//! What a call is recognised by: the shape of its arguments, what the host knows of them, and which arrays are the same.
+//! The key of a call: the shape of its arguments, their host values, and which arrays are the same.
 //!
-//! Sizes are not part of it: recordings say for which sizes they hold. Nor are the bits of constants, which a recording may have made its
-//! own or take as values that change.
+//! Sizes are not part of it: recordings have guards for them. Nor are the bits of constants, which a recording may have
+//! compiled in or may take as inputs.
 
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;

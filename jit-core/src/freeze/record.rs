@@ -1,4 +1,4 @@
-//! Recording a call of a frozen function: the body runs on twins of the arguments, and what it launches is remembered.
+//! Recording a call of a frozen function: the body runs on proxies of the arguments, and its launches are recorded.
 
 use std::any::type_name;
 use std::panic::Location;

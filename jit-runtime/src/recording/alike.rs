@@ -1,4 +1,5 @@
-//! Whether two iterations of a loop launch the same, but for what the one makes and the other reads.
+//! Whether two iterations of a loop launch the same kernels, except for the slots that the one writes and the other
+//! reads.
 
 use std::sync::Arc;
 

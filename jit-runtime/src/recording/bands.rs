@@ -1,4 +1,4 @@
-//! Which kernels of a chain may be run in bands: all of them on some lanes before any of them on the next ones.
+//! Which kernels of a chain may run in tiles: all of them on some lanes before any of them on the next ones.
 
 use rustc_hash::FxHashMap;
 

@@ -1,8 +1,9 @@
-//! Replays on the calling thread: argument tables that are kept from one replay to the next, in which only what has changed is put.
+//! Replays on the calling thread. Argument tables are reused from one replay to the next, and only changed entries are
+//! written.
 //!
-//! A recording that consists of short kernels alone is a [`Chain`] for some sizes of its inputs. What a replay adds to it is in [`Tables`]:
-//! one argument table for all kernels, in which memory that belongs to the recording keeps its place. So a replay looks at its inputs and results,
-//! and then does nothing for each kernel but run it.
+//! A recording that consists of short kernels alone is a [`Chain`] for some sizes of its inputs. A replay adds
+//! [`Tables`]: one argument table for all kernels, in which storage of the recording keeps its place. So a replay reads
+//! its inputs and results, and then only runs each kernel.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What memory each slot gets: slots that are not used at the same time share a block.
+//! The storage of each slot: slots that are not used at the same time share a block.
 
 use super::{Origin, Recording, Slot, SlotId, Step, YieldedCopy};
 

@@ -1,7 +1,8 @@
 //! Replaying: buffers and sizes of inputs → launches.
 //!
-//! Where all kernels are short, they run one after another on the calling thread, without being launched; that takes no memory but the
-//! results', and those are kept for the next replay. Otherwise each is launched as it was when it was recorded.
+//! Where all kernels are short, they run one after another on the calling thread, without being launched; that takes no
+//! memory but that of the results, which is retained for the next replay. Otherwise each is launched as it was when it
+//! was recorded.
 
 use std::panic::Location;
 use std::sync::Arc;

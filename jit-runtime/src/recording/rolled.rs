@@ -1,13 +1,14 @@
 //! Loops whose iterations a replay counts itself.
 //!
-//! A loop that the host runs, each iteration under the mask of the lanes that go on, is noted as what happened: iteration after
-//! iteration, with the value that was looked at before each. When the recording ends, the iterations are compared. Those that launch the
-//! same on what the iteration before has made are one body that a replay repeats for as long as the value says; iterations before them, which
-//! begin with something else, stay in front. Under the mask of an iteration that no lane makes nothing changes, so a replay runs these in
-//! any case. A loop that is nowhere the same twice stays as it was, with a test of each value.
+//! A host loop, each iteration under the mask of the lanes that continue, is recorded iteration by iteration, with the
+//! value that was read before each. When the recording ends, the iterations are compared. Matching ones, which launch
+//! the same kernels on what the iteration before has written, become one body that a replay repeats while the value is
+//! true. Iterations before them, which begin with other slots, stay in front. Under the mask of no lane an iteration
+//! changes nothing, so a replay runs those in any case. A loop without matching iterations stays unrolled, with a test
+//! of each value.
 //!
-//! A slot that an iteration reads and the one before has made is *carried*: the body reads a parameter instead, and after each iteration the memory of what
-//! it made becomes that of the parameter, and the other way round.
+//! A slot that an iteration reads and the one before has written is *carried*: the body reads a parameter instead, and
+//! after each iteration the storage of the slot and that of the parameter are swapped.
 
 use std::ops::Range;
 use std::panic::Location;

@@ -1,6 +1,6 @@
 //! Sizes that are known when a recording is replayed: expressions of the sizes of its inputs.
 //!
-//! A recording holds one table of them, in which operands stand before what uses them. What a program decided by looking at
+//! A recording holds one table of them, in which operands precede their uses. A decision of the program by
 //! sizes is a [`Guard`]; a recording fits a call if all its guards hold.
 
 use std::fmt;

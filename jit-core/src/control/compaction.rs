@@ -79,7 +79,7 @@ impl Compaction {
         active: &Var,
         site: &'static Location<'static>,
     ) -> Result<Compaction, Error> {
-        // What is computed here concerns the lanes that take part, whatever masks are around the loop.
+        // The values computed here are those of the selected lanes, whatever masks are around the loop.
         let _outside = region::leave_all();
         let width = active.lanes();
         let mask = Mask::from_var(before.map_or(active, |before| &before.active.narrow).clone());
@@ -97,7 +97,7 @@ impl Compaction {
             }
             _ => Narrow { narrow: gather::gather(shown, &lanes, None), wide: shown.clone(), shown: shown.clone() },
         };
-        // The body may have computed it for all lanes: what was narrow is old then.
+        // The body may have computed it for all lanes; then the narrow copy is stale.
         let known = |position: usize, shown: &Var| {
             let narrow = before.and_then(|before| before.states[position].as_ref());
             narrow.filter(|narrow| narrow.shown.is_same(shown))

@@ -393,7 +393,7 @@ impl<T: Traverse> Gives<T> for Traced {
 
     fn or(exit: &mut TracedExit<T>, mut value: T) -> T {
         let Some(given) = exit.gone.value.take() else { return value };
-        // As in a branch, a mask of many lanes makes the value as wide, whether it is known or not.
+        // As in a branch, a mask of many lanes makes the value as wide, whether it is constant or not.
         match exit.gone.mask.var().literal().filter(|_| exit.gone.mask.width() == 1) {
             Some(0) => return value,
             Some(_) => return given,

@@ -290,7 +290,7 @@ impl Function {
     /// that makes more of them than before.
     pub(super) fn lift(&self, of: TypeId, layout: &Layout) -> (Vec<bool>, bool) {
         let mut table = self.table.lock();
-        // What stays where it is, behind a shared reference, is a constant there.
+        // A shared leaf that is a literal stays a constant.
         let literals = layout.inputs.iter().filter(|input| input.form == Form::Literal);
         let may_be_given: Vec<bool> = literals.map(|input| !input.is_shared).collect();
         if !self.options.auto_opaque {

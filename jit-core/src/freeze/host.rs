@@ -101,7 +101,7 @@ struct Answer {
 /// Runs the call while the function is recorded.
 #[track_caller]
 fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'static>) -> Result<R, Error> {
-    // What was marked to be evaluated belongs to the recording.
+    // Values that `schedule` marked are evaluated as part of the recording.
     schedule::evaluate(&[], "a call of the host follows", site)?;
     let _outside = region::leave_all();
     let (running, serial) = Call::begin_recorded(site);
@@ -174,7 +174,7 @@ fn replayed<R: Kept>(
 fn answer(result: &mut impl Kept, site: &'static Location<'static>) -> Result<Answer, Error> {
     let (mut host, mut refused) = (Vec::new(), None);
     let (mut arrays, mut sizes) = (Vec::new(), Vec::new());
-    // Lengths of axes are among what tells recordings apart.
+    // The lengths of axes are part of the key.
     let mut take_size = |size: &mut Size, is_length: bool| {
         if is_length {
             *size = size.here().value().into();

@@ -65,7 +65,7 @@ fn note_written(step: &Step, written: &mut Vec<bool>) {
         Step::Native(native) => {
             written.extend(native.inputs.iter().map(|_| false).chain(native.outputs.iter().map(|_| true)));
         }
-        // Where a loop begins, it looks at what its parameters begin with.
+        // A loop reads the initial values of its parameters.
         Step::Loop(inner) => inner.carried.iter().for_each(|_| written.extend([true, false, true])),
         Step::Repeat(inner) => written.extend(inner.slots.iter().map(|_| true)),
         Step::Count(_) => written.extend([false, true]),

@@ -150,8 +150,9 @@ impl Recording {
         let results = results.iter().zip(&self.outputs).filter(is_made).map(|(buffer, _)| buffer);
         let written = results.chain(state.blocks.iter().flatten());
         let accesses = sources.chain(written.map(|buffer| Access { buffer, writes: true }));
-        // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. What is neither an input nor a
-        // constant belongs to this replay alone, or is yielded. Bands are what `Recording::bands` found.
+        // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. A buffer
+        // that is neither an input nor a constant belongs to this replay alone, or is donated. The tiles are those
+        // of `Recording::bands`.
         let outcome = unsafe { batch::try_run(accesses, &chain.kernels, run, table) }?;
         Some(outcome.map(|elapsed| bound.note(elapsed, run.count())))
     }

@@ -132,7 +132,7 @@ impl Recorder {
         scalars: &[(usize, Scalar)],
     ) -> Result<(), Unknown> {
         let (ready, template) = (prepared.ready(), prepared.template());
-        // What code takes beyond the parameters of a template is found with the code for other sizes.
+        // Arguments beyond the parameters of a template are looked up with the code for other sizes.
         let count = template.map_or(ready.arguments.len(), |template| template.params.len());
         let mut arguments = SmallVec::new();
         for (position, argument) in ready.arguments[..count].iter().enumerate() {

@@ -310,7 +310,7 @@ impl<'a> Roller<'a> {
         for number in (0..segments.len().saturating_sub(1)).rev() {
             let pair = &segments[number..number + 2];
             if pair[1].follows_gap {
-                // They were compared when those between them were dropped.
+                // They were compared when the iterations between them were dropped.
                 let Some((_, places)) = found.take() else { break };
                 found = Some((number, places));
                 continue;
@@ -352,7 +352,7 @@ impl<'a> Roller<'a> {
     ) -> Option<(usize, Vec<Place>)> {
         let (found, places) = self.first_alike(segments, forms, is_tested)?;
         let last = segments.len() - 1;
-        // Two that begin as different slots and go on as one are alike from the next iteration on.
+        // Two states that begin as different slots and become one match from the next iteration on.
         let first = (found..last).find(|&number| alike::is_one_for_each(&forms[number], &places))?;
         let is_carried = |place: &Place| matches!(place, Place::Carried { .. });
         let is_written =
@@ -392,7 +392,7 @@ impl<'a> Roller<'a> {
     ) {
         let (carried, inside) = self.parameters([form, last], places);
         let mut inside = inside.into_iter();
-        // The body runs once in any case. What the host had in its variables after later runs it has only where lanes made these.
+        // The body runs once in any case. Host variables have their later values only if lanes ran these iterations.
         let is_steady: Vec<bool> = segments.iter().take(first).map(|segment| segment.kept.host).collect();
         let is_tested = |number: usize| number > 0 && is_steady[number..].contains(&false);
         let mut body = Vec::new();

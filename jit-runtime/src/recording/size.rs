@@ -153,7 +153,7 @@ impl Sizes {
 
     /// Appends an expression; none if the table is full.
     pub fn push(&mut self, expr: SizeExpr) -> Option<SizeId> {
-        // The largest number is that of no size.
+        // The largest number marks the absence of a size.
         let id = SizeId(u16::try_from(self.exprs.len()).ok().filter(|&id| id != u16::MAX)?);
         let after = match expr {
             SizeExpr::Constant(_) | SizeExpr::Input(_) => 0,

@@ -1,7 +1,7 @@
 //! A tracing just-in-time compiler for functions over arrays.
 //!
-//! A program is ordinary Rust over arrays. Evaluation is lazy: running the program records a graph of operations. When a
-//! value is needed, the graph becomes a few fused kernels, which are compiled for this machine, cached, and run on all
+//! A program is ordinary Rust over arrays. Evaluation is lazy: running the program records a graph of operations. When
+//! a value is needed, the graph becomes a few fused kernels, which are compiled for this machine, cached, and run on all
 //! cores.
 //!
 //! # Two minutes
@@ -65,8 +65,8 @@
 //! **Devices.** [`Device::Cpu`] compiles with LLVM, whose shared library is loaded when it is first needed; without
 //! it a program runs on [`Device::Interpreter`]. [`with_device`] selects the device for a part of the program.
 //!
-//! **Exactness.** No operation is contracted or approximated by default, and devices agree to the bit. [`fast_math`] and
-//! `#[jit(fast_math)]` select faster functions with errors of a few more units in the last place.
+//! **Exactness.** No operation is contracted or approximated by default, and devices agree to the bit. [`fast_math`]
+//! and `#[jit(fast_math)]` select faster functions with errors of a few more units in the last place.
 //!
 //! **Observing.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
 //! times, [`whos`] lists the arrays, [`graphviz`] draws the recorded graph.

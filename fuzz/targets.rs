@@ -108,7 +108,9 @@ pub(crate) fn environment(data: &[u8]) {
     let read = |name: &str| at(name).and_then(|at| values.get(at)).map(|value| os_string(value));
     if let Err(error) = jit_runtime::config::check_values(read) {
         let text = error.to_string();
-        let named = variables.iter().find(|variable| text.contains(variable.name));
+        // The name of one variable may begin that of another.
+        let named = variables.iter().filter(|variable| text.contains(variable.name));
+        let named = named.max_by_key(|variable| variable.name.len());
         assert!(named.is_some_and(|variable| text.contains(variable.takes)), "{text}");
         assert!(error.hint().is_some(), "{text}");
     }

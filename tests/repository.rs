@@ -50,7 +50,11 @@ fn every_thread_local_of_the_language_is_in_the_design() {
             let path = entry.expect("a source").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if std::fs::read_to_string(&path).expect("a source file").contains("thread_local! {") {
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).expect("a source file");
+            let is_macro = path.ends_with("thread_state.rs");
+            if !is_macro && (source.contains("thread_local! {") || source.contains("thread_state! {")) {
                 let name = path.strip_prefix(&root).expect("a path below the sources").display().to_string();
                 assert!(
                     listed.contains(&format!("`{name}`")),

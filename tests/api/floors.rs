@@ -62,6 +62,9 @@ const PARTS: [(&str, &[&str]); 2] = [
         "jit-runtime",
         &[
             "error",
+            "sync",
+            "fork",
+            "float_mode",
             "config",
             "log",
             "dump",
@@ -74,13 +77,26 @@ const PARTS: [(&str, &[&str]); 2] = [
             "launch",
             "device",
             "recording",
+            "file_tests",
         ],
     ),
     (
         "jit-core",
         &[
-            "misuse", "size", "graph", "capture", "trace", "traverse", "schedule", "array", "evaluate", "control",
-            "calls", "freeze",
+            "misuse",
+            "fork",
+            "thread_state",
+            "size",
+            "graph",
+            "capture",
+            "trace",
+            "traverse",
+            "schedule",
+            "array",
+            "evaluate",
+            "control",
+            "calls",
+            "freeze",
         ],
     ),
 ];
@@ -102,7 +118,7 @@ fn sources(folder: &Path, below: &str, found: &mut Vec<(String, String)>) {
 
 /// A source without comments, and without its tests at the end, which may look at anything.
 fn code(source: &str) -> String {
-    let end = source.find("\n#[cfg(test)]\nmod ").unwrap_or(source.len());
+    let end = source.find("\n#[cfg(test)]\nmod tests").unwrap_or(source.len());
     source[..end].lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 

@@ -333,6 +333,7 @@ fn trial(name: &str, takes_back: bool, program: impl Fn(&mut Held)) {
     });
 }
 
+// rows: C049
 #[test]
 fn branches_that_are_aborted_leave_contents() {
     trial("branches", true, branches);

@@ -103,7 +103,6 @@ fn a_source_of_width_one_has_its_element_at_position_zero() {
     });
 }
 
-// rows: C208
 #[test]
 fn leaves_of_width_one_are_shared_by_all_elements_of_a_value() {
     on_each_device(|| {
@@ -123,6 +122,7 @@ fn leaves_of_width_one_are_shared_by_all_elements_of_a_value() {
     });
 }
 
+// rows: C208
 #[test]
 fn a_literal_index_reads_as_any_other() {
     on_each_device(|| {

@@ -13,6 +13,12 @@ use crate::traverse::{Traverse, Visitor, VisitorMut};
 ///
 /// It is for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing. What is missing of `Send` and
 /// `Sync`, the compiler says itself, with the field that it is missing of.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
+    label = "later calls could not make a `{Self}`",
+    note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) and `Clone`, be \
+            `Send` and `Sync`, and borrow nothing"
+)]
 pub trait Kept: Copied + Send + Sync + 'static {}
 
 impl<T: Copied + Send + Sync + 'static> Kept for T {}
@@ -30,6 +36,11 @@ pub trait Copied: Traverse + Clone {}
 impl<T: Traverse + Clone> Copied for T {}
 
 /// A value that a frozen function may be given by reference.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a `#[freeze]` function",
+    label = "the function is recorded on a copy of it, with other arrays",
+    note = "it must be `Traverse` (derive it) and `Clone`; lists and text may be given as `&[T]` and `&str`"
+)]
 pub trait Given: Lent<Owned: Send + Sync + 'static> {}
 
 impl<T: Lent<Owned: Send + Sync + 'static> + ?Sized> Given for T {}

@@ -79,13 +79,14 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
 /// call that is replayed. So a loop of calls launches its work, whether freezing is on or off, and `sync` waits for it.
 #[doc(hidden)]
 #[track_caller]
-pub fn after_direct(changed: &[&dyn Traverse], result: &impl Traverse) {
+pub fn after_direct(collect: impl FnOnce(&mut Vec<Var>)) {
     // Inside another frozen function, or a traced region, the call is part of that one.
     if launches::is_recording() || region::is_open() || capture::is_comparing() || host_call::is_inside() {
         return;
     }
     let site = Location::caller();
-    let vars: Vec<Var> = changed.iter().flat_map(|tree| arrays(*tree)).chain(arrays(result)).collect();
+    let mut vars = Vec::new();
+    collect(&mut vars);
     let missing: Vec<&Var> = vars.iter().filter(|var| !var.is_evaluated() && !local::is_local(var)).collect();
     if missing.is_empty() {
         return;
@@ -94,6 +95,31 @@ pub fn after_direct(changed: &[&dyn Traverse], result: &impl Traverse) {
         misuse::panic_at(error.site().unwrap_or(site), error);
     }
 }
+
+/// A value of which a call that runs directly computes the arrays. What cannot be searched for arrays is refused elsewhere, once: here method
+/// lookup finds [`CollectNothing`] for it.
+#[doc(hidden)]
+pub struct Changed<'a, T: ?Sized>(pub &'a T);
+
+#[doc(hidden)]
+pub trait CollectArrays {
+    /// Adds the arrays of the value.
+    fn collect(&self, vars: &mut Vec<Var>);
+}
+
+impl<T: Traverse + ?Sized> CollectArrays for Changed<'_, T> {
+    fn collect(&self, vars: &mut Vec<Var>) {
+        vars.extend(arrays(self.0));
+    }
+}
+
+#[doc(hidden)]
+pub trait CollectNothing {
+    /// Adds nothing.
+    fn collect(&self, _: &mut Vec<Var>) {}
+}
+
+impl<T: ?Sized> CollectNothing for &Changed<'_, T> {}
 
 pub(super) struct Call<'f, A, R> {
     pub(super) function: &'f Function,

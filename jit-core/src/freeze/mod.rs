@@ -43,7 +43,7 @@ pub use argument::{Argument, Arguments, Given, Kept, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behind};
 #[doc(hidden)]
-pub use call::{after_direct, call};
+pub use call::{Changed, CollectArrays, CollectNothing, after_direct, call};
 pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
 pub use explain::{Cause, Retrace};
 pub use explanation::Explanation;

@@ -10,7 +10,7 @@
 //!            fn __jit_body(s: &mut State, x: &Float) -> Float { … }
 //!            match call(step::__jit_function(), (Exclusive(&mut *s), Shared(x)), |twins| __jit_body(…)) {
 //!                Some(result) => result,
-//!                None => { let result = __jit_body(&mut *s, x); after_direct(&[&*s], &result); result }
+//!                None => { let result = __jit_body(&mut *s, x); after_direct(…); result }
 //!            }
 //!        }
 //!        struct step { .. }    // in the namespace of types, with `stats`, `explain`, `clear`
@@ -176,7 +176,12 @@ impl Frozen {
                 ::core::option::Option::Some(__jit_result) => __jit_result,
                 ::core::option::Option::None => {
                     let __jit_result = #callee(#again);
-                    #private::freeze::after_direct(&[#(#changed),*], &__jit_result);
+                    #private::freeze::after_direct(|__jit_vars| {
+                        #[allow(unused_imports)]
+                        use #private::freeze::{CollectArrays as _, CollectNothing as _};
+                        #((&#private::freeze::Changed(#changed)).collect(__jit_vars);)*
+                        (&#private::freeze::Changed(&__jit_result)).collect(__jit_vars);
+                    });
                     __jit_result
                 }
             }

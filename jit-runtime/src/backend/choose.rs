@@ -139,7 +139,7 @@ mod cpu {
 #[cfg(not(all(feature = "llvm", target_os = "linux")))]
 mod cpu {
     use super::{Capabilities, CodeOptions, Error, Executable, Form, Kernel};
-    use crate::{Error, ErrorKind};
+    use crate::ErrorKind;
 
     pub(super) fn is_generating() -> bool {
         false

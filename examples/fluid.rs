@@ -1,8 +1,8 @@
 //! Two jets of coloured water meet in a basin: `cargo run --release --example fluid [-- --help]`.
 //!
-//! Shows a simulation whose every frame is some fifty launches: a function with `#[freeze]` is traced in the first frame, and all others
-//! replay its launches. The frames are computed a second time with freezing switched off, for comparison. The fluid is the one of
-//! J. Stam, “Stable Fluids”, 1999.
+//! Shows a simulation with some fifty launches per frame: a function with `#[freeze]` is traced in the first frame, and
+//! all others replay its launches. The frames are computed a second time with freezing switched off, for comparison.
+//! The fluid is the one of J. Stam, “Stable Fluids”, 1999.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "fluid/film.rs"]

@@ -1,9 +1,9 @@
 //! Two galaxies of a million stars pass each other: `cargo run --release --example particles [-- --help]`.
 //!
-//! Shows state that stays on the device from frame to frame, in structs of the user's own; a traced loop over the steps of a
-//! frame; and light that is added up by scatters. The stars are moved by the centres of both galaxies and have no weight
-//! themselves, which is enough for bridges and tails between galaxies (A. Toomre and J. Toomre, “Galactic Bridges and
-//! Tails”, 1972).
+//! Shows state that remains on the device between frames, in user-defined structs; a traced loop over the steps of a
+//! frame; and light that is accumulated by scatters. The stars are moved by the centres of both galaxies and have no
+//! mass themselves, which is enough for bridges and tails between galaxies (A. Toomre and J. Toomre, “Galactic Bridges
+//! and Tails”, 1972).
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "particles/galaxy.rs"]

@@ -1,7 +1,8 @@
 //! A path tracer: `cargo run --release --example path_tracer [-- --help]`.
 //!
-//! Shows a whole renderer as one kernel: a traced loop along each path, which ends by `break`; a ring that is found by a traced
-//! loop of its own; random numbers as state; and structs of the user's own. Each pass adds one path to each pixel in one launch.
+//! Shows a whole renderer as one kernel: a traced loop along each path, which exits by `break`; a ring whose
+//! intersection is found by its own traced loop; random numbers as state; and user-defined structs. Each pass adds one
+//! path to each pixel in one launch.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "path_tracer/integrator.rs"]

@@ -1,8 +1,8 @@
 //! Denoises and sharpens a photograph: `cargo run --release --example photo [-- [PATH] [--out DIR] …]`.
 //!
-//! Without a path it takes the photograph that lies in `assets/`. The filter is in `photo/filter.rs`; here it is called
-//! step by step, and for each step this program prints what was recorded, what was compiled or found in the cache, and
-//! how long it took. The second run of the same steps traces again and compiles nothing.
+//! Without a path it uses the photograph in `assets/`. The filter is in `photo/filter.rs`; here it is called
+//! step by step, and for each step this program reports what was recorded, what was compiled or found in the cache, and
+//! the time it took. The second run of the same steps traces again and compiles nothing.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "photo/filter.rs"]

@@ -1,4 +1,4 @@
-//! Takes a photograph apart by the size of its details: `cargo run --release --example pyramid [-- --help]`.
+//! Splits a photograph into frequency bands: `cargo run --release --example pyramid [-- --help]`.
 //!
 //! Shows tensors: slices, padding, broadcasting and separable convolution. The pyramid is in `pyramid/laplacian.rs`; here it
 //! sharpens the photograph and blends it with another one without a visible seam.

@@ -1,13 +1,13 @@
 //! A tracing just-in-time compiler for functions over arrays.
 //!
-//! A program is ordinary Rust over arrays. Running it computes nothing: it records what to compute. When a value is
-//! needed, what was recorded becomes a few fused kernels, which are compiled for this machine, kept for the next time,
-//! and run on all cores.
+//! A program is ordinary Rust over arrays. Evaluation is lazy: running the program records a graph of operations. When
+//! a value is needed, the graph becomes a few fused kernels, which are compiled for this machine, cached, and run on all
+//! cores.
 //!
 //! # Two minutes
 //!
-//! **Arrays** hold elements of one type. Operators work element by element, with numbers on either side, and give arrays.
-//! Nothing is computed until the elements are asked for.
+//! **Arrays** hold elements of one type. Operators work element by element, with numbers on either side, and return
+//! arrays. Nothing is computed until elements are read.
 //!
 //! ```
 //! use jit::prelude::*;
@@ -19,8 +19,8 @@
 //! # Ok::<(), jit::Error>(())
 //! ```
 //!
-//! **[`#[jit]`](macro@jit)** makes Rust's own control flow work on arrays. Here each lane takes as many iterations as it
-//! needs, `limit` is an ordinary number, and operators take arrays without `&`.
+//! **[`#[jit]`](macro@jit)** makes Rust's own control flow work on arrays. Here each lane runs its own number of
+//! iterations, `limit` is an ordinary number, and operators take arrays without `&`.
 //!
 //! ```
 //! use jit::prelude::*;
@@ -40,9 +40,9 @@
 //! # Ok::<(), jit::Error>(())
 //! ```
 //!
-//! **Conditions belong to one of two worlds**, by their type. A `bool` is decided while recording, by Rust: `return`,
-//! `?`, `break`, `for` and `match` are what they always are. A [`Mask`] differs by lane: both arms of an `if`, or the
-//! body of a `while`, are recorded once, and the variables that change there are merged lane by lane.
+//! **The type of a condition decides its stage.** A `bool` is decided on the host, by Rust, while recording: `return`,
+//! `?`, `break`, `for` and `match` have their usual meaning. A [`Mask`] is traced and differs by lane: both arms of an
+//! `if`, or the body of a `while`, are recorded once, and the variables that change there are merged lane by lane.
 //!
 //! ```
 //! use jit::prelude::*;
@@ -62,14 +62,14 @@
 //! # Ok::<(), jit::Error>(())
 //! ```
 //!
-//! **Devices.** [`Device::Cpu`] compiles with LLVM, whose shared library is loaded when it is first needed; a program
-//! runs without one too, on [`Device::Interpreter`]. [`with_device`] chooses for a piece of the program.
+//! **Devices.** [`Device::Cpu`] compiles with LLVM, whose shared library is loaded when it is first needed; without
+//! it a program runs on [`Device::Interpreter`]. [`with_device`] selects the device for a part of the program.
 //!
-//! **Exactness.** Nothing is contracted or approximated unasked, and devices agree to the bit. [`fast_math`] and
-//! `#[jit(fast_math)]` ask for functions that are faster and err by a few units more in the last place.
+//! **Exactness.** No operation is contracted or approximated by default, and devices agree to the bit. [`fast_math`]
+//! and `#[jit(fast_math)]` select faster functions with errors of a few more units in the last place.
 //!
-//! **Looking inside.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
-//! times, [`whos`] lists the arrays, [`graphviz`] draws what was recorded.
+//! **Observing.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
+//! times, [`whos`] lists the arrays, [`graphviz`] draws the recorded graph.
 
 // What the macro writes names the crate from outside; this makes it work inside, too.
 extern crate self as jit;

@@ -211,7 +211,7 @@ pub struct TracedBranch {
 
 impl TracedBranch {
     pub(super) fn new(condition: Array<bool>, site: &'static Location<'static>) -> Self {
-        // A condition of many lanes, or of none, makes what the arms give as wide as it is, whether its value is known or not.
+        // A condition of many lanes, or of none, makes the results as wide as it is, whether it is constant or not.
         let literal = condition.var().literal().filter(|_| condition.width() == 1);
         let constant = literal.map(|bits| bits != 0);
         TracedBranch {

@@ -1,10 +1,11 @@
-//! `#[compress]`: lanes that are done leave the launches of an evaluated loop.
+//! `#[compress]`: finished lanes are compacted away in an evaluated loop.
 //!
-//! When half of the lanes are done, the state of the others is gathered into narrow arrays. The program does not notice: the state
-//! that it sees stays as wide as before, an expression of the narrow arrays, so lane numbers and arrays from outside go on to
-//! belong to their lanes. Only what an iteration makes of the state is computed for the remaining lanes alone: the kernel runs
-//! over a list of lane numbers (see [`schedule::Selection`]). Arrays that lanes scatter to are not theirs and stay as they are; memory of the
-//! lane is carried element by element. Whatever else the program asks for is computed for all lanes.
+//! When half of the lanes are finished, the state of the others is gathered into narrow arrays. The program does not
+//! notice: the state that it sees is as wide as before, an expression of the narrow arrays, so lane numbers and arrays
+//! from outside still belong to their lanes. Only the next state is computed for the remaining lanes alone: the kernel
+//! runs over a list of lane numbers (see [`schedule::Selection`]). Arrays that lanes scatter to are shared by all lanes
+//! and are not narrowed; per-lane local memory is carried element by element. Any other value is computed for all
+//! lanes.
 
 use std::panic::Location;
 
@@ -78,7 +79,7 @@ impl Compaction {
         active: &Var,
         site: &'static Location<'static>,
     ) -> Result<Compaction, Error> {
-        // What is computed here concerns the lanes that take part, whatever masks are around the loop.
+        // The values computed here are those of the selected lanes, whatever masks are around the loop.
         let _outside = region::leave_all();
         let width = active.lanes();
         let mask = Mask::from_var(before.map_or(active, |before| &before.active.narrow).clone());
@@ -96,7 +97,7 @@ impl Compaction {
             }
             _ => Narrow { narrow: gather::gather(shown, &lanes, None), wide: shown.clone(), shown: shown.clone() },
         };
-        // The body may have computed it for all lanes: what was narrow is old then.
+        // The body may have computed it for all lanes; then the narrow copy is stale.
         let known = |position: usize, shown: &Var| {
             let narrow = before.and_then(|before| before.states[position].as_ref());
             narrow.filter(|narrow| narrow.shown.is_same(shown))

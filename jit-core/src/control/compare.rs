@@ -1,9 +1,10 @@
-//! Comparisons: Rust's own between host values, lane by lane where an array takes part.
+//! Comparisons: Rust's own between host values, lane by lane if an operand is an array.
 //!
-//! Rust's comparison operators give a `bool`, so `#[jit]` turns them into these calls. Host values have one implementation, for
-//! all pairs of types that Rust compares, so that types which are inferred later are inferred as Rust does. It asks for
-//! values that are compared with their like, too: arrays are not, so the implementations for arrays do not overlap with it. A
-//! number on the left of an array has an implementation for each type of number; generic code gets it from [`Element`].
+//! Rust's comparison operators return a `bool`, so `#[jit]` rewrites them to these calls. Host values have one
+//! implementation, for all pairs of types that Rust compares, so that types which are inferred later are inferred as in
+//! Rust. It also requires values that are comparable with their own type: arrays are not, so the implementations for
+//! arrays do not overlap with it. A number on the left of an array has an implementation for each type of number;
+//! generic code gets it from [`Element`].
 
 use half::{bf16, f16};
 

@@ -1,9 +1,9 @@
 //! `#[evaluated] while`: the body runs once for each iteration, and the state is computed before the next one.
 //!
-//! The state lies in memory from the first iteration on, so all of them are the same kernel, which also computes the condition
-//! and whether any lane goes on. The body runs under the mask of those that do, and the others keep what they have. Its first run
-//! happens in any case, on no lane if need be: which state it changes, and how wide that becomes, is the same whatever the
-//! elements are, and as in a recorded loop.
+//! The state is in memory from the first iteration on, so all iterations have the same kernel, which also computes the
+//! condition and whether any lane continues. The body runs under the mask of those lanes; the others keep their state.
+//! The first iteration runs in any case, on no lane if necessary. So which state it changes, and how wide that becomes,
+//! does not depend on the contents, and is the same as in a recorded loop.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl Evaluated {
         let blended = states.into_iter().map(|state| self.blended(&active, lanes, state, &writes));
         let blended: Vec<Var> = blended.collect();
         self.current = self.compressed(blended, &writes).unwrap_or_else(|error| panic_at(self.site, error));
-        // Memory of the lanes would otherwise be what all iterations so far have made of it.
+        // Otherwise local memory would be an expression of all iterations so far.
         if self.compaction.is_none() && self.current.iter().any(local::is_local) {
             (self.current, self.elements) = stored_all(&self.current, self.site);
         }
@@ -211,7 +211,7 @@ impl Evaluated {
         match state.next {
             None => state.init,
             Some(next) if state.is_memory => effect::settle(&next),
-            // What is written in an iteration is written under its mask.
+            // Writes in an iteration are already masked.
             Some(next) if local::is_local(&next) && effect::continues_within(writes, &next, &state.init) => next,
             Some(next) if local::is_local(&next) => local::select(self.site, active, &next, &state.init),
             Some(next) => record::broadcast(&record::select_at(self.site, active, &next, &state.init), width),
@@ -221,7 +221,7 @@ impl Evaluated {
     /// Computes the state and the lanes that go on; whether to run the body. A loop that ends by its exits alone runs its body once
     /// more in the end, on no lane. `is_steady`: the host has the same in its variables as at the iteration before.
     pub(super) fn test(&mut self, condition: &Var, is_endless: bool, is_steady: bool) -> bool {
-        // It may be the same for all lanes, and known: the host computes it anew for each iteration.
+        // It may be uniform and constant: the host recomputes it for each iteration.
         loops::check_mask(condition, self.site);
         let is_never = condition.literal() == Some(0);
         let condition = region::conjunction(condition);
@@ -240,7 +240,7 @@ impl Evaluated {
         if !is_run {
             return is_endless && self.end(active.width());
         }
-        // As a recorded loop is, which is not told what lanes are around it.
+        // As in a recorded loop, which does not depend on the mask around it.
         self.is_never_run = is_never;
         let is_known = !answer.goes_on && answer.noted.is_none();
         let active = if is_known { record::literal(Type::Bool, 0, active.width()) } else { active };
@@ -361,7 +361,7 @@ impl Drop for Evaluated {
     fn drop(&mut self) {
         self.iteration.take().into_iter().for_each(region::give_up);
         if self.noted.take().is_some() {
-            // What it did last was noted; nobody has looked at a value that made it end.
+            // The last iteration was recorded, but no condition value that ends the loop was read.
             let _ = launches::end_loop(None, self.site);
         }
     }

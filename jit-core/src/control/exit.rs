@@ -1,14 +1,14 @@
-//! `break`, `continue` and `return` out of regions: the lanes that leave, and the values that they leave with.
+//! `break`, `continue` and `return` out of regions: the mask of the lanes that exit, and their values.
 //!
-//! Whatever a jump leaves for (the end of a loop, of its body, of the function or of a labelled block) has an [`Exit`].
-//! Its world is the join of the worlds of all conditions that stand between a jump and its target: the declaration of an
-//! exit names a [`Witness`] for each of them, and Rust infers which world they belong to. Where all are of the host, the
-//! jump is Rust's and the exit nothing. Otherwise the exit is a mask of the lanes that have left, and the value that they
-//! left with; regions merge both, and code after a jump is recorded under the mask of the lanes that have not left. Code
-//! that is recorded is reached by lanes that have not left alone, so the mask is false wherever a region begins.
+//! Each target of a jump (the end of a loop, of its body, of the function or of a labelled block) has an [`Exit`]. Its
+//! stage is the join of the stages of all conditions between a jump and its target: the declaration of an exit names a
+//! [`Witness`] for each of them, and Rust infers the stage of each. If all are of the host stage, the jump is Rust's
+//! and the exit does nothing. Otherwise the exit is a mask of the lanes that have exited, and their values. Regions
+//! merge both, and code after a jump is recorded under the mask of the lanes that have not exited. So only such lanes
+//! reach recorded code, and the mask is false wherever a region begins.
 //!
-//! What only one of the worlds does stands behind a call whose result is uninhabited in the other one, from which the
-//! compiler sees that no value is moved or borrowed there.
+//! Code of only one stage is behind a call whose result is uninhabited in the other one, which shows the
+//! compiler that no value is moved or borrowed there.
 
 use super::branch::{Branch, TracedBranch};
 use super::repeat::{Repeat, TracedRepeat, WhileCondition};
@@ -393,7 +393,7 @@ impl<T: Traverse> Gives<T> for Traced {
 
     fn or(exit: &mut TracedExit<T>, mut value: T) -> T {
         let Some(given) = exit.gone.value.take() else { return value };
-        // As in a branch, a mask of many lanes makes the value as wide, whether it is known or not.
+        // As in a branch, a mask of many lanes makes the value as wide, whether it is constant or not.
         match exit.gone.mask.var().literal().filter(|_| exit.gone.mask.width() == 1) {
             Some(0) => return value,
             Some(_) => return given,

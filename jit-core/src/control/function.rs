@@ -1,4 +1,4 @@
-//! Calls of `#[jit]` functions while they are traced: each has a label, is counted, and may not call itself for ever.
+//! Calls of `#[jit]` functions while they are traced: each has a label, is counted, and must not recurse endlessly.
 
 use super::recursion::Recursion;
 use crate::trace::function_label::{LabelScope, Labelled, label};

@@ -1,8 +1,8 @@
-//! What happens for all lanes at once while tracing, as `?` does, so that every region around it must be the host's.
+//! Jumps that affect all lanes at once while tracing, as `?` does: every region around one must be of the host stage.
 //!
-//! Generated code calls a method of one of these traits for each such region, at the user's token. For a guard of the traced
-//! world the trait is missing, and its message is the error. (Written out rather than by a macro of our own, which the
-//! compiler would quote in each message.)
+//! Generated code calls a method of one of these traits for each such region, at the user's token. For a guard of the
+//! traced stage the trait is missing, and its message is the error. (Written out rather than by a macro of our own,
+//! which the compiler would quote in each message.)
 
 use super::branch::Branch;
 use super::repeat::Repeat;

@@ -1,4 +1,4 @@
-//! `&&` and `||` between values of both worlds.
+//! `&&` and `||` between values of both stages.
 
 use super::branch::Branch;
 use super::world::{Host, Traced, World};

@@ -1,7 +1,7 @@
 //! `match` on numbers and truth values: the tests of patterns.
 //!
-//! A host value is tested by Rust's own `match`. For an array Rust tests a zero of its element type, for nothing, and the
-//! comparisons of the pattern's literals give the mask.
+//! A host value is tested by Rust's own `match`. For an array Rust tests a zero of its element type, without effect,
+//! and the comparisons with the pattern's literals give the mask.
 
 use std::convert::Infallible;
 

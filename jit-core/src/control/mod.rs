@@ -1,14 +1,15 @@
 //! What rewritten `#[jit]` functions call: the run-time support of traced control flow.
 //!
-//! The macro brackets the user's own blocks by calls on a guard ([`Branch`], [`Repeat`]). Whether a guard does something is
-//! decided by the *type* of the condition: a `bool` belongs to the [`Host`] world, where Rust runs the blocks as ever
-//! and any type may change in them; a mask belongs to the [`Traced`] world, where each block is recorded once and what
-//! changes must be [`Traverse`](crate::Traverse). Wrong programs are found by traits where types tell, with messages
-//! in terms of the user's program, and by panics that name the variable and the line where only values do.
+//! The macro brackets the user's own blocks by calls on a guard ([`Branch`], [`Repeat`]). Whether a guard has an effect
+//! is decided by the *type* of the condition: a `bool` belongs to the [`Host`] stage, where Rust runs the blocks as
+//! usual and any type may change in them; a mask belongs to the [`Traced`] stage, where each block is recorded once and
+//! its state must be [`Traverse`](crate::Traverse). Wrong programs are rejected by traits where types suffice, with
+//! messages in terms of the user's program, and otherwise by panics that name the variable and the line.
 //!
-//! The compiler quotes a function whose bound a type misses, so what generated code calls is, where it can be, a method of the very
-//! trait: then the message is ours and the user's line. Traits are re-exported by `jit::bounds`, under which messages name them, and
-//! implementations that would be listed beside are marked `do_not_recommend`.
+//! The compiler quotes a function whose bound a type does not satisfy. So generated code calls, where possible, a
+//! method of the trait itself: then the message is ours and the line is the user's. Traits are re-exported by
+//! `jit::bounds`, under which messages name them, and implementations that the compiler would list as alternatives are
+//! marked `do_not_recommend`.
 //!
 //! All of it is reached through `jit::__private` by generated code alone, and is no public interface.
 

@@ -1,4 +1,4 @@
-//! Values that generated code uses more often than Rust's moves allow, and values that must belong to the host.
+//! Values that generated code uses more often than Rust's moves allow, and values that must be host values.
 
 /// A value that operators of a `#[jit]` function take without moving it.
 #[diagnostic::on_unimplemented(

@@ -1,8 +1,8 @@
 //! `for` over ranges of integers, whose bounds may be arrays.
 //!
-//! A range of host integers is Rust's own, and so is its iterator. A range with a traced bound is a counter in each lane:
-//! `rev` and `step_by` change where it begins, where it ends and by how much it goes, all of which is computed before the
-//! loop. Counters end at their last number instead of passing it, so bounds at the limits of a type do no harm.
+//! A range of host integers is Rust's own, and so is its iterator. A range with a traced bound is a counter in each
+//! lane: `rev` and `step_by` change its start, its end and its step, all of which are computed before the loop. A
+//! counter stops at its last number instead of passing it, so bounds at the limits of a type do not overflow.
 
 use super::exit::{Witness, Worlds};
 use super::repeat::Repeat;

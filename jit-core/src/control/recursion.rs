@@ -1,7 +1,7 @@
-//! Functions that call themselves under a condition that lanes decide.
+//! Functions that call themselves under a traced condition.
 //!
-//! Tracing runs both arms of such a condition, so the recursion would go on for ever, whatever the lanes do. Recursion that the host
-//! ends, over a tree or a count, is Rust's own affair, inside of traced regions too: it opens no region for each call.
+//! Tracing runs both arms of such a condition, so the recursion would never end, whatever the lanes do. Recursion that
+//! the host ends, over a tree or a count, is Rust's own, inside traced regions too: it opens no region for each call.
 
 use std::panic::Location;
 

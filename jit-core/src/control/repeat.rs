@@ -1,4 +1,4 @@
-//! `while`: the guard of its turns.
+//! `while`: the guard of its iterations.
 
 use super::evaluated::Evaluated;
 use super::exit::{Join, Worlds};

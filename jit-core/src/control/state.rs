@@ -1,4 +1,4 @@
-//! The state of a region: what may change in it, and what must be as it was before.
+//! The state of a region: the values that may change in it, and those that must be unchanged after it.
 
 use crate::graph::Var;
 use crate::misuse::Misuse;

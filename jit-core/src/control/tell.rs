@@ -1,4 +1,4 @@
-//! What lanes tell: `jit::print!`, and assertions whose condition is a mask.
+//! Reports of lanes: `jit::print!`, and assertions whose condition is a mask.
 
 use std::fmt;
 use std::fmt::Debug;
@@ -347,7 +347,7 @@ impl<W: Asserts> Assertion<W> {
         let mut parts = Vec::new();
         if !pieces.is_empty() {
             parts.push(machine::Part::Text(": ".to_owned()));
-            // Arguments of the message stand behind the sides.
+            // The arguments of the message follow the sides.
             let shifted = pieces.iter().map(|piece| match *piece {
                 Piece::Value(argument, spec) => Piece::Value(argument + self.sides.len(), spec),
                 text @ Piece::Text(_) => text,

@@ -1,4 +1,4 @@
-//! `for` loops of Rust's that record so much that it looks like an oversight.
+//! Host `for` loops that record so many nodes that they look like an oversight.
 
 use crate::graph::recorded_nodes;
 use std::panic::Location;

@@ -1,7 +1,8 @@
-//! `#[traced] match`: arms that lanes choose by the variant of a [`Traced`] enum.
+//! `#[traced] match`: each lane selects its arm by the variant of a [`Traced`] enum.
 //!
-//! Rust's own `match` tells which arms each variant can take: it is asked once for each variant, on a value that stands for its lanes. So
-//! Rust checks that no variant is left out. An arm's lanes are those of its variants; its variables are bound by Rust, to the fields.
+//! Rust's own `match` decides which arms each variant can take: it runs once for each variant, on a placeholder for the
+//! lanes. So Rust checks that the match is exhaustive. An arm's lanes are those of its variants; its variables are
+//! bound by Rust, to the fields.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

@@ -1,9 +1,9 @@
-//! Warnings about programs that compile, and yet surely mean something else under a traced condition.
+//! Warnings about programs that compile, but surely mean something else under a traced condition.
 //!
-//! Whether a condition is traced is known from types alone, so generated code calls a method of the guard: [`Suspicious`] for
-//! guards of traced regions, whose methods are deprecated with our words, and [`Harmless`] a borrow further for all others.
-//! The compiler then warns at the user's token, as of anything deprecated, and `#[allow(deprecated)]` silences it. (A crate
-//! that words warnings by deprecated constants would give them whatever the types are.)
+//! Whether a condition is traced is known from types alone, so generated code calls a method of the guard:
+//! [`Suspicious`] for guards of traced regions, whose methods are deprecated with our message, and [`Harmless`] a
+//! borrow further for all others. The compiler then warns at the user's token, as for any deprecated item, and
+//! `#[allow(deprecated)]` silences it. (Deprecated constants in the generated code would warn whatever the types are.)
 
 use super::branch::Branch;
 use super::repeat::Repeat;

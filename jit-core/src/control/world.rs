@@ -1,4 +1,4 @@
-//! The two worlds that a condition can belong to.
+//! The two stages that a condition can belong to.
 
 use super::branch::{Branch, TracedBranch};
 use super::exit::TracedExit;

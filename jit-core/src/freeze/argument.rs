@@ -1,8 +1,8 @@
 //! The arguments and results of frozen functions.
 //!
-//! A body that is recorded runs on *twins* of the arguments: copies whose arrays are the inputs of the recording. What becomes of the twins
-//! of `&mut` arguments, and the result, are kept as templates, into which each replay puts its arrays. So the caller's values change all at once, at the
-//! end, and not at all if anything fails.
+//! A recorded body runs on *proxies* of the arguments: copies whose arrays are the inputs of the recording. The final
+//! values of the proxies of `&mut` arguments, and the result, are stored as templates, into which each replay puts its
+//! arrays. So the caller's values change all at once, at the end, and not at all if anything fails.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! A call of a frozen function: replayed if a recording fits, else recorded (`record`).
+//! A call of a frozen function: it replays a matching recording, or makes a new one (`record`).
 
 use std::any::{TypeId, type_name};
 use std::cell::Cell;
@@ -58,7 +58,7 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
     }
     let mut scratch = SCRATCH.take().unwrap_or_default();
     let site = Location::caller();
-    // The body's type is another for each instantiation of a generic function, also by what is in none of the arguments.
+    // Each instantiation of a generic function has its own body type, even if no argument depends on the parameter.
     let outcome = Call::<'_, A, R> { function, site, of: typeid::of::<B>(), result: Default::default() }.run(
         &mut scratch,
         arguments,
@@ -80,7 +80,7 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
 #[doc(hidden)]
 #[track_caller]
 pub fn after_direct(collect: impl FnOnce(&mut Vec<Var>)) {
-    // Inside of another frozen function, or of a traced region, the call is a part of that.
+    // Inside another frozen function, or a traced region, the call is part of that one.
     if launches::is_recording() || region::is_open() || capture::is_comparing() || host_call::is_inside() {
         return;
     }
@@ -153,7 +153,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         };
         let Missed::Unfit(_) = missed else { return Ok(None) };
         let Some(_right) = self.function.try_record() else { return Ok(None) };
-        // Another thread may have made the recording meanwhile.
+        // Another thread may have made the recording in the meantime.
         let (mut arguments, mut misfits) = match self.replay(scratch, arguments, &mut body)? {
             Ok(result) => return Ok(Some(result)),
             Err((_, Missed::Run)) => return Ok(None),
@@ -161,7 +161,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         };
         let (lifted, has_grown) = self.function.lift(self.of, &scratch.layout);
         if has_grown {
-            // One that takes these constants as values may be there.
+            // There may already be a recording that takes these constants as inputs.
             match self.replay(scratch, arguments, &mut body)? {
                 Ok(result) => return Ok(Some(result)),
                 Err((_, Missed::Run)) => return Ok(None),
@@ -261,7 +261,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             }
             Value::Kept(number) => plan.kept[number as usize].clone(),
         }));
-        // Arguments hold their arrays alone from now on.
+        // From here on only the arguments hold their arrays.
         inputs.clear();
         let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
         let given_back = templates.result.clone();

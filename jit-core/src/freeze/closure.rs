@@ -1,7 +1,7 @@
 //! Frozen closures: a value that owns its recordings.
 //!
-//! Nothing tells a call that what a closure has captured was changed, so a frozen closure captures nothing. What it uses beside its
-//! arguments is listed, and looked at in each call like an argument.
+//! A call cannot notice that a captured value was changed, so a frozen closure has no captures. The values that it uses
+//! beside its arguments are listed, and read on each call like an argument.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! Why a frozen function was recorded again, in words.
+//! Why a frozen function was recorded again, as text.
 
 use std::any::TypeId;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A frozen function: its recordings, what they are found by, and what is counted.
+//! A frozen function: its recordings, their keys, and its counters.
 
 use std::any::{Any, TypeId};
 use std::hash::{Hash, Hasher};
@@ -290,7 +290,7 @@ impl Function {
     /// that makes more of them than before.
     pub(super) fn lift(&self, of: TypeId, layout: &Layout) -> (Vec<bool>, bool) {
         let mut table = self.table.lock();
-        // What stays where it is, behind a shared reference, is a constant there.
+        // A shared leaf that is a literal stays a constant.
         let literals = layout.inputs.iter().filter(|input| input.form == Form::Literal);
         let may_be_given: Vec<bool> = literals.map(|input| !input.is_shared).collect();
         if !self.options.auto_opaque {

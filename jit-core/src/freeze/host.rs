@@ -1,9 +1,10 @@
-//! Calls of the host in the middle of a frozen function: [`host`].
+//! Host calls in the middle of a frozen function: [`host`].
 //!
-//! While the function is recorded, the call runs with the recording set aside. What it reads of the function is computed as part of the
-//! recording and noted, and what it gives back becomes memory that a step of the recording makes. A replay runs the call again. The arrays that it
-//! holds are nodes of the recording still: they stand for memory of the replay, which is looked up where the host reads, and their widths for
-//! sizes of it. So a node that a call of the host may hold keeps a mark ([`flag::HOSTED`]), by which everything else that is done with it is refused.
+//! While the function is recorded, the closure runs with the recording suspended. The arrays of the function that it
+//! reads are evaluated as part of the recording; its results become slots that a step of the recording writes. A replay
+//! runs the closure again. The arrays that it holds are still nodes of the recording: they represent slots of the
+//! replay, whose storage is looked up where the host reads, and their widths represent sizes of the replay. So a node
+//! that a host call may hold carries a flag ([`flag::HOSTED`]), by which any other use of it is refused.
 
 use std::any::type_name;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
@@ -100,7 +101,7 @@ struct Answer {
 /// Runs the call while the function is recorded.
 #[track_caller]
 fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'static>) -> Result<R, Error> {
-    // What was marked to be evaluated belongs to the recording.
+    // Values that `schedule` marked are evaluated as part of the recording.
     schedule::evaluate(&[], "a call of the host follows", site)?;
     let _outside = region::leave_all();
     let (running, serial) = Call::begin_recorded(site);
@@ -173,7 +174,7 @@ fn replayed<R: Kept>(
 fn answer(result: &mut impl Kept, site: &'static Location<'static>) -> Result<Answer, Error> {
     let (mut host, mut refused) = (Vec::new(), None);
     let (mut arrays, mut sizes) = (Vec::new(), Vec::new());
-    // Lengths of axes are among what tells recordings apart.
+    // The lengths of axes are part of the key.
     let mut take_size = |size: &mut Size, is_length: bool| {
         if is_length {
             *size = size.here().value().into();

@@ -1,7 +1,7 @@
-//! What a call is recognised by: the shape of its arguments, what the host knows of them, and which arrays are the same.
+//! The key of a call: the shape of its arguments, their host values, and which arrays are the same.
 //!
-//! Sizes are not part of it: recordings say for which sizes they hold. Nor are the bits of constants, which a recording may have made its
-//! own or take as values that change.
+//! Sizes are not part of it: recordings have guards for them. Nor are the bits of constants, which a recording may have
+//! compiled in or may take as inputs.
 
 use jit_runtime::ir::Type;
 use jit_runtime::memory::Buffer;
@@ -96,7 +96,7 @@ impl Layout {
         let (texts, leaves) = (RefCell::new(std::mem::take(&mut self.texts)), Cell::new(0));
         let text = |text: fmt::Arguments<'_>| {
             let mut texts = texts.borrow_mut();
-            // Behind which of the other leaves it comes.
+            // Its position among the other leaves.
             texts.push(leaves.get());
             write_text(&mut texts, text);
         };
@@ -132,7 +132,7 @@ impl Layout {
 
     fn array(&mut self, var: &Var, is_shared: bool, is_exclusive: bool) {
         let lengths = self.next_lengths.take();
-        // Equal constants are one node, and differ in the next call.
+        // Equal constants are one node by value numbering, but may differ in the next call.
         let is_constant = var.op() == Op::Literal;
         let known = if is_constant { None } else { self.known(var) };
         if !is_shared {
@@ -257,7 +257,7 @@ fn write_text(words: &mut Vec<u64>, text: fmt::Arguments<'_>) {
     let length = words.len();
     words.push(tag(Tag::Text));
     let mut packed = Packed { words, bytes: 0 };
-    // What fails to write itself is what it wrote until then.
+    // If formatting fails, the text is what was written so far.
     let _ = packed.write_fmt(text);
     let bytes = packed.bytes;
     words[length] |= (bytes as u64) << 8;

@@ -1,25 +1,25 @@
-//! Freezing: functions whose launches are recorded once and replayed from then on, without tracing.
+//! Freezing: functions whose launches are recorded once and then replayed, without tracing.
 //!
-//! A call looks at its arguments: their shape, what the host knows of them, which arrays are the same. If a recording was made for arguments
-//! like these, and its guards hold for the sizes of the arrays, it is replayed. Otherwise the body runs, on copies of the arguments whose
-//! arrays are the inputs of a new recording.
+//! A call computes a key from its arguments: their shape, their host values, which arrays are the same. If there is a
+//! recording with this key whose guards hold for the sizes of the arrays, it is replayed. Otherwise the body runs, on
+//! copies of the arguments whose arrays are the inputs of a new recording.
 //!
-//! Sizes are not fixed by that. While the body runs, the width of an array is an expression of the sizes of the inputs ([`Size`](crate::Size)),
-//! and so are the widths and numbers that are computed from it. What the body decides by looking at a size, as with
-//! [`Array::len`](crate::Array::len) or a comparison, becomes a guard.
+//! Sizes are not part of the key. While the body runs, the width of an array is an expression of the sizes of the
+//! inputs ([`Size`](crate::Size)), and so are the widths and numbers that are computed from it. A decision by a size,
+//! as with [`Array::len`](crate::Array::len) or a comparison, becomes a guard.
 //!
 //! | part | file |
 //! |---|---|
-//! | what a call is recognised by | `layout` |
+//! | the key of a call | `layout` |
 //! | arguments and results of any type | `argument` |
 //! | plain numbers that change from call to call | `number` |
 //! | a function and its recordings | `function` |
-//! | a call | `call`; that is recorded: `record` |
+//! | a call | `call`; one that is recorded: `record` |
 //! | closures | `closure` |
-//! | arrays behind `Rc` and `Arc` | `staying` |
+//! | shared leaves: arrays behind `Rc` and `Arc` | `staying` |
 //! | why it was recorded again | `explain` |
-//! | calls of the host | `host` |
-//! | replays compared with what the body gives | `verify` |
+//! | host calls | `host` |
+//! | comparing replays with the body | `verify` |
 
 mod argument;
 mod call;

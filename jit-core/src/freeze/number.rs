@@ -1,7 +1,7 @@
 //! Plain numbers among the arguments that change from call to call.
 //!
-//! Beside an array such a number is an array of width 1, an input of the recording like any other. Anywhere else it is a number, of which the host
-//! makes what it likes; the recording is then made for this value.
+//! As an operand beside an array such a number is an array of width 1, an input of the recording like any other.
+//! Anywhere else it is a host number, which the host may use for any decision; the recording then guards on its value.
 
 use std::any::Any;
 

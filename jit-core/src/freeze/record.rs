@@ -1,4 +1,4 @@
-//! Recording a call of a frozen function: the body runs on twins of the arguments, and what it launches is remembered.
+//! Recording a call of a frozen function: the body runs on proxies of the arguments, and its launches are recorded.
 
 use std::any::type_name;
 use std::panic::Location;
@@ -70,7 +70,7 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             }
             Err(reason) => Fate::Run(reason),
         };
-        // What the body left in the arguments is put there for replays, too: from a plan that nobody replays, if need be.
+        // The arguments are filled from the templates as in a replay, even if the plan is never replayed.
         let result = put(&mut arguments, &templates, is_alike, &mut current, given_back, self.site, &mut |size, _| {
             *size = Size::from(size.value());
         });
@@ -244,7 +244,7 @@ impl Outputs<'_> {
 
     /// What an array is in each replay.
     fn value(&mut self, leaf: &Var) -> Result<Value, Error> {
-        // What stays where it is, behind a shared reference, is used as it is; another array that is the caller's comes from elsewhere.
+        // A shared leaf is used in place; any other array of the caller is foreign.
         let is_it = |(node, input): (&Var, &Input)| node.is_same(leaf) || (input.is_shared && input.var.is_same(leaf));
         if let Some(input) = self.nodes.iter().zip(&self.layout.inputs).position(is_it) {
             return Ok(Value::Input(input as u32));

@@ -1,7 +1,8 @@
-//! Arrays that stay where they are, in arguments that the body may change: those behind `&`, `Rc` and `Arc`.
+//! Shared leaves of arguments that the body may change: arrays behind `&`, `Rc` and `Arc`.
 //!
-//! They are not lent, so replays cannot replace them. A body that does is refused. Where anything else of the host's changes in the arguments, a
-//! replay makes them from templates, which hold what was shared when they were recorded: such a recording is for these very arrays.
+//! They are not lent, so replays cannot replace them. A body that replaces one is refused. Where other host values
+//! change in the arguments, a replay makes the arguments from templates, which hold the shared leaves of the recorded
+//! call: such a recording fits only calls with these same arrays.
 
 use super::argument::Arguments;
 use crate::graph::node::Var;

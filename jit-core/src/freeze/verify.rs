@@ -1,7 +1,8 @@
-//! `JIT_FREEZE_VERIFY`: replays compared with what the body gives.
+//! `JIT_FREEZE_VERIFY`: comparing replays with the body.
 //!
-//! A replay repeats launches and knows nothing of what else a body looks at: a `static`, an atomic, a file, the time. So every so many
-//! replays the body runs too, unfrozen, on copies of the arguments, and what differs is an error.
+//! A replay repeats launches, and does not notice other inputs of a body: a `static`, an atomic, a file, the clock. So
+//! after a given number of replays the body runs too, unfrozen, on copies of the arguments, and any difference is an
+//! error.
 
 use std::panic::Location;
 

@@ -1,7 +1,8 @@
-//! The arguments of a frozen function with `state`: what it uses beside its arguments, which are arrays that stay where they are.
+//! The arguments of a frozen function with `state`: the arrays that it uses beside its arguments, which are shared
+//! leaves.
 //!
-//! The state is named by a closure of the arguments. A `&mut` argument is borrowed for the whole call, so the closure is asked
-//! anew, through the arguments, each time that somebody looks.
+//! The state is named by a closure of the arguments. A `&mut` argument is borrowed for the whole call, so the closure
+//! is called again, through the arguments, for each visit.
 
 use super::argument::{Arguments, Visit};
 use crate::traverse::{Visitor, VisitorMut};

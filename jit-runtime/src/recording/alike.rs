@@ -1,4 +1,5 @@
-//! Whether two iterations of a loop launch the same, but for what the one makes and the other reads.
+//! Whether two iterations of a loop launch the same kernels, except for the slots that the one writes and the other
+//! reads.
 
 use std::sync::Arc;
 
@@ -64,7 +65,7 @@ fn note_written(step: &Step, written: &mut Vec<bool>) {
         Step::Native(native) => {
             written.extend(native.inputs.iter().map(|_| false).chain(native.outputs.iter().map(|_| true)));
         }
-        // Where a loop begins, it looks at what its parameters begin with.
+        // A loop reads the initial values of its parameters.
         Step::Loop(inner) => inner.carried.iter().for_each(|_| written.extend([true, false, true])),
         Step::Repeat(inner) => written.extend(inner.slots.iter().map(|_| true)),
         Step::Count(_) => written.extend([false, true]),

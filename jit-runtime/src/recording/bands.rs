@@ -1,4 +1,4 @@
-//! Which kernels of a chain may be run in bands: all of them on some lanes before any of them on the next ones.
+//! Which kernels of a chain may run in tiles: all of them on some lanes before any of them on the next ones.
 
 use rustc_hash::FxHashMap;
 
@@ -54,7 +54,7 @@ impl Bands<'_> {
     }
 
     fn take(&mut self, kernel: &KernelStep, code: &Code, width: usize) -> Option<u32> {
-        // A copy may be left out, and then its source and its target are one piece of memory.
+        // A copy may be elided; then its source and its target share storage.
         if kernel.copy.is_some() || !is_by_lane(code) {
             return self.leave();
         }

@@ -1,4 +1,5 @@
-//! All that follows from the sizes of the inputs: kept, since most replays have the sizes of the one before.
+//! All values that follow from the sizes of the inputs. They are cached, since most replays have the sizes of the one
+//! before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,9 @@
-//! Replays on the calling thread: argument tables that are kept from one replay to the next, in which only what has changed is put.
+//! Replays on the calling thread. Argument tables are reused from one replay to the next, and only changed entries are
+//! written.
 //!
-//! A recording that consists of short kernels alone is a [`Chain`] for some sizes of its inputs. What a replay adds to it is in [`Tables`]:
-//! one argument table for all kernels, in which memory that belongs to the recording keeps its place. So a replay looks at its inputs and results,
-//! and then does nothing for each kernel but run it.
+//! A recording that consists of short kernels alone is a [`Chain`] for some sizes of its inputs. A replay adds
+//! [`Tables`]: one argument table for all kernels, in which storage of the recording keeps its place. So a replay reads
+//! its inputs and results, and then only runs each kernel.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -149,8 +150,9 @@ impl Recording {
         let results = results.iter().zip(&self.outputs).filter(is_made).map(|(buffer, _)| buffer);
         let written = results.chain(state.blocks.iter().flatten());
         let accesses = sources.chain(written.map(|buffer| Access { buffer, writes: true }));
-        // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. What is neither an input nor a
-        // constant belongs to this replay alone, or is yielded. Bands are what `Recording::bands` found.
+        // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. A buffer
+        // that is neither an input nor a constant belongs to this replay alone, or is donated. The tiles are those
+        // of `Recording::bands`.
         let outcome = unsafe { batch::try_run(accesses, &chain.kernels, run, table) }?;
         Some(outcome.map(|elapsed| bound.note(elapsed, run.count())))
     }

@@ -1,8 +1,9 @@
-//! Calls of the host in the middle of a replay.
+//! Host calls in the middle of a replay.
 //!
-//! A program may leave the device and look at what it has computed, at files or at the time, and go on with what it makes of that. Such a
-//! call is a step like any other: it is given the memory of the slots that it read when it was recorded, and what it makes becomes the memory
-//! of others. How many elements that has is found out in each replay, as with [`CountStep`](super::CountStep).
+//! A program may read computed values, files or the clock on the host, and continue with the result. Such a call is a
+//! step like any other: it is passed the storage of the slots that it read when it was recorded, and its results become
+//! the storage of other slots. Their element counts are recomputed on every replay, as with
+//! [`CountStep`](super::CountStep).
 
 use std::panic::Location;
 use std::sync::Arc;

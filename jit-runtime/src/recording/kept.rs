@@ -1,4 +1,4 @@
-//! Memory that recordings keep from one replay to the next: little, and given back with what the allocator keeps.
+//! Memory that recordings retain from one replay to the next: little, and freed together with the allocator's cache.
 
 use std::sync::{Arc, LazyLock, Weak};
 

@@ -1,25 +1,25 @@
-//! Recordings: launches over slots and sizes that are known when they are replayed.
+//! Recordings: launches over slots and sizes whose values are known when they are replayed.
 //!
-//! A [`Recorder`] stands beside the launches of a program and notes each: which buffers it reads and writes, as numbers of
-//! *slots*, how many lanes it has, as an expression of the sizes of the inputs, and its code. The finished [`Recording`] is
-//! immutable and shared between threads. A replay is given the buffers of the inputs, computes all sizes, checks what the recording relies on,
-//! and launches the same code.
+//! A [`Recorder`] observes the launches of a program and records each: which buffers it reads and writes, as numbers of
+//! *slots*, how many lanes it has, as an expression of the sizes of the inputs, and its code. The finished
+//! [`Recording`] is immutable and shared between threads. A replay is passed the buffers of the inputs, computes all
+//! sizes, checks the guards, and launches the same code.
 //!
-//! What always holds: a replay writes no buffer that it was given, unless the caller lets it; it allocates all that it needs before the
-//! first launch; and it launches nothing when a guard fails that concerns the inputs.
+//! Invariants: a replay writes no input buffer that is not donated; it allocates all its storage before the
+//! first launch; and it launches nothing when a guard on the inputs fails.
 //!
 //! | part | file |
 //! |---|---|
 //! | sizes and guards | `size` |
-//! | noting launches | `recorder` |
-//! | loops, of which a replay counts the iterations | `rolled`, `alike`, `repeat` |
-//! | what memory each slot gets | `plan` |
-//! | all that follows from the sizes of the inputs, kept from one replay to the next | `bound` |
-//! | memory that is kept from one replay to the next | `kept` |
+//! | recording launches | `recorder` |
+//! | loops, whose iterations a replay counts | `rolled`, `alike`, `repeat` |
+//! | the storage of each slot | `plan` |
+//! | all values that follow from the sizes of the inputs, cached between replays | `bound` |
+//! | memory that is retained between replays | `kept` |
 //! | launching | `replay` |
 //! | short kernels one after another, without launching them | `chain` |
-//! | which of these may be run band by band | `bands` |
-//! | calls of the host between launches | `host` |
+//! | which of these may run tile by tile | `bands` |
+//! | host calls between launches | `host` |
 
 mod alike;
 mod bands;

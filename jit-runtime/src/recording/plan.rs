@@ -1,4 +1,4 @@
-//! What memory each slot gets: slots that are not used at the same time share a block.
+//! The storage of each slot: slots that are not used at the same time share a block.
 
 use super::{Origin, Recording, Slot, SlotId, Step, YieldedCopy};
 
@@ -100,7 +100,7 @@ impl Recording {
 
     fn is_large_result(&self, slot: usize, bytes_of: impl Fn(usize) -> usize) -> bool {
         let is_step = matches!(self.slots[slot].origin, Origin::Step);
-        // What may be an input that is overwritten lends nothing.
+        // A slot that may be a donated input lends no storage.
         let is_copy = || self.yields.iter().any(|copy| copy.to.index() == slot);
         is_step && self.is_output[slot] && !self.is_exchanged[slot] && bytes_of(slot) >= MIN_LENT_RESULT && !is_copy()
     }

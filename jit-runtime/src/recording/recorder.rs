@@ -1,7 +1,8 @@
-//! Noting launches while they happen.
+//! Recording launches while they happen.
 //!
-//! Buffers are known by their address. The recorder holds those of inputs and constants; of what steps write it holds the header alone, so
-//! that the memory of an array that nobody needs any more is free, and its address still names no other buffer.
+//! Buffers are identified by their address. The recorder holds the buffers of inputs and constants. Of buffers that
+//! steps write it holds the header alone: the memory of an array that is no longer needed is free, and its address
+//! still identifies no other buffer.
 
 use std::panic::Location;
 use std::sync::atomic::AtomicU64;
@@ -131,7 +132,7 @@ impl Recorder {
         scalars: &[(usize, Scalar)],
     ) -> Result<(), Unknown> {
         let (ready, template) = (prepared.ready(), prepared.template());
-        // What code takes beyond the parameters of a template is found with the code for other sizes.
+        // Arguments beyond the parameters of a template are looked up with the code for other sizes.
         let count = template.map_or(ready.arguments.len(), |template| template.params.len());
         let mut arguments = SmallVec::new();
         for (position, argument) in ready.arguments[..count].iter().enumerate() {

@@ -1,8 +1,9 @@
-//! Repeating steps of a recording, for as long as a value says.
+//! Repeating steps of a recording while a condition value is true.
 //!
-//! Parameters begin as what was there before the loop, whose memory is read and never written. After each iteration what it made becomes the parameter, and the
-//! next one writes to the memory that is free then: that of the parameter, from the second iteration on. So a loop takes memory for two of
-//! each, however often it runs.
+//! Parameters begin with the contents from before the loop, whose storage is read and never written. After each
+//! iteration its outputs become the parameters, and the next iteration writes to the storage that is free then: that of
+//! the parameters, from the second iteration on. So a loop needs storage for two of each, however many iterations it
+//! has.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Replaying: buffers and sizes of inputs → launches.
 //!
-//! Where all kernels are short, they run one after another on the calling thread, without being launched; that takes no memory but the
-//! results', and those are kept for the next replay. Otherwise each is launched as it was when it was recorded.
+//! Where all kernels are short, they run one after another on the calling thread, without being launched; that takes no
+//! memory but that of the results, which is retained for the next replay. Otherwise each is launched as it was when it
+//! was recorded.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -142,7 +143,7 @@ impl Recording {
     }
 
     fn launch_all(&self, bound: &Arc<Bound>, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
-        // Those of a replay on the calling thread that could not be.
+        // They may be left from a replay that could not run on the calling thread.
         drop(state.tables.take_results());
         state.values.clone_from(&bound.values);
         state.counts.clear();
@@ -173,13 +174,12 @@ impl Recording {
     fn give_memory(&self, bound: &Bound, given: Given<'_>, state: &mut State) -> Result<(), Error> {
         state.slots.clear();
         state.slots.resize(self.slots.len(), None);
-        // Copies are made where the original is, if nobody needs that any more; not where it may turn out too late that the recording does
-        // not fit.
+        // A copy of a donated input is made in place, unless a guard may fail after the input was overwritten.
         for copy in self.yields.iter().filter(|copy| !self.is_tentative && copy.is_yielded(given)) {
             state.slots[copy.to.index()] = given.buffers.get(copy.input as usize).cloned();
         }
         for (block, _) in bound.blocks.result.iter().enumerate().filter(|(_, result)| result.is_some()) {
-            // It will belong to the caller: never one that was used before.
+            // It will belong to the caller, so no block of an earlier replay is reused.
             if let Some(kept) = state.blocks.get_mut(block) {
                 *kept = None;
             }

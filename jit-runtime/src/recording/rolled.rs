@@ -1,13 +1,14 @@
 //! Loops whose iterations a replay counts itself.
 //!
-//! A loop that the host runs, each iteration under the mask of the lanes that go on, is noted as what happened: iteration after
-//! iteration, with the value that was looked at before each. When the recording ends, the iterations are compared. Those that launch the
-//! same on what the iteration before has made are one body that a replay repeats for as long as the value says; iterations before them, which
-//! begin with something else, stay in front. Under the mask of an iteration that no lane makes nothing changes, so a replay runs these in
-//! any case. A loop that is nowhere the same twice stays as it was, with a test of each value.
+//! A host loop, each iteration under the mask of the lanes that continue, is recorded iteration by iteration, with the
+//! value that was read before each. When the recording ends, the iterations are compared. Matching ones, which launch
+//! the same kernels on what the iteration before has written, become one body that a replay repeats while the value is
+//! true. Iterations before them, which begin with other slots, stay in front. Under the mask of no lane an iteration
+//! changes nothing, so a replay runs those in any case. A loop without matching iterations stays unrolled, with a test
+//! of each value.
 //!
-//! A slot that an iteration reads and the one before has made is *carried*: the body reads a parameter instead, and after each iteration the memory of what
-//! it made becomes that of the parameter, and the other way round.
+//! A slot that an iteration reads and the one before has written is *carried*: the body reads a parameter instead, and
+//! after each iteration the storage of the slot and that of the parameter are swapped.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -309,7 +310,7 @@ impl<'a> Roller<'a> {
         for number in (0..segments.len().saturating_sub(1)).rev() {
             let pair = &segments[number..number + 2];
             if pair[1].follows_gap {
-                // They were compared when those between them were dropped.
+                // They were compared when the iterations between them were dropped.
                 let Some((_, places)) = found.take() else { break };
                 found = Some((number, places));
                 continue;
@@ -351,7 +352,7 @@ impl<'a> Roller<'a> {
     ) -> Option<(usize, Vec<Place>)> {
         let (found, places) = self.first_alike(segments, forms, is_tested)?;
         let last = segments.len() - 1;
-        // Two that begin as different slots and go on as one are alike from the next iteration on.
+        // Two states that begin as different slots and become one match from the next iteration on.
         let first = (found..last).find(|&number| alike::is_one_for_each(&forms[number], &places))?;
         let is_carried = |place: &Place| matches!(place, Place::Carried { .. });
         let is_written =
@@ -391,7 +392,7 @@ impl<'a> Roller<'a> {
     ) {
         let (carried, inside) = self.parameters([form, last], places);
         let mut inside = inside.into_iter();
-        // The body runs once in any case. What the host had in its variables after later runs it has only where lanes made these.
+        // The body runs once in any case. Host variables have their later values only if lanes ran these iterations.
         let is_steady: Vec<bool> = segments.iter().take(first).map(|segment| segment.kept.host).collect();
         let is_tested = |number: usize| number > 0 && is_steady[number..].contains(&false);
         let mut body = Vec::new();

@@ -1,6 +1,6 @@
 //! Sizes that are known when a recording is replayed: expressions of the sizes of its inputs.
 //!
-//! A recording holds one table of them, in which operands stand before what uses them. What a program decided by looking at
+//! A recording holds one table of them, in which operands precede their uses. A decision of the program by
 //! sizes is a [`Guard`]; a recording fits a call if all its guards hold.
 
 use std::fmt;
@@ -153,7 +153,7 @@ impl Sizes {
 
     /// Appends an expression; none if the table is full.
     pub fn push(&mut self, expr: SizeExpr) -> Option<SizeId> {
-        // The largest number is that of no size.
+        // The largest number marks the absence of a size.
         let id = SizeId(u16::try_from(self.exprs.len()).ok().filter(|&id| id != u16::MAX)?);
         let after = match expr {
             SizeExpr::Constant(_) | SizeExpr::Input(_) => 0,

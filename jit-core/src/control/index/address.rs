@@ -1,4 +1,4 @@
-//! Elements of arrays have no address: what the compiler says to `&a[i]`.
+//! Elements of arrays have no address: the compile error of `&a[i]`.
 
 use crate::array::{Array, Element};
 use std::ops;

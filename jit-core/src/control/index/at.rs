@@ -1,4 +1,4 @@
-//! What is done with an element at an index: one trait for each operator, whose message is that of the operator.
+//! Operations on an element at an index: one trait for each operator, whose message is that of the operator.
 
 use crate::array::{Array, Element, Integer, Logic, Number, Operand};
 use jit_runtime::ir::ReduceOp;

@@ -1,5 +1,5 @@
-//! `memory[i]`, `memory[i] = v` and `memory[i] += v` on memory of a lane's own: a write follows a read, for no other lane is
-//! there.
+//! `memory[i]`, `memory[i] = v` and `memory[i] += v` on per-lane local memory. A read and a write suffice for an
+//! update, since no other lane accesses it.
 
 use std::ops::{
     AddAssign, BitAndAssign, BitOrAssign, BitXorAssign, DivAssign, MulAssign, RemAssign, ShlAssign, ShrAssign,

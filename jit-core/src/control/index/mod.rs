@@ -1,9 +1,9 @@
 //! `a[i]`: Rust's own indexing of host containers, gathers and scatters of arrays.
 //!
 //! Generated code asks the base which of the two it is: its method `__jit_read` or `__jit_write` is found by Rust's own
-//! method lookup, first for what is [`Indexed`] and, one borrow further, for everything else. A host base is then indexed by
-//! Rust itself, so that types, coercions and messages are the ones that they always are. A traced base keeps index and value
-//! aside, and the indexing that Rust sees is that of [`Nowhere`], which does nothing.
+//! method lookup, first for types that are [`Indexed`] and, one borrow further, for all other types. A host base is
+//! then indexed by Rust itself, with Rust's types, coercions and messages. A traced base stores index and value, and
+//! the indexing that Rust sees is that of [`Nowhere`], which has no effect.
 //!
 //! ```text
 //! a[i]        →   *match probe(&a).__jit_read() { k => k.value(&k.base()[k.index(i)]) }

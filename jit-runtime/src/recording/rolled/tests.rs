@@ -1,4 +1,4 @@
-//! What becomes of loops that were noted. Work is a fill whose value stands for what it does; nothing is run.
+//! Rolling of recorded loops. A kernel is a fill whose value identifies it; nothing is run.
 
 use std::panic::Location;
 

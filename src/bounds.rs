@@ -4,6 +4,7 @@
 //! implemented for all types that fit; programs neither implement nor call them. A [`Host`] condition is a `bool`, which is decided
 //! while tracing; a [`Traced`] one is a mask, which lanes decide when the kernel runs.
 
+pub use jit_core::array::{Compare, OperatorsOutsideOfJit};
 pub use jit_core::calls::dispatch::{Again, Call, Given, again};
 pub use jit_core::control::{
     AddAt, ArrayIndex, Assertable, Assertion, Asserts, AssignAt, BitAndAt, BitOrAt, BitXorAt, Bounds, Branch, Carries,

@@ -156,3 +156,7 @@ macro_rules! conditions {
 }
 
 conditions!(Tensor<bool>, &Tensor<bool>);
+
+jit_core::refuse_rust_comparisons! {
+    [T: Element] Tensor<T>;
+}

@@ -82,7 +82,11 @@ pub trait FloatElement: Signed {
 }
 
 /// An integer element.
-#[diagnostic::on_unimplemented(message = "this operation is for arrays of integers, and `{Self}` is none")]
+#[diagnostic::on_unimplemented(
+    message = "this operation is for arrays of integers, and `{Self}` is none",
+    note = "a literal such as `2.0` is a number of one type: where a function is generic over its floats, \
+            `T: FloatElement`, write `T::from_f64(2.0)`; whole numbers may be literals, as in `x * 2`"
+)]
 pub trait Integer: Number + Logic {}
 
 /// An element made of bits or truth values: the integers and `bool`.

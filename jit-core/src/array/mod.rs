@@ -7,7 +7,7 @@
 //! |---|---|
 //! | element types | [`element`] |
 //! | making arrays | `make` |
-//! | operators, comparison, selection | `operators`, `compare`, `comparable`, `choose` |
+//! | operators, comparison, selection | `operators`, `compare`, `comparable`, `host_comparison`, `choose` |
 //! | the type of an operation on two types | [`promote`] |
 //! | element-wise functions | `math`, `bits`, `helpers` |
 //! | writing to elements: scatter | `scatter` |
@@ -43,6 +43,7 @@ pub mod element;
 pub mod enums;
 mod helpers;
 mod histogram;
+mod host_comparison;
 mod lanes;
 mod local;
 mod make;
@@ -68,6 +69,8 @@ pub use choose::{Choice, select};
 pub use comparable::{Equal, Order};
 pub use compare::Comparand;
 pub use element::{Element, FloatElement, Integer, Logic, Number, Signed};
+#[doc(hidden)]
+pub use host_comparison::{Compare, OperatorsOutsideOfJit};
 pub use local::{IntoEntry, Local, LocalEntry};
 pub use operand::Operand;
 pub use order::{Sorting, Unique};

@@ -177,3 +177,7 @@ impl<T: Element> Default for Complex<T> {
         Self::new(T::default(), T::default())
     }
 }
+
+jit_core::refuse_rust_comparisons! {
+    [T: Element] Complex<T>;
+}

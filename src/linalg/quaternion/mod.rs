@@ -160,3 +160,7 @@ impl<T: FloatElement> Default for Quaternion<T> {
         Self::identity()
     }
 }
+
+jit_core::refuse_rust_comparisons! {
+    [T: Element] Quaternion<T>;
+}

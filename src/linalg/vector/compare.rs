@@ -130,3 +130,9 @@ macro_rules! comparisons {
 }
 
 for_each_vector!(comparisons);
+
+jit_core::refuse_rust_comparisons! {
+    [T: Element] Vec2<T>;
+    [T: Element] Vec3<T>;
+    [T: Element] Vec4<T>;
+}

@@ -1,4 +1,4 @@
-// wanted: binary operation `==` cannot be applied to type `Array<f32>`
+// wanted: Write `x.gt(0.0)`, `x.le(&y)`, `x.eq(&y)`, …, or mark the function `#[jit]`
 use jit::prelude::*;
 
 fn same(x: &Float, y: &Float) -> bool {

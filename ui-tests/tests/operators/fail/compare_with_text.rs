@@ -1,4 +1,4 @@
-// wanted: cannot compare `Array<f32>` with `&str` in a `#[jit]` function
+// wanted: Write `x.gt(0.0)`, `x.le(&y)`, `x.eq(&y)`, …, or mark the function `#[jit]`
 use jit::prelude::*;
 
 #[jit]

@@ -1,0 +1,60 @@
+//! What the compiler says of Rust's own comparison operators on arrays, outside of `#[jit]` functions.
+//!
+//! `x > 0.0` is a `bool` in Rust, and a comparison of arrays is a mask, so arrays are not compared by operators there. Were there
+//! no implementation of `PartialOrd` at all, the compiler would say no more than that. So there is one for values that
+//! [`OperatorsOutsideOfJit`] compare. They compare nothing: the compiler notes that, and quotes the line that defines them, with
+//! its comment.
+//!
+//! That a condition fails must be known whatever the operands' types turn out to be. Could it hold for one type, `x.gt(0.0)`
+//! would be a method of Rust's trait where `x` is `&mut Float`, and the compiler would have its own message to word otherwise.
+//! `Array<T>: PartialEq` holds for no `T`, so [`Equal`](super::Equal) and [`Order`](super::Order), which `#[jit]` writes in place of
+//! operators, distinguish arrays from host values by it.
+
+use super::{Array, Element};
+
+/// Comparisons of a type with another one.
+pub trait Compare<A: ?Sized, B: ?Sized> {
+    /// Never called.
+    fn refuse(left: &A, right: &B) -> !;
+}
+
+/// Rust's operators `==`, `!=`, `<`, `<=`, `>` and `>=` in functions without the attribute.
+#[rustfmt::skip]
+pub struct OperatorsOutsideOfJit; // Write `x.gt(0.0)`, `x.le(&y)`, `x.eq(&y)`, …, or mark the function `#[jit]`.
+
+/// Makes the compiler say how values of types are compared, where a program compares them by Rust's operators.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! refuse_rust_comparisons {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        $crate::refuse_rust_comparisons! { @pair [$($generics)*, B: ?Sized] $type, $type, B }
+        $crate::refuse_rust_comparisons! { @pair [$($generics)*] $type, &$type, i32 }
+        $crate::refuse_rust_comparisons! { @pair [$($generics)*] $type, &$type, f32 }
+        $crate::refuse_rust_comparisons! { @pair [$($generics)*] $type, &$type, $type }
+    )*};
+    (@pair [$($generics:tt)*] $type:ty, $left:ty, $right:ty) => {
+        #[doc(hidden)]
+        impl<$($generics)*> PartialEq<$right> for $left
+        where
+            $crate::array::OperatorsOutsideOfJit: $crate::array::Compare<$type, $right>,
+        {
+            fn eq(&self, other: &$right) -> bool {
+                <$crate::array::OperatorsOutsideOfJit as $crate::array::Compare<$type, $right>>::refuse(self, other)
+            }
+        }
+
+        #[doc(hidden)]
+        impl<$($generics)*> PartialOrd<$right> for $left
+        where
+            $crate::array::OperatorsOutsideOfJit: $crate::array::Compare<$type, $right>,
+        {
+            fn partial_cmp(&self, other: &$right) -> Option<std::cmp::Ordering> {
+                <$crate::array::OperatorsOutsideOfJit as $crate::array::Compare<$type, $right>>::refuse(self, other)
+            }
+        }
+    };
+}
+
+refuse_rust_comparisons! {
+    [T: Element] Array<T>;
+}

@@ -2,6 +2,8 @@
 //!
 //! The counters belong to the process, so these tests have a program of their own and run one after the other.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jit::prelude::*;

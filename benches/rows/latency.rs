@@ -198,7 +198,8 @@ pub(crate) fn replay(bench: &Bench) -> Result<(), RowError> {
 pub(crate) fn replay_chain(bench: &Bench) -> Result<(), RowError> {
     let x = argument()?;
     let wanted = replayed("L04b", (23706.436, 1e-4), || frozen_chain(&x))?;
-    let functions: [(&str, fn(&Float) -> Float); 2] = [("time", |x| frozen_chain(x)), ("unfrozen", chain)];
+    type Function = fn(&Float) -> Float;
+    let functions: [(&str, Function); 2] = [("time", |x| frozen_chain(x)), ("unfrozen", chain)];
     for (metric, function) in functions {
         let time = bench.median(|| {
             drop(function(&x));

@@ -1,6 +1,7 @@
 //! Comparisons of host values in `#[jit]` functions: those that Rust takes, with the types that Rust infers.
 
 #![allow(
+    clippy::all,
     clippy::cmp_owned,
     clippy::op_ref,
     clippy::ptr_arg,

@@ -1,5 +1,7 @@
 //! Regions that a panic ends: every array that was there before has contents after, whether it was a constant, in memory or not yet computed.
 
+#![allow(clippy::type_complexity, reason = "the types of targets are shown where they are used")]
+
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -58,7 +60,7 @@ impl Held {
         };
         let x = made(2).cast::<f32>();
         let mut memory = Local::<u32>::new(3);
-        memory.write(&UInt::from(1), &made(5));
+        memory.write(&UInt::from(1), made(5));
         let at = UInt::arange(4);
         let list = vec![(made(1), made(7).cast::<f32>())];
         Held { x, count: made(0), at, table: made(TABLE[0]), memory, rng: Pcg32::new(4, 3), list }

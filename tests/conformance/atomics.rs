@@ -1,5 +1,7 @@
 //! Atomic operations with results, and scatters in traced loops.
 
+#![allow(clippy::type_complexity, reason = "the types of targets are shown where they are used")]
+
 use jit::prelude::*;
 
 use crate::{noise, on_each_device, resident};

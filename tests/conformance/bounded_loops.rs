@@ -180,7 +180,7 @@ fn bounds_hold_inside_of_loops_branches_and_calls() {
         assert_eq!(in_an_arm(&resident([30, 4, 11])).to_vec().unwrap(), [10, 8, 1]);
         assert_bounded(&in_an_arm(&resident([30, 4, 31])), 2, 2, line_of("// in an arm"));
         let targets = [first_target as fn(UInt) -> UInt, second_target];
-        let call = |which: [u32; 3], x: [u32; 3]| jit::switch(&resident(which), &targets, (resident(x),));
+        let call = |which: [u32; 3], x: [u32; 3]| jit::switch(resident(which), &targets, (resident(x),));
         assert_eq!(call([1, 0, 1], [3, 20, 5]).to_vec().unwrap(), [4, 160, 6]);
         assert_bounded(&call([1, 1, 0], [3, 20, 5]), 2, 3, line_of("// in a target"));
         let mut target = UInt::zeros(3);
@@ -240,7 +240,7 @@ fn of_the_host(count: u32) -> u32 {
     }
     let mut list = vec![0; 3];
     #[max_iterations(3)]
-    while let Some(_) = list.pop() {}
+    while list.pop().is_some() {}
     #[max_iterations(4)]
     loop {
         if made == count {

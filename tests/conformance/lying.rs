@@ -1,5 +1,7 @@
 //! `Traverse` written by hand, wrongly: a panic that says so, and never an array of a wrong type.
 
+#![allow(clippy::type_complexity, reason = "a list of names and functions")]
+
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

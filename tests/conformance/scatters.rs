@@ -264,7 +264,7 @@ fn a_target_without_elements_takes_nothing() {
     on_each_device(|| {
         let mut target = UInt::from(Vec::new());
         target.scatter(1, &UInt::from([0]));
-        target.scatter_add(&UInt::from([1, 2]), &UInt::from([0, 7]));
+        target.scatter_add(UInt::from([1, 2]), &UInt::from([0, 7]));
         assert_eq!(target.to_vec().unwrap(), [] as [u32; 0]);
     });
 }

@@ -480,7 +480,7 @@ fn lengths_of_axes_are_operands_beside_tensors() {
         assert_eq!(halves.to_vec().unwrap(), [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]);
         assert_eq!((t.size(1) / (&t.cast::<f64>() + 1.0)).to_vec().unwrap()[..3], [3.0, 1.5, 1.0]);
         for (rows, columns) in [(2, 3), (4, 5), (3, 2)] {
-            let t = Tensor::<f32>::from_array(Float::arange(rows * columns), &[rows, columns]);
+            let t = Tensor::<f32>::from_array(Float::arange(rows * columns), [rows, columns]);
             let (centre, scaled) = centred(&t);
             let host = |row: usize, column: usize| (row * columns + column) as f32;
             let mean = |column| (0..rows).map(|row| host(row, column)).sum::<f32>() / rows as f32;

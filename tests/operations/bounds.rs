@@ -329,7 +329,7 @@ fn an_index_less_a_negative_number_that_all_lanes_share_leaves_an_array() {
             let wanted = read(&values, |lane| exact(lane).min((MANY + 77).into()));
             same(&source.gather(&limited).to_vec().unwrap(), &wanted, call);
             let mut target = resident(&vec![0; MANY as usize]);
-            target.scatter_add(&Int::from(1), &index);
+            target.scatter_add(Int::from(1), &index);
             let mut wanted = vec![0; MANY as usize];
             (0..MANY).filter_map(|lane| usize::try_from(exact(lane)).ok()).for_each(|at| {
                 wanted.get_mut(at).into_iter().for_each(|element| *element += 1);

@@ -3,6 +3,8 @@
 //! `JIT_TEST_SEED` takes other cases and `JIT_TEST_CASES` another number of them, as `.ci/nightly` does. A test that fails names the smallest
 //! case that does, which becomes a test of its own.
 
+#![allow(clippy::panic, reason = "a test that cannot run fails")]
+
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
 

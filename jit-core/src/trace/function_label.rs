@@ -124,6 +124,11 @@ impl Drop for LabelScope {
     }
 }
 
+/// Takes the lock, for a fork.
+pub(super) fn hold(held: &mut Vec<Held>) {
+    fork::hold_rw_lock(held, &LABELLED);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,9 +162,4 @@ mod tests {
         }
         assert_eq!(label_at(site), Some("line"));
     }
-}
-
-/// Takes the lock, for a fork.
-pub(super) fn hold(held: &mut Vec<Held>) {
-    fork::hold_rw_lock(held, &LABELLED);
 }

@@ -42,6 +42,7 @@ pub(crate) fn fresh(len: u32, value: &Var) -> Var {
 }
 
 /// Whether a value is a memory of the lane.
+#[inline]
 pub(crate) fn is_local(var: &Var) -> bool {
     var.flags() & flag::LOCAL != 0
 }

@@ -19,7 +19,8 @@ use crate::size::Size;
 use crate::size::extent::Extent;
 
 /// The common width of operands: all are equally wide, or have width 1.
-#[inline]
+// Always: where it is known which operands there are, little of the loop is left.
+#[inline(always)]
 #[track_caller]
 pub(crate) fn common_width(operands: [Option<&Var>; 3]) -> Extent {
     let mut widest: Option<&Var> = None;
@@ -153,7 +154,7 @@ fn node(op: Op, ty: Type, width: Extent, operands: [Option<&Var>; 3]) -> Var {
     node_at(Location::caller(), op, ty, width, operands)
 }
 
-#[inline]
+#[inline(always)]
 fn node_at(site: &'static Location<'static>, op: Op, ty: Type, width: Extent, operands: [Option<&Var>; 3]) -> Var {
     let region = region::of_operands_at(operands, site);
     Draft { op, ty, width, region, flags: 0, operands, position: 0, word: 0, site }.number()

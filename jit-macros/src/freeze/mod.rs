@@ -175,6 +175,7 @@ impl Frozen {
             match #private::freeze::call::<_, #result, _>(#function, #given, |#twins| #callee(#lent)) {
                 ::core::option::Option::Some(__jit_result) => __jit_result,
                 ::core::option::Option::None => {
+                    #[allow(clippy::let_unit_value)]
                     let __jit_result = #callee(#again);
                     #private::freeze::after_direct(|__jit_vars| {
                         #[allow(unused_imports)]

@@ -20,6 +20,7 @@ use super::alike::{self, Form, Place};
 use super::{Carried, LoopStep, Origin, RepeatStep, Slot, SlotId, Step, TestStep};
 
 /// What happened, in order.
+#[expect(clippy::large_enum_variant, reason = "nearly all items are steps")]
 pub(super) enum Item {
     Step(Step),
     Loop(Box<Noted>),

@@ -13,7 +13,7 @@ fn long(ops: usize, is_loop: bool) -> Kernel {
     let (x, y) = (b.buffer(Type::F32, Access::Read), b.buffer(Type::F32, Access::Write));
     let start = b.load(x);
     let body = |b: &mut Builder, first: crate::ir::Value| {
-        let mut values = vec![first; 8];
+        let mut values = [first; 8];
         for step in 0..ops {
             let op = [BinaryOp::Add, BinaryOp::Mul, BinaryOp::Sub][step % 3];
             let value = b.binary(op, values[step % 8], values[(step * 5 + 3) % 8]);

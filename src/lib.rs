@@ -4,6 +4,16 @@
 //! a value is needed, the graph becomes a few fused kernels, which are compiled for this machine, cached, and run on all
 //! cores.
 //!
+//! # In a project
+//!
+//! ```toml
+//! [dependencies]
+//! jit = { path = "../jit" } # or, from a repository: { git = "…" }
+//! ```
+//!
+//! The crate is not published yet. On the registry its name will be `jit-arrays`, as `jit` is taken there, and a project writes
+//! `jit = { package = "jit-arrays", version = "0.1" }`. Programs say `use jit::prelude::*;` in either case.
+//!
 //! # Two minutes
 //!
 //! **Arrays** hold elements of one type. Operators work element by element, with numbers on either side, and return
@@ -70,29 +80,16 @@
 //!
 //! **Observing.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
 //! times, [`whos`] lists the arrays, [`graphviz`] draws the recorded graph.
+//!
+//! # To go on
+//!
+//! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on [evaluation](guide::evaluation),
+//! [freezing](guide::freezing), [debugging](guide::debugging), [accuracy](guide::accuracy) and
+//! [performance](guide::performance). [`Array`] lists what arrays can do; [`linalg`], [`tensor`], [`random`] and [`texture`]
+//! build on it.
 
 // What the macro writes names the crate from outside; this makes it work inside, too.
 extern crate self as jit;
-
-/// Runs the examples of the page.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/evaluation.md")]
-struct EvaluationPage;
-
-/// Runs the examples of the page.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/debugging.md")]
-struct DebuggingPage;
-
-/// Runs the examples of the page.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/language.md")]
-struct LanguagePage;
-
-/// Runs the examples of the page.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/freezing.md")]
-struct FreezingPage;
 
 pub use jit_core::calls::{
     Callable, InstanceMut, InstanceRef, Instances, Ptr, SwitchIndex, switch, switch_masked, switch_sorted,
@@ -118,6 +115,7 @@ pub use jit_runtime::{Error, ErrorKind};
 
 pub mod bounds;
 pub mod color;
+pub mod guide;
 pub mod interop;
 pub mod linalg;
 pub mod print;

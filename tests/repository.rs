@@ -66,3 +66,50 @@ fn every_thread_local_of_the_language_is_in_the_design() {
     }
     assert!(found >= 10, "{found} files with thread-locals");
 }
+
+/// The source files below a folder.
+fn sources(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder of sources");
+    entries
+        .map(|entry| entry.expect("a source").path())
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
+        .collect()
+}
+
+#[test]
+fn examples_name_the_crate_that_programs_use() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("jit-core/src");
+    // `native` is not part of what programs see.
+    let shown = sources(&root).into_iter().filter(|path| !path.ends_with("array/native.rs"));
+    let mut examples = 0;
+    for path in shown {
+        let source = std::fs::read_to_string(&path).expect("a source file");
+        for line in source.lines().filter_map(|line| line.trim_start().strip_prefix("/// ")) {
+            examples += usize::from(line.starts_with("use jit::"));
+            let names_inner =
+                line.starts_with("use jit_core::") || (line.contains("jit_core::") && line.ends_with(';'));
+            assert!(!names_inner, "{}: {line}", path.display());
+        }
+    }
+    assert!(examples > 20, "{examples} examples were found");
+}
+
+#[test]
+fn the_guide_has_every_page_that_is_not_for_developers() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let guide = include_str!("../src/guide.rs");
+    for entry in std::fs::read_dir(root.join("docs")).expect("the pages") {
+        let file = entry.expect("a page").file_name().into_string().expect("a name in Unicode");
+        let is_for_developers = ["design.md", "conformance.md"].contains(&&*file);
+        let is_shown = guide.contains(&format!("include_str!(\"../docs/{file}\")"));
+        assert_eq!(is_shown, !is_for_developers, "docs/{file} is shown: {is_shown}");
+    }
+    assert!(include_str!("../src/lib.rs").contains("[`guide`]"), "the front page does not lead to the guide");
+}
+
+#[test]
+fn pages_of_arrays_begin_with_making_and_reading_them() {
+    let module = include_str!("../jit-core/src/array/mod.rs");
+    let modules: Vec<&str> = module.lines().filter(|line| line.starts_with("mod ")).collect();
+    assert_eq!(modules[..2], ["mod make;", "mod read;"]);
+}

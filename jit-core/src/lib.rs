@@ -40,3 +40,19 @@ pub use evaluate::{LeafInfo, eval, graphviz, leaves, schedule, sync, whos};
 pub use size::Size;
 pub use trace::fast_math;
 pub use traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
+
+#[doc(hidden)]
+pub use calls::{switch, switch_sorted};
+
+/// The part of `jit::prelude` that is defined here. Examples on pages that programs read under the name `jit` use it.
+#[doc(hidden)]
+pub mod prelude {
+    pub use jit_runtime::device::Device;
+    pub use jit_runtime::ir::ReduceOp;
+
+    pub use crate::calls::{Instances, Ptr};
+    pub use crate::{
+        Array, BFloat, Float, Float64, Half, Int, Int8, Int16, Int64, Local, Mask, Scan, Size, Sorting, Traced,
+        TracedEnum, Traverse, UInt, UInt8, UInt16, UInt64,
+    };
+}

@@ -127,7 +127,8 @@ impl Generator {
     }
 
     /// Numbers from `low` to below `high`, uniform; `low` where both are equal. Where `low` is greater, the numbers lie
-    /// above `high`, up to `low`. The distance of the bounds must not overflow.
+    /// above `high`, up to `low`. The distance of the bounds must not overflow. Two literals give `f64`, if nothing else names
+    /// a type: write `let x: Float = rng.uniform(0.0, 1.0, n);` for `f32`.
     ///
     /// # Panics
     ///

@@ -22,7 +22,8 @@ impl<T: Element> Array<T> {
     /// ones in the order of [`Array::sum`], see [`jit_runtime::ir`].
     ///
     /// ```
-    /// use jit_core::UInt;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     /// use jit_runtime::ir::ReduceOp;
     ///
     /// let x = UInt::from([3, 1, 4, 1, 5]);
@@ -52,7 +53,8 @@ impl<T: Number> Array<T> {
     /// The sum of each block of so many consecutive elements; see [`Array::block_reduce`].
     ///
     /// ```
-    /// use jit_core::UInt;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let x = UInt::from([3, 1, 4, 1, 5]);
     /// assert_eq!(x.block_sum(2).to_vec()?, [4, 5, 5]);

@@ -97,7 +97,8 @@ choices! { numbers
 
 impl Mask {
     /// The one where the mask is true, the other where it is false. Values of two types meet in the one that they
-    /// [promote](super::promote) to.
+    /// [promote](super::promote) to. Two literals give `f64`, if nothing else names a type: write
+    /// `let x: Float = mask.select(1.0, 0.0);` for `f32`.
     #[must_use]
     #[track_caller]
     pub fn select<A: Choice<B, R>, B, R: Element>(&self, if_true: A, if_false: B) -> Array<R> {

@@ -19,7 +19,8 @@ impl Mask {
     /// and counted, and waited for; the positions themselves may be written later.
     ///
     /// ```
-    /// use jit_core::Float;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let x = Float::from([3.0, -1.0, 4.0, -1.0]);
     /// let index = x.gt(0.0).compress();
@@ -82,7 +83,8 @@ impl<T: Element> Array<T> {
     /// [`crate::array::trees::filter`].
     ///
     /// ```
-    /// use jit_core::Int;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let x = Int::from([3, -1, 4, -1, 5]);
     /// assert_eq!(x.filter(&x.gt(3)).to_vec()?, [4, 5]);

@@ -18,7 +18,8 @@ impl<T: Element> Array<T> {
     /// Elements from their bytes, in the byte order of this machine. For `bool` a byte is false if it is zero.
     ///
     /// ```
-    /// use jit_core::Float;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let points: [[f32; 2]; 2] = [[1.0, 2.0], [3.0, 4.0]];
     /// let flat = Float::from_bytes(bytemuck::cast_slice(&points))?;

@@ -14,7 +14,8 @@ impl<T: Integer> Array<T> {
     /// are not counted. Evaluates nothing.
     ///
     /// ```
-    /// use jit_core::Int;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// assert_eq!(Int::from([1, 3, 1, -1, 9]).bincount(4).to_vec()?, [0, 2, 0, 1]);
     /// # Ok::<(), jit_runtime::Error>(())
@@ -56,7 +57,8 @@ impl<T: FloatElement> Array<T> {
     /// [`Array::linspace`]`(low, high, bins + 1)`. Elements outside of the interval and NaN are not counted. Evaluates nothing.
     ///
     /// ```
-    /// use jit_core::Float;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let x = Float::from([0.0, 0.1, 0.5, 0.99, 1.0, 7.0]);
     /// assert_eq!(x.histogram(0.0, 1.0, 2).to_vec()?, [2, 3]);

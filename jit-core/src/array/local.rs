@@ -14,7 +14,9 @@ use crate::traverse::{self, HostValue, Leaf, Traverse, Visitor, VisitorMut};
 /// A type of your own is an entry once it says so, if it is `Traverse` and `Clone`:
 ///
 /// ```
-/// # use jit_core::{Float, Local, LocalEntry, Traverse, UInt, Visitor, VisitorMut};
+/// # use jit_core as jit;
+/// # use jit::prelude::*;
+/// # use jit::{LocalEntry, Visitor, VisitorMut};
 /// #[derive(Clone, Default)]
 /// struct Hit {
 ///     distance: Float,
@@ -110,7 +112,8 @@ impl<T: Element> IntoEntry<Array<T>> for T {
 /// lanes are reported. An index that is a constant is checked while tracing.
 ///
 /// ```
-/// use jit_core::{Local, UInt};
+/// # use jit_core as jit;
+/// use jit::prelude::*;
 ///
 /// let mut table = Local::<u32>::new(4);
 /// let lane = UInt::arange(3);

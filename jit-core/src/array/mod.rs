@@ -31,6 +31,10 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::{local as lane_memory, record};
 
+// The documentation shows implementations in the order of their modules: how arrays are made and read comes first.
+mod make;
+mod read;
+
 mod bits;
 mod blocks;
 mod choose;
@@ -46,7 +50,6 @@ mod histogram;
 mod host_comparison;
 mod lanes;
 mod local;
-mod make;
 mod math;
 mod nan;
 pub mod native;
@@ -57,7 +60,6 @@ mod packets;
 mod prefix;
 pub(crate) mod print;
 pub mod promote;
-mod read;
 mod reductions;
 mod scatter;
 mod shape;

@@ -16,7 +16,8 @@ use crate::trace::{gather, native, record};
 /// How [`Array::sort_with`] orders elements: from which end, and in blocks of which length.
 ///
 /// ```
-/// use jit_core::{Int, Sorting};
+/// # use jit_core as jit;
+/// use jit::prelude::*;
 ///
 /// let x = Int::from([3, 1, 2, 9, 7, 8]);
 /// assert_eq!(x.sort_with(Sorting::descending().per_block(3)).to_vec()?, [3, 2, 1, 9, 8, 7]);
@@ -69,7 +70,8 @@ impl<T: Element> Array<T> {
     /// else, all alike. Equal elements keep their order, so every array has one order, the same for any number of threads. Stays lazy.
     ///
     /// ```
-    /// use jit_core::Float;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let x = Float::from([2.0, f32::NAN, -1.0, f32::INFINITY]);
     /// let sorted = x.sort().to_vec()?;
@@ -114,7 +116,8 @@ impl<T: Element> Array<T> {
     /// sorting by several keys is sorting by the least important one first. Stays lazy.
     ///
     /// ```
-    /// use jit_core::UInt;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let keys = UInt::from([2, 1, 2, 0]);
     /// assert_eq!(keys.argsort().to_vec()?, [3, 1, 0, 2]);
@@ -161,7 +164,8 @@ impl<T: Element> Array<T> {
     /// of width 1 is repeated.
     ///
     /// ```
-    /// use jit_core::{Float, Int};
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let x = Int::from([1, 2, 3]);
     /// assert_eq!(x.sort_by_key(&Float::from([0.5, -1.0, 0.0])).to_vec()?, [2, 3, 1]);
@@ -184,7 +188,8 @@ impl<T: Element> Array<T> {
     /// so are all NaN. The array is evaluated and the different elements counted, as by [`Mask::compress`]; they stay lazy.
     ///
     /// ```
-    /// use jit_core::Int;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// assert_eq!(Int::from([3, 1, 3, 3, 2, 1]).unique().to_vec()?, [1, 2, 3]);
     /// # Ok::<(), jit_runtime::Error>(())
@@ -207,7 +212,8 @@ impl<T: Element> Array<T> {
     /// computed.
     ///
     /// ```
-    /// use jit_core::Int;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let unique = Int::from([30, 10, 30, 20]).unique_all();
     /// assert_eq!(unique.values.to_vec()?, [10, 20, 30]);
@@ -264,7 +270,8 @@ impl<T: Number> Array<T> {
     /// them is NaN. Stays lazy.
     ///
     /// ```
-    /// use jit_core::Int;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// assert_eq!(Int::from([5, 1, 9]).median().item()?, 5);
     /// assert_eq!(Int::from([4, 1, 3, 2]).median().item()?, 2);

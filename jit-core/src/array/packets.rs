@@ -28,7 +28,8 @@ impl<T: Element> Array<T> {
     /// # Examples
     ///
     /// ```
-    /// use jit_core::{Float, UInt};
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let points = Float::from([1.0, 10.0, 2.0, 20.0, 3.0, 30.0]);
     /// let [x, y] = points.gather_packet::<2>(&UInt::from([2, 0]));

@@ -14,7 +14,8 @@ use crate::trace::{native, record};
 /// blocks of which length.
 ///
 /// ```
-/// use jit_core::{Int, Scan};
+/// # use jit_core as jit;
+/// use jit::prelude::*;
 /// use jit_runtime::ir::ReduceOp;
 ///
 /// let x = Int::from([1, 2, 3, 4, 5]);
@@ -123,7 +124,8 @@ impl<T: Number> Array<T> {
     /// The sum of all elements up to and including each one; see [`Array::prefix`].
     ///
     /// ```
-    /// use jit_core::UInt;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let x = UInt::from([3, 1, 4, 1]);
     /// assert_eq!(x.prefix_sum().to_vec()?, [3, 4, 8, 9]);

@@ -170,7 +170,8 @@ impl<T: Element> Array<T> {
     /// than many small ones, and those from a host loop as a `Vec` of elements.
     ///
     /// ```
-    /// use jit_core::Int;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let (a, b) = (Int::from([1, 2]), Int::from([3]));
     /// assert_eq!(Int::concat(&[&a, &b, &a]).to_vec()?, [1, 2, 3, 1, 2]);
@@ -278,7 +279,9 @@ fn part_at<T: Element>(part: &Array<T>, lanes: &UInt, begin: Size, is_before_end
 /// All pairs of elements of two arrays, the first one's varying fastest: the coordinates of a grid, row by row.
 ///
 /// ```
-/// use jit_core::{Int, meshgrid};
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+/// use jit::meshgrid;
 ///
 /// let (x, y) = meshgrid(&Int::from([1, 2, 3]), &Int::from([10, 20]));
 /// assert_eq!(x.to_vec()?, [1, 2, 3, 1, 2, 3]);

@@ -34,7 +34,8 @@ impl<T: Element> Array<T> {
     /// While the view lives, the array has another owner: what is scattered to it goes to a copy.
     ///
     /// ```
-    /// use jit_core::Float;
+    /// # use jit_core as jit;
+    /// use jit::prelude::*;
     ///
     /// let x = Float::arange(4) * 0.5;
     /// let view = x.view()?;

@@ -20,7 +20,8 @@ use jit_runtime::ir::Type;
 /// until it is given to another one. Pointers keep the instances alive.
 ///
 /// ```
-/// use jit_core::calls::Instances;
+/// # use jit_core as jit;
+/// use jit::prelude::*;
 ///
 /// let mut words: Instances<str> = Instances::from_iter(["one".into(), "two".into()]);
 /// assert_eq!(words.push("three".into()), 3);

@@ -50,8 +50,9 @@ thread_state! {
 /// in a sum, it is computed on all of them. An index of width 1 makes it an ordinary call.
 ///
 /// ```
-/// use jit_core::calls::switch_sorted;
-/// use jit_core::{Float, UInt};
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+/// use jit::switch_sorted;
 ///
 /// let targets = [|x: Float| &x + &x, |x: Float| &x * &x];
 /// let y = switch_sorted(&UInt::from([1, 0, 7]), &targets, (Float::from([3.0, 4.0, 5.0]),));

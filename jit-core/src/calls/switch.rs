@@ -127,8 +127,9 @@ fn no_target() -> Var {
 /// in the result.
 ///
 /// ```
-/// use jit_core::calls::switch;
-/// use jit_core::{Float, UInt};
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+/// use jit::switch;
 ///
 /// fn double(x: Float) -> Float {
 ///     &x + &x

@@ -19,8 +19,9 @@ use super::{Explanation, Stats};
 /// `#[jit]` function.
 ///
 /// ```
-/// use jit_core::Float;
-/// use jit_core::freeze::Frozen;
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+/// use jit::freeze::Frozen;
 ///
 /// let norm = Frozen::new(|x: &Float| (x * x).sum().sqrt());
 /// for width in [2, 30, 400] {
@@ -40,8 +41,9 @@ use super::{Explanation, Stats};
 /// [`captures_mut`](Frozen::captures_mut):
 ///
 /// ```
-/// use jit_core::Float;
-/// use jit_core::freeze::Frozen;
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+/// use jit::freeze::Frozen;
 ///
 /// let (scale, shift) = (Float::opaque(2.0), 1.0_f32);
 /// let mut affine = Frozen::with((scale, shift), |(scale, shift): &(Float, f32), x: &Float| x * scale + *shift);
@@ -55,8 +57,9 @@ use super::{Explanation, Stats};
 /// A closure that captures is refused by the compiler:
 ///
 /// ```compile_fail
-/// use jit_core::Float;
-/// use jit_core::freeze::Frozen;
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+/// use jit::freeze::Frozen;
 ///
 /// let k = 2.0;
 /// let scaled = Frozen::new(move |x: &Float| x * k);

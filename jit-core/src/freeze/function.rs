@@ -66,7 +66,8 @@ static LISTED: Mutex<Vec<&'static Function>> = Mutex::new(Vec::new());
 /// It is the way to the counts of those that have no `f::stats()`: methods in implementations of traits, and methods without a visibility.
 ///
 /// ```
-/// for function in jit_core::freeze::functions() {
+/// # use jit_core as jit;
+/// for function in jit::freeze::functions() {
 ///     let stats = function.stats();
 ///     println!("{} ({}): {} recordings, {} replays", function.name(), function.site(), stats.recordings, stats.replays);
 /// }

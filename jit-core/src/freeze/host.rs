@@ -48,8 +48,9 @@ impl<F: Send + Sync + 'static> Owned for F {}
 /// array: `Float::opaque(x)`.
 ///
 /// ```
-/// use jit_core::Float;
-/// use jit_core::freeze::{Frozen, host};
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+/// use jit::freeze::{Frozen, host};
 ///
 /// let around_median = Frozen::new(|x: &Float| {
 ///     let squares = x * x;

@@ -27,7 +27,8 @@ use crate::misuse::Misuse;
 /// result panics and names the line. Beside an array it is a number of the array's type, as `Array::from` converts it.
 ///
 /// ```
-/// use jit_core::{Float, Size, UInt};
+/// # use jit_core as jit;
+/// use jit::prelude::*;
 ///
 /// let x = Float::zeros(10);
 /// let padded: Size = (x.width() + 3).div_ceil(4) * 4;

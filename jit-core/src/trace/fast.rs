@@ -42,7 +42,9 @@ pub(crate) fn is_on() -> bool {
 /// a function that is called in such a scope.
 ///
 /// ```
-/// use jit_core::{Float, fast_math};
+/// # use jit_core as jit;
+/// use jit::prelude::*;
+/// use jit::fast_math;
 ///
 /// let x = Float::linspace(0.0, 10.0, 1000);
 /// let (fast, exact) = (fast_math(|| x.exp()), x.exp());

@@ -1,0 +1,42 @@
+//! The guide: what a user of the crate needs to know beyond the items' own pages.
+//!
+//! | page | what it says |
+//! |---|---|
+//! | [`language`] | what Rust's constructs mean in `#[jit]` functions when arrays take part in them |
+//! | [`evaluation`] | what stays lazy, what evaluates and why, what is the same to the bit, how to observe it |
+//! | [`freezing`] | `#[freeze]`: what a recording is good for, its arguments and results, calls of the host |
+//! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG` |
+//! | [`accuracy`] | the largest errors of the math functions, measured |
+//! | [`performance`] | what is measured, against what, and where it falls short |
+//!
+//! The pages are the files in `docs/` of the repository. They name each other by reference links, whose definitions here
+//! lead to modules and there to files.
+
+#[doc = "[evaluation.md]: crate::guide::evaluation"]
+#[doc = "[debugging.md]: crate::guide::debugging"]
+#[doc = ""]
+#[doc = include_str!("../docs/language.md")]
+pub mod language {}
+
+#[doc = "[freezing.md]: crate::guide::freezing"]
+#[doc = ""]
+#[doc = include_str!("../docs/evaluation.md")]
+pub mod evaluation {}
+
+#[doc = "[performance.md]: crate::guide::performance"]
+#[doc = ""]
+#[doc = include_str!("../docs/freezing.md")]
+pub mod freezing {}
+
+#[doc = "[evaluation.md]: crate::guide::evaluation#how-to-observe-it"]
+#[doc = ""]
+#[doc = include_str!("../docs/debugging.md")]
+pub mod debugging {}
+
+#[doc = include_str!("../docs/accuracy.md")]
+pub mod accuracy {}
+
+#[doc = "[accuracy.md]: crate::guide::accuracy"]
+#[doc = ""]
+#[doc = include_str!("../docs/performance.md")]
+pub mod performance {}

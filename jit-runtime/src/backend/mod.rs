@@ -91,7 +91,7 @@ pub trait Executable: Send + Sync {
     ///
     /// # Safety
     ///
-    /// The kernel is valid ([`crate::ir::verify`]); the arguments match its parameters; buffers begin at multiples of 64 bytes, and 64 bytes past their end
+    /// The kernel is valid ([`crate::ir::verify()`]); the arguments match its parameters; buffers begin at multiples of 64 bytes, and 64 bytes past their end
     /// can be read; those that are loaded or stored reach to the end of the range, and all have as many elements as the
     /// argument says; nobody writes what the kernel reads, or accesses what it writes, during the run, but for runs of the same launch on other ranges; with [`Scatters::Private`], not even those
     /// access the buffers that are only combined into.

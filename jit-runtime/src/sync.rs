@@ -70,6 +70,7 @@ impl Condvar {
     }
 
     /// As [`Condvar::wait`], while something is the case, for a limited time.
+    #[cfg(all(feature = "llvm", target_os = "linux"))]
     pub(crate) fn wait_while_for<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

@@ -104,6 +104,7 @@ fn kernel_compress_block(x: &Float) -> Float {
 // rows: F103
 #[test]
 fn replays_are_listed_as_what_was_recorded() {
+    crate::replays_alone!();
     if crate::alone("blocks::replays_are_listed_as_what_was_recorded", "").is_some() {
         return;
     }

@@ -59,6 +59,7 @@ fn both(x: &Float, k: &Float) -> (Float, Float) {
 
 #[test]
 fn a_replay_of_one_kernel_allocates_nothing_on_the_host() {
+    crate::replays_alone!();
     crate::frozen_only!();
     let (x, k) = (Float::linspace(0.0, 1.0, 64), Float::opaque(2.0));
     jit::eval(&x).unwrap();
@@ -84,6 +85,7 @@ fn swing(state: &mut Oscillator, dt: &Float) {
 
 #[test]
 fn a_replay_that_changes_its_state_allocates_nothing_on_the_host() {
+    crate::replays_alone!();
     crate::frozen_only!();
     let position = Float::linspace(1.0, 2.0, 64);
     let mut state = Oscillator { velocity: &position * 0.0, position, steps: 3 };
@@ -112,6 +114,7 @@ fn hundred(x: &Float) -> Float {
 
 #[test]
 fn a_replay_of_a_hundred_kernels_allocates_nothing_on_the_host() {
+    crate::replays_alone!();
     crate::frozen_only!();
     let x = Float::arange(32).make_opaque();
     jit::eval(&x).unwrap();
@@ -138,6 +141,7 @@ fn named(of: &Named, title: &str, width: usize) -> Float {
 
 #[test]
 fn texts_and_sizes_of_the_host_are_told_apart_without_allocating() {
+    crate::replays_alone!();
     crate::frozen_only!();
     let part = Float::arange(4).make_opaque();
     jit::eval(&part).unwrap();

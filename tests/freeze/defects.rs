@@ -242,6 +242,7 @@ fn chain(x: &Float) -> Float {
 // rows: X09
 #[test]
 fn a_chain_of_intermediate_arrays_needs_few_at_a_time() {
+    crate::replays_alone!();
     if crate::alone("defects::a_chain_of_intermediate_arrays_needs_few_at_a_time", "").is_some() {
         return;
     }

@@ -481,6 +481,7 @@ fn iterated(x: &Float, rounds: &UInt) -> Float {
 
 #[test]
 fn memory_does_not_grow_with_the_number_of_iterations() {
+    crate::replays_alone!();
     crate::frozen_only!();
     if crate::alone("evaluated::memory_does_not_grow_with_the_number_of_iterations", "").is_some() {
         return;

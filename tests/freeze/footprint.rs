@@ -49,6 +49,7 @@ fn sixteen(x: &Float) -> Float {
 
 #[test]
 fn a_chain_of_kernels_takes_two_arrays_in_turn() {
+    crate::replays_alone!();
     crate::frozen_only!();
     let _alone = alone();
     let x = large();
@@ -71,6 +72,7 @@ fn raise(x: &mut Float, at: &UInt) {
 
 #[test]
 fn a_scatter_into_an_array_that_nobody_else_holds_copies_nothing() {
+    crate::replays_alone!();
     crate::frozen_only!();
     let _alone = alone();
     let mut x = large();

@@ -126,6 +126,7 @@ fn decided(x: &Float) -> Float {
 
 #[test]
 fn numbers_that_the_host_gives_back_are_decisions() {
+    crate::replays_alone!();
     let x = Float::from([1.0, 2.0]);
     // The recording is made for the decision; what is in the array may change.
     for (setting, wanted, recordings, calls) in [
@@ -670,6 +671,7 @@ fn stashed(x: &Float) -> Float {
 
 #[test]
 fn a_view_that_outlives_the_call_keeps_its_elements() {
+    crate::replays_alone!();
     for salt in 0..5 {
         let x = floats(64, salt);
         let sum: f32 = values(&x).iter().map(|x| x * 2.0).sum();

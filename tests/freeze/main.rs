@@ -107,6 +107,16 @@ macro_rules! frozen_only {
 }
 use frozen_only;
 
+/// What follows in a test counts what replays do, and is not true where `JIT_FREEZE_VERIFY` has bodies run beside them.
+macro_rules! replays_alone {
+    () => {
+        if std::env::var_os("JIT_FREEZE_VERIFY").is_some() {
+            return;
+        }
+    };
+}
+use replays_alone;
+
 /// Whether functions are frozen in this process.
 fn is_frozen() -> bool {
     std::env::var_os("JIT_FREEZE").is_none_or(|value| value != "off")

@@ -36,6 +36,6 @@ fn code_has_lengths_of_axes_as_constants_until_they_change() {
             assert_eq!([compiles(31, 51), compiles(32, 52), compiles(40, 50), compiles(30, 51)], [1, 0, 0, 0]);
         });
     }
-    let devices = crate::tested_devices::all().into_iter().count() as u64;
+    let devices = crate::tested_devices::all().len() as u64;
     assert_eq!(transposed::stats().recordings, devices, "one for each device");
 }

@@ -402,7 +402,7 @@ fn what_a_called_function_writes_is_not_run_if_nobody_reads_it() {
 }
 
 #[test]
-fn native_work_is_done_when_a_value_is_needed() {
+fn library_calls_run_when_a_value_is_needed() {
     on_each_device(|| {
         let x = UInt::from([1, 2, 3]);
         let traced = count(|| drop(x.prefix_sum()));
@@ -415,7 +415,7 @@ fn native_work_is_done_when_a_value_is_needed() {
 }
 
 #[test]
-fn native_work_stands_in_the_history_under_its_name() {
+fn library_calls_are_in_the_history_under_their_name() {
     let _counting = one_at_a_time();
     let x = UInt::from(vec![1; 100_000]);
     jit::set_kernel_history(true);

@@ -41,7 +41,7 @@ mod host {
     }
 }
 
-macro_rules! twins {
+macro_rules! proxies {
     ($(fn $name:ident $arguments:tt -> $result:ty $body:block)*) => {
         #[allow(clippy::clone_on_copy, clippy::manual_range_contains, reason = "the text is that of arrays, too")]
         mod plain {
@@ -65,7 +65,7 @@ macro_rules! twins {
     };
 }
 
-twins! {
+proxies! {
     fn orbit(x: Float, v: Float, steps: UInt) -> Float {
         let mut position = Local::<f32>::new(3);
         let mut velocity = Local::<f32>::new(3);

@@ -59,7 +59,7 @@ fn the_mandelbrot_set() {
 }
 
 /// The same text once over arrays and once over numbers.
-macro_rules! twins {
+macro_rules! proxies {
     ($(fn $name:ident($x:ident) { $($body:tt)* })*) => {
         $(mod $name {
             use jit::prelude::*;
@@ -83,7 +83,7 @@ macro_rules! twins {
     };
 }
 
-twins! {
+proxies! {
     fn operators(x) { x * x + 2.0 * x - 1.0 / (x * x + 1.0) }
     fn assigning(x) { let mut y = x * 1.0; y += x; y *= 2.0; y -= 0.5; y /= 4.0; y }
     fn branch_value(x) { if x < 0.0 { x * 2.0 } else { x + 1.0 } }

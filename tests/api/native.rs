@@ -174,7 +174,7 @@ proptest! {
     #![proptest_config(crate::seeds::config(40))]
 
     #[test]
-    fn programs_with_native_work_agree_with_the_host(
+    fn programs_with_library_calls_agree_with_the_host(
         numbers in prop::collection::vec((0_u32..200, any::<u32>()), 0..700),
         steps in prop::collection::vec(step(), 1..12),
     ) {

@@ -173,7 +173,7 @@ fn errors_surface_when_a_result_is_read() {
 }
 
 #[test]
-fn native_work_sees_arrays_as_they_were_when_it_was_recorded() {
+fn library_calls_read_arrays_as_they_were_when_recorded() {
     on_each_device(|| {
         let mut x = UInt::from([1, 2, 3]);
         let before = x.prefix_sum();

@@ -92,7 +92,7 @@ impl Drop for Call {
 }
 
 /// What a replay breaks a call off with that reads what the recording does not know. No panic is reported.
-pub(crate) struct Unread;
+pub(crate) struct ReplayAborted;
 
 /// Whether this thread is in a call of the host, and records nothing in there.
 pub(crate) fn is_inside() -> bool {
@@ -183,7 +183,7 @@ pub(crate) fn while_recording<T>(
 /// recording alone.
 pub fn refuse_replay() {
     if with_calls(|all| matches!(all.last(), Some(Running::Replayed { .. }))) {
-        resume_unwind(Box::new(Unread) as Box<dyn Any + Send>);
+        resume_unwind(Box::new(ReplayAborted) as Box<dyn Any + Send>);
     }
 }
 
@@ -253,7 +253,7 @@ pub(crate) fn replayed(var: &Var, site: &'static Location<'static>) -> Result<Ho
     });
     match found {
         Some(input) => Ok(input),
-        None if cfg!(panic = "unwind") => resume_unwind(Box::new(Unread) as Box<dyn Any + Send>),
+        None if cfg!(panic = "unwind") => resume_unwind(Box::new(ReplayAborted) as Box<dyn Any + Send>),
         None => {
             let message = "`jit::freeze::host` reads an array that it did not read when the function was recorded";
             Err(Error::new(ErrorKind::NotEvaluated, message).at(site))

@@ -11,7 +11,9 @@ use jit_runtime::ir::Type;
 use jit_runtime::launch::Prepared;
 use jit_runtime::launch::native::{Call, Operand};
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::{HostCall, HostSource, Kept, Looked, Recorder, Recording, Scalar, SizeId, SlotId};
+use jit_runtime::recording::{
+    HostCall, HostSource, ObservedValue, Recorder, Recording, Scalar, SizeId, SlotId, Unchanged,
+};
 use jit_runtime::{Error, ErrorKind};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,7 +40,7 @@ pub(super) struct Session {
     inputs: Vec<Var>,
     known: FxHashSet<NonNull<Node>>,
     /// Why the recording cannot be replayed.
-    unfit: Option<String>,
+    rejected: Option<String>,
     /// What the function did that is refused, although it went on.
     refused: Option<String>,
     /// The plain numbers among the arguments that decisions were made by.
@@ -75,7 +77,7 @@ pub(crate) fn begin() -> Guard {
         scalars,
         inputs: Vec::new(),
         known,
-        unfit: None,
+        rejected: None,
         refused: None,
         decided: Vec::new(),
     }));
@@ -102,9 +104,9 @@ impl Guard {
         let overflow = table::overflow();
         let sizes = table::end();
         std::mem::forget(self);
-        let Some(Session { nodes, unfit, recorder, .. }) = session else { return Err("it was given up".to_owned()) };
+        let Some(Session { nodes, rejected, recorder, .. }) = session else { return Err("it was given up".to_owned()) };
         nodes.end();
-        match unfit.or_else(|| overflow.map(str::to_owned)) {
+        match rejected.or_else(|| overflow.map(str::to_owned)) {
             None => recorder.finish(sizes, outputs),
             Some(reason) => Err(reason),
         }
@@ -235,7 +237,7 @@ pub(crate) fn note_kernel(
     let (lanes, block) = (table::id_of_extent(lanes), block.map(table::id_of_extent));
     let noted = with(|session| {
         // What is told to the host by the way belongs to no slot.
-        if session.unfit.is_some() || table::overflow().is_some() {
+        if session.rejected.is_some() || table::overflow().is_some() {
             Ok(())
         } else {
             session.recorder.kernel(prepared, (lanes, block), scalars)
@@ -247,7 +249,7 @@ pub(crate) fn note_kernel(
 }
 
 /// Notes native work that is about to be done.
-pub(crate) fn note_native(
+pub(crate) fn note_library(
     call: Call,
     sizes: &[Size],
     fill: Option<Scalar>,
@@ -368,15 +370,15 @@ pub(crate) fn begin_iteration(
     test: Option<(&Arc<Buffer>, bool)>,
     site: &'static Location<'static>,
 ) -> Result<(), Error> {
-    match with(|session| session.recorder.begin_iteration(looked(test, site))) {
+    match with(|session| session.recorder.begin_iteration(observed(test, site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(()),
     }
 }
 
 /// Notes that an iteration ends.
-pub(crate) fn end_iteration(kept: Kept) {
-    with(|session| session.recorder.end_iteration(kept));
+pub(crate) fn end_iteration(unchanged: Unchanged) {
+    with(|session| session.recorder.end_iteration(unchanged));
 }
 
 /// Whether the last two iterations of the innermost loop are alike, or more of them would not be.
@@ -386,14 +388,14 @@ pub(crate) fn is_loop_settled() -> bool {
 
 /// Notes that the innermost loop ends, and the value by which the host decided that.
 pub(crate) fn end_loop(test: Option<(&Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Result<(), Error> {
-    match with(|session| session.recorder.end_loop(looked(test, site))) {
+    match with(|session| session.recorder.end_loop(observed(test, site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(()),
     }
 }
 
-fn looked<'a>(test: Option<(&'a Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Option<Looked<'a>> {
-    test.map(|(buffer, is_true)| Looked { buffer, bits: u64::from(is_true), site })
+fn observed<'a>(test: Option<(&'a Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Option<ObservedValue<'a>> {
+    test.map(|(buffer, is_true)| ObservedValue { buffer, bits: u64::from(is_true), site })
 }
 
 /// The slot of memory that is given back.
@@ -449,7 +451,7 @@ pub(crate) fn hidden_result(var: &Var, site: &'static Location<'static>) -> Erro
 /// Notes that what is recorded cannot be replayed.
 pub(crate) fn give_up(reason: impl FnOnce() -> String) {
     with(|session| {
-        session.unfit.get_or_insert_with(reason);
+        session.rejected.get_or_insert_with(reason);
     });
 }
 

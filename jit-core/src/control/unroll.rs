@@ -33,7 +33,7 @@ const LOOK_EVERY: u32 = 50;
 impl Unrolled {
     /// One iteration more.
     #[inline]
-    pub fn turn(&mut self) {
+    pub fn begin_iteration(&mut self) {
         self.iterations = self.iterations.wrapping_add(1);
         if self.iterations == self.next_look {
             self.look();

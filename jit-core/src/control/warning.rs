@@ -7,7 +7,7 @@
 
 use super::branch::Branch;
 use super::repeat::Repeat;
-use super::world::Traced;
+use super::stage::TracedStage;
 use crate::array::{Array, Element};
 
 /// Code that a `#[jit]` function surely does not mean as it is written: the compiler warns of it at the token.
@@ -58,8 +58,8 @@ pub trait Suspicious {
     fn compared_in_macro(&self) {}
 }
 
-impl Suspicious for Branch<Traced> {}
-impl Suspicious for Repeat<Traced> {}
+impl Suspicious for Branch<TracedStage> {}
+impl Suspicious for Repeat<TracedStage> {}
 impl<T: Element> Suspicious for Array<T> {}
 impl<T: Element> Suspicious for &Array<T> {}
 impl<T: Element> Suspicious for &mut Array<T> {}

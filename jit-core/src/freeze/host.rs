@@ -15,9 +15,9 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{HostMade, HostSource, SizeId};
 use jit_runtime::{Error, ErrorKind};
 
-use super::argument::Kept;
+use super::argument::Recordable;
 use super::layout::Layout;
-use crate::capture::host_call::{self, Call, Unread};
+use crate::capture::host_call::{self, Call, ReplayAborted};
 use crate::capture::launches;
 use crate::graph::Op;
 use crate::graph::node::{Var, flag};
@@ -76,7 +76,7 @@ impl<F: Send + Sync + 'static> Owned for F {}
 /// In a traced loop or branch, and when the closure computes with arrays of the function or an evaluation fails. If the closure panics, the arguments of
 /// the frozen function are as they were, and later calls work.
 #[track_caller]
-pub fn host<R: Kept, F: Fn() -> R + Owned>(call: F) -> R {
+pub fn host<R: Recordable, F: Fn() -> R + Owned>(call: F) -> R {
     let site = Location::caller();
     if let Some(begin) = region::recording_site() {
         Misuse::new("`jit::freeze::host` stands in a traced loop or branch, whose lanes do not run on the host", site)
@@ -85,7 +85,7 @@ pub fn host<R: Kept, F: Fn() -> R + Owned>(call: F) -> R {
             .panic();
     }
     if !launches::is_recording() {
-        let _outside = region::leave_all();
+        let _outside = region::exit_all();
         return call();
     }
     let outcome = recorded(call, site);
@@ -93,7 +93,7 @@ pub fn host<R: Kept, F: Fn() -> R + Owned>(call: F) -> R {
 }
 
 /// Arrays and sizes that a call gives back, and all else that tells recordings apart.
-struct Answer {
+struct HostCallResult {
     arrays: Vec<Var>,
     sizes: Vec<usize>,
     host: Vec<HostValue>,
@@ -101,13 +101,13 @@ struct Answer {
 
 /// Runs the call while the function is recorded.
 #[track_caller]
-fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'static>) -> Result<R, Error> {
+fn recorded<R: Recordable>(call: impl Fn() -> R + Owned, site: &'static Location<'static>) -> Result<R, Error> {
     // Values that `schedule` marked are evaluated as part of the recording.
     schedule::evaluate(&[], "a call of the host follows", site)?;
-    let _outside = region::leave_all();
+    let _outside = region::exit_all();
     let (running, serial) = Call::begin_recorded(site);
     let mut result = call();
-    let Answer { arrays, sizes, host } = answer(&mut result, site)?;
+    let HostCallResult { arrays, sizes, host } = host_call_result(&mut result, site)?;
     let types: Vec<Type> = arrays.iter().map(Var::ty).collect();
     let HostMade { buffers, counts } = made(arrays, sizes)?;
     let Some(reads) = running.end_recorded() else {
@@ -148,22 +148,22 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
 }
 
 /// Runs the call in a replay; nothing if what it gives back, or looks at, does not fit the recording.
-fn replayed<R: Kept>(
+fn replayed<R: Recordable>(
     call: &impl Fn() -> R,
     begin: impl FnOnce() -> Call,
     expected: &(Vec<Type>, Vec<HostValue>),
     site: &'static Location<'static>,
 ) -> Result<Option<HostMade>, Error> {
-    let _outside = region::leave_all();
+    let _outside = region::exit_all();
     let running = begin();
-    let outcome = catch_unwind(AssertUnwindSafe(|| answer(&mut call(), site)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| host_call_result(&mut call(), site)));
     let is_strange = !running.end_replayed();
     match outcome {
-        Err(panic) if !panic.is::<Unread>() => resume_unwind(panic),
+        Err(panic) if !panic.is::<ReplayAborted>() => resume_unwind(panic),
         Err(_) => Ok(None),
         Ok(_) if is_strange => Ok(None),
         Ok(answer) => {
-            let Answer { arrays, sizes, host } = answer?;
+            let HostCallResult { arrays, sizes, host } = answer?;
             let (types, known) = expected;
             let fits = host == *known && arrays.iter().map(Var::ty).eq(types.iter().copied());
             if fits { made(arrays, sizes).map(Some) } else { Ok(None) }
@@ -172,7 +172,7 @@ fn replayed<R: Kept>(
 }
 
 /// Takes the arrays and sizes out of what a call gives back.
-fn answer(result: &mut impl Kept, site: &'static Location<'static>) -> Result<Answer, Error> {
+fn host_call_result(result: &mut impl Recordable, site: &'static Location<'static>) -> Result<HostCallResult, Error> {
     let (mut host, mut refused) = (Vec::new(), None);
     let (mut arrays, mut sizes) = (Vec::new(), Vec::new());
     // The lengths of axes are part of the key.
@@ -201,7 +201,7 @@ fn answer(result: &mut impl Kept, site: &'static Location<'static>) -> Result<An
     let missing: Vec<&Var> = arrays.iter().filter(|var| !var.is_evaluated()).collect();
     schedule::evaluate(&missing, "`jit::freeze::host` gives it back", site)?;
     result.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = record::literal(var.ty(), 0, var.lanes())));
-    Ok(Answer { arrays, sizes, host })
+    Ok(HostCallResult { arrays, sizes, host })
 }
 
 /// Memory that nobody else has for arrays that are evaluated, and how many elements they have.

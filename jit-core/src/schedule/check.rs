@@ -46,7 +46,7 @@ impl Checker {
     }
 
     /// Notes that a parameter takes what lanes tell of an assertion.
-    pub(super) fn tells(&mut self, (assertion, part): &(Arc<Assertion>, Part), param: ParamId) {
+    pub(super) fn note_report(&mut self, (assertion, part): &(Arc<Assertion>, Part), param: ParamId) {
         let known = self.assertions.iter().position(|(known, _)| Arc::ptr_eq(known, assertion));
         let known = known.unwrap_or_else(|| {
             self.assertions.push((Arc::clone(assertion), [None; 2]));

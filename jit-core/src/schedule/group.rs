@@ -135,7 +135,7 @@ fn by_stage_and_lanes(graph: &Graph<'_>) -> (Vec<Group>, bool) {
     let mut groups: Vec<Group> = Vec::with_capacity(2);
     let mut has_empty = false;
     for (number, entry) in entries.iter().enumerate() {
-        if !entry.is_root || entry.is_evaluated || entry.op == Op::NativeResult {
+        if !entry.is_root || entry.is_evaluated || entry.op == Op::LibraryResult {
             continue;
         }
         let (stage, lanes) = (entry.stage, entry.lanes(entries));

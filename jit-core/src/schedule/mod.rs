@@ -136,16 +136,16 @@ fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<()
     if reports.is_empty() {
         return outcome;
     }
-    let (run, mut left): (Vec<Report>, Vec<Report>) = reports.into_iter().partition(Report::has_run);
-    let told = run.into_iter().map(Report::finish).fold(Ok(()), Result::and);
+    let (run, mut waiting): (Vec<Report>, Vec<Report>) = reports.into_iter().partition(Report::has_run);
+    let reported = run.into_iter().map(Report::finish).fold(Ok(()), Result::and);
     if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotEvaluated) {
-        left.retain(|report| {
+        waiting.retain(|report| {
             let (edges, arrays) = (edges::read(), report.arrays.iter().collect::<Vec<_>>());
             order::Graph::of(&edges, &arrays, &effect::Held::default(), None).is_ok()
         });
     }
-    report::put_back(left);
-    outcome.and(told)
+    report::put_back(waiting);
+    outcome.and(reported)
 }
 
 fn evaluate_missing<'a>(
@@ -271,13 +271,13 @@ fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Writt
 }
 
 /// Has happen what lanes are to tell, if anything waits for that.
-pub(crate) fn tell(site: &'static Location<'static>) -> Result<(), Error> {
+pub(crate) fn deliver_reports(site: &'static Location<'static>) -> Result<(), Error> {
     if report::is_pending() { evaluate(&[], "lanes print, or assertions are checked", site) } else { Ok(()) }
 }
 
 /// Waits until everything that was launched is done, and what lanes tell is told.
 pub(crate) fn sync(site: &'static Location<'static>) -> Result<(), Error> {
-    tell(site)?;
+    deliver_reports(site)?;
     machine::sync()
 }
 

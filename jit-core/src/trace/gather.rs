@@ -14,7 +14,7 @@ use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 use rustc_hash::FxHashMap;
 
-use super::inside::{is_lane_index, is_never_inside, lanes_inside};
+use super::index_range::{is_lane_index, is_never_inside, lanes_inside};
 use super::{local, record, region};
 use crate::graph::edges;
 use crate::graph::node::{Node, Var, flag};
@@ -209,7 +209,7 @@ impl Substitution<'_> {
             return match var.op() {
                 Op::LaneIndex => Some(record::cast(Type::U32, &self.at.index)),
                 _ if var.has_data() => Some(self.at.read(var)),
-                Op::Placeholder | Op::NativeResult => Some(self.at.read(var)),
+                Op::Placeholder | Op::LibraryResult => Some(self.at.read(var)),
                 _ => None,
             };
         }

@@ -12,13 +12,13 @@ use std::panic::Location;
 use jit_runtime::config;
 use jit_runtime::ir::Type;
 
-use super::effect::original;
-use super::inside::is_never_inside;
+use super::index_range::is_never_inside;
+use super::scatter::original;
 use super::{record, region};
 use crate::graph::node::{Draft, Var, flag};
 use crate::graph::numbering;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, RegionId};
+use crate::graph::payload::{Payload, RegionId};
 use crate::misuse::Misuse;
 use crate::size::Size;
 
@@ -66,8 +66,8 @@ pub(crate) fn before(version: &Var) -> Option<(Var, Var)> {
         Op::LocalWrite => Some((version.operand(PREVIOUS)?, version.clone())),
         Op::LoopResult => {
             let control = version.operand(0)?;
-            let Extra::Loop(extra) = control.extra()? else { return None };
-            let init = extra.states[version.position()].init.clone();
+            let Payload::Loop(payload) = control.payload()? else { return None };
+            let init = payload.states[version.position()].init.clone();
             Some((init, control))
         }
         _ => None,

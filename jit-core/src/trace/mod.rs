@@ -16,14 +16,14 @@
 
 pub(crate) mod blocks;
 pub(crate) mod branch;
-mod dense;
-pub(crate) mod effect;
+mod branches_to_switch;
 pub(crate) mod fast;
 pub(crate) mod fold;
 pub(crate) mod function_label;
 pub(crate) mod gather;
-pub(crate) mod inside;
+pub(crate) mod index_range;
 pub(crate) mod local;
+pub(crate) mod loop_alias_check;
 pub(crate) mod loops;
 mod merge;
 pub(crate) mod native;
@@ -31,9 +31,9 @@ pub(crate) mod record;
 pub(crate) mod reduce;
 pub(crate) mod region;
 pub(crate) mod report;
+pub(crate) mod scatter;
 pub(crate) mod switch;
 pub(crate) mod tables;
-pub(crate) mod written;
 
 pub use branch::BranchRecorder;
 pub use fast::{FastMath, fast_math};

@@ -13,7 +13,7 @@ use super::region;
 use crate::graph::node::{Draft, Var};
 use crate::graph::numbering;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, NativeExtra, RegionId, Sizes};
+use crate::graph::payload::{LibraryCallPayload, Payload, RegionId, Sizes};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -64,10 +64,11 @@ pub(crate) fn call_for_all(
     };
     let slots = [0, 1, 2].map(|slot| operands.get(slot).copied());
     let widest = operands.iter().map(|operand| operand.extent()).max_by_key(|width| width.lanes).unwrap_or(Extent::ONE);
-    let extra = Extra::Native(NativeExtra { call, sizes, results: results.into() });
-    let node = Var::new(draft(Op::Native, Type::Bool, widest, slots, 0, extra.into_word()));
+    let payload = Payload::LibraryCall(LibraryCallPayload { call, sizes, results: results.into() });
+    let node = Var::new(draft(Op::LibraryCall, Type::Bool, widest, slots, 0, payload.into_word()));
     let result = |(position, (ty, width)): (usize, &(Type, Size))| {
-        let result = Var::new(draft(Op::NativeResult, *ty, Extent::of(*width), [Some(&node), None, None], position, 0));
+        let result =
+            Var::new(draft(Op::LibraryResult, *ty, Extent::of(*width), [Some(&node), None, None], position, 0));
         numbering::note_made(&result);
         result
     };

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::report::Report;
-use super::{effect, record};
+use super::{record, scatter};
 use crate::graph::node::{Node, Var, Weak};
 use crate::graph::numbering::{self, Since};
 use crate::graph::payload::RegionId;
@@ -130,7 +130,7 @@ pub(crate) struct Outside(Vec<Frame>, Option<Since>);
 
 /// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be used.
 #[must_use]
-pub(crate) fn leave_all() -> Outside {
+pub(crate) fn exit_all() -> Outside {
     Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), numbering::take_since())
 }
 
@@ -175,13 +175,13 @@ pub(crate) fn give_up(mark: Mark) {
 
 /// Takes back what was written in regions that were complete, but belong to something that is aborted.
 pub(crate) fn take_back(written: &[Weak]) {
-    let pairs = written.iter().filter_map(Weak::upgrade).filter(effect::is_written).filter_map(with_original);
+    let pairs = written.iter().filter_map(Weak::upgrade).filter(scatter::is_written).filter_map(with_original);
     become_originals(&pairs.collect::<Vec<_>>());
 }
 
 /// An array that was written, and what it was before.
 fn with_original(array: Var) -> Option<[Var; 2]> {
-    let original = array.original().or_else(|| effect::before(&array).map(|(before, _)| before))?;
+    let original = array.original().or_else(|| scatter::before(&array).map(|(before, _)| before))?;
     Some([array, original])
 }
 
@@ -189,7 +189,7 @@ fn with_original(array: Var) -> Option<[Var; 2]> {
 fn become_originals(pairs: &[[Var; 2]]) {
     pairs.iter().for_each(|[node, original]| node.set_original(original));
     for [node, original] in pairs {
-        let region = effect::original(original).region();
+        let region = scatter::original(original).region();
         node.set_region(region);
         // It is an array of a region around, which may be aborted, too.
         if region == RegionId::WRITING {

@@ -17,7 +17,7 @@ use jit_runtime::report::{Assertion, Lines, Template};
 use jit_runtime::{Error, config};
 use smallvec::{SmallVec, smallvec};
 
-use super::effect::{self, Request};
+use super::scatter::{self, Request};
 use super::{loops, record, region};
 use crate::graph::node::{Draft, Var, Weak};
 use crate::graph::op::Op;
@@ -106,7 +106,7 @@ pub(crate) fn print(content: Content, limit: usize) {
     let one = number(1);
     if is_single {
         let request = Request { how: How::Write, index: &number(0), value: &one, expected: None, mask: None };
-        effect::tell(&mut report.arrays[0], &request, false, None, content.site);
+        scatter::report(&mut report.arrays[0], &request, false, None, content.site);
         content.write(&mut report.arrays[1], &number(0), None, None);
     } else {
         let place = content.exchange(&mut report.arrays[0], ReduceOp::Add, (&one, lanes), None, None);
@@ -231,7 +231,7 @@ impl Content {
     ) -> Var {
         let how = How::Atomic(AtomicOp::Reduce(op));
         let index = record::literal(Type::U32, 0, lanes);
-        effect::tell(array, &Request { how, index: &index, value, expected: None, mask }, false, part, self.site)
+        scatter::report(array, &Request { how, index: &index, value, expected: None, mask }, false, part, self.site)
     }
 
     /// Writes the lane and its values to a place of a list.
@@ -241,7 +241,7 @@ impl Content {
         for (position, word) in words.enumerate() {
             let index = record::binary(BinaryOp::Add, &first, &number(position));
             let request = Request { how: How::Write, index: &index, value: &bits(&word), expected: None, mask };
-            effect::tell(list, &request, position != 0, part, self.site);
+            scatter::report(list, &request, position != 0, part, self.site);
         }
     }
 }
@@ -289,7 +289,7 @@ impl Report {
 
     /// Keeps the report for the next evaluation of this thread, when no region is open any more.
     pub(crate) fn keep(mut self) {
-        self.arrays.iter_mut().for_each(|array| *array = effect::settle(array));
+        self.arrays.iter_mut().for_each(|array| *array = scatter::settle(array));
         PENDING.with(|pending| pending.reports.borrow_mut().push(self));
     }
 

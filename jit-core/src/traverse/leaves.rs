@@ -102,17 +102,17 @@ impl Leaves {
 /// A host value, as a program would write it.
 pub(crate) fn describe(value: &HostValue) -> String {
     match value {
-        HostValue::Number(Type::Bool, bits) | HostValue::Given(Type::Bool, bits) => (*bits != 0).to_string(),
-        HostValue::Number(Type::F32, bits) | HostValue::Given(Type::F32, bits) => {
+        HostValue::Number(Type::Bool, bits) | HostValue::Parameter(Type::Bool, bits) => (*bits != 0).to_string(),
+        HostValue::Number(Type::F32, bits) | HostValue::Parameter(Type::F32, bits) => {
             format!("{:?}", f32::from_bits(*bits as u32))
         }
-        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) if ty.is_float() => {
+        HostValue::Number(ty, bits) | HostValue::Parameter(ty, bits) if ty.is_float() => {
             format!("{:?}", f64::from_bits(scalar::cast(*ty, Type::F64, *bits)))
         }
-        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) if ty.is_signed_integer() => {
+        HostValue::Number(ty, bits) | HostValue::Parameter(ty, bits) if ty.is_signed_integer() => {
             (scalar::cast(*ty, Type::I64, *bits) as i64).to_string()
         }
-        HostValue::Number(_, bits) | HostValue::Given(_, bits) => bits.to_string(),
+        HostValue::Number(_, bits) | HostValue::Parameter(_, bits) => bits.to_string(),
         HostValue::Shape(count) => format!("{count} elements"),
         HostValue::Lengths(lengths) => format!("the shape {lengths:?}"),
         HostValue::Variant(name) => format!("`{name}`"),

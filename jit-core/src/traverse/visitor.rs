@@ -54,7 +54,7 @@ pub enum HostValue {
     /// Which variant of an `enum` is there.
     Variant(&'static str),
     /// A number that matters only where a decision is made by it: its type and bits.
-    Given(Type, u64),
+    Parameter(Type, u64),
     /// Text, or anything else that compares by its text.
     Text(String),
     /// An array behind a shared reference: it stays, and is the same if it is the same array.
@@ -65,7 +65,9 @@ impl PartialEq for HostValue {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (HostValue::Number(ty, bits), HostValue::Number(other_ty, other))
-            | (HostValue::Given(ty, bits), HostValue::Given(other_ty, other)) => (ty, bits) == (other_ty, other),
+            | (HostValue::Parameter(ty, bits), HostValue::Parameter(other_ty, other)) => {
+                (ty, bits) == (other_ty, other)
+            }
             (HostValue::Shape(length), HostValue::Shape(other)) => length == other,
             (HostValue::Lengths(lengths), HostValue::Lengths(other)) => lengths == other,
             (HostValue::Variant(name), HostValue::Variant(other)) => name == other,
@@ -178,19 +180,19 @@ impl<'a> Visitor<'a> {
         // What is shared stays as it is, with its shape.
         if let (true, HostValue::Lengths(lengths)) = (self.is_shared, &value) {
             let each = lengths.iter().map(|length| length.value());
-            return [lengths.len()].into_iter().chain(each).for_each(|length| self.told(HostValue::Shape(length)));
+            return [lengths.len()].into_iter().chain(each).for_each(|length| self.show_host(HostValue::Shape(length)));
         }
-        self.told(value);
+        self.show_host(value);
     }
 
-    fn told(&mut self, value: HostValue) {
+    fn show_host(&mut self, value: HostValue) {
         (self.visit)(&self.path.text, Leaf::Host(value));
     }
 
     /// Tells of text, or of anything else that compares by its text.
     pub fn text(&mut self, text: std::fmt::Arguments<'_>) {
         match self.texts {
-            Some(tell) => tell(text),
+            Some(show) => show(text),
             None => self.host(HostValue::Text(text.to_string())),
         }
     }

@@ -174,12 +174,12 @@ fn of_comparison(
     let function = Ident::new(if operator == "==" { "eq" } else { "ne" }, span);
     let text = format!("left {operator} right");
     let (values, pieces) = message.traced(&guard, &private, span);
-    let told = match message.host(span) {
+    let message_tokens = match message.host(span) {
         Some(arguments) => quote_spanned!(span=> ::core::option::Option::Some(::core::format_args!(#arguments))),
         None => quote_spanned!(span=> ::core::option::Option::None),
     };
     let inside = quote_spanned! {span=>
-        if #guard.fails() { #guard.stop(#text, #told) }
+        if #guard.fails() { #guard.stop(#text, #message_tokens) }
         #values
         #guard.check(#text, #pieces);
     };

@@ -149,12 +149,12 @@ fn nested<'a>(names: impl DoubleEndedIterator<Item = &'a Ident>) -> TokenStream 
 
 /// Whether each jump out of a `loop` comes after an assignment to a variable.
 fn gives(name: &Ident, body: &Block, own: Option<&Lifetime>) -> bool {
-    let mut given = Given { name, own, loops: 0, is_assigned: false, any: false, all: true };
+    let mut given = AssignedInRegion { name, own, loops: 0, is_assigned: false, any: false, all: true };
     given.visit_block(body);
     given.any && given.all
 }
 
-struct Given<'a> {
+struct AssignedInRegion<'a> {
     name: &'a Ident,
     own: Option<&'a Lifetime>,
     /// How many loops stand around the place at hand.
@@ -164,7 +164,7 @@ struct Given<'a> {
     all: bool,
 }
 
-impl Given<'_> {
+impl AssignedInRegion<'_> {
     fn within(&mut self, visit: impl FnOnce(&mut Self)) {
         self.loops += 1;
         visit(self);
@@ -172,7 +172,7 @@ impl Given<'_> {
     }
 }
 
-impl Visit<'_> for Given<'_> {
+impl Visit<'_> for AssignedInRegion<'_> {
     fn visit_block(&mut self, block: &Block) {
         let before = self.is_assigned;
         for statement in &block.stmts {

@@ -227,7 +227,7 @@ fn pointer_method(krate: &TokenStream, of: &Ident, signature: &Signature) -> Tok
         quote_spanned!(span=> (&#private::Argument(#place)).note(&mut __jit_arguments);)
     });
     let given = arguments.iter().map(|Argument { name, passing, .. }| match passing {
-        Passing::Value => quote_spanned!(span=> #private::again(&#name)),
+        Passing::Value => quote_spanned!(span=> #private::clone_arg(&#name)),
         Passing::Shared => quote_spanned!(span=> #name),
         Passing::State => quote_spanned!(span=> &mut *#name),
     });

@@ -2,7 +2,7 @@
 //!
 //! The rewritten function stands in the place of the user's one and holds each of the user's expressions once. Regions
 //! are ordinary blocks between calls of the run-time support (`jit_core::control`), so that Rust's own control flow
-//! works where conditions are host values; the *type* of a condition decides which world it belongs to.
+//! works where conditions are host values; the *type* of a condition decides which stage it belongs to.
 
 mod assertion;
 mod block;

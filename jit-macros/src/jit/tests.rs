@@ -186,14 +186,14 @@ fn jumps_with_nothing_traced_around_them_are_rusts() {
             n
         }
     };
-    // A loop that unrolls counts its turns, for the warning about long ones; nothing else is added.
+    // A loop that unrolls counts its iterations, for the warning about long ones; nothing else is added.
     assert_eq!(
         body(item.clone()),
         tokens(quote! {
             {
                 let mut __jit_unrolled3 = ::jit::__private::unrolled(0u32);
                 'a: for k in 0..n {
-                    __jit_unrolled3.turn();
+                    __jit_unrolled3.begin_iteration();
                     while k > 2 { if n > k { break 'a; } else { continue; } }
                     match g(k) { Some(j) => { if n == 3 { return j; } } None => break }
                 }
@@ -204,7 +204,7 @@ fn jumps_with_nothing_traced_around_them_are_rusts() {
 }
 
 #[test]
-fn the_world_of_an_exit_is_that_of_all_conditions_on_its_way() {
+fn the_stage_of_an_exit_is_that_of_all_conditions_on_its_way() {
     let got = body(quote! {
         fn f(a: M, b: M, mut x: Float) -> Float {
             while a { if b { break; } x += 1.0; if x { return x; } x += 2.0; }

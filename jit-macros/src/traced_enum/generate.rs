@@ -37,7 +37,7 @@ pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
             fn __jit_variant(__jit_variant: u32, __jit_fields: &Self::Fields) -> Self {
                 #values
             }
-            fn __jit_again(__jit_fields: &Self::Fields) -> Self::Fields {
+            fn __jit_clone_arg(__jit_fields: &Self::Fields) -> Self::Fields {
                 #again
             }
             fn __jit_show(__jit_fields: &Self::Fields, __jit_visitor: &mut #krate::Visitor<'_>) {

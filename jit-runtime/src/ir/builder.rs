@@ -315,8 +315,8 @@ impl Builder {
         }
         let [zero, one, end] = [0, 1, len.into()].map(|number| self.constant(Type::U32, number));
         let (condition, state) = self.open_region(&[Type::U32]);
-        let goes_on = self.compare(CompareOp::Lt, state[0], end);
-        self.close_region(vec![goes_on]);
+        let continues = self.compare(CompareOp::Lt, state[0], end);
+        self.close_region(vec![continues]);
         let (body, _) = self.open_region(&[]);
         each(self, state[0]);
         let next = self.binary(BinaryOp::Add, state[0], one);

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::memory::Buffer;
 use crate::{Error, ErrorKind};
 
-use super::replay::{Given, Misfit, Replayed, State};
+use super::replay::{GuardFailure, ReplayInputs, Replayed, State};
 use super::{Bind, Recorder, Recording, Scalar, SizeId, SlotId, Step, Type, Unknown, bound};
 
 /// Something that a call of the host read when it was recorded.
@@ -101,14 +101,19 @@ impl Recorder {
 
 impl Recording {
     /// Runs a call of the host. The sizes that depend on what it makes are known then.
-    pub(crate) fn call_host(&self, step: &HostStep, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
+    pub(crate) fn call_host(
+        &self,
+        step: &HostStep,
+        given: ReplayInputs<'_>,
+        state: &mut State,
+    ) -> Result<Replayed, Error> {
         let input = |bind: &Bind| match bind {
             Bind::Slot(slot) => HostInput::Memory(self.operand(*slot, state).buffer),
             Bind::Scalar(scalar) => HostInput::Same(bound::bits(*scalar, &state.values, given.scalars)),
         };
         let inputs = step.reads.iter().map(input).collect();
         let Some(made) = (step.call)(HostGiven { inputs, sizes: state.values.clone() })? else {
-            return Ok(Replayed::Unfit(Misfit::Host(step.site)));
+            return Ok(Replayed::Rejected(GuardFailure::Host(step.site)));
         };
         self.check_made(step, &made)?;
         for (slot, buffer) in step.outputs.iter().zip(made.buffers) {
@@ -118,7 +123,7 @@ impl Recording {
             state.counts.push(count);
             let State { values, counts, .. } = state;
             if let Err(guard) = self.sizes.evaluate(given.sizes, counts, values) {
-                return Ok(Replayed::Unfit(guard.into()));
+                return Ok(Replayed::Rejected(guard.into()));
             }
         }
         Ok(Replayed::Done)
@@ -190,11 +195,13 @@ mod tests {
             [(&[1, 2, 3, 4, 5][..], Some(&[11, 13, 15][..])), (&[2, 9], Some(&[19])), (&[2, 4, 6], None)]
         {
             let buffers = [Buffer::from_bytes(bytes).expect("there is memory")];
-            let given = Given { buffers: &buffers, scalars: &[10], sizes: &[bytes.len()], yielded: &[false] };
+            let given = ReplayInputs { buffers: &buffers, scalars: &[10], sizes: &[bytes.len()], donated: &[false] };
             let (mut outputs, mut sizes) = (SmallVec::new(), Vec::new());
             let replayed = recording.replay(given, &mut outputs, &mut sizes).expect("it runs");
             let Some(wanted) = wanted else {
-                assert!(matches!(replayed, Replayed::Unfit(Misfit::Host(site)) if site.file().ends_with("host.rs")));
+                assert!(
+                    matches!(replayed, Replayed::Rejected(GuardFailure::Host(site)) if site.file().ends_with("host.rs"))
+                );
                 continue;
             };
             let mut made = vec![0; outputs[0].size_bytes()];

@@ -274,7 +274,7 @@ pub(crate) fn count_replayed(planned: &Planned) {
     LANES.fetch_add(planned.lanes, Ordering::Relaxed);
 }
 
-pub(crate) fn count_native_launch(width: usize) {
+pub(crate) fn count_library_launch(width: usize) {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     LANES.fetch_add(width as u64, Ordering::Relaxed);
 }

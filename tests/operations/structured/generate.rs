@@ -130,8 +130,8 @@ impl Dice {
                 Statement::While(mode, 1 + self.roll(5) as u8, self.condition(1), self.block(depth - 1, true))
             }
             _ => {
-                let turns = 1 + self.roll(5) as u8;
-                Statement::While(Mode::Recorded, turns, self.condition(1), self.block(depth - 1, false))
+                let iterations = 1 + self.roll(5) as u8;
+                Statement::While(Mode::Recorded, iterations, self.condition(1), self.block(depth - 1, false))
             }
         }
     }

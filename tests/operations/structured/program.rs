@@ -130,9 +130,9 @@ pub(super) enum Statement {
     If(Condition, Block, Block),
     /// The blocks of 0, of 1 and 2, and of 3 to 5, of three bits of a number.
     Match(Int, [Block; 3]),
-    /// A loop of at most so many turns.
+    /// A loop of at most so many iterations.
     While(Mode, u8, Condition, Block),
-    /// A `loop` that ends after so many turns.
+    /// A `loop` that ends after so many iterations.
     Loop(u8, Block),
     /// A loop that counts a variable, between bounds of few bits of two numbers.
     For(Range, usize, Box<(Int, Int)>, Block),
@@ -280,13 +280,13 @@ fn show(statement: &Statement, depth: usize, text: &mut String) -> fmt::Result {
             }
             Ok(())
         }
-        Statement::While(mode, turns, condition, body) => {
-            writeln!(text, "{indent}{mode:?} while turn < {turns} && {condition} {{")?;
+        Statement::While(mode, iterations, condition, body) => {
+            writeln!(text, "{indent}{mode:?} while iteration < {iterations} && {condition} {{")?;
             show_block(body, depth + 1, text)?;
             writeln!(text, "{indent}}}")
         }
-        Statement::Loop(turns, body) => {
-            writeln!(text, "{indent}loop {{ // {turns} turns at most")?;
+        Statement::Loop(iterations, body) => {
+            writeln!(text, "{indent}loop {{ // {iterations} iterations at most")?;
             show_block(body, depth + 1, text)?;
             writeln!(text, "{indent}}}")
         }

@@ -295,7 +295,7 @@ impl<'e> Emitter<'_, 'e> {
             Op::LoopResult | Op::BranchResult | Op::SwitchResult => self.result(a, var.position())?,
             // A reduction is what the kernel writes; loops and branches are emitted by their blocks; native work is no
             // part of a kernel.
-            Op::Local | Op::LocalWrite | Op::Reduce(_) | Op::Native | Op::NativeResult => return None,
+            Op::Local | Op::LocalWrite | Op::Reduce(_) | Op::LibraryCall | Op::LibraryResult => return None,
             Op::Loop | Op::Branch | Op::Switch => return None,
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder => self.leaf(number),
         };

@@ -185,9 +185,9 @@ impl Solver<'_> {
                 break;
             }
         }
-        let leaves_together = self.shape(kernel.region(condition).yields[0]);
+        let exits_together = self.shape(kernel.region(condition).yields[0]);
         for (result, param) in inst.values().zip(params) {
-            self.shapes[result.index()] = match (leaves_together, self.shape(*param)) {
+            self.shapes[result.index()] = match (exits_together, self.shape(*param)) {
                 (Shape::Uniform, shape) => shape,
                 (Shape::Packet, Shape::Uniform) => Shape::Packet,
                 (Shape::Packet, shape) => shape,

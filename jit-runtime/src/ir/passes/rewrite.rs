@@ -15,7 +15,7 @@ pub(super) trait Rewrite {
 
     /// What was written since the last [`Rewrite::enter`] is visible no more. For a loop, condition and body end
     /// together.
-    fn leave(&mut self) {}
+    fn exit_region(&mut self) {}
 }
 
 /// The kernel being written, and which new value stands for each old one.
@@ -81,7 +81,7 @@ impl Rewriter<'_> {
     fn branch(&mut self, rewrite: &mut impl Rewrite, region: RegionId) -> RegionId {
         rewrite.enter();
         let region = self.region(rewrite, region);
-        rewrite.leave();
+        rewrite.exit_region();
         region
     }
 
@@ -113,7 +113,7 @@ impl Rewriter<'_> {
                 rewrite.enter();
                 *condition = self.region(rewrite, *condition);
                 *body = self.region(rewrite, *body);
-                rewrite.leave();
+                rewrite.exit_region();
             }
             Op::If { then_region, else_region, .. } => {
                 for region in [then_region, else_region] {

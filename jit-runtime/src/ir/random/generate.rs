@@ -574,12 +574,12 @@ impl Generator {
         let (condition, state) = self.builder.open_region(&types);
         state[1..].iter().for_each(|&value| self.add(value));
         self.instructions(budget / 4);
-        let mut goes_on = self.builder.compare(CompareOp::Lt, state[0], bound);
+        let mut continues = self.builder.compare(CompareOp::Lt, state[0], bound);
         if self.rng.one_in(2) {
             let other = self.pick(Type::Bool);
-            goes_on = self.builder.binary(BinaryOp::And, goes_on, other);
+            continues = self.builder.binary(BinaryOp::And, continues, other);
         }
-        self.builder.close_region(vec![goes_on]);
+        self.builder.close_region(vec![continues]);
 
         let (body, _) = self.builder.open_region(&[]);
         self.add(state[0]);

@@ -152,7 +152,7 @@ impl Verifier<'_> {
     }
 
     /// Ends the visibility of all that was defined since there were so many visible values.
-    fn leave(&mut self, visible: usize) {
+    fn exit_region(&mut self, visible: usize) {
         for value in self.in_scope.drain(visible..) {
             self.state[value.index()] = State::OutOfScope;
         }
@@ -412,7 +412,7 @@ impl Verifier<'_> {
         self.yields(condition, &[Type::Bool])?;
         self.enter(body, depth + 1)?;
         self.yields(body, &state)?;
-        self.leave(visible);
+        self.exit_region(visible);
         Ok(())
     }
 
@@ -435,7 +435,7 @@ impl Verifier<'_> {
             let (owner, index) = (self.region, self.index);
             self.enter(region, depth + 1)?;
             self.yields(region, types)?;
-            self.leave(visible);
+            self.exit_region(visible);
             (self.region, self.index) = (owner, index);
         }
         Ok(())

@@ -239,7 +239,7 @@ impl Step {
         if self.blocks == 0 {
             return Ok(());
         }
-        stats::count_native_launch(self.width);
+        stats::count_library_launch(self.width);
         if self.estimate_ns < SMALL_NS
             // SAFETY: the caller's promise.
             && let Some(result) = unsafe { self.run_inline(&run) }
@@ -276,7 +276,7 @@ impl Step {
         let reads = self.reads.into_iter().map(|buffer| Accessed { buffer, reads: true, writes: false });
         let writes = self.writes.into_iter().map(|buffer| Accessed { buffer, reads: false, writes: true });
         let accessed = reads.chain(writes).collect();
-        let work = Box::new(NativeWork { run, carries: self.carries });
+        let work = Box::new(LibraryCall { run, carries: self.carries });
         let Context { name, site, .. } = self.context;
         task::enqueue(Queued { work, accessed, blocks, time, label: name, site });
     }
@@ -312,12 +312,12 @@ impl Step {
 }
 
 /// A queued step.
-struct NativeWork {
+struct LibraryCall {
     run: Box<dyn Fn(usize) + Send + Sync>,
     carries: Option<Arc<Carries>>,
 }
 
-impl Work for NativeWork {
+impl Work for LibraryCall {
     unsafe fn run(&self, block: usize) -> Result<(), Error> {
         (self.run)(block);
         Ok(())

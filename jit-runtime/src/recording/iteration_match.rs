@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::{Access, Param};
 
-use super::rolled::{Roller, Segment};
+use super::loop_rolling::{Roller, Segment};
 use super::{Bind, KernelStep, Origin, Slot, SlotId, Step};
 
 /// The slots of an iteration, in the order of their places; that of the value that was looked at before it comes last.
@@ -62,7 +62,7 @@ fn note_written(step: &Step, written: &mut Vec<bool>) {
             let slots = kernel.arguments.iter().zip(params).filter(|(bind, _)| matches!(bind, Bind::Slot(_)));
             written.extend(slots.map(|(_, param)| !matches!(param, Param::Buffer { access: Access::Read, .. })));
         }
-        Step::Native(native) => {
+        Step::Library(native) => {
             written.extend(native.inputs.iter().map(|_| false).chain(native.outputs.iter().map(|_| true)));
         }
         // A loop reads the initial values of its parameters.
@@ -136,7 +136,7 @@ fn is_same_work(a: &Step, b: &Step) -> bool {
                 && a.arguments.len() == b.arguments.len()
                 && a.arguments.iter().zip(&b.arguments).all(is_same_kind)
         }
-        (Step::Native(a), Step::Native(b)) => {
+        (Step::Library(a), Step::Library(b)) => {
             (a.call, &a.sizes, a.fill) == (b.call, &b.sizes, b.fill)
                 && (a.inputs.len(), a.outputs.len()) == (b.inputs.len(), b.outputs.len())
         }

@@ -6,7 +6,7 @@
 
 use super::branch::Branch;
 use super::repeat::Repeat;
-use super::world::Host;
+use super::stage::HostStage;
 
 /// Guards that a jump on the right side of `&&` or `||` may leave.
 #[diagnostic::on_unimplemented(
@@ -21,9 +21,9 @@ pub trait JumpsFromOperand {
 }
 
 #[diagnostic::do_not_recommend]
-impl JumpsFromOperand for Branch<Host> {}
+impl JumpsFromOperand for Branch<HostStage> {}
 #[diagnostic::do_not_recommend]
-impl JumpsFromOperand for Repeat<Host> {}
+impl JumpsFromOperand for Repeat<HostStage> {}
 
 /// Guards of an `if` that `?` may leave.
 #[diagnostic::on_unimplemented(
@@ -40,7 +40,7 @@ pub trait TryInIf {
 }
 
 #[diagnostic::do_not_recommend]
-impl TryInIf for Branch<Host> {}
+impl TryInIf for Branch<HostStage> {}
 
 /// Guards of a `while` that `?` may leave.
 #[diagnostic::on_unimplemented(
@@ -57,7 +57,7 @@ pub trait TryInWhile {
 }
 
 #[diagnostic::do_not_recommend]
-impl TryInWhile for Repeat<Host> {}
+impl TryInWhile for Repeat<HostStage> {}
 
 /// Guards of an `if` in which what others share may be changed.
 #[diagnostic::on_unimplemented(
@@ -74,7 +74,7 @@ pub trait SharedInIf {
 }
 
 #[diagnostic::do_not_recommend]
-impl SharedInIf for Branch<Host> {}
+impl SharedInIf for Branch<HostStage> {}
 
 /// Guards of a `while` in which what others share may be changed.
 #[diagnostic::on_unimplemented(
@@ -91,4 +91,4 @@ pub trait SharedInWhile {
 }
 
 #[diagnostic::do_not_recommend]
-impl SharedInWhile for Repeat<Host> {}
+impl SharedInWhile for Repeat<HostStage> {}

@@ -13,6 +13,7 @@
 //!
 //! All of it is reached through `jit::__private` by generated code alone, and is no public interface.
 
+mod assert;
 mod branch;
 mod cast;
 mod compaction;
@@ -25,18 +26,19 @@ mod index;
 mod logic;
 mod matching;
 mod operand;
+mod print;
 mod range;
 mod recursion;
 mod repeat;
 mod stage;
 pub(crate) mod state;
-mod tell;
 mod unroll;
 mod variants;
 mod warning;
 
 pub use crate::trace::FastMath;
 pub use crate::trace::function_label::{LabelScope, Labelled, current_label, label, label_at};
+pub use assert::{Assertable, Assertion, Asserts, ReportsValue, ShowsSide, fail};
 pub use branch::{Branch, Merges, Slot, both_arms_leave};
 pub use cast::{CastsHost, CastsTo, CastsTraced, HostCast, TracedCast, converted};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
@@ -54,10 +56,10 @@ pub use jit_runtime::report::{Align, Piece, Radix, Sign, Spec};
 pub use logic::{Decides, Joins, Logical, Side, logical};
 pub use matching::{Decided, Exhausted, HostMatch, KnownValue, MatchesHost, MatchesTraced};
 pub use operand::{Constexpr, Operand};
+pub use print::{Printable, Printing, print};
 pub use range::{Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter};
 pub use repeat::{Repeat, Setting, WhileCondition, bounded, repeat};
 pub use stage::{Carries, HostStage, IfCondition, Stage, TracedStage};
-pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ReportsValue, ShowsSide, fail, print};
 pub use unroll::{Unrolled, unrolled};
 pub use variants::{Borrowed, Choice, Choosable, Chosen, Lends, Owned, other_variant};
 pub use warning::{Harmless, Suspicious};

@@ -579,7 +579,7 @@ fn unrolled(x: &Float, turns: usize, accepted: bool) -> Float {
 }
 
 #[test]
-fn a_loop_that_is_unrolled_into_many_nodes_is_told_of_once() {
+fn a_loop_that_is_unrolled_into_many_nodes_is_reported_once() {
     let x = Float::from([0.5, 0.25]);
     let of = |turns, accepted| messages(|| drop(unrolled(&x, turns, accepted)));
     let line =

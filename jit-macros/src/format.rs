@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_format_string_is_said() {
+    fn what_is_wrong_with_a_format_string_is_reported() {
         assert!(refusal("{:q}").contains("`q` is no way to write a value"));
         assert!(refusal("{:w$}").contains("write the number"));
         assert!(refusal("a } b").contains("`}}`"));

@@ -431,7 +431,7 @@ nested! {
 }
 
 #[test]
-fn what_an_inner_evaluated_loop_writes_goes_on_in_the_outer_one() {
+fn what_an_inner_evaluated_loop_writes_is_visible_in_the_outer_one() {
     let start: Vec<u32> = (0..67).map(|lane| if lane % 9 == 0 { 14 } else { lane % 4 }).collect();
     let (mut sums, mut mirror, mut seen) = (vec![0; 5], vec![0; 67], vec![0; 67]);
     for (lane, &start) in start.iter().enumerate() {

@@ -420,7 +420,7 @@ fn scatter_until(target: &mut UInt, limit: &UInt) -> UInt {
 }
 
 #[test]
-fn lanes_that_have_left_write_nothing() {
+fn lanes_that_have_exited_write_nothing() {
     let limits = [0u32, 2, 5, 9, 3];
     let mut wanted = [0u32; 20];
     let mut last = Vec::new();

@@ -662,7 +662,7 @@ fn fill_and_look(hits: &mut Int, lane: &Int) -> Mask {
 }
 
 #[test]
-fn what_a_loop_writes_beside_memory_of_the_lane_is_written_once() {
+fn what_a_loop_writes_beside_per_lane_memory_is_written_once() {
     on_each_device(|| {
         let mut hits = Int::zeros(9);
         let found = fill_and_look(&mut hits, &Int::from([0, 1, 2, 3, 4]));

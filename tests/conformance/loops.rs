@@ -627,7 +627,7 @@ modes! {
 }
 
 #[test]
-fn lanes_that_leave_an_evaluated_loop_take_nothing_with_them() {
+fn lanes_that_exit_an_evaluated_loop_take_nothing_with_them() {
     let starts = noise(1000, 7);
     let mut all = Vec::new();
     for device in crate::tested_devices::all() {

@@ -167,7 +167,7 @@ fn memory_loops_and_pointers_work_in_calls() {
 }
 
 #[test]
-fn calls_stand_in_loops_that_lanes_leave() {
+fn calls_work_in_loops_that_lanes_exit() {
     #[jit]
     fn walk(rules: &Ptr<dyn Rule>, start: &UInt, seen: &mut UInt) -> (UInt, UInt) {
         let (mut at, mut turns) = (start.clone(), UInt::from(0));

@@ -580,7 +580,7 @@ fn reads(x: &Float) -> Float {
 }
 
 #[test]
-fn misuse_is_told_at_the_line_with_what_to_do() {
+fn misuse_is_reported_at_the_line_with_what_to_do() {
     crate::frozen_only!();
     let x = Float::from([1.0, 2.0]);
     let computing = "computes with an array of the frozen function";

@@ -170,7 +170,7 @@ impl Named for Two<'_> {
 }
 
 #[test]
-fn what_no_argument_names_tells_recordings_apart() {
+fn what_no_argument_names_distinguishes_recordings() {
     alike(frozen!(scaled), 4, || {
         let x = Float::from([1.0, 2.0]).make_opaque();
         let all = || [scaled::<1, One>(&x), scaled::<2, One>(&x), scaled::<1, Two<'_>>(&x), scaled::<2, Two<'_>>(&x)];

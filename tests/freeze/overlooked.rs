@@ -59,7 +59,7 @@ fn marked(m: &Marked) -> Float {
 }
 
 #[test]
-fn where_a_text_stands_tells_calls_apart() {
+fn the_place_of_a_text_distinguishes_calls() {
     marked::clear();
     for round in 0..4 {
         for is_first in [true, false] {

@@ -310,7 +310,7 @@ impl TracedRepeat {
     }
 
     pub(super) fn begin_iteration(&mut self) {
-        let arrays = if self.is_evaluated { self.turn_evaluated() } else { self.turn_recorded() };
+        let arrays = if self.is_evaluated { self.iterate_evaluated() } else { self.iterate_recorded() };
         self.iterations += 1;
         let mut arrays = arrays.into_iter();
         let replaced: Vec<Leaves> = self.before.iter().map(|named| named.leaves.with_arrays(&mut arrays)).collect();
@@ -318,7 +318,7 @@ impl TracedRepeat {
         self.late_replacements = arrays;
     }
 
-    fn turn_recorded(&mut self) -> Vec<Var> {
+    fn iterate_recorded(&mut self) -> Vec<Var> {
         match self.recorder.take() {
             None => {
                 let inits: Vec<Var> = self.before.iter().flat_map(|named| named.leaves.arrays.clone()).collect();
@@ -331,7 +331,7 @@ impl TracedRepeat {
         }
     }
 
-    fn turn_evaluated(&mut self) -> Vec<Var> {
+    fn iterate_evaluated(&mut self) -> Vec<Var> {
         let next = self.after.drain(..).flat_map(|leaves| leaves.arrays);
         let next: Vec<Var> = next.chain(self.late.drain(..)).collect();
         if let Some(evaluated) = &mut self.evaluated {

@@ -170,7 +170,7 @@ fn the_right_side_of_a_short_circuit_is_masked_only_where_it_could_do_harm() {
 }
 
 #[test]
-fn question_marks_are_checked_at_each_region_that_they_leave() {
+fn question_marks_are_checked_at_each_region_that_they_exit() {
     let got = body(quote! { fn f(a: C, b: C, x: R) -> R { let y = if a { if b { x? } else { 1 } } else { 2 }; y } });
     assert_eq!(got.matches("TryInIf :: pass").count(), 2, "{got}");
 }

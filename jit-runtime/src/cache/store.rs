@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_with_equal_hashes_are_told_apart() {
+    fn kernels_with_equal_hashes_are_distinguished() {
         let store = Store::new(100);
         let plain = CodeOptions::default();
         let streaming = CodeOptions { streaming_stores: true, ..CodeOptions::default() };

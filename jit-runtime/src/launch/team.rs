@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_a_part_goes_on_in_the_caller() {
+    fn a_panic_of_a_part_continues_in_the_caller() {
         let run = || {
             share(16, &|part| {
                 std::thread::yield_now();

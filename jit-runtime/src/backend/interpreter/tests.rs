@@ -14,7 +14,7 @@ fn run(builder: Builder, width: usize, inputs: Vec<Input>) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn lanes_leave_a_loop_one_by_one() {
+fn lanes_exit_a_loop_one_by_one() {
     // Collatz steps until 1.
     let mut b = Builder::new();
     let (source, target) = (b.buffer(Type::U32, Access::Read), b.buffer(Type::U32, Access::Write));

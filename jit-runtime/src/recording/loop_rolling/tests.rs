@@ -124,7 +124,7 @@ fn plain(iterations: usize) -> (Program, State) {
 }
 
 #[test]
-fn iterations_that_are_alike_become_one_body_whatever_their_number() {
+fn matching_iterations_become_one_body_whatever_their_number() {
     for iterations in [2, 3, 10] {
         let (program, state) = plain(iterations);
         // Parameters are appended behind the slots that there are.
@@ -285,7 +285,7 @@ fn a_loop_that_writes_to_what_it_carries_is_tested_instead() {
 }
 
 #[test]
-fn a_loop_is_settled_when_its_last_iterations_are_alike_or_never_will_be() {
+fn a_loop_is_settled_when_its_last_iterations_match_or_never_will_be() {
     let mut program = Program::default();
     assert!(program.log.is_settled(&program.slots), "there is none");
     let input = program.input();

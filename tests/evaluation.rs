@@ -594,7 +594,7 @@ fn a_loop_that_is_unrolled_into_many_nodes_is_reported_once() {
     assert_eq!(
         (of(100, false), of(5000, true)),
         (vec![], vec![]),
-        "few iterations, and accepted ones, are not told of"
+        "few iterations, and accepted ones, are not reported"
     );
 }
 

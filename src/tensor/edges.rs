@@ -1,4 +1,4 @@
-//! Beyond the edges: padding, and what stands there.
+//! Beyond the edges: padding, and what is there.
 
 use std::panic::Location;
 

@@ -29,7 +29,7 @@ impl<Q: FloatElement> Place<Q> {
         }
         let before = at.floor();
         let fraction = at - &before;
-        // Where floats cannot tell texels apart, the position may have been rounded to one behind the last.
+        // Where floats cannot distinguish texels, the position may have been rounded to one behind the last.
         let before = before.cast::<i32>().min(Int::from(length + 1));
         let neighbours = if filter == Filter::Linear { 0..2 } else { -1..3 };
         let mut texels = Vec::with_capacity(neighbours.len());

@@ -4,7 +4,7 @@ use jit::prelude::*;
 
 use crate::control_flow::on_each_device;
 
-/// What stands on the side of numbers for the arrays and the memory of the lane.
+/// What stands on the side of numbers for the arrays and the per-lane local memory.
 mod host {
     use std::ops::{Index, IndexMut};
 
@@ -160,7 +160,7 @@ proxies! {
         }
     }
 
-    // Batcher's bitonic sort of the lane's own row; gives what tells the orders apart.
+    // Batcher's bitonic sort of the lane's own row; gives what distinguishes the orders.
     fn sorted_row(values: &UInts, lane: UInt) -> UInt {
         let mut row = Local::<u32>::new(8);
         for i in 0u32..8 {

@@ -474,7 +474,7 @@ fn host_values_that_a_traced_region_changes_are_named() {
     assert!(message.contains("different host values"), "{message}");
     let message = panic_of(|| assert_eq!(growing_list(floats(&LANES)), 2));
     assert!(message.contains("`list`"), "{message}");
-    // The thread can go on tracing.
+    // The thread can continue tracing.
     assert_eq!(branch_value::traced(&floats(&[-1.0, 1.0])).to_vec().unwrap(), [-2.0, 2.0]);
 }
 

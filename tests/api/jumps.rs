@@ -669,7 +669,7 @@ fn wrong_jumps_name_the_line() {
     assert!(message.contains("lanes leave with different host values, 1.0 and 2.0"), "{message}");
     let message = panic_of(|| drop(no_steps(&UInt::from([3, 4]))));
     assert!(message.contains("steps of zero") && message.contains("jumps.rs:"), "{message}");
-    // The thread can go on tracing.
+    // The thread can continue tracing.
     assert_eq!(returns::return_in_while::traced(&Float::from(1.0)).to_vec().unwrap().len(), 1);
     let message = panic_of(|| drop(endless(Float::from(&LANES[..]))));
     assert!(message.contains("a traced `loop` without `break` never ends"), "{message}");

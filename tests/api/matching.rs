@@ -402,7 +402,7 @@ both! {
     }
 }
 
-/// Compares a function with itself on the host; tells whether its kernel has a switch.
+/// Compares a function with itself on the host; returns whether its kernel has a switch.
 fn agree<T: jit::Element + PartialEq>(
     traced: impl Fn(Array<T>, Float) -> (Array<T>, Float),
     host: impl Fn(T, f32) -> (T, f32),

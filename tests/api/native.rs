@@ -1,4 +1,4 @@
-//! Random programs of kernels and native work against a plain model: sorting, prefix reductions, listing true lanes, and elementwise
+//! Random programs of kernels and library calls against a plain model: sorting, prefix reductions, listing true lanes, and elementwise
 //! operations in between, evaluated at any time.
 
 use jit::prelude::*;

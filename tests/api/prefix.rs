@@ -1,4 +1,4 @@
-//! Prefix reductions, and how native work goes together with kernels.
+//! Prefix reductions, and how library calls goes together with kernels.
 
 use half::f16;
 use jit::prelude::*;
@@ -136,7 +136,7 @@ fn sums_of_a_state(x: &UInt) -> UInt {
 }
 
 #[test]
-#[should_panic(expected = "`prefix_reduce` looks at all lanes, and those of a traced loop run independently")]
+#[should_panic(expected = "`prefix_reduce` reads all lanes, and those of a traced loop run independently")]
 fn the_state_of_a_loop_is_refused() {
     let _ = sums_of_a_state(&UInt::from([1, 2, 3]));
 }

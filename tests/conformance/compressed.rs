@@ -1,4 +1,4 @@
-//! Loops whose finished lanes leave the launches, and that write elsewhere than in arrays of their lanes.
+//! Loops whose finished lanes exit the launches, and that write elsewhere than in arrays of their lanes.
 
 use jit::prelude::*;
 

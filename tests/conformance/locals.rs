@@ -643,7 +643,7 @@ fn targets_read_memory_of_the_caller() {
     });
 }
 
-/// Two loops that write an array and count; the second reads memory of the lane's own that the first has filled.
+/// Two loops that write an array and count; the second reads per-lane local memory's own that the first has filled.
 #[jit]
 fn fill_and_look(hits: &mut Int, lane: &Int) -> Mask {
     let (mut memory, mut found, mut turn) = (Local::<i32>::new(5), Mask::from(false), Int::from(0));

@@ -267,7 +267,7 @@ fn random_targets_agree_with_plain_rust() {
     });
 }
 
-/// A rule with a loop in a loop, a branch that leaves it, and a call.
+/// A rule with a loop in a loop, a branch that exits it, and a call.
 #[jit(dispatch)]
 trait Walk {
     /// Where a walk from a place ends, and after how many steps.

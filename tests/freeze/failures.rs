@@ -6,7 +6,7 @@ use jit::prelude::*;
 
 use crate::{floats, message_of, values};
 
-/// What a test looks at of the arguments: elements, those of a list, a number.
+/// What a test reads of the arguments: elements, those of a list, a number.
 type Seen = (Vec<f32>, Vec<Vec<f32>>, u32);
 
 #[derive(Clone, Traverse)]

@@ -53,7 +53,7 @@ struct Heavy;
 
 #[jit]
 impl Heavy {
-    /// Has nothing that tells that it stands in a block but the block's attribute.
+    /// Has nothing that tells that it is in a block but the block's attribute.
     #[freeze]
     fn doubled(x: &Float) -> Float {
         if x > 1.0 { x * 2.0 } else { x.clone() }

@@ -7,7 +7,7 @@ use jit::prelude::*;
 
 use crate::{Frozen, alike, floats, frozen, values};
 
-/// What a test looks at of a state.
+/// What a test reads of a state.
 type Seen = (i64, String, Phase, Vec<(String, Vec<f32>)>, Vec<Vec<f32>>, Option<Vec<f32>>);
 
 #[derive(Clone, Traverse)]

@@ -65,7 +65,7 @@ pub fn matmul_of_sizes<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul, s
     Array::from_var(native::call(call, sizes, &[a.var(), b.var()], T::TYPE, batch * rows * columns))
 }
 
-/// Whether an array depends on the state of a traced loop, so that native work cannot have it as an operand.
+/// Whether an array depends on the state of a traced loop, so that library calls cannot have it as an operand.
 #[must_use]
 pub fn is_in_loop<T: Element>(array: &Array<T>) -> bool {
     array.var().region() != RegionId::NONE

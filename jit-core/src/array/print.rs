@@ -118,7 +118,7 @@ fn shortest_of_half<T: Element>(element: T, value: f64) -> f64 {
 impl<T: Element> Array<T> {
     /// The elements at some positions in ascending order, of which neighbours are copied together.
     fn at_positions(&self, positions: &[usize]) -> Result<Vec<T>, Error> {
-        // Formatting does not tell who asked for it: the line that made the value is the best there is.
+        // Formatting does not know who asked for it: the line that made the value is the best there is.
         let buffer = match read_for_host(&self.var, "it is printed", self.var.site())? {
             HostElements::Same(bits) => return Ok(vec![T::from_bits(bits); positions.len()]),
             HostElements::Memory(buffer) => buffer,

@@ -152,7 +152,7 @@ fn check_same_leaves(a: &[Var], b: &[Var]) {
     }
 }
 
-/// Refuses memory of a lane, of which no other lane has elements.
+/// Refuses per-lane local memory, of which no other lane has elements.
 #[track_caller]
 fn refuse_local(var: &Var) {
     if local::is_local(var) {

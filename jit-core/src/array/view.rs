@@ -52,7 +52,7 @@ impl<T: Element> Array<T> {
     pub fn view(&self) -> Result<View<T>, Error> {
         let site = Location::caller();
         let elements = match read_for_host(self.var(), "its elements are read", site)? {
-            // The memory of a frozen function is overwritten when a call of the host in there is over.
+            // The memory of a frozen function is overwritten when a host call in there is over.
             HostElements::Memory(buffer) if T::TYPE != Type::Bool && !host_call::is_foreign(self.var()) => {
                 Elements::Memory(buffer.bytes()?)
             }

@@ -178,7 +178,7 @@ impl Merged {
     note = "take it by reference"
 )]
 pub trait CloneArg: Sized {
-    /// The value, once more.
+    /// Returns a clone.
     #[must_use]
     fn clone_arg(&self) -> Self;
 }

@@ -243,7 +243,7 @@ fn wanted(index: &Var, count: usize) -> Vec<u32> {
     }
 }
 
-/// Arrays that a target has scattered to and gives back: the next target goes on with them.
+/// Arrays that a target has scattered to and gives back: the next target continues with them.
 fn follow<R: Traverse>(current: &mut Leaves, value: &R) {
     let results = Leaves::of(value).arrays;
     for array in &mut current.arrays {

@@ -57,12 +57,12 @@ pub(super) fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
     CAPTURE.try_with(|capture| capture.session.borrow_mut().as_mut().map(run)).ok().flatten()
 }
 
-/// Goes on with a recording, or with none; gives the one before. What it holds may look at the thread's when it is dropped.
+/// Continues with a recording, or with none; gives the one before. What it holds may use the thread's when it is dropped.
 fn put(session: Option<Session>) -> Option<Session> {
     CAPTURE.with(|capture| capture.session.replace(session))
 }
 
-/// A recording that is given up when this is dropped.
+/// A recording that is aborted when this is dropped.
 pub(crate) struct Guard(());
 
 /// Begins to record.
@@ -104,7 +104,7 @@ impl Guard {
         let overflow = table::overflow();
         let sizes = table::end();
         std::mem::forget(self);
-        let Some(Session { nodes, rejected, recorder, .. }) = session else { return Err("it was given up".to_owned()) };
+        let Some(Session { nodes, rejected, recorder, .. }) = session else { return Err("it was aborted".to_owned()) };
         nodes.end();
         match rejected.or_else(|| overflow.map(str::to_owned)) {
             None => recorder.finish(sizes, outputs),
@@ -236,7 +236,7 @@ pub(crate) fn note_kernel(
 ) -> Result<(), Error> {
     let (lanes, block) = (table::id_of_extent(lanes), block.map(table::id_of_extent));
     let noted = with(|session| {
-        // What is told to the host by the way belongs to no slot.
+        // What the host reads in between belongs to no slot.
         if session.rejected.is_some() || table::overflow().is_some() {
             Ok(())
         } else {
@@ -248,7 +248,7 @@ pub(crate) fn note_kernel(
     Err(hidden(var, site))
 }
 
-/// Notes native work that is about to be done.
+/// Notes a library call that is about to be made.
 pub(crate) fn note_library(
     call: Call,
     sizes: &[Size],
@@ -278,7 +278,7 @@ pub(crate) fn note_count(
     }
 }
 
-/// A recording that is set aside while a call of the host runs.
+/// A recording that is set aside while a host call runs.
 pub(crate) struct Paused {
     session: Option<Session>,
     symbols: table::Paused,
@@ -306,7 +306,7 @@ pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
     Paused { session, symbols, lent }
 }
 
-/// Goes on with a recording that was set aside.
+/// Continues with a recording that was set aside.
 pub(crate) fn resume(paused: Paused) {
     for var in &paused.lent {
         var.remove_flag(flag::HOSTED);
@@ -346,7 +346,7 @@ pub(crate) fn source_of(var: &Var, site: &'static Location<'static>) -> Result<H
     }
 }
 
-/// Notes a call of the host: what it has read, and what it has made.
+/// Notes a host call: what it has read, and what it has made.
 pub(crate) fn note_host(
     call: Arc<HostCall>,
     reads: &[HostSource],
@@ -381,7 +381,7 @@ pub(crate) fn end_iteration(unchanged: Unchanged) {
     with(|session| session.recorder.end_iteration(unchanged));
 }
 
-/// Whether the last two iterations of the innermost loop are alike, or more of them would not be.
+/// Whether the last two iterations of the innermost loop match, or more of them would not.
 pub(crate) fn is_loop_settled() -> bool {
     with(|session| session.recorder.is_settled()).unwrap_or(true)
 }

@@ -190,7 +190,7 @@ fn zero_unless_written(var: &Var) -> Var {
     if scatter::is_written(var) || local::is_local(var) { var.clone() } else { record::literal(var.ty(), 0, 1) }
 }
 
-/// Stands for the value of an `if` both arms of which leave.
+/// The value of an `if` both arms of which exit.
 pub fn both_arms_leave() -> ! {
     unreachable!("one arm of an `if` runs, and both leave")
 }
@@ -246,7 +246,7 @@ impl TracedBranch {
     }
 
     /// The state with which the second arm begins: the one from before, but for arrays that the first arm has scattered to.
-    /// Each arm writes on its own lanes alone, so the second one may go on with what the first one has made of them.
+    /// Each arm writes on its own lanes alone, so the second one may continue with what the first one has made of them.
     pub(super) fn swap(&mut self, leaves: impl FnOnce() -> Leaves) -> Option<Leaves> {
         if self.constant.is_some() {
             return None;
@@ -290,7 +290,7 @@ impl TracedBranch {
         self.constant
     }
 
-    /// The lanes that have left in each arm, and the values that they left with.
+    /// The lanes that have exited in each arm, and the values that they left with.
     pub(super) fn collect_exit(&mut self, masks: [&Var; 2], values: [Option<Leaves>; 2]) {
         let values = self.with_missing(values);
         let [then, otherwise] = [0, 1].map(|arm| {
@@ -301,7 +301,7 @@ impl TracedBranch {
         self.otherwise.push(otherwise);
     }
 
-    /// Gives an arm that has no value one that nobody looks at: that of the other arm, or zeros where that saves computing it.
+    /// Gives an arm that has no value one that is never read: that of the other arm, or zeros where that saves computing it.
     fn with_missing(&self, values: [Option<Leaves>; 2]) -> [Leaves; 2] {
         let is_small = self.recorder.as_ref().is_none_or(BranchRecorder::is_small);
         let missing = |other: &Leaves| {

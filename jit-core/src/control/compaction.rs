@@ -60,7 +60,7 @@ impl Computed {
     }
 }
 
-/// Whether so few lanes go on that the others should leave.
+/// Whether so few lanes continue that the others should exit.
 pub(super) fn is_worth(remaining: usize, lanes: usize) -> bool {
     lanes >= FEWEST && remaining * 2 <= lanes
 }
@@ -118,7 +118,7 @@ impl Compaction {
         let mut compaction = Compaction { lanes, position, is_there, width, states, active };
         let arrays = compaction.states.iter().flatten().flat_map(|state| [&state.narrow, &state.wide]);
         let wanted: Vec<&Var> = arrays.chain([&compaction.lanes, &compaction.position, &compaction.is_there]).collect();
-        schedule::evaluate(&wanted, "lanes that are done leave a loop", site)?;
+        schedule::evaluate(&wanted, "lanes that are done exit a loop", site)?;
         compaction.forget_origins();
         Ok(compaction)
     }
@@ -166,7 +166,7 @@ impl Compaction {
         Ok(Some((shown, Computed(selection, computed))))
     }
 
-    /// Computes which lanes go on; gives their mask and how many there are.
+    /// Computes which lanes continue; gives their mask and how many there are.
     pub(super) fn test(
         &mut self,
         active: &Var,

@@ -33,7 +33,7 @@ pub(super) struct Evaluated {
     inits: Vec<Var>,
     /// The state that the next or present iteration begins with.
     current: Vec<Var>,
-    /// Of memory of the lane in it, the elements.
+    /// Of per-lane local memory in it, the elements.
     elements: Vec<Vec<Var>>,
     /// Which states are arrays that lanes write by scatters.
     is_memory: Vec<bool>,
@@ -45,10 +45,10 @@ pub(super) struct Evaluated {
     iterations: u32,
     /// The condition is false whatever the state is.
     is_never_run: bool,
-    /// No lane goes on, and the body that runs all the same is the last.
+    /// No lane continues, and the body that runs all the same is the last.
     is_ending: bool,
     max_iterations: Option<u32>,
-    /// Whether lanes that are done leave the launches.
+    /// Whether lanes that are done exit the launches.
     is_compressed: bool,
     compaction: Option<Compaction>,
     noted: Option<Noted>,
@@ -67,10 +67,10 @@ struct Noted {
 type Form = (Extent, Option<(u64, Option<Scalar>)>);
 
 /// Iterations that no lane makes, in a recording. The first one begins with the state from before the loop, the second one with what a first one
-/// leaves, which may lie in other memory; from then on two are alike if any are.
+/// leaves, which may lie in other memory; from then on two match if any are.
 const MAX_EXTRA: u32 = 4;
 
-/// Whether any lane goes on.
+/// Whether any lane continues.
 struct ConditionRead {
     is_true: bool,
     /// Where that lies in memory, if a recording is made.
@@ -86,7 +86,7 @@ impl Evaluated {
         site: &'static Location<'static>,
     ) -> Self {
         if let Some(outside) = region::recording_site() {
-            Misuse::new("an `#[evaluated]` loop stands inside of a traced region, which is recorded", site)
+            Misuse::new("an `#[evaluated]` loop is inside of a traced region, which is recorded", site)
                 .place("what is recorded begins", outside)
                 .hint("it has no values to evaluate: make this loop symbolic, or mark what is around it with `#[evaluated]`")
                 .panic();
@@ -115,7 +115,7 @@ impl Evaluated {
         }
     }
 
-    /// The state that the loop goes on with.
+    /// The state that the loop continues with.
     pub(super) fn state(&self) -> Vec<Var> {
         self.current.clone()
     }
@@ -181,7 +181,7 @@ impl Evaluated {
         Ok(state)
     }
 
-    /// Goes on with all lanes, where what an iteration does cannot be done for some of them.
+    /// Continues with all lanes, where what an iteration does cannot be done for some of them.
     fn give_up(&mut self) {
         (self.is_compressed, self.compaction) = (false, None);
     }
@@ -218,7 +218,7 @@ impl Evaluated {
         }
     }
 
-    /// Computes the state and the lanes that go on; whether to run the body. A loop that ends by its exits alone runs its body once
+    /// Computes the state and the lanes that continue; whether to run the body. A loop that ends by its exits alone runs its body once
     /// more in the end, on no lane. `is_steady`: the host has the same in its variables as at the iteration before.
     pub(super) fn test(&mut self, condition: &Var, is_endless: bool, is_steady: bool) -> bool {
         // It may be uniform and constant: the host recomputes it for each iteration.
@@ -251,7 +251,7 @@ impl Evaluated {
     }
 
     /// Notes for a recording that an iteration begins, or that the loop ends; whether there is another iteration. Iterations that no lane makes
-    /// follow until two are alike, so that the recording serves whatever number of them a replay needs.
+    /// follow until two match, so that the recording serves whatever number of them a replay needs.
     fn note(&mut self, read: &ConditionRead, is_run: bool, is_steady: bool) -> Result<bool, Error> {
         if self.noted.is_none() {
             return Ok(is_run);
@@ -320,7 +320,7 @@ impl Evaluated {
         self.read(&any)
     }
 
-    /// Whether any lane goes on.
+    /// Whether any lane continues.
     fn read(&self, any: &Var) -> Result<ConditionRead, Error> {
         if any.literal().is_some() || !launches::is_recording() {
             let is_true = Array::<bool>::from_var(any.clone()).item()?;
@@ -371,7 +371,7 @@ fn form(var: &Var) -> Form {
     (var.extent(), var.known_bits().map(|bits| (bits, launches::scalar_of(var))))
 }
 
-/// The same state, in memory all of it, and of memory of the lane the elements: a kernel reads it as it will read what an iteration
+/// The same state, in memory all of it, and of per-lane local memory the elements: a kernel reads it as it will read what an iteration
 /// has computed.
 fn stored_all(vars: &[Var], site: &'static Location<'static>) -> (Vec<Var>, Vec<Vec<Var>>) {
     in_memory(vars, site).unwrap_or_else(|error| panic_at(site, error))
@@ -390,13 +390,13 @@ fn in_memory(vars: &[Var], site: &'static Location<'static>) -> Result<(Vec<Var>
     Ok((stored, parts))
 }
 
-/// The elements of a lane's memory; none of an array.
+/// The elements of per-lane local memory; none of an array.
 fn elements_of(var: &Var) -> Vec<Var> {
     let len = if local::is_local(var) { local::len_of(var) } else { None };
     len.map_or_else(Vec::new, |len| local::elements(var, len))
 }
 
-/// The arrays of a state, of memory of the lane its elements.
+/// The arrays of a state, of per-lane local memory its elements.
 fn flat<'a>(state: &'a [Var], elements: &'a [Vec<Var>], is_memory: &'a [bool]) -> Vec<Part<'a>> {
     let arrays = |((var, elements), &is_memory): ((&'a Var, &'a Vec<Var>), &bool)| {
         let vars = if local::is_local(var) { elements.as_slice() } else { std::slice::from_ref(var) };
@@ -405,7 +405,7 @@ fn flat<'a>(state: &'a [Var], elements: &'a [Vec<Var>], is_memory: &'a [bool]) -
     state.iter().zip(elements).zip(is_memory).flat_map(arrays).collect()
 }
 
-/// A value that the host knows, in memory; one that was evaluated as it is; memory of the lane made of its elements.
+/// A value that the host knows, in memory; one that was evaluated as it is; per-lane local memory made of its elements.
 fn stored(var: &Var, parts: &mut [Var], site: &'static Location<'static>) -> Result<Var, Error> {
     if local::is_local(var) {
         for part in &mut *parts {

@@ -22,7 +22,7 @@ use crate::traverse::leaves::Leaves;
 use std::marker::PhantomData;
 use std::panic::Location;
 
-/// Stands for the stage of a condition.
+/// Represents the stage of a condition.
 #[derive(Debug)]
 pub struct Witness<W>(PhantomData<W>);
 
@@ -84,7 +84,7 @@ impl Join<TracedStage> for TracedStage {
 pub trait StageList {
     /// The join of their stages.
     type Stage: Stage;
-    /// The masks of the lanes that have left, of exits.
+    /// The masks of the lanes that have exited, of exits.
     fn left(&self, masks: &mut Vec<Array<bool>>);
 }
 
@@ -163,7 +163,7 @@ impl<W: Stage> Joined<W> {
     note = "under a traced condition both arms are recorded, and what comes after a `break`, `continue` or `return`"
 )]
 pub trait Shares<T>: Stage {
-    /// The value, once more.
+    /// Returns a clone.
     fn share(value: &T) -> T;
 }
 
@@ -181,7 +181,7 @@ impl<T: Clone> Shares<T> for TracedStage {
     }
 }
 
-/// The lanes that have left for a target, and the value that they left with.
+/// The lanes that have exited for a target, and the value that they left with.
 pub struct Exit<W: Stage, T>(W::Exit<T>, PhantomData<T>);
 
 /// An exit that no lane has taken.
@@ -192,7 +192,7 @@ pub fn exit<L: StageList, T>(_: L) -> Exit<L::Stage, T> {
     Exit(L::Stage::exit(Location::caller()), PhantomData)
 }
 
-/// Whether no lane goes on, as is known while tracing.
+/// Whether no lane continues, as is known while tracing.
 #[inline(always)]
 pub fn all_exited<L: StageList>(exits: L) -> bool {
     !L::Stage::IS_HOST && {
@@ -236,7 +236,7 @@ impl<W: Stage, T> Exit<W, T> {
         W::host_only()
     }
 
-    /// All lanes that run this leave, with a value.
+    /// All lanes that run this exit, with a value.
     #[inline(always)]
     pub fn give(&mut self, value: T) -> W::TracedOnly
     where
@@ -261,7 +261,7 @@ impl<W: Stage, T> Exit<W, T> {
     where
         W: Gives<T>,
     {
-        self.take().expect("lanes that have left gave a value")
+        self.take().expect("lanes that have exited gave a value")
     }
 
     /// The value that lanes have left with, and another one on the lanes that have not.
@@ -278,10 +278,10 @@ impl<W: Stage, T> Exit<W, T> {
 #[inline(always)]
 pub fn may_continue<W: MayContinue, T>(_: &Exit<W, T>) {}
 
-/// Stages in which a statement may go on after a jump in it.
+/// Stages in which a statement may continue after a jump in it.
 #[diagnostic::on_unimplemented(
-    message = "a `break`, `continue` or `return` under a traced condition stands inside of an expression",
-    label = "what is computed from this value would also be computed for the lanes that have left",
+    message = "a `break`, `continue` or `return` under a traced condition is inside of an expression",
+    label = "what is computed from this value would also be computed for the lanes that have exited",
     note = "give the value a name in a statement before this one: `let value = if …`"
 )]
 pub trait MayContinue: Stage {}
@@ -289,14 +289,14 @@ pub trait MayContinue: Stage {}
 #[diagnostic::do_not_recommend]
 impl MayContinue for HostStage {}
 
-/// Types that lanes can leave with in a stage.
+/// Types that lanes can exit with in a stage.
 #[diagnostic::on_unimplemented(
     message = "`return` or `break` under a traced condition gives `{T}`",
-    label = "the values that lanes leave with are merged, so they must be traced values",
+    label = "the values that lanes exit with are merged, so they must be traced values",
     note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and for a number write `Float::from(1.0)`"
 )]
 pub trait Gives<T>: Stage {
-    /// All lanes leave.
+    /// All lanes exit.
     fn give(exit: &mut Self::Exit<T>, value: T);
     /// The value that lanes have left with.
     fn take(exit: &mut Self::Exit<T>) -> Option<T>;
@@ -346,7 +346,7 @@ impl<T> Gives<T> for HostStage {
     fn enter((): &mut ()) {}
 }
 
-/// A mask of the lanes that have left, and their value.
+/// A mask of the lanes that have exited, and their value.
 struct ExitState<T> {
     mask: Array<bool>,
     /// None while no lane has left; of no meaning on lanes that have not.
@@ -487,7 +487,7 @@ impl<W: Stage> Branch<W> {
         }
     }
 
-    /// Takes the lanes that have left in the first arm.
+    /// Takes the lanes that have exited in the first arm.
     #[inline(always)]
     pub fn swap_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -495,7 +495,7 @@ impl<W: Stage> Branch<W> {
         }
     }
 
-    /// Takes the lanes that have left in the second arm.
+    /// Takes the lanes that have exited in the second arm.
     #[inline(always)]
     pub fn collect_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -503,7 +503,7 @@ impl<W: Stage> Branch<W> {
         }
     }
 
-    /// Writes the lanes that have left in either arm.
+    /// Writes the lanes that have exited in either arm.
     #[inline(always)]
     pub fn restore_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -521,7 +521,7 @@ impl<W: Stage> Repeat<W> {
         }
     }
 
-    /// Writes the lanes that have left before the iteration.
+    /// Writes the lanes that have exited before the iteration.
     #[inline(always)]
     pub fn replace_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(repeat) = W::traced_repeat(&mut self.0) {

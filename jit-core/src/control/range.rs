@@ -289,7 +289,7 @@ impl<I: Iterator> Countable for I {
     }
     #[inline(always)]
     fn next((_, next): &mut Self::State) -> I::Item {
-        next.take().expect("a loop goes on while there is a next number")
+        next.take().expect("a loop continues while there is a next number")
     }
     fn traverse(_: &Self::State, _: &mut Visitor<'_>) {}
     fn traverse_mut(_: &mut Self::State, _: &mut VisitorMut<'_>) {}
@@ -307,7 +307,7 @@ pub struct TracedCounter {
 enum Ends {
     /// Before a number that is larger than all of its own.
     Before(Var),
-    /// After this number; a mask tells whether that has not been yet.
+    /// After this number; a mask says whether that has not been reached.
     After(Var, Var),
 }
 

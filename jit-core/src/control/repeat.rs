@@ -15,7 +15,7 @@ use crate::traverse::{HostValue, Traverse, VisitorMut};
 use jit_runtime::recording::SizeId;
 use std::panic::Location;
 
-/// What may stand as the condition of a `while`.
+/// What may be the condition of a `while`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition: `while` takes a `bool` or a `Mask`",
     label = "expected `bool` or `Mask`, found `{Self}`",
@@ -363,7 +363,7 @@ impl TracedRepeat {
         recorder.finish_with(next, std::mem::take(&mut self.late))
     }
 
-    /// The lanes that have left through an exit, and the arrays of the value that they left with.
+    /// The lanes that have exited through an exit, and the arrays of the value that they left with.
     pub(super) fn collect_exit(&mut self, mask: &Var, values: Vec<Var>) {
         let leaves = Leaves::of_arrays(vec![mask.clone()]);
         if self.iterations == 0 {
@@ -375,7 +375,7 @@ impl TracedRepeat {
         }
     }
 
-    /// The lanes that have left through an exit before the iteration, and the arrays of their value.
+    /// The lanes that have exited through an exit before the iteration, and the arrays of their value.
     pub(super) fn exit_replacement(&mut self, values: usize) -> Vec<Var> {
         let mask = self.replacement().arrays;
         mask.into_iter().chain(self.late_replacements.by_ref().take(values)).collect()

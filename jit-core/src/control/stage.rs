@@ -62,11 +62,11 @@ pub trait Stage: Sized {
     fn traced_only() -> Self::TracedOnly;
     /// An exit that no lane has taken.
     fn exit<T>(site: &'static Location<'static>) -> Self::Exit<T>;
-    /// The lanes that have left through an exit.
+    /// The lanes that have exited through an exit.
     fn left<T>(exit: &Self::Exit<T>) -> Option<&Array<bool>>;
-    /// Lanes that have left through none.
+    /// Lanes that have taken no exit.
     fn live(left: Vec<Array<bool>>) -> Self::Condition;
-    /// A condition on the lanes that have left through none; the host's holds for all lanes.
+    /// A condition on the lanes that have exited through none; the host's holds for all lanes.
     fn and_live(condition: Self::Condition, left: Vec<Array<bool>>) -> Self::Condition;
     /// The guard of an `if`, if it is traced.
     fn traced_branch(branch: &mut Self::Branch) -> Option<&mut TracedBranch>;
@@ -285,7 +285,7 @@ impl<X: Traverse + ?Sized> Carries<X> for TracedStage {
     }
 }
 
-/// What may stand as the condition of an `if`.
+/// What may be the condition of an `if`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition: `if` takes a `bool` or a `Mask`",
     label = "expected `bool` or `Mask`, found `{Self}`",

@@ -52,7 +52,7 @@ pub enum Cause {
     },
     /// A size that the function computes has no value, as the difference of a size and a larger one.
     NoSize,
-    /// What a call of the host ([`host`](super::host())) gave back beside arrays and sizes, or which arrays it read.
+    /// What a host call ([`host`](super::host())) gave back beside arrays and sizes, or which arrays it read.
     Host {
         /// The line of the call.
         call: &'static Location<'static>,

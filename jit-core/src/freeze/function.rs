@@ -77,7 +77,7 @@ pub fn functions() -> Vec<&'static Function> {
     LISTED.lock().clone()
 }
 
-/// Calls whose arguments are alike, but for sizes and constants.
+/// Calls whose arguments match, but for sizes and constants.
 pub(super) struct Group {
     of: TypeId,
     words: Box<[u64]>,
@@ -119,7 +119,7 @@ pub(super) struct Plan {
     pub(super) is_unchanged: bool,
     /// What stays where it is in the arguments that the body may change, if they differ in more: a call with others is recorded anew.
     pub(super) shared: Vec<SharedLeaf>,
-    /// For each input that lies in memory, whether its memory may be overwritten if nobody else holds it.
+    /// For each input that lies in memory, whether its memory may be overwritten if nothing else holds it.
     pub(super) may_donate: Vec<bool>,
     /// Arrays that are the same in each replay.
     pub(super) kept: Vec<Var>,
@@ -375,7 +375,7 @@ impl Function {
     }
 }
 
-/// Groups up to which all are looked at, rather than hashing what they are found by.
+/// Groups up to which all are compared, rather than hashing what they are found by.
 const FEW: usize = 2;
 
 fn hash(of: TypeId, words: &[u64]) -> u64 {

@@ -41,7 +41,7 @@ impl<F: Send + Sync + 'static> Owned for F {}
 /// Runs a closure of the host, again in each call of the frozen function around it. Elsewhere it just runs.
 ///
 /// The closure owns clones of the arrays that it needs and reads them, as with [`to_vec`](crate::Array::to_vec); it finds the elements and widths of
-/// the call that it runs in. It may look at anything else, too: the time, files, atomics. What it gives back it makes from values of the host:
+/// the call that it runs in. It may read anything else, too: the time, files, atomics. What it gives back it makes from values of the host:
 /// arrays, in values of any type that is [`Traverse`](crate::Traverse) and [`Clone`], with other elements and widths each time; a
 /// [`Size`](crate::Size) may be another one, too. By anything else, such as a number, a length of a list or a variant, the function *decides*: where a
 /// replay finds another one, the function is recorded anew. That runs the closure once more. A number that changes is given back as an
@@ -92,7 +92,7 @@ pub fn host<R: Recordable, F: Fn() -> R + Owned>(call: F) -> R {
     outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
 }
 
-/// Arrays and sizes that a call gives back, and all else that tells recordings apart.
+/// Arrays and sizes that a call gives back, and all else that distinguishes recordings.
 struct HostCallResult {
     arrays: Vec<Var>,
     sizes: Vec<usize>,
@@ -103,7 +103,7 @@ struct HostCallResult {
 #[track_caller]
 fn recorded<R: Recordable>(call: impl Fn() -> R + Owned, site: &'static Location<'static>) -> Result<R, Error> {
     // Values that `schedule` marked are evaluated as part of the recording.
-    schedule::evaluate(&[], "a call of the host follows", site)?;
+    schedule::evaluate(&[], "a host call follows", site)?;
     let _outside = region::exit_all();
     let (running, serial) = Call::begin_recorded(site);
     let mut result = call();
@@ -111,7 +111,7 @@ fn recorded<R: Recordable>(call: impl Fn() -> R + Owned, site: &'static Location
     let types: Vec<Type> = arrays.iter().map(Var::ty).collect();
     let HostMade { buffers, counts } = made(arrays, sizes)?;
     let Some(reads) = running.end_recorded() else {
-        return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
+        return Err(Error::new(ErrorKind::Internal, "a host call lost its recording").at(site));
     };
     let (nodes, reads): (Vec<Var>, Vec<HostSource>) = reads.into_iter().unzip();
     let (nodes, expected): (Arc<[Var]>, _) = (nodes.into(), (types.clone(), host));
@@ -147,7 +147,7 @@ fn recorded<R: Recordable>(call: impl Fn() -> R + Owned, site: &'static Location
     Ok(result)
 }
 
-/// Runs the call in a replay; nothing if what it gives back, or looks at, does not fit the recording.
+/// Runs the call in a replay; nothing if what it gives back, or reads, does not fit the recording.
 fn replayed<R: Recordable>(
     call: &impl Fn() -> R,
     begin: impl FnOnce() -> Call,
@@ -195,7 +195,7 @@ fn host_call_result(result: &mut impl Recordable, site: &'static Location<'stati
     if let Some((path, why)) = refused {
         let place = if path.is_empty() { String::new() } else { format!(" at `{path}`") };
         let message = format!("the array{place} that `jit::freeze::host` gives back {why}");
-        let hint = "give back arrays that the closure makes, as by `Float::from(values)`; those of the function are at hand outside";
+        let hint = "give back arrays that the closure makes, as by `Float::from(values)`; those of the function are available outside";
         return Err(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(hint));
     }
     let missing: Vec<&Var> = arrays.iter().filter(|var| !var.is_evaluated()).collect();
@@ -227,14 +227,14 @@ fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
     Buffer::from_bytes(&bytes)
 }
 
-/// Refuses arrays of the frozen function as arguments of another one that a call of the host calls.
+/// Refuses arrays of the frozen function as arguments of another one that a host call calls.
 pub(super) fn check_arguments(layout: &Layout, site: &'static Location<'static>) {
     if host_call::is_inside() {
         layout.inputs.iter().for_each(|input| host_call::refuse_use(&input.var, site));
     }
 }
 
-/// Makes arrays that a frozen function gives back others than those that calls of the host in there may hold.
+/// Makes arrays that a frozen function gives back others than those that host calls in there may hold.
 pub(super) fn part(vars: &mut [Var]) {
     let mut parted: Vec<(Var, Var)> = Vec::new();
     for var in vars.iter_mut().filter(|var| var.flags() & flag::HOSTED != 0) {

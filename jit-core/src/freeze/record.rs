@@ -285,7 +285,7 @@ fn current(leaves: &[Var], values: &[Value], layout: &Layout) -> Vec<Var> {
     current.collect()
 }
 
-/// For each input, whether nothing that is given back is it, so that replays may overwrite it where nobody else holds it.
+/// For each input, whether nothing that is given back is it, so that replays may overwrite it where nothing else holds it.
 fn may_donate(values: &[Value], layout: &Layout) -> Vec<bool> {
     let is_input =
         |input: usize| values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input));
@@ -311,7 +311,7 @@ fn strip_tree(tree: &mut impl Traverse) {
     tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
 }
 
-/// As wide as before: trees may look at widths, as tensors do.
+/// As wide as before: trees may read widths, as tensors do.
 fn nothing(var: &Var) -> Var {
     record::literal(var.ty(), 0, var.lanes())
 }

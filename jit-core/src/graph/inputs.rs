@@ -1,7 +1,7 @@
 //! The one walk over what a node is computed from, and what each part of it is for.
 //!
 //! Ordinary nodes keep their operands in slots. Loops, branches, switches and scatters keep them in a payload, whose
-//! parts are numbered here: the number leads to the part at once, so a walk may stop anywhere and go on later.
+//! parts are numbered here: the number leads to the part at once, so a walk may stop anywhere and continue later.
 
 use std::ops::Range;
 

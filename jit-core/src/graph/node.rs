@@ -6,7 +6,7 @@
 //!
 //! What holds always: a node with a count above zero is fully written, and its fields other than the count, the word, the
 //! flags, the region and the operand slots do not change until the count falls to zero. A live node holds one count of each node in
-//! its operand slots and payload. Operands are only ever taken away or added once, never replaced, so whoever has revived a node that it
+//! its operand slots and payload. Operands are only ever taken away or added once, never replaced, so code that has revived a node that it
 //! found in a slot, and finds it there once more, holds the operand (see [`Node::operand`]).
 
 use std::cell::UnsafeCell;
@@ -37,11 +37,11 @@ pub(crate) mod flag {
     pub(crate) const LABELLED: u8 = 4;
     /// Something that can be run once only is among the node and what it depends on.
     pub(crate) const EFFECT: u8 = 8;
-    /// The value is memory of the lane, in one of its versions.
+    /// The value is per-lane local memory, in one of its versions.
     pub(crate) const LOCAL: u8 = 16;
     /// The node was made while this thread recorded a frozen function, and the recording has not ended.
     pub(crate) const RECORDED: u8 = 32;
-    /// The node was made while a frozen function was recorded, and a call of the host in there may hold it: in replays it stands for what it
+    /// The node was made while a frozen function was recorded, and a host call in there may hold it: in replays it stands for what it
     /// is then.
     pub(crate) const HOSTED: u8 = 64;
     /// What a node has if an operand has it.
@@ -381,7 +381,7 @@ impl Var {
         self.node().head().size.store(Extent::OF_SESSION.0, Ordering::Relaxed);
     }
 
-    /// Ends what is special about a node that was recorded in a frozen function. One that a call of the host may ask for its width keeps the
+    /// Ends what is special about a node that was recorded in a frozen function. One that a host call may ask for its width keeps the
     /// expression.
     pub(crate) fn forget_recording(&self) {
         if self.flags() & flag::HOSTED == 0 {

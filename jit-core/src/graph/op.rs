@@ -62,14 +62,14 @@ pub enum Op {
     LocalRead,
     /// Value, index, and the memory before.
     LocalWrite,
-    /// Work that is no kernel, on operands in memory; what it is stands in the payload.
+    /// Work that is no kernel, on operands in memory; the payload says which.
     LibraryCall,
-    /// Native work; the third operand slot holds the position of the result.
+    /// Library calls; the third operand slot holds the position of the result.
     LibraryResult,
 }
 
 impl Op {
-    /// A number that tells operations apart, for hashing.
+    /// A number that distinguishes operations, for hashing.
     #[inline]
     pub(crate) const fn code(self) -> u64 {
         match self {

@@ -39,7 +39,7 @@ impl Payload {
         }
     }
 
-    /// The results that somebody holds, if all that are held must be computed at once.
+    /// The results that something holds, if all that are held must be computed at once.
     pub(crate) fn held_results(&self) -> SmallVec<[Var; 2]> {
         match self {
             Payload::Scatter(payload) => payload.results.held(),
@@ -110,7 +110,7 @@ pub(crate) struct LoopPayload {
     pub(crate) is_uniform: bool,
     /// The results, of a loop with state in memory.
     pub(crate) results: Results,
-    /// It stands in the condition of another loop.
+    /// It is in the condition of another loop.
     pub(crate) is_in_condition: bool,
     /// How many iterations a lane may make, if that is bounded.
     pub(crate) bound: Option<Bound>,
@@ -192,14 +192,14 @@ pub(crate) enum How {
     Write,
     /// Combines it with the value.
     Reduce(ReduceOp),
-    /// Changes it in one step, telling what was there before.
+    /// Changes it in one step, and returns the old value.
     Atomic(AtomicOp),
-    /// Writes the value if it is what is expected, telling what was there before.
+    /// Writes the value if it is what is expected, and returns the old value.
     CompareExchange,
 }
 
 impl How {
-    /// Whether the scatter tells what was there before.
+    /// Whether the scatter returns the old value.
     pub(crate) fn returns_old_value(self) -> bool {
         matches!(self, How::Atomic(_) | How::CompareExchange)
     }
@@ -215,7 +215,7 @@ impl Results {
         self.0.lock().push(var.downgrade());
     }
 
-    /// Those that somebody holds and that exist outside of regions, in the order in which they were made.
+    /// Those that something holds and that exist outside of regions, in the order in which they were made.
     pub(crate) fn held(&self) -> SmallVec<[Var; 2]> {
         let results = self.0.lock();
         results.iter().filter_map(Weak::upgrade).filter(|var| var.region() == RegionId::NONE).collect()
@@ -233,16 +233,16 @@ pub(crate) struct ScatterPayload {
     pub(crate) mask: Option<Var>,
     /// It writes other elements than the scatter that made the target does.
     pub(crate) is_disjoint: bool,
-    /// It stands in the condition of a loop.
+    /// It is in the condition of a loop.
     pub(crate) is_in_condition: bool,
     /// It writes to an array of a report.
     pub(crate) is_report: bool,
-    /// What it tells of an assertion.
+    /// What it reports of an assertion.
     pub(crate) part: Option<(Arc<Assertion>, Part)>,
     pub(crate) results: Results,
 }
 
-/// What lanes tell of an assertion that fails.
+/// The reports of an assertion that fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     /// The lowest of them.
@@ -257,7 +257,7 @@ impl ScatterPayload {
     }
 }
 
-/// A call of native work.
+/// A library call.
 pub(crate) struct LibraryCallPayload {
     pub(crate) call: Call,
     /// The sizes in the call, as [`Call::with_sizes`] takes them.

@@ -1,6 +1,6 @@
 //! Scatters: which memory they write, and which of their results must be computed with them.
 //!
-//! A scatter writes the memory of the array that it changes, in place, if nobody else holds that array. Otherwise, and if the
+//! A scatter writes the memory of the array that it changes, in place, if nothing else holds that array. Otherwise, and if the
 //! array is not in memory yet, an earlier kernel writes a copy. Scatters one after another are kernels one after another,
 //! but for those that combine by the same operation over the same lanes, whose order does not matter.
 //!
@@ -51,7 +51,7 @@ impl Effect<'_> {
 /// Memory that kernels write in place: where it comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Memory {
-    /// The elements of an evaluated array that nobody else holds, by its entry.
+    /// The elements of an evaluated array that nothing else holds, by its entry.
     Taken(u32),
     /// A copy that a kernel of this evaluation writes, by its entry.
     Copied(u32),

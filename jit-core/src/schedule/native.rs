@@ -1,4 +1,4 @@
-//! Native work in a plan: what it is launched on.
+//! Library calls in a plan: what they are launched on.
 //!
 //! Its operands are written by kernels of earlier stages, or lie in memory; what the host knows, constants and opaque values, is
 //! put there. Kernels of later stages read its results.
@@ -84,7 +84,7 @@ fn input(
         return Ok(filled);
     }
     let buffer = if entry.is_evaluated { entry.var.data() } else { outputs.get(&number).cloned() };
-    let buffer = buffer.expect("an operand of native work was written before");
+    let buffer = buffer.expect("an operand of a library call was written before");
     Ok(Operand { buffer, ty, len })
 }
 

@@ -78,7 +78,7 @@ pub(super) struct Control<'e> {
     pub(super) values: Vec<Vec<u32>>,
     /// Of a switch whose index is checked, the index and the lanes that it matters on.
     pub(super) checked: Option<[u32; 2]>,
-    /// The states of a loop that are memory of the lane.
+    /// The states of a loop that are per-lane local memory.
     pub(super) locals: Vec<Part>,
     pub(super) shared: Vec<Shared>,
 }
@@ -102,7 +102,7 @@ pub(super) struct Graph<'e> {
     pub(super) controls: Vec<Control<'e>>,
     pub(super) effects: Vec<Effect<'e>>,
     pub(super) memories: Vec<Memory>,
-    /// The entries of native work.
+    /// The entries of library calls.
     pub(super) natives: Vec<u32>,
     /// The lanes that are computed, if not all are.
     pub(super) selection: Option<&'e Selection>,
@@ -171,7 +171,7 @@ pub(super) struct Walk<'e> {
 
 impl<'e> Graph<'e> {
     /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted values, reductions,
-    /// sources of gathers, and operands and results of native work.
+    /// sources of gathers, and operands and results of library calls.
     pub(super) fn of(
         edges: &'e Edges,
         wanted: &[&'e Var],

@@ -1,6 +1,6 @@
 //! Where each value of a kernel is computed: which loop or branch, if any, it stands in.
 //!
-//! The graph says what depends on what, not where it stands. Every value is placed as late as its uses allow, inside of a branch if only
+//! The graph says what depends on what, not where it is. Every value is placed as late as its uses allow, inside of a branch if only
 //! that side needs it, and from there moved out of every loop that it does not depend on (C. Click, *Global Code Motion, Global Value
 //! Numbering*, PLDI 1995). What was recorded to run only under a loop's condition stays inside of it.
 

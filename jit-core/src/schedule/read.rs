@@ -1,6 +1,6 @@
 //! The elements of arrays, as the host reads them.
 //!
-//! In a call of the host, arrays of the frozen function around it are what they are in this replay; while that is
+//! In a host call, arrays of the frozen function around it are what they are in this replay; while that is
 //! recorded, they are computed as part of the recording.
 
 use std::panic::Location;
@@ -25,7 +25,7 @@ pub(crate) enum HostElements {
 ///
 /// # Errors
 ///
-/// When the evaluation fails, and in a frozen function, but for calls of the host in there.
+/// When the evaluation fails, and in a frozen function, but for host calls in there.
 pub(crate) fn read_for_host(
     var: &Var,
     why: &'static str,
@@ -42,7 +42,7 @@ pub(crate) fn read_for_host(
     Ok(HostElements::Memory(var.data().expect("an array that was evaluated lies in memory")))
 }
 
-/// What an array of the frozen function is in this call of the host; nothing for one that is like any other.
+/// What an array of the frozen function is in this host call; nothing for one that is like any other.
 fn read_foreign(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Option<HostElements>, Error> {
     if host_call::is_stray(var) {
         return Err(host_call::stray(var).at(site));
@@ -72,7 +72,7 @@ fn read_replayed(var: &Var, site: &'static Location<'static>) -> Result<HostElem
     })
 }
 
-/// Computes those of some values that belong to the frozen function that a call of the host stands in, as part of its
+/// Computes those of some values that belong to the frozen function that a host call stands in, as part of its
 /// recording; gives the others.
 pub(super) fn evaluate_foreign<'a>(
     wanted: &[&'a Var],

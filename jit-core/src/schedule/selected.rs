@@ -1,7 +1,7 @@
 //! Computing values on some of their lanes.
 //!
 //! The kernels run over a list of lane numbers: what is as wide as the values is read there, the number of a lane is the one in the
-//! list, and the results are as long as the list. Some arrays may be at hand for these lanes already. What lanes scatter is written
+//! list, and the results are as long as the list. Some arrays may be available for these lanes already. What lanes scatter is written
 //! as ever, in the order of the list, so the list is ascending. Nothing is done where another lane would be asked for: where the
 //! values combine lanes, or something else must be computed with them on all lanes.
 
@@ -44,7 +44,7 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// Gives what writing lanes have been retained, and somebody still holds, its elements, zero on other lanes: it cannot be computed
+    /// Gives the results of writing lanes that are still held their elements, zero on other lanes: it cannot be computed
     /// again. The wanted values should be gone.
     pub(crate) fn finish(self, selection: &Selection, site: &'static Location<'static>) -> Result<(), Error> {
         let _outside = region::exit_all();
@@ -89,7 +89,7 @@ fn compute(
     why: &'static str,
     site: &'static Location<'static>,
 ) -> Result<Option<Selected>, Error> {
-    // What is checked is told by the number of its lane.
+    // Checks are reported by the number of the lane.
     if config::is_debug_on() || launches::is_recording() || wanted.iter().any(|var| var.is_evaluated()) {
         return Ok(None);
     }

@@ -29,7 +29,7 @@ pub struct BranchRecorder {
     is_evaluated: bool,
     /// What the first side has written, and the second, once they are closed.
     writes: [Writes; 2],
-    /// What lanes of the sides tell.
+    /// Reports of the sides.
     reports: Vec<Report>,
     /// Arrays as the first side has written them, until the branch is complete.
     written: Vec<Weak>,
@@ -95,7 +95,7 @@ impl BranchRecorder {
     }
 
     /// Of arrays before the branch and after what has been recorded of it, those after it which only the branch has written to, and
-    /// those before it else: each side writes on its own lanes, so the second may go on with what the first has made.
+    /// those before it else: each side writes on its own lanes, so the second may continue with what the first has made.
     pub(crate) fn latest(&self, before: &[Var], after: &[Var]) -> Vec<Var> {
         scatter::latest_of(&region::writes_of(self.mark), before, after)
     }
@@ -151,7 +151,7 @@ impl BranchRecorder {
     }
 
     fn branch(&self, pairs: Vec<[Var; 2]>) -> Vec<Var> {
-        // What is known while tracing needs no branch, as the lanes of a side that always leaves.
+        // What is known while tracing needs no branch, as the lanes of a side that always exits.
         let is_free = |[a, b]: &[Var; 2]| a.literal().is_some() && b.literal().is_some();
         // Memory of the lane is blended, too.
         let is_free = |pair: &[Var; 2]| is_free(pair) || local::is_local(&pair[0]);

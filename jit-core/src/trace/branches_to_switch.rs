@@ -1,7 +1,7 @@
 //! Chains of branches on one integer, as a `match` makes them, as one switch.
 //!
 //! `if n == 0 { A } else if n == 1 { B } else …` asks for one number after another. What the arms give is pure, so nothing but the results
-//! tells in which arm a lane is: a result whose value is a branch or a selection on `n == 1` where `n` is not 0 is one of three values,
+//! determines in which arm a lane is: a result whose value is a branch or a selection on `n == 1` where `n` is not 0 is one of three values,
 //! and so on. If enough arms are found, and their numbers lie close to one another, the kernel jumps to the arm instead.
 
 use std::panic::Location;
@@ -19,7 +19,7 @@ use crate::size::extent::Extent;
 const LEAST_ARMS: usize = 4;
 /// Longer chains are left as they are.
 const MOST_ARMS: usize = 512;
-/// So many nodes are looked at to find out whether a value uses another.
+/// So many nodes are visited to find out whether a value uses another.
 const LOOKED_AT: usize = 32;
 
 /// An arm: its condition, and the numbers for which it holds.
@@ -152,7 +152,7 @@ fn arms(chains: &[Chain]) -> Option<Vec<Arm>> {
     (fits && numbers.len() == count).then_some(arms)
 }
 
-/// Whether a value is made from results of some branches and switches, as far as few steps tell.
+/// Whether a value is made from results of some branches and switches, as far as few steps show.
 fn uses(value: &Var, controls: &[Var]) -> bool {
     let mut pending = vec![value.clone()];
     for _ in 0..LOOKED_AT {

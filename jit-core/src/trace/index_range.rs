@@ -10,7 +10,7 @@ use crate::graph::node::Var;
 use crate::graph::op::Op;
 use crate::size::Size;
 
-/// Operations that are looked at to find out how large an index can be.
+/// Operations that are visited to find out how large an index can be.
 const MAX_DEPTH: u32 = 8;
 
 /// The lanes of a mask whose index is in range of an array of a width; none if that is all lanes.

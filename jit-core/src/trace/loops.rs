@@ -79,7 +79,7 @@ impl LoopRecorder {
         region::begin_body(self.mark);
     }
 
-    /// The lanes of a mask that may go on.
+    /// The lanes of a mask that may continue.
     fn within_bound(&self, mask: &Var) -> Var {
         let Some(Bound { limit, position }) = self.bound else { return mask.clone() };
         let limit = record::literal(Type::U32, limit.into(), 1);
@@ -128,7 +128,7 @@ impl LoopRecorder {
             results
         };
         let mut states: Vec<State> = self.take_states(next);
-        // What lanes tell has its places behind the states that the loop began with.
+        // Reports have their places behind the states that the loop began with.
         let late = states.split_off(early);
         let reported: Vec<Range<usize>> =
             reports.iter_mut().map(|report| add_states_of(report, self.mark.id, &mut states)).collect();
@@ -265,7 +265,7 @@ pub(crate) fn is_equal_literal(a: &Var, b: &Var) -> bool {
 /// Adds the arrays of a report to the states of the loop that it was recorded in; gives their positions.
 fn add_states_of(report: &mut Report, id: RegionId, states: &mut Vec<State>) -> Range<usize> {
     let (position, arrays) = report.leave_loop();
-    // Where a region inside of the loop was given up, states are missing.
+    // Where a region inside of the loop was aborted, states are missing.
     while states.len() < position {
         let init = super::record::literal(Type::Bool, 0, 1);
         let param = param(id, states.len(), &init);

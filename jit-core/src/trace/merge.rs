@@ -6,8 +6,8 @@
 //!
 //! Targets with equal graphs are found by a hash that leaves such values out. Then the graphs of all members are walked at once, from
 //! the results down: a step is a list of nodes, one of each member, so that values that happen to be equal in some members
-//! do not matter. None of it recurses. A loop of the targets is recorded anew, as are its parameters, which are told apart by the order
-//! in which the walk meets loops; loops that write to arrays, and memory of the lane, are not compared.
+//! do not matter. None of it recurses. A loop of the targets is recorded anew, as are its parameters, which are distinguished by the order
+//! in which the walk meets loops; loops that write to arrays, and per-lane local memory, are not compared.
 
 use std::ptr::NonNull;
 

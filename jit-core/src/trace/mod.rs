@@ -6,13 +6,13 @@
 //! | `fast` | fast math: what is recorded in the place of exact operations |
 //! | `region`, `loops`, `branch`, `switch` | recording of traced control flow |
 //! | `merge`, `tables` | targets of a call that differ in values alone become one |
-//! | `gather`, `reduce`, `blocks`, `native` | values that look at other lanes |
+//! | `gather`, `reduce`, `blocks`, `native` | values that read other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
-//! | `local` | memory of a lane's own |
+//! | `local` | per-lane local memory |
 //! | `function_label` | the functions that are traced, whose names label kernels |
 //! | `report` | what lanes print, and assertions |
 //!
-//! Recording computes nothing, takes no lock, and may go on in any number of threads; handles may be passed between them.
+//! Recording computes nothing, takes no lock, and may continue in any number of threads; handles may be passed between them.
 
 pub(crate) mod blocks;
 pub(crate) mod branch;

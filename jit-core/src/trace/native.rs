@@ -1,4 +1,4 @@
-//! Recording native work: operations that are no program of one lane, such as prefix reductions, sorting and matrix products.
+//! Recording library calls: operations that are no program of one lane, such as prefix reductions, sorting and matrix products.
 //!
 //! A node holds the call; its operands will lie in memory before it runs, its results, nodes of their own, afterwards. Values stay lazy
 //! until something observes them. A result that nobody refers to any more is computed with the others and dropped.
@@ -75,7 +75,7 @@ pub(crate) fn call_for_all(
     results.iter().enumerate().map(result).collect()
 }
 
-/// Native work looks at all lanes, but the lanes of a loop are in different iterations.
+/// A library call reads all lanes, but the lanes of a loop are in different iterations.
 #[track_caller]
 pub(crate) fn refuse_inside_of_loops(a: &Var, name: &str) {
     if a.region() == RegionId::NONE {
@@ -83,7 +83,7 @@ pub(crate) fn refuse_inside_of_loops(a: &Var, name: &str) {
     }
     let site = Location::caller();
     region::check(a, site);
-    let what = format!("`{name}` looks at all lanes, and those of a traced loop run independently");
+    let what = format!("`{name}` reads all lanes, and those of a traced loop run independently");
     let mut misuse = Misuse::new(what, site).value("the value", a);
     if let Some(begin) = region::site_of(a.region()) {
         misuse = misuse.place("the loop begins", begin);

@@ -39,11 +39,11 @@ struct Frame {
     open: Open,
     /// Whether something was written to an array in it, inner regions not counted.
     has_effect: bool,
-    /// The writes to arrays and to memory of the lane in it.
+    /// The writes to arrays and to per-lane local memory in it.
     writes: Writes,
-    /// What lanes tell in it, inner regions that are complete included.
+    /// Its reports, inner regions that are complete included.
     reports: Vec<Report>,
-    /// Arrays as they were written in it, to take that back if it is given up.
+    /// Arrays as they were written in it, to take that back if it is aborted.
     written: Vec<Weak>,
     /// Of a loop, what stands for its states, and what they were before it.
     params: Vec<[Var; 2]>,
@@ -234,13 +234,13 @@ pub(crate) fn note_written(array: &Var) {
 /// What a region leaves that is complete.
 #[derive(Default)]
 pub(crate) struct Closed {
-    /// What lanes tell in it.
+    /// Its reports.
     pub(crate) reports: Vec<Report>,
     /// Arrays as they were written in it: for [`take_back`], or [`hand_on`].
     pub(crate) written: Vec<Weak>,
 }
 
-/// Closes a region, which is complete. What was left open inside is given up.
+/// Closes a region, which is complete. What was left open inside is aborted.
 #[must_use]
 pub(crate) fn complete(mark: Mark) -> Closed {
     let frame = close_from(mark, 0).into_iter().next();
@@ -252,7 +252,7 @@ pub(crate) fn close(mark: Mark) {
     drop(close_from(mark, 0));
 }
 
-/// What lanes tell in a region that is still open.
+/// Reports of a region that is still open.
 pub(crate) fn take_reports(mark: Mark) -> Vec<Report> {
     STACK.with(|stack| {
         let mut frames = stack.frames.borrow_mut();
@@ -296,7 +296,7 @@ pub(crate) fn depth() -> usize {
     STACK.try_with(|stack| stack.frames.borrow().len()).unwrap_or(0)
 }
 
-/// Adds what lanes tell to the innermost region, or keeps it if none is open.
+/// Adds reports to the innermost region, or keeps them if none is open.
 pub(crate) fn add_report(report: Report) {
     let left = STACK.with(|stack| match stack.frames.borrow_mut().iter_mut().rev().find(|frame| frame.is_recorded()) {
         Some(frame) => {
@@ -360,7 +360,7 @@ pub(crate) fn note_effect() {
 /// What a region has written.
 #[derive(Clone, Default)]
 pub(crate) struct Writes {
-    /// Nodes that write: scatters and loops, and versions of memory of the lane.
+    /// Nodes that write: scatters and loops, and versions of per-lane local memory.
     nodes: FxHashSet<NonNull<Node>>,
     /// Of arrays that may be evaluated before the region ends, which forgets what they were made from, what that was.
     before: FxHashMap<Weak, Weak>,

@@ -1,11 +1,11 @@
-//! Recording what lanes tell: lines that they print, and assertions.
+//! Recording reports: lines that lanes print, and assertions that are checked on them.
 //!
 //! Nothing depends on a report, but it must happen, once. It is made of scatters to small arrays that belong to it alone
 //! ([`jit_runtime::report`] says what stands in them), so it is scheduled, masked and repeated as any writing is. In a traced
 //! loop these arrays become states in memory of the loop, behind those of the program. At last they are held here, by the
 //! thread, until its next evaluation, which computes them with what it is asked for.
 //!
-//! A region that is given up takes its reports with it.
+//! A region that is aborted takes its reports with it.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -35,7 +35,7 @@ const LOOP_LINES: usize = 1 << 14;
 /// The arrays of a report.
 type Arrays = SmallVec<[Var; 3]>;
 
-/// Something that lanes tell.
+/// A report.
 pub(crate) struct Report {
     what: What,
     /// What lanes write to, as the program so far leaves it.
@@ -44,7 +44,7 @@ pub(crate) struct Report {
     levels: Vec<Level>,
 }
 
-/// What becomes of what lanes have told.
+/// What becomes of reports.
 enum What {
     /// It is printed.
     Lines { lines: Lines, count: Arc<Buffer>, list: Arc<Buffer> },
@@ -60,7 +60,7 @@ struct Level {
     params: Arrays,
 }
 
-/// What is told of a lane: a text and the values in it.
+/// What is reported of a lane: a text and the values in it.
 pub struct Content {
     pub(crate) template: Template,
     pub(crate) values: Vec<Var>,
@@ -215,7 +215,7 @@ impl Content {
     }
 
     /// The number of each lane, however many there will be: unlike other values of width 1 it is not the same in all of
-    /// them, and serves as the operand of what is told alone.
+    /// them, and serves as the operand of single reports.
     fn lane(&self) -> Var {
         Var::new(self.draft(Op::LaneIndex, Type::U32, 1))
     }
@@ -298,7 +298,7 @@ impl Report {
         self.arrays.iter().all(Var::has_data)
     }
 
-    /// Waits for what lanes have told, and prints it.
+    /// Waits for reports, and prints them.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Recording a scatter: writing to elements at computed positions.
 //!
 //! A scatter is a value like any other: the array after it is a new node, made from the array before it, so what comes
-//! after what is written in the graph, and a scatter whose result nobody reads is never run. That it usually happens in
+//! after what is written in the graph, and a scatter whose result nothing reads is never run. That it usually happens in
 //! place is decided by the scheduler. Two things are different from other nodes. A scatter has several results, the array
 //! and, of some operations, what was there before; and once it has run in place it cannot be run again, so all results
 //! that are still held are computed at once. The node therefore knows its results, weakly.
@@ -122,7 +122,7 @@ fn reaching(mask: Option<&Var>) -> Option<Var> {
 }
 
 /// Records a scatter to an array that belongs to a report, wherever that stands; gives what was there before, for those
-/// operations that tell it, or else the array.
+/// operations that return it, or else the array.
 pub(crate) fn report(
     target: &mut Var,
     request: &Request<'_>,
@@ -138,7 +138,7 @@ pub(crate) fn report(
     }
 }
 
-/// Whether a scatter belongs to a report, and what it tells of an assertion.
+/// Whether a scatter belongs to a report, and what it reports of an assertion.
 enum OldValue {
     Unused,
     Of(Option<(Arc<Assertion>, Part)>),
@@ -257,12 +257,12 @@ pub(crate) fn before(array: &Var) -> Option<(Var, Var)> {
     Some((before, control))
 }
 
-/// The array or memory of the lane that one was made from by a write, and the node that writes.
+/// The array or per-lane local memory that one was made from by a write, and the node that writes.
 fn before_write(after: &Var) -> Option<(Var, Var)> {
     if local::is_local(after) { local::before(after) } else { before(after) }
 }
 
-/// Whether an array was made from another one by scatters alone, or a lane's memory by writes to it.
+/// Whether an array was made from another one by scatters alone, or per-lane local memory by writes to it.
 pub(crate) fn is_version_of(after: &Var, from: &Var) -> bool {
     let mut array = before_write(after);
     while let Some((before, _)) = array {

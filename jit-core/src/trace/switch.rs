@@ -40,7 +40,7 @@ pub struct SwitchRecorder {
     is_evaluated: bool,
     sides: Vec<Side>,
     mark: Option<Mark>,
-    /// What lanes of the targets tell.
+    /// Reports of the targets.
     reports: Vec<Report>,
     /// Arrays as targets have written them, until the call is complete.
     written: Vec<Weak>,

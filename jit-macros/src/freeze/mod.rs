@@ -214,7 +214,7 @@ impl Frozen {
         }
     }
 
-    /// The arguments with the state. What is borrowed by `&mut` is looked at through the arguments.
+    /// The arguments with the state. What is borrowed by `&mut` is read through the arguments.
     fn with_state(&self, arguments: &TokenStream, closure: &ExprClosure, private: &TokenStream) -> TokenStream {
         let span = self.function.sig.ident.span();
         let given = Ident::new("__jit_arguments", span);

@@ -148,7 +148,7 @@ impl Parameter {
         }
     }
 
-    /// The argument, looked at; what is borrowed by `&mut`, through all arguments.
+    /// The argument, read; what is borrowed by `&mut`, through all arguments.
     pub(super) fn shared(&self, arguments: &Ident, position: usize) -> TokenStream {
         let (name, index) = (&self.name, syn::Index::from(position));
         match self.kind {

@@ -1,4 +1,4 @@
-//! Where a frozen function stands, as far as its tokens tell.
+//! Where a frozen function stands, as far as its tokens show.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -16,7 +16,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// A function without a receiver that does not speak of `Self` could stand anywhere, and mostly stands in a module. A member of an `impl` block
+    /// A function without a receiver that does not speak of `Self` could stand anywhere, and mostly is in a module. A member of an `impl` block
     /// of a trait never has a visibility.
     pub(super) fn of(function: &ItemFn) -> Place {
         let is_member = function.sig.receiver().is_some() || speaks_of_self(function);

@@ -1,4 +1,4 @@
-//! Tests of the expansion on tokens: what stands beside a function, by where it stands.
+//! Tests of the expansion on tokens: what stands beside a function, by where it is.
 
 use super::expand;
 use proc_macro2::TokenStream;

@@ -108,7 +108,7 @@ impl Message {
         Some(quote_spanned!(span=> #format #(, #values)*))
     }
 
-    /// Calls that tell the guard of the arguments, and the pieces of the text.
+    /// Calls that pass the arguments to the guard, and the pieces of the text.
     fn traced(&self, guard: &Ident, private: &TokenStream, span: proc_macro2::Span) -> (TokenStream, TokenStream) {
         let nothing = || (TokenStream::new(), quote_spanned!(span=> &[]));
         let Some(format) = &self.format else { return nothing() };

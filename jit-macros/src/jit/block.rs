@@ -109,7 +109,7 @@ impl Rewriter<'_> {
         names.iter().all(|(name, ..)| is_deferred(name))
     }
 
-    /// `x = value;` where lanes may leave in the value is `let given = value; x = given;`.
+    /// `x = value;` where lanes may exit in the value is `let given = value; x = given;`.
     fn part_assignment(&mut self, statement: Stmt, left: &mut VecDeque<Stmt>) -> Stmt {
         let parted = match &statement {
             _ if self.host_only => None,

@@ -177,7 +177,7 @@ struct Traced<'r, 'a> {
     span: Span,
     guard: Ident,
     slot: Ident,
-    /// The call that tells the guard how the branch is run.
+    /// The call that sets in the guard how the branch is run.
     mode: TokenStream,
     want: Want,
     tail: bool,

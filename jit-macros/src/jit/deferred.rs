@@ -79,7 +79,7 @@ pub(crate) struct GivenByLoop {
     carried: usize,
 }
 
-/// Prepares a `loop` that lanes leave at different times: where its body gives variables their first values, its jumps take them along.
+/// Prepares a `loop` that lanes exit at different times: where its body gives variables their first values, its jumps take them along.
 pub(crate) fn given_by_loop(rewriter: &mut Rewriter<'_>, node: &mut ExprLoop) -> Option<GivenByLoop> {
     let label = node.label.as_ref().map(|label| &label.name);
     let mut bindings = assigned(rewriter, &node.body);
@@ -157,7 +157,7 @@ fn gives(name: &Ident, body: &Block, own: Option<&Lifetime>) -> bool {
 struct AssignedInRegion<'a> {
     name: &'a Ident,
     own: Option<&'a Lifetime>,
-    /// How many loops stand around the place at hand.
+    /// How many loops stand around this place.
     loops: usize,
     is_assigned: bool,
     any: bool,
@@ -207,7 +207,7 @@ impl Visit<'_> for AssignedInRegion<'_> {
     fn visit_item(&mut self, _: &syn::Item) {}
 }
 
-/// Whether `break` leaves the loop whose body has so many loops around the place at hand.
+/// Whether `break` exits the loop whose body has so many loops around this place.
 fn is_own(node: &syn::ExprBreak, own: Option<&Lifetime>, loops: usize) -> bool {
     match &node.label {
         Some(label) => own == Some(label),
@@ -238,7 +238,7 @@ fn assigns_here(name: &Ident, body: &Block) -> bool {
 /// Gives the jumps out of a loop the values of variables.
 struct TakeAlong<'a> {
     own: Option<Lifetime>,
-    /// How many loops stand around the place at hand.
+    /// How many loops stand around this place.
     loops: usize,
     bindings: &'a [Binding],
 }

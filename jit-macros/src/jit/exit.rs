@@ -6,8 +6,8 @@
 //!                     exit.give(v);
 //!                     break 'region; }
 //! ```
-//! where `exit` belongs to what the jump leaves for (see `jit_core::control::exit`) and `'region` is the innermost arm or
-//! body that may be traced: all lanes that run it leave, so that the rest of it is not recorded. What follows on a statement
+//! where `exit` belongs to what the jump exits to (see `jit_core::control::exit`) and `'region` is the innermost arm or
+//! body that may be traced: all lanes that run it exit, so that the rest of it is not recorded. What follows on a statement
 //! that lanes may have left in is recorded under the mask of those that have not: [`Rewriter::block`] makes it an `if`. A
 //! jump with nothing between it and its target that may be traced stays Rust's.
 
@@ -18,13 +18,13 @@ use std::collections::HashSet;
 use syn::visit_mut::VisitMut;
 use syn::{Expr, Lifetime, Type};
 
-/// What encloses the code at hand, outermost first.
+/// What encloses this code, outermost first.
 pub(crate) enum Control {
     /// The function, or a closure.
     Function(Frame),
     /// A loop of Rust's.
     Loop(Loop),
-    /// A block that `break` can leave by its label.
+    /// A block that `break` can exit by its label.
     Block(Lifetime, Option<usize>),
     /// Code that runs on some lanes only, if its condition is traced.
     Region(Region),
@@ -89,7 +89,7 @@ pub(crate) struct Region {
     /// The label of the block that is the region's code.
     label: Lifetime,
     label_is_used: bool,
-    /// Stands for the stage of its condition.
+    /// Represents the stage of its condition.
     pub(crate) witness: Option<Ident>,
     /// Variables declared before it are older.
     mark: usize,
@@ -123,12 +123,12 @@ enum Target {
     Continue(Lifetime),
 }
 
-/// What a jump target needs to know of the lanes that have left for it.
+/// What a jump target needs to know of the lanes that have exited for it.
 struct Exit {
     name: Ident,
     target: Target,
     output: Option<Type>,
-    /// Its place: the position of what it belongs to in [`Rewriter::controls`], and whether it stands inside of that.
+    /// Its place: the position of what it belongs to in [`Rewriter::controls`], and whether it is inside of that.
     place: (usize, bool),
     dependencies: Vec<Dependency>,
 }
@@ -161,7 +161,7 @@ fn distinct(exits: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl Rewriter<'_> {
-    /// The exits of the jumps since a mark that leave what is open now.
+    /// The exits of the jumps since a mark that exit what is open now.
     pub(crate) fn exits_since(&self, mark: usize) -> Vec<usize> {
         let depth = self.controls.len();
         distinct(
@@ -169,7 +169,7 @@ impl Rewriter<'_> {
         )
     }
 
-    /// Those of them that some lanes may have taken, while others go on.
+    /// Those of them that some lanes may have taken, while others continue.
     pub(crate) fn partial_exits_since(&self, mark: usize) -> Vec<usize> {
         let depth = self.controls.len();
         let sites = self.exits.sites[mark..]
@@ -254,7 +254,7 @@ impl Rewriter<'_> {
         *expr = self.structured(expr, exit, region, keyword);
     }
 
-    /// The position of what a jump leaves for.
+    /// The position of what a jump exits to.
     fn target_of(&self, jump: &Expr, label: Option<&Lifetime>) -> Option<usize> {
         let inner = self.controls.iter().enumerate().rev();
         for (position, control) in inner {
@@ -410,7 +410,7 @@ impl Rewriter<'_> {
         quote_spanned!(span=> break #label)
     }
 
-    /// Where all lanes have left through some exits: goes to the end of the region, or to the nearest target.
+    /// Where all lanes have exited through some exits: goes to the end of the region, or to the nearest target.
     pub(crate) fn exit_all(&mut self, exits: &[usize], span: Span) -> TokenStream {
         let nearest = exits.iter().copied().max_by_key(|&exit| self.exits.exits[exit].place);
         let Some(nearest) = nearest else { return TokenStream::new() };
@@ -476,7 +476,7 @@ impl Rewriter<'_> {
         quote_spanned!(span=> let mut #name = #private::exit #(::<_, #ty>)* (#stages);)
     }
 
-    /// Completes a function or closure: declares what its jumps need, and gives the value with which each lane leaves.
+    /// Completes a function or closure: declares what its jumps need, and gives the value with which each lane exits.
     pub(crate) fn finish_frame(&self, frame: &Frame, body: TokenStream, span: Span) -> TokenStream {
         let private = self.private(span);
         let witnesses = frame.witnesses.iter().map(|name| {

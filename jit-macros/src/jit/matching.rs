@@ -272,7 +272,7 @@ pub(crate) fn tested(pattern: &Pat) -> Option<Pat> {
     }
 }
 
-/// What is matched: a place of the program, or a helper that holds the value; nothing where no arm looks at it.
+/// What is matched: a place of the program, or a helper that holds the value; nothing where no arm reads it.
 struct Matched {
     value: TokenStream,
     /// The pattern that takes a value which is computed first.

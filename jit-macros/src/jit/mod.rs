@@ -144,7 +144,7 @@ fn refused_body(signature: &Signature, original: Block) -> Block {
     syn::parse2(quote_spanned!(span=> { ::core::unreachable!() })).unwrap_or(original)
 }
 
-/// Takes the `#[constexpr]` marks from the parameters; tells for each parameter whether it had one.
+/// Takes the `#[constexpr]` marks from the parameters; returns for each parameter whether it had one.
 fn take_constexpr(signature: &mut Signature, sink: &Sink) -> Vec<bool> {
     let mut marks = Vec::new();
     for argument in &mut signature.inputs {

@@ -127,7 +127,7 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
     Expr::Verbatim(emitted)
 }
 
-/// The body of a `for`. Where lanes may leave at different times, it is for those that have not.
+/// The body of a `for`. Where lanes may exit at different times, it is for those that have not.
 fn body(rewriter: &mut Rewriter<'_>, mut body: Block, splits: Option<Why>, span: Span) -> TokenStream {
     if let Some(why) = splits {
         let iteration = branch::rewrite_live(rewriter, Live::InLoop(why), body, Want::Nothing, false, span);

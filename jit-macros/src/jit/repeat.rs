@@ -13,8 +13,8 @@
 //! closes it and replaces the state by the results. In an `#[evaluated]` loop each iteration is an iteration, of which the state is
 //! computed before the next one begins.
 //!
-//! Exits that jumps in the body take are state as well. A lane goes on while it has not left and the condition holds, and a
-//! `loop` has no other condition. A host's condition is thus lifted where lanes leave at different times.
+//! Exits that jumps in the body take are state as well. A lane continues while it has not exited and the condition holds, and a
+//! `loop` has no other condition. A host's condition is thus lifted where lanes exit at different times.
 
 use super::branch::traced_only;
 use super::directives::Mode;
@@ -86,7 +86,7 @@ pub(crate) enum Kind {
 /// A condition, rewritten and borrowed.
 struct Condition {
     value: TokenStream,
-    /// Whether evaluating it on lanes that have left does no harm.
+    /// Whether evaluating it on lanes that have exited does no harm.
     is_plain: bool,
     /// What it changes.
     state: Vec<(String, TokenStream, Span)>,
@@ -99,7 +99,7 @@ pub(crate) struct Repeated<'r, 'a> {
     kind: Kind,
     span: Span,
     pub(crate) guard: Ident,
-    /// Calls that tell the guard how the loop is run.
+    /// Calls that set in the guard how the loop is run.
     mode: TokenStream,
     is_evaluated: bool,
     /// Places that the loop changes.
@@ -187,7 +187,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
         warning::of_region(self.rewriter, &self.guard, body)
     }
 
-    /// The stage of a loop that lanes may leave early is the join of all conditions on the way, known after its body only.
+    /// The stage of a loop that lanes may exit early is the join of all conditions on the way, known after its body only.
     pub(crate) fn if_stage_is_known(&self, warnings: TokenStream) -> TokenStream {
         if self.exits.is_empty() { warnings } else { TokenStream::new() }
     }

@@ -45,7 +45,7 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) compared: Vec<(Ident, Span)>,
     /// Inside of a statement with `#[allow(deprecated)]`.
     pub(crate) is_allowed: bool,
-    /// How the loop or branch of the statement at hand is run.
+    /// How the loop or branch of this statement is run.
     pub(crate) mode: Mode,
     /// Tests of patterns, each by the name that holds its place until the condition that it is part of is rewritten.
     pub(crate) tests: HashMap<String, TokenStream>,

@@ -211,7 +211,7 @@ fn the_stage_of_an_exit_is_that_of_all_conditions_on_its_way() {
             x
         }
     });
-    // `break` goes through the inner condition and the loop's own; what leaves by `return` passes the same loop.
+    // `break` goes through the inner condition and the loop's own; what exits by `return` passes the same loop.
     assert_eq!(got.matches("witness ()").count(), 3, "{got}");
     assert_eq!(got.matches(":: exit").count(), 2, "{got}");
     assert_eq!(got.matches("branch_live (").count(), 3, "{got}");

@@ -8,7 +8,7 @@
 //!            else { H } }
 //! ```
 //! Rust's own `match` on the plain enum tells which arms a variant can take, and that none is left out; Rust's own patterns bind the fields.
-//! Whether the variant differs can't be told from the text, and a `match` of the host must stay Rust's: that is why it is marked.
+//! Whether the variant differs can't be seen in the text, and a `match` of the host must stay Rust's: that is why it is marked.
 
 use super::branch::Want;
 use super::directives;

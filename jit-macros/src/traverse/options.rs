@@ -1,4 +1,4 @@
-//! The options of `#[traverse(…)]`, by where it stands.
+//! The options of `#[traverse(…)]`, by where it is.
 
 use crate::options::{self, Words};
 use crate::sink::Sink;

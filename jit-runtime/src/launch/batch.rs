@@ -32,7 +32,7 @@ pub(crate) struct Member {
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
-/// Which launches are run, and what statistics are told of them.
+/// Which launches are run, and what statistics count them.
 #[derive(Default)]
 pub(crate) struct Run {
     /// Positions among the members.

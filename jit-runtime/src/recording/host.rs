@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind};
 use super::replay::{GuardFailure, ReplayInputs, Replayed, State};
 use super::{Bind, Recorder, Recording, Scalar, SizeId, SlotId, Step, Type, Unknown, bound};
 
-/// Something that a call of the host read when it was recorded.
+/// Something that a host call read when it was recorded.
 #[derive(Clone, Debug)]
 pub enum HostSource {
     /// Memory that the recording knows.
@@ -34,7 +34,7 @@ pub enum HostInput {
     Same(u64),
 }
 
-/// What a call of the host is given in a replay.
+/// What a host call is given in a replay.
 #[derive(Clone, Debug, Default)]
 pub struct HostGiven {
     /// What it reads, in the order in which that was noted.
@@ -43,7 +43,7 @@ pub struct HostGiven {
     pub sizes: Vec<usize>,
 }
 
-/// What a call of the host makes in a replay.
+/// What a host call makes in a replay.
 #[derive(Debug, Default)]
 pub struct HostMade {
     /// The memory of each array. Nobody else has it.
@@ -52,10 +52,10 @@ pub struct HostMade {
     pub counts: Vec<usize>,
 }
 
-/// A call of the host; it makes nothing if the recording does not fit what it finds.
+/// A host call; it makes nothing if the recording does not fit what it finds.
 pub type HostCall = dyn Fn(HostGiven) -> Result<Option<HostMade>, Error> + Send + Sync;
 
-/// A call of the host in a recording.
+/// A host call in a recording.
 #[derive(Clone)]
 pub(crate) struct HostStep {
     call: Arc<HostCall>,
@@ -74,7 +74,7 @@ impl HostStep {
 }
 
 impl Recorder {
-    /// Notes a call of the host: what it has read, and the arrays that it has made, with their numbers of elements. Those are the next counts,
+    /// Notes a host call: what it has read, and the arrays that it has made, with their numbers of elements. Those are the next counts,
     /// and after them come some sizes more.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Recorder {
 }
 
 impl Recording {
-    /// Runs a call of the host. The sizes that depend on what it makes are known then.
+    /// Runs a host call. The sizes that depend on what it makes are known then.
     pub(crate) fn call_host(
         &self,
         step: &HostStep,
@@ -140,7 +140,7 @@ impl Recording {
         if is_right {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Internal, "a call of the host gives other memory than it says").at(step.site))
+        Err(Error::new(ErrorKind::Internal, "a host call gives other memory than it says").at(step.site))
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Noted {
     site: &'static Location<'static>,
     /// How many iterations it may make.
     limit: Option<u32>,
-    /// What computes the first value that is looked at.
+    /// What computes the first value that is read.
     before: Vec<Item>,
     iterations: Vec<Iteration>,
     /// The value that ended it; none where it ended otherwise.
@@ -53,12 +53,12 @@ struct Iteration {
     test: Option<TestStep>,
     unchanged: Unchanged,
     first_slot: u32,
-    /// Iterations before it were dropped, which were alike as it is.
+    /// Iterations before it were dropped, which match it.
     follows_gap: bool,
     items: Vec<Item>,
 }
 
-/// Iterations of a loop that are kept while it runs, before those in the middle are dropped if they are alike.
+/// Iterations of a loop that are kept while it runs, before those in the middle are dropped if they match.
 const MAX_RETAINED: usize = 64;
 
 /// What was noted so far, with the loops that are open.
@@ -88,7 +88,7 @@ impl Log {
         self.open.push(Noted { site, limit, before, iterations, end: None, slots: 0..0 });
     }
 
-    /// Begins an iteration, after the value that said so was looked at. Gives the slots that were made in iterations that need not be kept any
+    /// Begins an iteration, after the value that said so was read. Gives the slots that were made in iterations that need not be kept any
     /// longer.
     pub(super) fn begin_iteration(&mut self, test: Option<TestStep>, slots: &[Slot]) -> Option<Range<u32>> {
         let noted = self.open.last_mut()?;
@@ -113,7 +113,7 @@ impl Log {
         }
     }
 
-    /// Whether the last two iterations of the innermost open loop are alike, or more of them would not be.
+    /// Whether the last two iterations of the innermost open loop match, or more of them would not.
     pub(super) fn is_settled(&self, slots: &[Slot]) -> bool {
         let Some(noted) = self.open.last() else { return true };
         if noted.iterations.iter().any(|iteration| !iteration.unchanged.host || counts(&iteration.items)) {
@@ -154,7 +154,7 @@ impl Log {
 }
 
 impl Noted {
-    /// Drops iterations in the middle, if all of them are alike; gives the slots that were made in them.
+    /// Drops iterations in the middle, if all of them match; gives the slots that were made in them.
     fn drop_middle(&mut self, slots: &[Slot]) -> Option<Range<u32>> {
         let mut roller = Roller::new(slots, None);
         let segments = roller.segments(self, slots.len() as u32);
@@ -302,7 +302,7 @@ impl<'a> Roller<'a> {
         segments.iter().map(|segment| Form::of(self, segment)).collect()
     }
 
-    /// The first iteration from which on all are alike, with what stands at each of its places; none if there are no two that are.
+    /// The first iteration from which on all match, with what stands at each of its places; none if there are no two that match.
     fn first_match(&self, segments: &[Segment], forms: &[Form], is_tested: bool) -> Option<(usize, Vec<Place>)> {
         let mut found: Option<(usize, Vec<Place>)> = None;
         if !is_tested {
@@ -407,7 +407,7 @@ impl<'a> Roller<'a> {
         }
         body.iter_mut().for_each(|step| step.rename(|slot| inside.next().unwrap_or(slot)));
         let test = inside.next().and_then(|test| carried.iter().position(|carried| carried.param == test));
-        let test = test.expect("what is looked at is the last of the places, and carried") as u32;
+        let test = test.expect("what is read is the last of the places, and carried") as u32;
         let (length, limit) = (body.len() as u32, noted.limit.map(|limit| (limit, first as u32)));
         let slots = carried.iter().flat_map(|carried| [carried.param, carried.out]).collect();
         steps.push(Step::Loop(LoopStep { carried, test, length, limit, site: noted.site }));

@@ -144,7 +144,7 @@ impl KernelStep {
     }
 }
 
-/// Native work to be done.
+/// A library call to be made.
 #[derive(Clone)]
 pub(crate) struct LibraryStep {
     pub(crate) call: Call,
@@ -165,7 +165,7 @@ pub(crate) struct CountStep {
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
-/// A value that the program decided by, as an `#[evaluated]` loop does by whether any lane goes on.
+/// A value that the program decided by, as an `#[evaluated]` loop does by whether any lane continues.
 #[derive(Clone, Copy)]
 pub(crate) struct TestStep {
     pub(crate) slot: SlotId,
@@ -177,7 +177,7 @@ pub(crate) struct TestStep {
 #[derive(Clone)]
 pub(crate) struct LoopStep {
     pub(crate) carried: SmallVec<[Carried; 4]>,
-    /// The value that is looked at before each iteration: the number of what is carried.
+    /// The value that is read before each iteration: the number of what is carried.
     pub(crate) test: u32,
     /// How many steps are repeated; the step after them is [`Step::Repeat`].
     pub(crate) length: u32,
@@ -229,7 +229,7 @@ pub struct Recording {
     steps: Vec<Step>,
     /// What a replay gives back.
     outputs: Vec<SlotId>,
-    /// For each step, the slots that nobody uses after it.
+    /// For each step, the slots that nothing uses after it.
     plan: plan::Lifetimes,
     /// For each slot, whether it is given back.
     is_output: Vec<bool>,
@@ -239,7 +239,7 @@ pub struct Recording {
     yields: Vec<DonatedCopy>,
     /// Some step finds sizes, so that they are known only in the middle of a replay.
     counts: bool,
-    /// Some step finds sizes, looks at a value or calls the host, so that a replay may turn out not to fit when it has begun.
+    /// Some step finds sizes, reads a value or calls the host, so that a replay may turn out not to fit when it has begun.
     is_tentative: bool,
     inputs: u32,
     scalars: u32,

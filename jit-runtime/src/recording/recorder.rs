@@ -27,7 +27,7 @@ use crate::memory::Buffer;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown(pub usize);
 
-/// A value that the program has looked at: its memory, what it was, and the line that did so.
+/// A value that the program has read: its memory, what it was, and the line that did so.
 #[derive(Clone, Copy)]
 pub struct ObservedValue<'a> {
     /// The memory of the value.
@@ -159,7 +159,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Notes native work, with the sizes that [`Call::with_sizes`] takes. The value of a fill is constant unless another one is given.
+    /// Notes a library call, with the sizes that [`Call::with_sizes`] takes. The value of a fill is constant unless another one is given.
     ///
     /// # Errors
     ///
@@ -236,7 +236,7 @@ impl Recorder {
         self.log.end_iteration(kept);
     }
 
-    /// Whether the last two iterations of the innermost loop are alike, or more of them would not be.
+    /// Whether the last two iterations of the innermost loop match, or more of them would not.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.log.is_settled(&self.slots)

@@ -20,7 +20,7 @@ use super::chain::Tables;
 use super::repeat::Running;
 use super::{Bind, CountStep, Guard, KernelStep, LibraryStep, Origin, Recording, SlotId, Step, TestStep};
 
-/// Results are kept for the next replay up to this size, if nobody else holds them any more; where there are several, up to a part of it.
+/// Results are kept for the next replay up to this size, if nothing else holds them any more; where there are several, up to a part of it.
 const MAX_KEPT_RESULTS: usize = 1 << 20;
 /// Generations of results that are kept: a caller holds those of the last call while the next one runs.
 const KEPT_RESULTS: usize = 3;
@@ -56,9 +56,9 @@ pub enum GuardFailure {
     Guard(Guard),
     /// An operation on sizes has no result.
     NoSize,
-    /// A value is another one than it was when the line looked at it.
+    /// A value is another one than when that line read it.
     Value(Option<&'static Location<'static>>),
-    /// A call of the host finds something else, on this line.
+    /// A host call finds something else, on this line.
     Host(&'static Location<'static>),
 }
 

@@ -24,7 +24,7 @@ enum Place {
     Block(u32),
 }
 
-/// The kernels that were looked at since the last tile began.
+/// The kernels that were examined since the last tile began.
 struct Tiles<'a> {
     recording: &'a Recording,
     blocks: &'a Blocks,

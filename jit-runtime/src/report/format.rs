@@ -36,7 +36,7 @@ pub struct Spec {
     pub radix: Radix,
 }
 
-/// Where a value stands in a width.
+/// Where a value is in a width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
     /// `<`

@@ -227,7 +227,7 @@ fn loops_draw_other_numbers_in_each_iteration() {
             });
             assert_eq!(Some(*steps as usize - 1), wanted, "lane {lane}");
         }
-        // Each lane goes on with its own number of calls.
+        // Each lane continues with its own number of calls.
         let after = rng.random::<f32>(50).to_vec().unwrap();
         assert!(after.iter().all(|x| (0.0..1.0).contains(x)));
         assert!(rng.split().random::<f32>(50).to_vec().is_ok());

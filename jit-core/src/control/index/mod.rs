@@ -443,7 +443,7 @@ assigned_nowhere!(
     note = "take a reference to it with `&`"
 )]
 pub trait CopiedOut: Sized {
-    /// The value, once more.
+    /// Returns a clone.
     #[must_use]
     fn copied_out(&self) -> Self;
 }

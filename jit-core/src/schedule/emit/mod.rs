@@ -293,7 +293,7 @@ impl<'e> Emitter<'_, 'e> {
             // The first result is the array, the others are consecutive values.
             Op::ScatterResult => Value(self.values[a as usize]?.0 + var.position() as u32 - 1),
             Op::LoopResult | Op::BranchResult | Op::SwitchResult => self.result(a, var.position())?,
-            // A reduction is what the kernel writes; loops and branches are emitted by their blocks; native work is no
+            // A reduction is what the kernel writes; loops and branches are emitted by their blocks; a library call is no
             // part of a kernel.
             Op::Local | Op::LocalWrite | Op::Reduce(_) | Op::LibraryCall | Op::LibraryResult => return None,
             Op::Loop | Op::Branch | Op::Switch => return None,

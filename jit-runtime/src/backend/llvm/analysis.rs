@@ -5,7 +5,7 @@
 //! consecutive indices is read as a vector. Loops are solved by a fixpoint: the state is assumed to be as uniform as its
 //! initial value and weakened until nothing changes.
 //!
-//! Inside a loop that lanes leave at different times, the *active* lanes have all run the same number of iterations. So a
+//! Inside a loop that lanes exit at different times, the *active* lanes have all run the same number of iterations. So a
 //! counter is uniform inside of it, although its final value is not.
 
 use super::hints::{self, Hint};

@@ -84,7 +84,7 @@ struct Use {
 
 struct Verifier<'a> {
     kernel: &'a Kernel,
-    /// The place that is looked at, for errors.
+    /// The place that is verified, for errors.
     region: RegionId,
     index: Option<usize>,
     state: Vec<State>,
@@ -112,7 +112,7 @@ impl Verifier<'_> {
         let local_bytes = self.kernel.locals.iter().map(|local| local.size_bytes()).fold(0, u64::saturating_add);
         ensure!(
             local_bytes <= MAX_LOCAL_BYTES,
-            "the local memory of a lane takes {local_bytes} bytes, expected at most {MAX_LOCAL_BYTES}"
+            "the per-lane local memory takes {local_bytes} bytes, expected at most {MAX_LOCAL_BYTES}"
         );
         self.enter(TOP, 0)?;
         self.index = None;

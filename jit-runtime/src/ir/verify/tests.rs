@@ -158,7 +158,7 @@ fn local_memory_is_bounded() {
     let kernel = parse("kernel() locals(l0: f64[131072], l1: u8[1]) { }").unwrap();
     assert_eq!(
         verify(&kernel).unwrap_err().to_string(),
-        "in region r0: the local memory of a lane takes 1048577 bytes, expected at most 1048576"
+        "in region r0: the per-lane local memory takes 1048577 bytes, expected at most 1048576"
     );
     let huge = parse("kernel() locals(l0: f64[4294967295], l1: f64[4294967295]) { }").unwrap();
     assert!(verify(&huge).is_err());

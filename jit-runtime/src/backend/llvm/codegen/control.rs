@@ -1,7 +1,7 @@
 //! Loops and branches.
 //!
 //! Where all lanes take the same way, a loop or branch is an ordinary one. Otherwise lanes that went another way are
-//! switched off by a mask: a loop runs while any lane is active, and lanes that have left keep their state; a branch runs
+//! switched off by a mask: a loop runs while any lane is active, and lanes that have exited keep their state; a branch runs
 //! each side under its mask, and skips a side that no lane takes.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
@@ -22,7 +22,7 @@ struct State {
     /// The scalar phi, or one for each packet.
     phis: Packets,
     scalar: bool,
-    /// The final values, where lanes leave a loop at different times but agree while they are in it.
+    /// The final values, where lanes exit a loop at different times but agree while they are in it.
     results: Option<Packets>,
 }
 

@@ -194,6 +194,7 @@ impl<'e> Graph<'e> {
             let number = walk.run(var);
             walk.graph.entries[number as usize].is_root = true;
         }
+        // The map is large and cleared by a counter; the next walk on this thread takes it again.
         walk.numbers.give_back();
         match walk.placeholder {
             None => Ok(walk.graph),
@@ -266,11 +267,13 @@ impl<'e> Walk<'e> {
             return Some(number);
         }
         let is_at_hand = |selection: &Selection| selection.narrow(var).is_some();
+        // What is evaluated is read from memory, so the graph behind it is not walked.
         let is_evaluated = var.is_evaluated() || self.graph.selection.is_some_and(is_at_hand);
         let is_leaf = is_evaluated || matches!(var.op(), Op::LaneIndex | Op::Placeholder | Op::Data);
         if !is_leaf {
             return None;
         }
+        // Reported when the walk is over, so that the message names the first one in the order of the graph.
         if !is_evaluated && var.op() != Op::LaneIndex {
             self.placeholder.get_or_insert(var);
         }
@@ -320,6 +323,7 @@ impl<'e> Walk<'e> {
         }
         let Some(payload) = var.payload() else { return Child::End };
         let Some(Input { role, position, var: part }) = payload.input(index as usize) else { return Child::End };
+        // A result that nothing uses takes its state, its update and its values in branches with it.
         let is_needed = match (role, position, payload) {
             (Role::Param | Role::Mask, ..) => false,
             (Role::Init | Role::Next, Some(position), Payload::Loop(payload)) => {
@@ -386,6 +390,7 @@ impl<'e> Walk<'e> {
                 continue;
             }
             let entry = &mut self.graph.entries[number as usize];
+            // Other lanes' elements are read from memory, so the operand is stored by a kernel that runs before.
             let is_source = matches!((op, slot), (Op::Gather, 0) | (Op::LibraryCall, _)) && !entry.is_evaluated;
             entry.is_root |= is_source;
             stage = stage.max(entry.stage + u32::from(is_source || entry.is_later));

@@ -312,6 +312,7 @@ impl<'e> Walk<'_, 'e> {
             }
             let nodes = nodes.clone();
             let kind = self.kind(&nodes)?;
+            // Before the operands: these belong to the loop, and are compared by its number.
             self.loops.iter_mut().zip(&nodes).for_each(|(loops, var)| note_loop(loops, var, kind));
             let operands = if kind.has_operands() { self.operands(&nodes)? } else { Vec::new() };
             let missing: Vec<Nodes<'e>> =
@@ -333,11 +334,13 @@ impl<'e> Walk<'_, 'e> {
     fn kind(&self, nodes: &[&'e Var]) -> Option<Kind> {
         let first = nodes[0];
         let kind = self.context.kind(first, self.members[0], &self.loops[0]);
+        // One node in all members needs no table. The lanes and masks of members are equal only in name: the merged target has its own.
         if nodes.iter().all(|var| var.is_same(first)) && !matches!(kind, Kind::Lanes | Kind::Mask) {
             return Some(Kind::Fixed);
         }
         let number = |(var, loops): (&&Var, &Loops<'_>)| loops.get(&var.region()).map(|(number, _)| *number);
         let mut numbers = nodes.iter().zip(&self.loops).map(number);
+        // Each member recorded loops of its own, with regions of its own; they correspond by the order in which the walk meets them.
         let is_one_loop = numbers.next().is_none_or(|first| numbers.all(|number| number == first));
         let is_like_first = |var: &&Var| match kind {
             Kind::Lanes | Kind::Mask => true,
@@ -375,12 +378,14 @@ impl<'e> Walk<'_, 'e> {
         if kind == Kind::Inner && nodes[0].op() == Op::Gather {
             sources = nodes.iter().map(|var| self.context.source(var).cloned()).collect::<Option<Vec<Var>>>()?;
             let is_one = sources.iter().all(|source| source.is_same(&sources[0]));
+            // Different sources are read from one joined array, at an offset by lane; only arrays in memory can be joined.
             if !is_one && !sources.iter().all(|source| self.context.can_be_joined(source)) {
                 return None;
             }
         }
         let operands = operands.iter().map(|operand| self.numbers[&key(operand)]).collect();
         self.numbers.insert(key(nodes), self.steps.len());
+        // A step keeps the nodes alive, so the addresses in `numbers` stay valid; of equal ones, one is enough.
         let nodes = if kind == Kind::Fixed { vec![nodes[0].clone()] } else { nodes.iter().copied().cloned().collect() };
         let of = match nodes[0].payload() {
             Some(Payload::Loop(payload)) => self.loops[0].get(&payload.id),

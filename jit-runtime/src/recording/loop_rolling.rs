@@ -120,6 +120,7 @@ impl Log {
             return true;
         }
         let [.., first, second] = &noted.iterations[..] else { return false };
+        // Only the last two are compared: if earlier ones don't match, more iterations may still match these.
         let mut roller = Roller::new(slots, None);
         let middle = second.first_slot;
         let segments = [roller.segment(first, middle), roller.segment(second, slots.len() as u32)];
@@ -136,6 +137,7 @@ impl Log {
         while !self.open.is_empty() {
             self.end_loop(None, slots.len());
         }
+        // A rolled loop has no slots for its single iterations any more, so none of them may be used after the loop.
         let mut last_use = vec![0; slots.len()];
         note_uses(&self.items, &mut 0, &mut last_use);
         outputs.iter().for_each(|slot| last_use[slot.index()] = u32::MAX);
@@ -160,6 +162,7 @@ impl Noted {
         let segments = roller.segments(self, slots.len() as u32);
         let forms = roller.forms(&segments);
         let (first, _) = roller.body(self, &segments, &forms, true)?;
+        // Two stay at each end: the pairs that prove that the body repeats there, and what the next iterations are compared with.
         let dropped = first + 2..self.iterations.len() - 2;
         if dropped.is_empty() {
             return None;
@@ -305,9 +308,11 @@ impl<'a> Roller<'a> {
     /// The first iteration from which on all match, with what stands at each of its places; none if there are no two that match.
     fn first_match(&self, segments: &[Segment], forms: &[Form], is_tested: bool) -> Option<(usize, Vec<Place>)> {
         let mut found: Option<(usize, Vec<Place>)> = None;
+        // Without a value that ended the loop, a replay could not know when to stop.
         if !is_tested {
             return None;
         }
+        // From the end: iterations become steady after a while, and those before that stay in front.
         for number in (0..segments.len().saturating_sub(1)).rev() {
             let pair = &segments[number..number + 2];
             if pair[1].follows_gap {
@@ -316,10 +321,12 @@ impl<'a> Roller<'a> {
                 found = Some((number, places));
                 continue;
             }
+            // Where the host's variables or the forms of the state change, the iteration after it may be another program.
             if !pair.iter().all(|segment| segment.unchanged.host && segment.unchanged.forms && segment.test.is_some()) {
                 break;
             }
             let Some(places) = iteration_match::places(self, pair, &forms[number..number + 2]) else { break };
+            // Each pair must match in the same way: what is carried in one iteration is carried in all.
             if found.as_ref().is_some_and(|(_, known)| *known != places) {
                 break;
             }
@@ -355,6 +362,7 @@ impl<'a> Roller<'a> {
         let last = segments.len() - 1;
         // Two states that begin as different slots and become one match from the next iteration on.
         let first = (found..last).find(|&number| iteration_match::is_one_for_each(&forms[number], &places))?;
+        // A carried slot that is also written in place would be overwritten before the iteration after reads its first value.
         let is_carried = |place: &Place| matches!(place, Place::Carried { .. });
         let is_written =
             places.iter().zip(&forms[first].written).any(|(place, &is_written)| is_written && is_carried(place));

@@ -24,7 +24,7 @@ fn resident<T: jit::Element, const N: usize>(values: [T; N]) -> Array<T> {
     array
 }
 
-/// The line of this file in which a text stands first.
+/// The line of this file in which a text is first.
 fn line_of(text: &str) -> u32 {
     let lines = include_str!("debug.rs").lines();
     lines.zip(1..).find(|(line, _)| line.contains(text)).unwrap().1

@@ -235,7 +235,7 @@ fn random_numbers_are_made_where_they_are_used() {
         let x: Float = rng.uniform(0.0, 1.0, 1000);
         assert!(!x.is_evaluated());
         let counts = count(|| assert!(((x * 2.0).mean().item().unwrap() - 1.0).abs() < 0.1));
-        // The sum and its division; the numbers never lie in memory.
+        // The sum and its division; the numbers never are in memory.
         assert_eq!(counts.launches, 2);
     });
 }
@@ -586,7 +586,7 @@ fn a_loop_that_is_unrolled_into_many_nodes_is_reported_once() {
         include_str!("evaluation.rs").lines().zip(1..).filter(|(line, _)| line.contains("for k in 0..turns {")).nth(1);
     let told = of(5000, false);
     let [warning] = &told[..] else { panic!("one warning, not {told:?}") };
-    let place = format!("tests/evaluation.rs:{}", line.expect("the loop stands in this file").1);
+    let place = format!("tests/evaluation.rs:{}", line.expect("the loop is in this file").1);
     assert!(
         warning.contains(&place) && warning.contains("unrolled 1000 × (") && warning.contains("#[symbolic]"),
         "{warning}"

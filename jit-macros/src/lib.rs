@@ -109,7 +109,7 @@ pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {
 /// `f::clear()`. For a method `m` of `T` they are `T::m_stats()` and so on, if it has a visibility (`pub(crate)`) or is in a block with `#[jit]`; functions of traits
 /// are among [`jit::freeze::functions`](https://docs.rs/jit/latest/jit/freeze/fn.functions.html).
 ///
-/// It goes on functions, methods, and functions in `impl` blocks of traits. Parameters may be patterns and `impl Trait`; `#[jit]` may stand above or below it. A function of a
+/// It goes on functions, methods, and functions in `impl` blocks of traits. Parameters may be patterns and `impl Trait`; `#[jit]` may be above or below it. A function of a
 /// type that has no `self` and says `Self` nowhere is in a block with `#[jit]`: `#[jit] impl T { #[freeze] fn f(x: &Float) -> Float { … } }`.
 ///
 /// # Options

@@ -87,7 +87,7 @@ pub struct Tensor<T: Element> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The tensor of an array's elements in row-major order; −1 stands for the length that fits, in one axis.
+    /// The tensor of an array's elements in row-major order; −1 represents the length that fits, in one axis.
     ///
     /// # Panics
     ///

@@ -9,7 +9,7 @@ pub(super) struct Place<Q: FloatElement> {
     pub(super) texels: Vec<UInt>,
     /// How far the position lies from the centre of the texel before it to that of the next one: 0 to 1.
     pub(super) fraction: Array<Q>,
-    /// How positions along texels grow with positions as they were given: by the number of texels, with a minus where the texture stands mirrored.
+    /// How positions along texels grow with positions as they were given: by the number of texels, with a minus where the texture is mirrored.
     pub(super) rate: Array<Q>,
 }
 

@@ -4,7 +4,7 @@ use jit::prelude::*;
 
 use crate::control_flow::on_each_device;
 
-/// What stands on the side of numbers for the arrays and the per-lane local memory.
+/// What is on the side of numbers for the arrays and the per-lane local memory.
 mod host {
     use std::ops::{Index, IndexMut};
 

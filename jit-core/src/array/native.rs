@@ -17,7 +17,7 @@ pub use jit_runtime::launch::native::MatMul;
 /// The products of matrices in row-major order, one after another: `product` says their shapes, whether they are given as their
 /// transposes, and how many there are.
 ///
-/// Stays lazy; the operands will lie in memory. Products of `f32` and `f64` are added in an order that depends on the shape and the
+/// Stays lazy; the operands will be in memory. Products of `f32` and `f64` are added in an order that depends on the shape and the
 /// processor's vector instructions, but not on the number of threads; halves are multiplied and added in single precision and
 /// rounded once; integers wrap. A sum of no products is 0.
 ///

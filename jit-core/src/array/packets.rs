@@ -1,6 +1,6 @@
 //! Packets: neighbouring elements that are read or written together, as the components of vectors in a flat array are.
 //!
-//! Lane by lane, packet `i` of `N` elements is what stands at the positions `N * i` to `N * i + N - 1`. The same can be said by
+//! Lane by lane, packet `i` of `N` elements is what is at the positions `N * i` to `N * i + N - 1`. The same can be said by
 //! `N` gathers or scatters; said at once it needs the index once, takes one kernel, and the code generator finds what it
 //! can read and write as a whole.
 

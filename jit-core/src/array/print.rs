@@ -1,7 +1,7 @@
 //! Arrays as text: what is shown of an array of some shape.
 //!
 //! The rules are NumPy's: more than 1000 elements are shortened to three at the ends of each axis, lines end before
-//! column 75, elements that stand below one another are aligned, floats have as many digits as tell them from their
+//! column 75, elements that are below one another are aligned, floats have as many digits as tell them from their
 //! neighbours. Only what is shown is copied from the device. How it is put into lines is in `columns`.
 
 use std::fmt;

@@ -65,7 +65,7 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// Some of the elements that lie in memory.
+/// Some of the elements that are in memory.
 pub(super) fn copy<T: Element>(buffer: &Buffer, first: usize, count: usize) -> Result<Vec<T>, Error> {
     T::read(count, |bytes| buffer.read(first * size_of::<T>(), bytes))
 }

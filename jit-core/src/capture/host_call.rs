@@ -99,7 +99,7 @@ pub(crate) fn is_inside() -> bool {
     !table::is_recording() && CAPTURE.try_with(|capture| !capture.calls.borrow().is_empty()).unwrap_or_default()
 }
 
-/// Whether an array belongs to the frozen function that a host call stands in.
+/// Whether an array belongs to the frozen function that a host call is in.
 pub(crate) fn is_foreign(var: &Var) -> bool {
     is_inside() && !is_constant(var) && with_calls(|all| all.iter().any(|running| running.is_foreign(var)))
 }
@@ -121,7 +121,7 @@ impl Running {
 }
 
 /// Whether an array that a host call may hold is used where neither that call runs nor the function is recorded,
-/// as on another thread: nobody knows there what it stands for.
+/// as on another thread: nobody knows there what it represents.
 pub(crate) fn is_stray(var: &Var) -> bool {
     let is_somewhere_else = || !is_inside() && !table::is_recording() && !is_constant(var);
     var.flags() & flag::HOSTED != 0 && is_somewhere_else() && !launches::is_lent(var)
@@ -150,7 +150,7 @@ pub(crate) fn check_operands(user: &Var) {
     user.for_each_input(|var| refuse_use(var, user.site()));
 }
 
-/// Refuses to do anything but to read with an array of the frozen function that a host call stands in.
+/// Refuses to do anything but to read with an array of the frozen function that a host call is in.
 pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
     if is_stray(var) {
         misuse::panic_at(site, stray(var));

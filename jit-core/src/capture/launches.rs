@@ -113,7 +113,7 @@ impl Guard {
     }
 }
 
-/// Makes an array in memory an input, of a width; gives the node that stands for it.
+/// Makes an array in memory an input, of a width; gives the node that represents it.
 pub(crate) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     let extent = Extent::of(size);
     let var = Var::leaf(Op::Data, original.ty(), extent, 0, original.site());
@@ -148,7 +148,7 @@ pub(crate) fn share(original: &Var, stand_in: &Var, has_axes: bool, site: &'stat
     });
 }
 
-/// Makes a constant that is the same in all replays an input, of a width; gives the node that stands for it.
+/// Makes a constant that is the same in all replays an input, of a width; gives the node that represents it.
 pub(crate) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Literal, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {
@@ -158,7 +158,7 @@ pub(crate) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
     var
 }
 
-/// Makes a value that each replay is given an input, of a width; gives the node that stands for it.
+/// Makes a value that each replay is given an input, of a width; gives the node that represents it.
 pub(crate) fn scalar_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Scalar, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {

@@ -73,7 +73,7 @@ const MAX_EXTRA: u32 = 4;
 /// Whether any lane continues.
 struct ConditionRead {
     is_true: bool,
-    /// Where that lies in memory, if a recording is made.
+    /// Where that is in memory, if a recording is made.
     noted: Option<Arc<Buffer>>,
 }
 
@@ -125,7 +125,7 @@ impl Evaluated {
         self.is_ending && self.iteration.is_none()
     }
 
-    /// Ends an iteration with the state after the body. What gets its first value in the body stands at its end, and is zero
+    /// Ends an iteration with the state after the body. What gets its first value in the body is at its end, and is zero
     /// before.
     pub(super) fn end_iteration(&mut self, next: Vec<Var>) {
         for late in next.iter().skip(self.current.len()) {

@@ -33,11 +33,11 @@ pub fn witness<W: Stage>() -> Witness<W> {
     Witness(PhantomData)
 }
 
-/// Says whose stage a witness stands for.
+/// Says whose stage a witness represents.
 #[inline(always)]
 pub fn same<W: Stage>(_: &Witness<W>, _: &Branch<W>) {}
 
-/// Passes the condition of a `while` through; says whose stage a witness stands for.
+/// Passes the condition of a `while` through; says whose stage a witness represents.
 #[inline(always)]
 pub fn seen<'a, C: WhileCondition + ?Sized>(_: &Witness<C::Stage>, condition: &'a C) -> &'a C {
     condition

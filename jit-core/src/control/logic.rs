@@ -5,7 +5,7 @@ use super::stage::{HostStage, Stage, TracedStage};
 use crate::array::Array;
 use std::panic::Location;
 
-/// What may stand on a side of `&&` and `||`.
+/// What may be on a side of `&&` and `||`.
 #[diagnostic::on_unimplemented(
     message = "`&&` and `||` take `bool` or `Mask`, not `{Self}`",
     label = "expected `bool` or `Mask`, found `{Self}`",

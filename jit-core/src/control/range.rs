@@ -379,7 +379,7 @@ impl<C: Countable> Traverse for Counter<C> {
     }
 }
 
-/// Says whose stage a witness stands for.
+/// Says whose stage a witness represents.
 #[inline(always)]
 pub fn counted<C: Countable>(_: &Witness<C::Stage>, _: &Counter<C>) {}
 

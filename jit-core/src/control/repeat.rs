@@ -228,7 +228,7 @@ pub struct TracedRepeat {
     after: Vec<Leaves>,
     /// What replaces the state next.
     replacements: std::vec::IntoIter<Leaves>,
-    /// What stands for the state while the loop is recorded.
+    /// What represents the state while the loop is recorded.
     params: Vec<Var>,
     condition: Option<Array<bool>>,
     iterations: u32,

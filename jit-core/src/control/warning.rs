@@ -12,7 +12,7 @@ use crate::array::{Array, Element};
 
 /// Code that a `#[jit]` function surely does not mean as it is written: the compiler warns of it at the token.
 ///
-/// Each method stands for one warning. Nothing calls them but what `#[jit]` writes. `#[allow(deprecated)]` on the statement, on
+/// Each method represents one warning. Nothing calls them but what `#[jit]` writes. `#[allow(deprecated)]` on the statement, on
 /// the function or around it silences them.
 pub trait Suspicious {
     /// `panic!`, `todo!` or `unreachable!` under a traced condition.

@@ -119,7 +119,7 @@ pub(super) struct Plan {
     pub(super) is_unchanged: bool,
     /// What stays where it is in the arguments that the body may change, if they differ in more: a call with others is recorded anew.
     pub(super) shared: Vec<SharedLeaf>,
-    /// For each input that lies in memory, whether its memory may be overwritten if nothing else holds it.
+    /// For each input that is in memory, whether its memory may be overwritten if nothing else holds it.
     pub(super) may_donate: Vec<bool>,
     /// Arrays that are the same in each replay.
     pub(super) kept: Vec<Var>,
@@ -202,7 +202,7 @@ impl Function {
         self.name
     }
 
-    /// Where it stands.
+    /// Where it is.
     #[must_use]
     pub fn site(&self) -> &'static Location<'static> {
         self.site

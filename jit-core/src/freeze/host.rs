@@ -79,7 +79,7 @@ impl<F: Send + Sync + 'static> Owned for F {}
 pub fn host<R: Recordable, F: Fn() -> R + Owned>(call: F) -> R {
     let site = Location::caller();
     if let Some(begin) = region::recording_site() {
-        Misuse::new("`jit::freeze::host` stands in a traced loop or branch, whose lanes do not run on the host", site)
+        Misuse::new("`jit::freeze::host` is in a traced loop or branch, whose lanes do not run on the host", site)
             .place("the loop or branch begins", begin)
             .hint("call it before or after, or in a loop with `#[evaluated]`, which the host runs")
             .panic();
@@ -217,7 +217,7 @@ fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
     if let Some(bits) = var.known_bits() {
         return Buffer::from_bytes(&bits.to_le_bytes()[..ty.size_bytes()].repeat(lanes));
     }
-    let buffer = var.data().expect("an array that was evaluated lies in memory");
+    let buffer = var.data().expect("an array that was evaluated is in memory");
     drop(var);
     if Arc::strong_count(&buffer) == 1 {
         return Ok(buffer);

@@ -38,7 +38,7 @@ pub(super) struct Input {
     pub(super) is_shared: bool,
     /// It belongs to an argument that the body may change.
     pub(super) is_exclusive: bool,
-    /// Where the lengths of its axes stand among those of all arguments, if it has axes. Their product is its width.
+    /// Where the lengths of its axes are among those of all arguments, if it has axes. Their product is its width.
     pub(super) lengths: Option<(u32, u32)>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Input {
 pub(super) struct Layout {
     /// Shape, host values and which arrays are the same.
     pub(super) words: Vec<u64>,
-    /// What texts are, until they stand behind the other words.
+    /// What texts are, until they are behind the other words.
     texts: Vec<u64>,
     pub(super) inputs: Vec<Input>,
     /// The positions of inputs, where there are many.

@@ -60,7 +60,7 @@ impl<T: Element> Argument for Lifted<T> {
     fn put(&mut self, _: &Array<T>, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
-/// What a number stands beside.
+/// What a number is beside.
 pub struct Beside<'a, O>(pub &'a O);
 
 impl<U: Element> Beside<'_, Array<U>> {

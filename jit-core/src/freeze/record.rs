@@ -24,7 +24,7 @@ use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut, check_numb
 struct Ran<T, R> {
     proxies: T,
     result: R,
-    /// What stood for the inputs.
+    /// What represented the inputs.
     nodes: Vec<Var>,
     /// Whether the host's values in the arguments are what they were.
     is_unchanged: bool,
@@ -164,7 +164,7 @@ impl InputSizes {
     }
 }
 
-/// Makes the inputs of the recording; gives the nodes that stand for them.
+/// Makes the inputs of the recording; gives the nodes that represent them.
 fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Location<'static>) -> Vec<Var> {
     let mut literal = 0;
     let mut nodes = Vec::with_capacity(layout.inputs.len());

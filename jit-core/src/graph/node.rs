@@ -2,7 +2,7 @@
 //!
 //! A node is one cache line. What it computes is fixed while it lives, with two exceptions: when it gets elements in
 //! memory, its operand edges are taken away, which frees the graph behind it; and when the region that it was recorded in is aborted,
-//! what stands for a state of a loop, or for an array that was written, becomes the value from before the region.
+//! what represents a state of a loop, or for an array that was written, becomes the value from before the region.
 //!
 //! What holds always: a node with a count above zero is fully written, and its fields other than the count, the word, the
 //! flags, the region and the operand slots do not change until the count falls to zero. A live node holds one count of each node in
@@ -41,7 +41,7 @@ pub(crate) mod flag {
     pub(crate) const LOCAL: u8 = 16;
     /// The node was made while this thread recorded a frozen function, and the recording has not ended.
     pub(crate) const RECORDED: u8 = 32;
-    /// The node was made while a frozen function was recorded, and a host call in there may hold it: in replays it stands for what it
+    /// The node was made while a frozen function was recorded, and a host call in there may hold it: in replays it represents what it
     /// is then.
     pub(crate) const HOSTED: u8 = 64;
     /// What a node has if an operand has it.

@@ -59,7 +59,7 @@ pub(super) enum Memory {
     Same(u32),
 }
 
-/// A state of a loop that lies in memory.
+/// A state of a loop that is in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Shared {
     /// Its position in the payload.
@@ -214,13 +214,13 @@ impl<'e> Walk<'e> {
         entry.is_later = is_outside && (memory != NONE || entry.var.lanes() == 1);
     }
 
-    /// Gives the parameter of a state that lies in memory its memory.
+    /// Gives the parameter of a state that is in memory its memory.
     pub(super) fn mark_param(&mut self, number: u32) {
         let memory = self.add_memory(Memory::Same(NONE));
         self.graph.entries[number as usize].memory = memory;
     }
 
-    /// The states of a loop that lie in memory, and the first stage in which the loop can write there.
+    /// The states of a loop that are in memory, and the first stage in which the loop can write there.
     pub(super) fn shared_of(&mut self, var: &'e Var, payload: &'e LoopPayload) -> (Vec<Shared>, u32) {
         let mut ready = 0;
         let mut shared = Vec::new();

@@ -107,7 +107,7 @@ impl<'e> Search<'e> {
             }
         }
         self.live.positions.insert(control.address(), vec![false; payload.positions()]);
-        // What lanes choose and check by belongs to no position and stands first.
+        // What lanes choose and check by belongs to no position and is first.
         let shared = (0..).map_while(|number| payload.input(number)).take_while(|input| input.position.is_none());
         let chosen = shared.filter(|input| matches!(input.role, Role::Choice | Role::Check));
         chosen.filter_map(|input| input.var).for_each(|var| self.reach(var));

@@ -1,6 +1,6 @@
 //! Memory of a lane's own: which versions of it share a place.
 //!
-//! A write changes its memory in place if nothing reads the version before it any more. Reads that could stand before the write
+//! A write changes its memory in place if nothing reads the version before it any more. Reads that could be before the write
 //! are put there. Where that is impossible, or the write is in a loop that the version before it is older than, it
 //! changes a copy. A loop has one place for each memory in its state, to which every iteration brings what it makes.
 //!
@@ -90,7 +90,7 @@ impl Locals {
     }
 }
 
-/// The version that an entry stands for: the parameter of a state that its loop does not change is the initial one.
+/// The version that an entry represents: the parameter of a state that its loop does not change is the initial one.
 fn origin(graph: &Graph<'_>, mut version: u32) -> u32 {
     while let Op::Param = graph.entries[version as usize].op {
         match graph.entries[version as usize].operands[0] {
@@ -209,7 +209,7 @@ impl Emitter<'_, '_> {
         copy
     }
 
-    /// Emits what reads elements of a version and can stand here.
+    /// Emits what reads elements of a version and can be here.
     fn read_before(&mut self, version: u32, place: LocalId, block: u32) {
         let readers = self.locals.readers.get(&version).cloned().unwrap_or_default();
         for reader in readers {

@@ -5,7 +5,7 @@
 //! | which state of loops is needed | `live` |
 //! | the graph in order | `order` |
 //! | cut into kernels | `group` |
-//! | what stands in which loop or branch | `place` |
+//! | what is in which loop or branch | `place` |
 //! | what is written in place | `effect` |
 //! | kernel IR, memory | `emit` |
 //! | per-lane local memory | `local` |

@@ -40,7 +40,7 @@ pub(super) struct Entry<'e> {
     pub(super) memory: u32,
     /// The innermost loop whose state the value depends on, invariants not counted.
     pub(super) region: RegionId,
-    /// The value lies in memory already, or is known.
+    /// The value is in memory already, or is known.
     pub(super) is_evaluated: bool,
     /// The value is to be written to memory.
     pub(super) is_root: bool,
@@ -117,7 +117,7 @@ impl Graph<'_> {
         memory
     }
 
-    /// Whether an entry stands in the condition of the loop that it belongs to: only what reports write does.
+    /// Whether an entry is in the condition of the loop that it belongs to: only what reports write does.
     pub(super) fn is_in_condition(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];
         match entry.op {
@@ -138,7 +138,7 @@ impl Graph<'_> {
         }
     }
 
-    /// Whether an entry writes memory in place, the lane's own included: it stands where it was recorded.
+    /// Whether an entry writes memory in place, the lane's own included: it is where it was recorded.
     pub(super) fn writes_memory(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];
         match entry.op {

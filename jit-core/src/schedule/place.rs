@@ -1,4 +1,4 @@
-//! Where each value of a kernel is computed: which loop or branch, if any, it stands in.
+//! Where each value of a kernel is computed: which loop or branch, if any, it is in.
 //!
 //! The graph says what depends on what, not where it is. Every value is placed as late as its uses allow, inside of a branch if only
 //! that side needs it, and from there moved out of every loop that it does not depend on (C. Click, *Global Code Motion, Global Value
@@ -11,7 +11,7 @@ use super::group::{Group, is_leaf, lane_operands};
 use super::order::{Graph, NONE};
 use crate::graph::payload::{Payload, RegionId};
 
-/// The block that stands in no loop or branch.
+/// The block that is in no loop or branch.
 pub(super) const TOP: u32 = 0;
 
 /// A list of instructions that run one after another.

@@ -39,7 +39,7 @@ pub(crate) fn read_for_host(
         return Ok(HostElements::Same(bits));
     }
     evaluate(&[var], why, site)?;
-    Ok(HostElements::Memory(var.data().expect("an array that was evaluated lies in memory")))
+    Ok(HostElements::Memory(var.data().expect("an array that was evaluated is in memory")))
 }
 
 /// What an array of the frozen function is in this host call; nothing for one that is like any other.
@@ -72,7 +72,7 @@ fn read_replayed(var: &Var, site: &'static Location<'static>) -> Result<HostElem
     })
 }
 
-/// Computes those of some values that belong to the frozen function that a host call stands in, as part of its
+/// Computes those of some values that belong to the frozen function that a host call is in, as part of its
 /// recording; gives the others.
 pub(super) fn evaluate_foreign<'a>(
     wanted: &[&'a Var],

@@ -1,7 +1,7 @@
 //! Which lanes have an index that is in range.
 //!
 //! Kernels see to it that an access to memory out of range reads zero and writes nothing. Here is what makes the same of elements
-//! that are not in memory: where an array is an expression, or lies in memory behind another one.
+//! that are not in memory: where an array is an expression, or is in memory behind another one.
 
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, scalar};
 

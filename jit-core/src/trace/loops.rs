@@ -1,6 +1,6 @@
-//! Recording a loop: the condition and the body are each traced once, on parameters that stand for the state.
+//! Recording a loop: the condition and the body are each traced once, on parameters that represent the state.
 //!
-//! A state whose next value is made from its parameter by scatters alone lies in memory: all lanes share it, and its width is
+//! A state whose next value is made from its parameter by scatters alone is in memory: all lanes share it, and its width is
 //! its own. The body reads it nowhere; the array after the loop is a result like the others.
 //!
 //! What a loop changes becomes as wide as the loop. The one exception is a loop whose condition has width 1 and in which no
@@ -39,7 +39,7 @@ pub struct LoopRecorder {
 }
 
 impl LoopRecorder {
-    /// Begins a loop over a state. The second result stands for the state while the loop is recorded; the condition is
+    /// Begins a loop over a state. The second result represents the state while the loop is recorded; the condition is
     /// recorded first.
     #[must_use]
     pub fn begin(inits: &[Var], site: &'static Location<'static>) -> (LoopRecorder, Vec<Var>) {
@@ -74,7 +74,7 @@ impl LoopRecorder {
     /// When the condition is no mask, is true for ever, or depends on a region that is closed.
     pub fn condition(&mut self, mask: &Var) {
         check_condition(mask, self.site);
-        // Lanes that took another side of a branch around the loop must not run it, wherever it comes to stand.
+        // Lanes that took another side of a branch around the loop must not run it, wherever it comes to be.
         self.condition = Some(region::conjunction(&self.within_bound(mask)));
         region::begin_body(self.mark);
     }

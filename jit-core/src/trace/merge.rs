@@ -60,7 +60,7 @@ struct Step {
     /// The arrays that the members gather from.
     sources: Vec<Var>,
     /// Of a loop and its parameters, the number of the loop, outer loops before inner ones; of pinned nodes that of the loop that they
-    /// stand in, if it is one of the target's.
+    /// are in, if it is one of the target's.
     of: Option<usize>,
 }
 
@@ -430,7 +430,7 @@ impl Merged {
                 }
                 Kind::Inner => {
                     let operands: SmallVec<[&Var; 4]> = step.operands.iter().map(|&operand| &done[operand]).collect();
-                    // The loop of the target, or else one around the call, that it stands in.
+                    // The loop of the target, or else one around the call, that it is in.
                     let pinned = step.of.map_or_else(|| self.around(loops), |number| loops[number].id);
                     match step.nodes[0].op() {
                         Op::Loop => self.record_loop(step, &done, loops)?,
@@ -450,7 +450,7 @@ impl Merged {
         Some(record::gather_node(&table, lanes.slot, Some(lanes.mask), 0, RegionId::NONE))
     }
 
-    /// The loop that the call stands in.
+    /// The loop that the call is in.
     fn around(&self, loops: &[Mark]) -> RegionId {
         match loops.first() {
             Some(outermost) => region::innermost_body_around(*outermost),
@@ -492,7 +492,7 @@ impl Merged {
         Some(control_node(Op::Loop, lanes.width, Payload::Loop(payload), region, site))
     }
 
-    /// The region that stands for one of the first member's.
+    /// The region that represents one of the first member's.
     fn region_of(&self, region: RegionId, loops: &[Mark]) -> RegionId {
         let is_it = |step: &&Step| {
             matches!(step.nodes[0].payload(), Some(Payload::Loop(payload)) if payload.id == region)

@@ -45,7 +45,7 @@ struct Frame {
     reports: Vec<Report>,
     /// Arrays as they were written in it, to take that back if it is aborted.
     written: Vec<Weak>,
-    /// Of a loop, what stands for its states, and what they were before it.
+    /// Of a loop, what represents its states, and what they were before it.
     params: Vec<[Var; 2]>,
     /// Of a loop, how many states it has, those of reports included.
     states: usize,
@@ -154,7 +154,7 @@ pub(crate) fn begin_body(mark: Mark) {
     });
 }
 
-/// Notes what stands for the states of a loop, and what they were before it.
+/// Notes what represents the states of a loop, and what they were before it.
 pub(crate) fn note_params(mark: Mark, params: &[Var], inits: &[Var]) {
     STACK.with(|stack| {
         if let Some(frame) = stack.frames.borrow_mut().get_mut(mark.depth).filter(|frame| frame.id == mark.id) {
@@ -163,7 +163,7 @@ pub(crate) fn note_params(mark: Mark, params: &[Var], inits: &[Var]) {
     });
 }
 
-/// Aborts a region and what was left open inside: what stands for states of loops, and arrays that were written, are what they were before.
+/// Aborts a region and what was left open inside: what represents states of loops, and arrays that were written, are what they were before.
 /// Doing it again does nothing.
 pub(crate) fn give_up(mark: Mark) {
     take_out_of_loops(mark);

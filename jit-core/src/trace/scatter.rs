@@ -222,7 +222,7 @@ pub(crate) fn array_after(
     array
 }
 
-/// What a node is: itself, unless the region was aborted in which it stood for something that was there before.
+/// What a node is: itself, unless the region was aborted in which it represented something that was there before.
 pub(crate) fn original(var: &Var) -> Var {
     let mut found = var.clone();
     while let Some(original) = found.original() {

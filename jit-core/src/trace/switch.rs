@@ -358,7 +358,7 @@ impl SwitchRecorder {
         record::literal(Type::U32, u64::from(value), 1)
     }
 
-    /// Where each lane's target stands in tables, which have a place for each target from the first to the last; lanes without
+    /// Where each lane's target is in tables, which have a place for each target from the first to the last; lanes without
     /// a target may be beyond the end.
     fn slot(&self) -> Var {
         record::binary(BinaryOp::Sub, &self.index, &self.literal(self.targets[0]))

@@ -16,7 +16,7 @@
 //!        struct step { .. }    // in the namespace of types, with `stats`, `explain`, `clear`
 //! ```
 //!
-//! What stands beside the function depends on its [`Place`].
+//! What is beside the function depends on its [`Place`].
 
 mod about;
 mod body;
@@ -85,7 +85,7 @@ pub(crate) fn expand_in_block(
     Some(Frozen::new(options, function, place, block, sink).expand())
 }
 
-/// What stands between the parentheses of an attribute.
+/// What is between the parentheses of an attribute.
 fn tokens_of(attribute: &Attribute) -> TokenStream {
     match &attribute.meta {
         Meta::List(list) => list.tokens.clone(),

@@ -48,7 +48,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, call: &Macro) -> Option<Expr>
 }
 
 trait SplitOffChecked: Sized {
-    /// What stands from a position on; none if there is less.
+    /// What is from a position on; none if there is less.
     fn split_off_checked(&mut self, at: usize) -> Option<Self>;
 }
 
@@ -66,7 +66,7 @@ struct Message {
 }
 
 impl Message {
-    /// Reads what stands behind the condition; none where it is no format string with arguments.
+    /// Reads what is behind the condition; none where it is no format string with arguments.
     fn of(rewriter: &mut Rewriter<'_>, rest: Vec<Expr>) -> Option<Message> {
         let mut rest = rest.into_iter();
         let format = match rest.next() {

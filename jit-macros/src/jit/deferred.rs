@@ -157,7 +157,7 @@ fn gives(name: &Ident, body: &Block, own: Option<&Lifetime>) -> bool {
 struct AssignedInRegion<'a> {
     name: &'a Ident,
     own: Option<&'a Lifetime>,
-    /// How many loops stand around this place.
+    /// How many loops are around this place.
     loops: usize,
     is_assigned: bool,
     any: bool,
@@ -238,7 +238,7 @@ fn assigns_here(name: &Ident, body: &Block) -> bool {
 /// Gives the jumps out of a loop the values of variables.
 struct TakeAlong<'a> {
     own: Option<Lifetime>,
-    /// How many loops stand around this place.
+    /// How many loops are around this place.
     loops: usize,
     bindings: &'a [Binding],
 }

@@ -194,7 +194,7 @@ pub(crate) fn check_place(mode: &Mode, statement: &Stmt, sink: &Sink) {
     }
 }
 
-/// The attributes of an expression that can stand as a statement.
+/// The attributes of an expression that can be a statement.
 pub(crate) fn attributes_of(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
     match expr {
         Expr::If(node) => Some(&mut node.attrs),

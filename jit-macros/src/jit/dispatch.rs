@@ -293,7 +293,7 @@ fn without_groups(mut ty: &Type) -> &Type {
     }
 }
 
-/// `dispatch` stands on something that is no trait.
+/// `dispatch` is on something that is no trait.
 pub(super) fn only_on_traits(options: &JitOptions, span: Span, sink: &Sink) {
     if options.dispatch() {
         sink.error(span, "the `jit` option `dispatch` goes on a trait");

@@ -16,7 +16,7 @@ pub(crate) struct Jumps {
     pub(crate) any: bool,
     /// One leaves the code, other than by `continue` of a loop whose body the code is.
     pub(crate) outward: bool,
-    /// One stands under a condition that may be traced.
+    /// One is under a condition that may be traced.
     pub(crate) masked: bool,
 }
 

@@ -1,6 +1,6 @@
 //! `#[jit]`: parse → check → rewrite.
 //!
-//! The rewritten function stands in the place of the user's one and holds each of the user's expressions once. Regions
+//! The rewritten function is in place of the user's and holds each of the user's expressions once. Regions
 //! are ordinary blocks between calls of the run-time support (`jit_core::control`), so that Rust's own control flow
 //! works where conditions are host values; the *type* of a condition decides which stage it belongs to.
 

@@ -122,7 +122,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, mark: Sp
     Expr::Verbatim(quote_spanned!(span=> match #choice { #kind => #chained }))
 }
 
-/// Rust's `match` on a value of the enum, which gives the number of an arm. It stands at what is matched, where Rust says what is missing.
+/// Rust's `match` on a value of the enum, which gives the number of an arm. It is at what is matched, where Rust says what is missing.
 fn arm_of(rewriter: &mut Rewriter<'_>, node: &ExprMatch, source: Span) -> TokenStream {
     let (part, passed) = (rewriter.helper("part", source), rewriter.helper("passed", source));
     let arms = node.arms.iter().enumerate().map(|(at, arm)| {

@@ -26,7 +26,7 @@ struct Finding<'s> {
     attributes: &'s [Attribute],
 }
 
-/// The calls that warn of what stands in the block of a region whose guard exists.
+/// The calls that warn of what is in the block of a region whose guard exists.
 pub(crate) fn of_region(rewriter: &Rewriter<'_>, guard: &Ident, block: &Block) -> TokenStream {
     let functions = rewriter.controls.iter().filter(|control| matches!(control, Control::Function(_))).count();
     // In a closure the type of a condition may be found out later than its method is looked up.

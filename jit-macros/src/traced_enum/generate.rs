@@ -89,7 +89,7 @@ fn list(items: impl DoubleEndedIterator<Item = TokenStream>) -> TokenStream {
     items.rev().fold(quote!(()), |rest, item| quote!((#item, #rest)))
 }
 
-/// Where a field stands in the nested pairs.
+/// Where a field is in the nested pairs.
 fn place(variant: usize, field: usize) -> TokenStream {
     let to_variant = std::iter::repeat_n(quote!(.1), variant);
     let to_field = std::iter::repeat_n(quote!(.1), field);

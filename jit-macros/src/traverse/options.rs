@@ -89,7 +89,7 @@ fn all(attributes: &[Attribute], sink: &Sink) -> TokenStream {
                 options.extend(quote!(#tokens,));
             }
             other => {
-                sink.error(other.span(), "the options of `traverse` stand in parentheses, as in `#[traverse(skip)]`")
+                sink.error(other.span(), "the options of `traverse` are in parentheses, as in `#[traverse(skip)]`")
             }
         }
     }

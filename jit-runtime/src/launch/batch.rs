@@ -24,7 +24,7 @@ pub(crate) struct Member {
     pub(crate) entry: Arc<Entry>,
     pub(crate) width: usize,
     pub(crate) reduce_block: Option<usize>,
-    /// Where its arguments stand in the table.
+    /// Where its arguments are in the table.
     pub(crate) arguments: Range<usize>,
     /// The launches that may be run in tiles with it have the same number; none if it is run in whole.
     pub(crate) tile: Option<u32>,
@@ -139,7 +139,7 @@ fn shares<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<(Arc<Entry>, f64
     kernels
 }
 
-/// Runs launches in their order, if nothing stands in their way. Gives the nanoseconds that they took.
+/// Runs launches in their order, if nothing is in their way. Gives the nanoseconds that they took.
 ///
 /// # Safety
 ///

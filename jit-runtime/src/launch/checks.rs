@@ -122,7 +122,7 @@ impl Checks {
         notes.into_iter().chain(assertions)
     }
 
-    /// Whether all was right, by what stands in the buffers: an element of an argument of a type.
+    /// Whether all was right, by what is in the buffers: an element of an argument of a type.
     ///
     /// # Errors
     ///

@@ -25,10 +25,10 @@ pub(crate) struct Chain {
     kernels: Vec<Member>,
     /// The arguments of all kernels, without the addresses of slots.
     template: Vec<RawArgument>,
-    /// Where the address of each slot stands in the table: a range of `places`.
+    /// Where the address of each slot is in the table: a range of `places`.
     of_slot: Vec<Range<u32>>,
     places: Vec<u32>,
-    /// Where scalars stand that are given, and which.
+    /// Where scalars are that are given, and which.
     scalars: Vec<(u32, u32)>,
     /// Inputs and constants that are read or overwritten.
     sources: Vec<SlotId>,
@@ -42,7 +42,7 @@ pub(crate) struct Tables {
     /// The sizes that the table is for.
     of: Option<Arc<Bound>>,
     table: Vec<RawArgument>,
-    /// The address that stands in the table, by slot.
+    /// The address that is in the table, by slot.
     addresses: Vec<u64>,
     /// The address of each block when its slots were put into the table.
     blocks: Vec<u64>,
@@ -124,7 +124,7 @@ impl Chain {
 }
 
 impl Recording {
-    /// Runs all kernels on this thread, if no other launch stands in the way. Results are then in `state`.
+    /// Runs all kernels on this thread, if no other launch is in the way. Results are then in `state`.
     pub(crate) fn run_here(
         &self,
         bound: &Arc<Bound>,

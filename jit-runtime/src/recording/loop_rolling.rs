@@ -45,7 +45,7 @@ pub(super) struct Noted {
 pub struct Unchanged {
     /// The host had the same in its variables after it as before.
     pub host: bool,
-    /// What lies in memory lay there before, and is as wide.
+    /// What is in memory lay there before, and is as wide.
     pub forms: bool,
 }
 
@@ -217,7 +217,7 @@ pub(super) struct Segment {
 pub(super) struct Roller<'a> {
     slots: &'a [Slot],
     added: Vec<Slot>,
-    /// What stands for a slot from here on.
+    /// What represents a slot from here on.
     renamed: FxHashMap<SlotId, SlotId>,
     last_use: Option<&'a [u32]>,
     position: u32,
@@ -305,7 +305,7 @@ impl<'a> Roller<'a> {
         segments.iter().map(|segment| Form::of(self, segment)).collect()
     }
 
-    /// The first iteration from which on all match, with what stands at each of its places; none if there are no two that match.
+    /// The first iteration from which on all match, with what is at each of its places; none if there are no two that match.
     fn first_match(&self, segments: &[Segment], forms: &[Form], is_tested: bool) -> Option<(usize, Vec<Place>)> {
         let mut found: Option<(usize, Vec<Place>)> = None;
         // Without a value that ended the loop, a replay could not know when to stop.
@@ -350,7 +350,7 @@ impl<'a> Roller<'a> {
         Ok(())
     }
 
-    /// The iteration that is the body of a loop, with what stands at each of its places.
+    /// The iteration that is the body of a loop, with what is at each of its places.
     fn body(
         &self,
         noted: &Noted,
@@ -423,7 +423,7 @@ impl<'a> Roller<'a> {
         steps.push(Step::Repeat(RepeatStep { length, slots }));
     }
 
-    /// Makes the parameters of a body, which stand for what the last iteration has made from here on; gives what is carried, and the slot
+    /// Makes the parameters of a body, which represent what the last iteration has made from here on; gives what is carried, and the slot
     /// at each place.
     fn parameters(&mut self, [form, last]: [&Form; 2], places: &[Place]) -> (SmallVec<[Carried; 4]>, Vec<SlotId>) {
         let mut carried: SmallVec<[Carried; 4]> = SmallVec::new();

@@ -34,7 +34,7 @@ pub struct ReplayInputs<'a> {
     pub buffers: &'a [Arc<Buffer>],
     /// The bits of each scalar.
     pub scalars: &'a [u64],
-    /// The size that each symbol stands for.
+    /// The size that each symbol represents.
     pub sizes: &'a [usize],
     /// The inputs whose memory nobody else needs: a replay that would overwrite a copy overwrites them.
     pub donated: &'a [bool],

@@ -86,7 +86,7 @@ impl Dice {
         }
     }
 
-    /// A block of statements; evaluated loops may stand where everything around is evaluated, and all lanes are there.
+    /// A block of statements; evaluated loops may be where everything around is evaluated, and all lanes are there.
     fn block(&mut self, depth: usize, can_evaluate: bool) -> Block {
         let length = 1 + self.roll(4);
         self.statements(length, depth, can_evaluate)

@@ -138,10 +138,10 @@ pub(super) enum Statement {
     For(Range, usize, Box<(Int, Int)>, Block),
     /// Runs the block of a number, as a method of one of several instances.
     Run(Int, [Block; 2]),
-    /// Leaves the loop whose body this stands in, or in an `if` of whose body. Elsewhere it does nothing, as the next.
+    /// Leaves the loop whose body this is in, or in an `if` of whose body. Elsewhere it does nothing, as the next.
     BreakIf(Condition),
     ContinueIf(Condition),
-    /// Leaves the block that this stands in, which is a function of the interpreter.
+    /// Leaves the block that this is in, which is a function of the interpreter.
     ReturnIf(Condition),
 }
 

@@ -30,7 +30,7 @@ fn smaller(block: &Block) -> Vec<Block> {
     blocks
 }
 
-/// What may stand in the place of a statement: what is inside of it, or itself with less inside.
+/// What may be in the place of a statement: what is inside of it, or itself with less inside.
 fn replacements(statement: &Statement) -> Vec<Block> {
     match statement {
         Statement::If(condition, then, otherwise) => {

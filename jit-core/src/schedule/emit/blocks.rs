@@ -221,7 +221,7 @@ impl Emitter<'_, '_> {
         true
     }
 
-    /// Whether a mask is what the side of a branch or switch stands for.
+    /// Whether a mask is what the side of a branch or switch represents.
     fn says(&self, branch: u32, side: u32, mask: u32) -> bool {
         let control = &self.graph.controls[self.entry(branch).control as usize];
         if let Payload::Switch(payload) = control.payload {

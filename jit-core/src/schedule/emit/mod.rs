@@ -133,7 +133,7 @@ impl<'e> Emitter<'_, 'e> {
         }
     }
 
-    /// Whether the elements of an entry lie in memory for the lanes that are computed.
+    /// Whether the elements of an entry are in memory for the lanes that are computed.
     fn is_at_hand(&self, number: u32) -> bool {
         let (var, is_written) = (self.entry(number).var, self.outputs.contains_key(&number));
         is_written || self.selection.is_some_and(|selection| selection.narrow(var).is_some())

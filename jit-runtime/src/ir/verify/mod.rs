@@ -312,8 +312,7 @@ impl Verifier<'_> {
     }
 
     fn write(&mut self, inst: &Inst) -> Check {
-        let top_only =
-            |region| if region == TOP { Ok(()) } else { Err("it stands outside of the top region".to_owned()) };
+        let top_only = |region| if region == TOP { Ok(()) } else { Err("it is outside of the top region".to_owned()) };
         self.results(inst, &[])?;
         match inst.op {
             Op::Store { buffer, value } => {

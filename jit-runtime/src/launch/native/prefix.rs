@@ -105,7 +105,7 @@ struct Layout {
     is_reverse: bool,
 }
 
-/// Some elements, and how they stand in their part.
+/// Some elements, and how they are in their part.
 struct Piece {
     first: usize,
     end: usize,

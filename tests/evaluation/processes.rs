@@ -240,3 +240,57 @@ fn a_wrong_device_is_no_value_of_an_array() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("JIT_DEVICE"), "{}", text(&output));
     assert!(run("print_an_array", &[("JIT_DEVICE", "cpu")]).status.success());
 }
+
+#[freeze]
+fn advanced(x: &Float, by: &Float) -> Float {
+    x * 0.5 + by
+}
+
+/// Makes steps of a state without waiting for any of them, on several threads, and hands some of the states to others.
+fn advance(threads: u32, steps: u32, advanced: impl Fn(&Float, &Float) -> Float + Sync) {
+    let width = 1 << 18;
+    let by = Float::full(1.0, width).make_opaque();
+    std::thread::scope(|scope| {
+        let (sender, states) = std::sync::mpsc::channel::<Float>();
+        for thread in 0..threads {
+            let (sender, by, advanced) = (sender.clone(), &by, &advanced);
+            scope.spawn(move || {
+                let mut x = Float::full(thread as f32, width).make_opaque();
+                for step in 0..steps {
+                    x = advanced(&x, by);
+                    if step % 100 == 0 {
+                        sender.send(x.clone()).unwrap();
+                    }
+                }
+                assert_eq!(x.get(width - 1).unwrap(), 2.0);
+            });
+        }
+        drop(sender);
+        states.into_iter().for_each(drop);
+    });
+}
+
+#[test]
+#[ignore = "run by another test in processes of their own"]
+fn advance_without_waiting() {
+    advance(3, 2000, |x, by| advanced(x, by));
+    println!("frozen: {} bytes", jit::memory().peak_bytes);
+    advance(3, 2000, |x, by| {
+        let x = x * 0.5 + by;
+        jit::eval(&x).unwrap();
+        x
+    });
+    println!("lazy: {} bytes", jit::memory().peak_bytes);
+}
+
+#[test]
+fn long_loops_without_a_wait_hold_few_arrays() {
+    let output = run("advance_without_waiting", &[("JIT_THREADS", "3")]);
+    assert!(output.status.success(), "{}", text(&output));
+    let peaks: Vec<usize> = text(&output)
+        .lines()
+        .filter_map(|line| line.strip_suffix(" bytes")?.split_once(": ")?.1.parse().ok())
+        .collect();
+    // Each of the three threads has a state, its next one and some that were sent; 64 MiB are the launches of a large cache.
+    assert!(matches!(peaks[..], [frozen, lazy] if frozen < 128 << 20 && lazy < 128 << 20), "{}", text(&output));
+}

@@ -40,6 +40,7 @@
 //! | what they do: kernels here, functions in [`native`] | `work` |
 //! | who runs which lanes of them | `blocks` |
 //! | threads | `pool` |
+//! | launches that are not done, and how many there may be | `flight` |
 //! | what becomes of launches when the process forks | `fork` |
 //! | indices that kernels found out of range, assertions that failed | `checks` |
 
@@ -60,6 +61,7 @@ pub(crate) mod batch;
 mod blocks;
 mod check;
 mod checks;
+mod flight;
 mod fork;
 mod inline;
 pub mod native;

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::fork::Held;
 use crate::sync::{Condvar, Mutex, persist};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::flight::Flight;
 use super::task::Task;
 use super::{blocks, team};
 use crate::config;
@@ -38,8 +38,8 @@ struct Pool {
     waiters: AtomicUsize,
     progress_lock: Mutex<()>,
     progress: Condvar,
-    /// Launches that are not done, by the address of the task.
-    outstanding: Mutex<FxHashMap<usize, Arc<Task>>>,
+    /// Launches that are not done.
+    flight: Mutex<Flight>,
     failures: Mutex<Vec<Arc<Failure>>>,
 }
 
@@ -60,14 +60,14 @@ static POOL: LazyLock<Pool> = LazyLock::new(|| {
         waiters: AtomicUsize::new(0),
         progress_lock: Mutex::new(()),
         progress: Condvar::new(),
-        outstanding: Mutex::new(FxHashMap::default()),
+        flight: Mutex::new(Flight::default()),
         failures: Mutex::new(Vec::new()),
     }
 });
 
 /// Takes the locks of the pool, for a fork.
 pub(super) fn hold(held: &mut Vec<Held>) {
-    held.extend(persist(|| POOL.outstanding.try_lock()).map(|guard| Box::new(guard) as Held));
+    held.extend(persist(|| POOL.flight.try_lock()).map(|guard| Box::new(guard) as Held));
     held.extend(persist(|| POOL.failures.try_lock()).map(|guard| Box::new(guard) as Held));
     held.extend(persist(|| POOL.queue.try_lock()).map(|guard| Box::new(guard) as Held));
     held.extend(persist(|| POOL.progress_lock.try_lock()).map(|guard| Box::new(guard) as Held));
@@ -78,8 +78,8 @@ pub(super) fn reset() {
     *POOL.queue.lock() = Queue::default();
     POOL.queued.store(0, Ordering::Relaxed);
     POOL.waiters.store(0, Ordering::Relaxed);
-    let outstanding = std::mem::take(&mut *POOL.outstanding.lock());
-    outstanding.values().for_each(Task::abandon);
+    let flight = std::mem::take(&mut *POOL.flight.lock());
+    flight.tasks().for_each(Task::abandon);
     POOL.failures.lock().clear();
 }
 
@@ -195,7 +195,19 @@ fn find_task() -> Option<Arc<Task>> {
 
 /// Notes a launch before it is registered anywhere.
 pub(super) fn announce(task: &Arc<Task>) {
-    POOL.outstanding.lock().insert(Arc::as_ptr(task) as usize, Arc::clone(task));
+    POOL.flight.lock().add(task);
+}
+
+/// Returns when so few launches are in flight that another one may be queued, taking part in the oldest ones meanwhile.
+pub(super) fn wait_for_room() {
+    loop {
+        // A guard in the condition would be held while the launch runs.
+        let oldest = POOL.flight.lock().excess();
+        match oldest {
+            Some(oldest) => wait_for(&oldest),
+            None => return,
+        }
+    }
 }
 
 /// Queues a task that may run, behind the others.
@@ -231,7 +243,7 @@ pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
             failures.push(Arc::clone(failure));
         }
     }
-    POOL.outstanding.lock().remove(&(Arc::as_ptr(task) as usize));
+    POOL.flight.lock().remove(task);
     for dependent in dependents {
         if dependent.stop_waiting() {
             // First in line: what was just written is still in the cache.
@@ -274,8 +286,8 @@ fn wait_until(condition: impl Fn() -> bool) {
 
 /// Returns when all launches that were made before are done.
 pub(super) fn wait_for_all() {
-    let outstanding: Vec<Arc<Task>> = POOL.outstanding.lock().values().cloned().collect();
-    for task in &outstanding {
+    let tasks: Vec<Arc<Task>> = POOL.flight.lock().tasks().cloned().collect();
+    for task in &tasks {
         wait_for(task);
     }
 }

@@ -31,6 +31,10 @@ pub(super) struct Queued {
 
 /// A launch whose work is handed out in blocks.
 pub(crate) struct Task {
+    /// Launches are numbered in the order in which they are queued.
+    number: u64,
+    /// Bytes in the buffers that it writes.
+    written_bytes: usize,
     work: Box<dyn Work>,
     blocks: Blocks,
     unfinished_blocks: AtomicUsize,
@@ -58,9 +62,15 @@ struct Merging {
     unfinished: AtomicUsize,
 }
 
+/// The number of the next launch that is queued.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 /// Queues a launch after those that it depends on.
 pub(super) fn enqueue(queued: Queued) {
+    let written = queued.accessed.iter().filter(|access| access.writes);
     let task = Arc::new(Task {
+        number: NEXT.fetch_add(1, Ordering::Relaxed),
+        written_bytes: written.map(|access| access.buffer.size_bytes()).sum(),
         work: queued.work,
         unfinished_blocks: AtomicUsize::new(queued.blocks.unclaimed()),
         blocks: queued.blocks,
@@ -83,6 +93,8 @@ pub(super) fn enqueue(queued: Queued) {
     }
     if pool::threads() == 1 {
         pool::wait_for(&task);
+    } else {
+        pool::wait_for_room();
     }
 }
 
@@ -133,6 +145,16 @@ impl Task {
         for failure in read.filter_map(|access| access.buffer.accesses().failure()) {
             let _ = self.failure.set(failure);
         }
+    }
+
+    /// Its number: launches that were queued later have larger ones.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes in the buffers that it writes.
+    pub(super) fn written_bytes(&self) -> usize {
+        self.written_bytes
     }
 
     /// Whether all that it depends on is done.

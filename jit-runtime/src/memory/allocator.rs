@@ -4,13 +4,13 @@
 //! of them and returns the rest, and all when it ends. Everything is process-wide, since buffers travel between threads.
 
 use std::cell::RefCell;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 
-use super::block::{Block, physical_bytes, reserved_bytes};
+use super::block::{Block, reserved_bytes};
+use super::limit::available_bytes;
 use super::reclaim;
 use super::size_class::{CLASS_COUNT, SizeClass};
 
@@ -33,8 +33,6 @@ static COUNTERS: Counters = Counters {
 };
 /// Grows with each trim; a thread that sees it change empties its own lists.
 static TRIM_EPOCH: AtomicU64 = AtomicU64::new(0);
-/// What the machine has. Systems promise more than that and end the process when the promise is called in.
-static PHYSICAL_BYTES: LazyLock<usize> = LazyLock::new(physical_bytes);
 
 struct Counters {
     live_bytes: AtomicUsize,
@@ -123,10 +121,11 @@ fn reuse(class: SizeClass) -> Option<Block> {
 #[cold]
 fn acquire(class: SizeClass) -> Option<Block> {
     let size = reserved_bytes(class);
-    if COUNTERS.reserved_bytes.load(Ordering::Relaxed).saturating_add(size) > *PHYSICAL_BYTES / 4 * 3 {
+    if COUNTERS.reserved_bytes.load(Ordering::Relaxed).saturating_add(size) > available_bytes() / 4 * 3 {
         trim_memory();
     }
-    if COUNTERS.live_bytes.load(Ordering::Relaxed).saturating_add(size) > *PHYSICAL_BYTES {
+    // Systems promise more than there is, and end the process when the promise is called in.
+    if COUNTERS.live_bytes.load(Ordering::Relaxed).saturating_add(size) > available_bytes() {
         return None;
     }
     let block = Block::acquire(class)?;

@@ -12,6 +12,7 @@
 //! | which sizes exist | `size_class` |
 //! | blocks from and to the operating system | `block` |
 //! | lists of free blocks, accounting | `allocator` |
+//! | how much memory there is for this process | `limit` |
 //! | reference-counted memory with an order of accesses | `buffer`, `order` |
 //! | lists of the host | `list` |
 //! | what went wrong in a launch that should have written it | `failure` |
@@ -21,6 +22,7 @@ mod allocator;
 mod block;
 mod buffer;
 pub(crate) mod failure;
+mod limit;
 mod list;
 pub(crate) mod order;
 pub(crate) mod reclaim;
@@ -29,6 +31,7 @@ mod size_class;
 pub(crate) use allocator::hold;
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
 pub use buffer::{Buffer, Bytes};
+pub(crate) use limit::available_bytes;
 pub use list::{filled_list, zeroed_list};
 
 /// Every buffer starts at a multiple of this many bytes.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`language`] | what Rust's constructs mean in `#[jit]` functions when arrays take part in them |
 //! | [`evaluation`] | what stays lazy, what evaluates and why, what is the same to the bit, how to observe it |
-//! | [`freezing`] | `#[freeze]`: what a recording is good for, its arguments and results, calls of the host |
+//! | [`freezing`] | `#[freeze]`: what a recording is good for, its arguments and results, host calls |
 //! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG` |
 //! | [`accuracy`] | the largest errors of the math functions, measured |
 //! | [`performance`] | what is measured, against what, and where it falls short |

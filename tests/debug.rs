@@ -24,7 +24,7 @@ fn resident<T: jit::Element, const N: usize>(values: [T; N]) -> Array<T> {
     array
 }
 
-/// The line of this file in which a text stands first.
+/// The line of this file in which a text is first.
 fn line_of(text: &str) -> u32 {
     let lines = include_str!("debug.rs").lines();
     lines.zip(1..).find(|(line, _)| line.contains(text)).unwrap().1
@@ -217,7 +217,7 @@ fn long_launches_report_the_lowest_lane() {
 
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
-fn several_accesses_are_told_apart() {
+fn several_accesses_are_distinguished() {
     on_each_device(|| {
         let (a, b) = (resident([1, 2, 3]), resident([1_i32, 2]));
         let index = UInt::from([2, 1]);
@@ -416,7 +416,7 @@ fn compare(x: &UInt, y: &UInt, steps: u32) -> UInt {
 // rows: C261 C262
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
-fn assertions_in_loops_tell_the_first_iteration_of_the_lowest_lane() {
+fn assertions_in_loops_report_the_first_iteration_of_the_lowest_lane() {
     on_each_device(|| {
         let line = line_of("assert_eq!(x, *y + step");
         let y = resident([3_u32, 7, 4, 4]);
@@ -434,7 +434,7 @@ fn assertions_in_loops_tell_the_first_iteration_of_the_lowest_lane() {
 
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
-fn assertions_of_long_launches_tell_the_values_of_the_lowest_lane() {
+fn assertions_of_long_launches_report_the_values_of_the_lowest_lane() {
     on_each_device(|| {
         let lanes = 2_000_000;
         let x = (UInt::arange(lanes) ^ UInt::opaque(0)).make_opaque();

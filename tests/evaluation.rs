@@ -235,7 +235,7 @@ fn random_numbers_are_made_where_they_are_used() {
         let x: Float = rng.uniform(0.0, 1.0, 1000);
         assert!(!x.is_evaluated());
         let counts = count(|| assert!(((x * 2.0).mean().item().unwrap() - 1.0).abs() < 0.1));
-        // The sum and its division; the numbers never lie in memory.
+        // The sum and its division; the numbers never are in memory.
         assert_eq!(counts.launches, 2);
     });
 }
@@ -402,7 +402,7 @@ fn what_a_called_function_writes_is_not_run_if_nobody_reads_it() {
 }
 
 #[test]
-fn native_work_is_done_when_a_value_is_needed() {
+fn library_calls_run_when_a_value_is_needed() {
     on_each_device(|| {
         let x = UInt::from([1, 2, 3]);
         let traced = count(|| drop(x.prefix_sum()));
@@ -415,7 +415,7 @@ fn native_work_is_done_when_a_value_is_needed() {
 }
 
 #[test]
-fn native_work_stands_in_the_history_under_its_name() {
+fn library_calls_are_in_the_history_under_their_name() {
     let _counting = one_at_a_time();
     let x = UInt::from(vec![1; 100_000]);
     jit::set_kernel_history(true);
@@ -579,14 +579,14 @@ fn unrolled(x: &Float, turns: usize, accepted: bool) -> Float {
 }
 
 #[test]
-fn a_loop_that_is_unrolled_into_many_nodes_is_told_of_once() {
+fn a_loop_that_is_unrolled_into_many_nodes_is_reported_once() {
     let x = Float::from([0.5, 0.25]);
     let of = |turns, accepted| messages(|| drop(unrolled(&x, turns, accepted)));
     let line =
         include_str!("evaluation.rs").lines().zip(1..).filter(|(line, _)| line.contains("for k in 0..turns {")).nth(1);
     let told = of(5000, false);
     let [warning] = &told[..] else { panic!("one warning, not {told:?}") };
-    let place = format!("tests/evaluation.rs:{}", line.expect("the loop stands in this file").1);
+    let place = format!("tests/evaluation.rs:{}", line.expect("the loop is in this file").1);
     assert!(
         warning.contains(&place) && warning.contains("unrolled 1000 × (") && warning.contains("#[symbolic]"),
         "{warning}"
@@ -594,7 +594,7 @@ fn a_loop_that_is_unrolled_into_many_nodes_is_told_of_once() {
     assert_eq!(
         (of(100, false), of(5000, true)),
         (vec![], vec![]),
-        "few iterations, and accepted ones, are not told of"
+        "few iterations, and accepted ones, are not reported"
     );
 }
 

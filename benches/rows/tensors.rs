@@ -12,7 +12,7 @@ const PAIRS: usize = 3;
 /// A function of two tensors.
 type Function = fn(&Tensor<f32>, &Tensor<f32>) -> Tensor<f32>;
 
-/// Declares functions and frozen twins, and lists them: name, plain, frozen.
+/// Declares functions and frozen proxies, and lists them: name, plain, frozen.
 macro_rules! functions {
     ($list:ident: $($name:ident($x:ident, $y:ident) $body:block)*) => {
         mod plain {

@@ -76,7 +76,7 @@ pub(crate) fn radiance(scene: &Scene, mut ray: Ray, rng: &mut Pcg32) -> (Vec3, U
             light += (throughput * bounce.glow).min(&most);
         }
         throughput *= bounce.weight;
-        // On the side where the path goes on, a little off the surface.
+        // On the side where the path continues, a little off the surface.
         let side = bounce.direction.dot(&meeting.normal).sign();
         let start = meeting.point + meeting.normal * (side * 1e-3);
         if bounce.is_diffuse {

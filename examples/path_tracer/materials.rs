@@ -15,7 +15,7 @@ pub(crate) struct Meeting {
     pub(crate) random: Vec3,
 }
 
-/// How a path goes on.
+/// How a path continues.
 #[derive(Clone, Traverse)]
 pub(crate) struct Bounce {
     /// Where to.
@@ -30,7 +30,7 @@ pub(crate) struct Bounce {
 
 #[jit(dispatch)]
 pub(crate) trait Material {
-    /// How a path goes on.
+    /// How a path continues.
     fn bounce(&self, meeting: &Meeting) -> Bounce;
 }
 

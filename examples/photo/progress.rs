@@ -1,4 +1,4 @@
-//! Shows that work goes on: a line that counts the seconds on a terminal, one line a step elsewhere.
+//! Shows that work continues: a line that counts the seconds on a terminal, one line a step elsewhere.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -40,7 +40,7 @@ impl Misuse {
     /// Panics with the message.
     #[cold]
     #[track_caller]
-    #[expect(clippy::panic, reason = "the program that called us is wrong, and no value can stand for its result")]
+    #[expect(clippy::panic, reason = "the program that called us is wrong, and no value can be its result")]
     pub fn panic(self) -> ! {
         panic!("{}", self.text)
     }

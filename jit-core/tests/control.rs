@@ -59,7 +59,7 @@ fn heavy_host(x: f32) -> f32 {
 }
 
 #[test]
-fn lanes_leave_a_loop_one_by_one() {
+fn lanes_exit_a_loop_one_by_one() {
     on_every_device(|| {
         let start: Vec<u32> = (1..200).collect();
         let n = UInt::from(&start);
@@ -167,7 +167,7 @@ fn branches_take_one_side() {
 }
 
 #[test]
-fn branches_nest_and_stand_in_loops() {
+fn branches_nest_and_work_in_loops() {
     on_every_device(|| {
         let x = Float::from([0.0, 1.0, 2.0, 3.0]);
         let results = traced_while(

@@ -164,7 +164,7 @@ fn program<T: Steps>(seed: u64, fold: bool) -> Vec<Var> {
     values.into_iter().rev().take(4).map(Array::into_var).collect()
 }
 
-/// The bits of results; all NaN are alike, for their signs and payloads are unspecified.
+/// The bits of results; all NaN match, for their signs and payloads are unspecified.
 fn bits<T: Element>(vars: &[Var]) -> Vec<Vec<u64>> {
     let arrays: Vec<Array<T>> = vars.iter().cloned().map(Array::from_var).collect();
     eval(&arrays).expect("a program evaluates");

@@ -10,7 +10,7 @@ pub(crate) enum Piece {
     Value(Argument, Spec),
 }
 
-/// What a placeholder stands for.
+/// What a placeholder represents.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Argument {
     /// The next one, or one by its number.
@@ -19,7 +19,7 @@ pub(crate) enum Argument {
     Name(String),
 }
 
-/// What stands behind the colon of a placeholder.
+/// What is behind the colon of a placeholder.
 #[derive(Default)]
 pub(crate) struct Spec {
     fill: Option<char>,
@@ -185,7 +185,7 @@ pub(crate) struct Resolved {
     pub(crate) used: Vec<bool>,
 }
 
-/// Finds what the placeholders of a format string stand for: `names` are those of the arguments, where they have one.
+/// Finds what the placeholders of a format string represent: `names` are those of the arguments, where they have one.
 pub(crate) fn resolve(
     format: &LitStr,
     pieces: &[Piece],
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_format_string_is_said() {
+    fn what_is_wrong_with_a_format_string_is_reported() {
         assert!(refusal("{:q}").contains("`q` is no way to write a value"));
         assert!(refusal("{:w$}").contains("write the number"));
         assert!(refusal("a } b").contains("`}}`"));

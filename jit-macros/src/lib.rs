@@ -38,7 +38,7 @@ use proc_macro::TokenStream;
 /// | `x as T` | Rust's; on arrays a conversion of each element with the same meaning |
 /// | `while`, `loop` | Rust's, or recorded once |
 /// | `for` over a range, also `.rev()` and `.step_by(n)` | Rust's and unrolled, or recorded once if a bound is an array |
-/// | `break`, `continue`, `return`, also with labels and values | Rust's, or each lane leaves when it gets there |
+/// | `break`, `continue`, `return`, also with labels and values | Rust's, or each lane exits when it gets there |
 /// | `for` over anything else, other `match`, `if let`, `let else`, `?` | Rust's |
 /// | `assert!`, `assert_eq!`, `assert_ne!`, and with `debug_` | Rust's; on masks, with `JIT_DEBUG`, checked by lanes |
 /// | closures; the arguments of `println!`, `vec!` and their like, and of `jit::print!` | rewritten inside |
@@ -51,8 +51,8 @@ use proc_macro::TokenStream;
 /// call was given a `&mut` argument, if the name of a method in it ends in `_mut`, or if it is bound by `let mut`. Otherwise, bound by a
 /// plain `let` and changed by nothing but its methods, it is *not* seen, and its change then holds for all lanes: write `let mut`.
 ///
-/// Where lanes may have left by `break`, `continue` or `return`, the code that follows is recorded for the others alone: it
-/// changes nothing and writes nothing for lanes that have left. What they leave with must be `Traverse`. This also holds in loops
+/// Where lanes may have exited by `break`, `continue` or `return`, the code that follows is recorded for the others alone: it
+/// changes nothing and writes nothing for lanes that have exited. What they leave with must be `Traverse`. This also holds in loops
 /// of Rust's, each iteration of which is traced by itself. `?` decides for all lanes at once, so it does not compile inside of
 /// a recorded `if` or loop, nor does a jump that some lanes take in the middle of an expression. A function that calls itself under a
 /// condition that lanes decide would be traced for ever; that is refused at a depth of 64.
@@ -105,12 +105,12 @@ pub fn jit(options: TokenStream, item: TokenStream) -> TokenStream {
 /// The body runs only when it is recorded: what it prints, counts or reads elsewhere happens then alone. An array that is no
 /// argument, and reading the contents of one outside of [`jit::freeze::host`](https://docs.rs/jit/latest/jit/freeze/fn.host.html), are errors that name the line.
 ///
-/// Beside a function `f` there is a type `f`, whose functions tell of its recordings: `f::stats()`, `f::explain()`, which says why it was recorded again, and
-/// `f::clear()`. For a method `m` of `T` they are `T::m_stats()` and so on, if it has a visibility (`pub(crate)`) or stands in a block with `#[jit]`; functions of traits
+/// Beside a function `f` there is a type `f`, whose functions report on its recordings: `f::stats()`, `f::explain()`, which says why it was recorded again, and
+/// `f::clear()`. For a method `m` of `T` they are `T::m_stats()` and so on, if it has a visibility (`pub(crate)`) or is in a block with `#[jit]`; functions of traits
 /// are among [`jit::freeze::functions`](https://docs.rs/jit/latest/jit/freeze/fn.functions.html).
 ///
-/// It goes on functions, methods, and functions in `impl` blocks of traits. Parameters may be patterns and `impl Trait`; `#[jit]` may stand above or below it. A function of a
-/// type that has no `self` and says `Self` nowhere stands in a block with `#[jit]`: `#[jit] impl T { #[freeze] fn f(x: &Float) -> Float { … } }`.
+/// It goes on functions, methods, and functions in `impl` blocks of traits. Parameters may be patterns and `impl Trait`; `#[jit]` may be above or below it. A function of a
+/// type that has no `self` and says `Self` nowhere is in a block with `#[jit]`: `#[jit] impl T { #[freeze] fn f(x: &Float) -> Float { … } }`.
 ///
 /// # Options
 ///

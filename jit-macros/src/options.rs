@@ -34,7 +34,7 @@ const JIT: Words = Words {
 };
 
 impl JitOptions {
-    /// Whether the attribute stands on a trait that is dispatched.
+    /// Whether the attribute is on a trait that is dispatched.
     pub(crate) fn dispatch(&self) -> bool {
         self.dispatch == Some(true)
     }

@@ -64,7 +64,7 @@ fn print(tokens: TokenStream, sink: &Sink) -> Option<TokenStream> {
     }})
 }
 
-/// What stands behind the format string.
+/// What is behind the format string.
 struct Arguments {
     names: Vec<Option<String>>,
     values: Vec<Expr>,

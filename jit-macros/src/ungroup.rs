@@ -1,6 +1,6 @@
 //! Invisible groups: what a `macro_rules!` puts in the place of `$t:ty`, `$e:expr` and its like comes in a group without delimiters.
 //!
-//! They are taken away before anything looks at a function, so that it is the same whoever wrote it. Printing an expression sets
+//! They are taken away before anything reads a function, so that it is the same whoever wrote it. Printing an expression sets
 //! parentheses where it needs them.
 
 use syn::visit_mut::{self, VisitMut};

@@ -1,4 +1,4 @@
-//! Forms of a kernel for people to read, which `JIT_DUMP` has written down. Nothing is formatted unless somebody asks.
+//! Forms of a kernel for people to read, which `JIT_DUMP` has written down. Nothing is formatted unless asked for.
 
 use std::fs;
 use std::path::Path;

@@ -20,7 +20,7 @@ pub enum ErrorKind {
     Configuration,
     /// A backend could not turn a kernel into code.
     Compile,
-    /// A launch broke off: its results are not there.
+    /// A launch was aborted: its results are not there.
     Launch,
     /// A frozen function does what cannot be recorded.
     NotRecordable,

@@ -13,7 +13,7 @@ mod reference;
 use functions::FUNCTIONS;
 use measure::{Measured, Thoroughness};
 
-/// The largest errors that are allowed, in units in the last place: of `f32`, where all arguments were looked at, of
+/// The largest errors that are allowed, in units in the last place: of `f32`, where all arguments were tested, of
 /// `f64`, and of the fast variant for `f32`.
 const ALLOWED: &[(&str, f64, f64, f64)] = &[
     ("sqrt", 0.5, 0.501, 0.0),

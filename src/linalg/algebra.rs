@@ -1,6 +1,6 @@
 //! The operators of complex numbers and quaternions, by the functions that compute them.
 //!
-//! Arrays and numbers, which are real, stand on either side. A type has a trait of what it is combined with, whose `into_parts` gives
+//! Arrays and numbers, which are real, are on either side. A type has a trait of what it is combined with, whose `into_parts` gives
 //! the functions `plus`, `minus`, `times` and `over` what is on the right; `added_to`, `taken_from`, `multiplied_by` and `dividing` take
 //! a real number on the left.
 

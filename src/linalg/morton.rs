@@ -1,12 +1,12 @@
 //! Morton codes: positions of a grid in Z-order, in which neighbours in space are mostly neighbours in memory.
 //!
-//! The bits of the coordinates take turns, that of `x` is the lowest. Bits are spread in steps: each halves the groups that stand together
+//! The bits of the coordinates take turns, that of `x` is the lowest. Bits are spread in steps: each halves the groups that are together
 //! and moves the upper halves to their places (H. Warren, “Hacker's Delight”, 2nd edition, §7–2).
 
 use super::{Vec2, Vec3};
 use crate::{Array, Integer};
 
-/// Where bits stand when groups of `group` source bits are `dimensions` times as far from each other as in the source.
+/// Where bits are when groups of `group` source bits are `dimensions` times as far from each other as in the source.
 fn places<T: Integer>(dimensions: u32, group: u32) -> T {
     let bits = (0..T::TYPE.bits() / dimensions).map(|bit| (bit / group) * dimensions * group + bit % group);
     T::from_bits(bits.fold(0, |mask, place| mask | 1 << place))

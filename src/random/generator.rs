@@ -36,8 +36,8 @@ pub fn rng(seed: u64) -> Generator {
 /// Nothing is evaluated and no memory is taken: the numbers are made where they are used, as part of the same kernel. Seed,
 /// call and parameters are opaque, so calling again compiles nothing.
 ///
-/// A clone goes on with the same numbers as the original; [`Generator::split`] makes one that goes its own way. The generator
-/// can be the state of a traced loop, where each iteration draws other numbers. Where lanes leave such a loop at different
+/// A clone continues with the same numbers as the original; [`Generator::split`] makes one that goes its own way. The generator
+/// can be the state of a traced loop, where each iteration draws other numbers. Where lanes exit such a loop at different
 /// times, each lane has its own number of calls from then on, and later calls take that width only.
 ///
 /// Parameters that are arrays tell the type of the result by promotion; with parameters that are numbers it is the one that is

@@ -41,7 +41,7 @@ impl Network {
         }
     }
 
-    /// A network of a number of places, above 0, that each replay of a recording finds out.
+    /// A network of a number of places, above 0, that is recomputed on every replay.
     #[track_caller]
     fn computed(places: &UInt, key: [UInt; 2]) -> Self {
         // Of a number below 2³², the square root in double precision is rounded to no other whole number.

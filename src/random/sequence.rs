@@ -34,7 +34,7 @@ fn check_dimension(sequence: &str, dimension: u32, dimensions: u32) {
     }
 }
 
-/// The fraction in [0, 1) whose first 32 binary digits are these bits, cut to what the type can tell apart.
+/// The fraction in [0, 1) whose first 32 binary digits are these bits, cut to what the type can distinguish.
 #[track_caller]
 fn fraction<T: FloatElement>(bits: &UInt) -> Array<T> {
     if T::TYPE == Type::F64 {

@@ -1,6 +1,6 @@
 //! Comparisons of tensors, outside of `#[jit]` functions by methods and inside by operators; choosing by their results.
 
-use jit_core::control::{Equal, IfCondition, Logical, Order, Traced, WhileCondition};
+use jit_core::control::{Equal, IfCondition, Logical, Order, TracedStage, WhileCondition};
 
 use super::broadcast::{TensorOperand, common_shape};
 use super::lengths::product;
@@ -128,7 +128,7 @@ macro_rules! conditions {
     ($($ty:ty),*) => {$(
         #[diagnostic::do_not_recommend]
         impl IfCondition for $ty {
-            type World = Traced;
+            type Stage = TracedStage;
 
             fn condition(&self) -> Mask {
                 self.array.clone()
@@ -137,7 +137,7 @@ macro_rules! conditions {
 
         #[diagnostic::do_not_recommend]
         impl WhileCondition for $ty {
-            type World = Traced;
+            type Stage = TracedStage;
 
             fn condition(&self) -> Mask {
                 self.array.clone()
@@ -146,7 +146,7 @@ macro_rules! conditions {
 
         #[diagnostic::do_not_recommend]
         impl Logical for $ty {
-            type World = Traced;
+            type Stage = TracedStage;
 
             fn logical(&self) -> Mask {
                 self.array.clone()

@@ -13,7 +13,7 @@ use crate::{Array, Mask, Number, Size, UInt, jit};
 /// Kernels of up to this many elements are unrolled.
 const UNROLLED: usize = 32;
 
-/// How far a kernel reaches beyond the edges, where zeros stand.
+/// How far a kernel reaches beyond the edges, where zeros are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
     /// Not at all: the result is smaller by the kernel's length less one.
@@ -25,7 +25,7 @@ pub enum Padding {
 }
 
 impl Padding {
-    /// How many zeros stand in front of an axis, and how long the result is.
+    /// How many zeros are in front of an axis, and how long the result is.
     #[track_caller]
     fn resolve(self, length: Size, kernel: Size, stride: usize) -> Option<(Size, Size)> {
         let (before, padded) = match self {

@@ -1,4 +1,4 @@
-//! Beyond the edges: padding, and what stands there.
+//! Beyond the edges: padding, and what is there.
 
 use std::panic::Location;
 
@@ -10,7 +10,7 @@ use super::shape::element_count;
 use super::view::{coordinates, number_of};
 use crate::{Array, Element, Mask, Size, UInt};
 
-/// What stands beyond the edges of a tensor. For `1 2 3`:
+/// What is beyond the edges of a tensor. For `1 2 3`:
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Edge<T> {
     /// One value: `v v 1 2 3 v v`.

@@ -130,7 +130,7 @@ impl Index {
     }
 }
 
-/// What may stand in [`s!`](crate::s).
+/// What may be in [`s!`](crate::s).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` picks no elements of a tensor",
     label = "expected a number, a range, `None`, `Ellipsis`, or an array or tensor of integers",

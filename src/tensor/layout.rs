@@ -10,7 +10,7 @@ use super::{Axes, Axis, Shape, Tensor};
 use crate::{Element, Size};
 
 impl<T: Element> Tensor<T> {
-    /// The same elements, in row-major order, in another shape; −1 stands for the length that fits, in one axis.
+    /// The same elements, in row-major order, in another shape; −1 represents the length that fits, in one axis.
     ///
     /// # Panics
     ///

@@ -42,7 +42,7 @@ impl Lengths {
     pub(super) fn plain(&self) -> &[usize] {
         for (size, &plain) in self.sizes.iter().zip(&self.plain) {
             if size.get() != plain {
-                // In a call of the host, in a replay with other lengths: the numbers are those of the recording.
+                // In a host call, in a replay with other lengths: the numbers are those of the recording.
                 jit_core::freeze::refuse_replay();
             }
         }

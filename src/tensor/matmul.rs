@@ -23,7 +23,7 @@ impl<T: Number> Tensor<T> {
     /// result. Sums of halves are made in single precision; integers wrap.
     ///
     /// Stays lazy. Products of small matrices are traced, each element the sum of its products in ascending order; the factors of large ones
-    /// will lie in memory, and sums of floats are made as [`jit_core::native::matmul`] says.
+    /// will be in memory, and sums of floats are made as [`jit_core::native::matmul`] says.
     ///
     /// ```
     /// use jit::prelude::*;

@@ -5,7 +5,7 @@
 //! in `#[jit]` functions and outside of them. The shape is known while recording; it belongs to the host.
 //!
 //! In a `#[freeze]` function the lengths of the axes are sizes, as widths of arrays are: one recording serves all lengths from 2 on, of every
-//! axis, as far as the function does not decide by them. Whoever looks at them as plain numbers, by [`Tensor::shape`] or [`Tensor::len`], decides;
+//! axis, as far as the function does not decide by them. Whoever reads them as plain numbers, by [`Tensor::shape`] or [`Tensor::len`], decides;
 //! [`Tensor::size`] and [`Tensor::width`] do not. What operations decide by themselves is what NumPy's rules decide by (lengths that must
 //! be equal, multiples, ends of slices), and how much work there is: the length of short sums, of the kernel of a convolution,
 //! whether matrices are large.
@@ -87,7 +87,7 @@ pub struct Tensor<T: Element> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The tensor of an array's elements in row-major order; −1 stands for the length that fits, in one axis.
+    /// The tensor of an array's elements in row-major order; −1 represents the length that fits, in one axis.
     ///
     /// # Panics
     ///

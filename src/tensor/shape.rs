@@ -12,7 +12,7 @@ use crate::Size;
 
 /// Lengths of axes, as an argument: an array, slice or vector of `usize`, `i32` or [`Size`], or one number for a single axis.
 ///
-/// Where a number of elements is given, −1 stands for the length that fits, in one axis.
+/// Where a number of elements is given, −1 represents the length that fits, in one axis.
 ///
 /// Sizes stay free in a `#[freeze]` function, as those of [`Tensor::size`](super::Tensor::size):
 ///
@@ -137,7 +137,7 @@ impl Shape {
                 Length::Negative(length) => {
                     let what = format!("the shape {self} has an axis of length {length}");
                     Misuse::new(what, Location::caller())
-                        .hint("lengths are not negative; −1 stands for the length that fits only where the number of elements is given")
+                        .hint("lengths are not negative; −1 represents the length that fits only where the number of elements is given")
                         .panic()
                 }
             }
@@ -169,7 +169,7 @@ impl Shape {
         let (what, hint) = if self.0.iter().filter(|length| **length == OPEN).count() > 1 {
             (
                 format!("the shape {self} leaves more than one axis open"),
-                "−1 stands for one length, which follows from the others",
+                "−1 represents one length, which follows from the others",
             )
         } else if self.0.contains(&OPEN) {
             (

@@ -1,6 +1,6 @@
 //! Slices: which element of a source each element of a result is, for a list of indices, and assignment to slices.
 //!
-//! Several index arrays broadcast against each other; their common axes stand where they stood if they are neighbours,
+//! Several index arrays broadcast against each other; their common axes are where they were if they are neighbours,
 //! else in front, and numbers beside index arrays count as such. These are NumPy's rules for "advanced indexing".
 
 use std::panic::Location;
@@ -43,7 +43,7 @@ enum Part<'a> {
 }
 
 impl Part<'_> {
-    /// Whether an index stands for index arrays where there are some.
+    /// Whether an index represents index arrays where there are some.
     fn is_advanced(&self) -> bool {
         matches!(self, Part::At { .. } | Part::Positions { .. })
     }
@@ -103,7 +103,7 @@ fn parts<'a>(shape: &[Size], indices: &'a [Index]) -> Vec<Part<'a>> {
     if used > shape.len() || ellipses > 1 {
         let what = match ellipses {
             0 | 1 => format!("{used} indices are too many for a tensor of shape {shape:?}"),
-            _ => format!("{ellipses} ellipses in one list of indices leave open which axes they stand for"),
+            _ => format!("{ellipses} ellipses in one list of indices leave open which axes they represent"),
         };
         Misuse::new(what, Location::caller())
             .hint("one index for each axis, and one `Ellipsis` for those left over")

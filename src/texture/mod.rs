@@ -19,7 +19,7 @@
 //! powers of two, the value at the centre is exact; else it is off by the slope times the rounding error of the position. Equal
 //! texels give their value exactly, under every filter.
 //!
-//! What stands outside of 0 to 1 is said by [`Wrap`]. Positions there may be of any size: they are brought into the range
+//! What is outside of 0 to 1 is said by [`Wrap`]. Positions there may be of any size: they are brought into the range
 //! before anything is rounded.
 //!
 //! A NaN as a position gives NaN, as does an infinity where the texture repeats or is mirrored; [`Filter::Nearest`] reads the first
@@ -57,7 +57,7 @@ pub enum Filter {
     Cubic,
 }
 
-/// What stands outside of a texture. For `1 2 3`:
+/// What is outside of a texture. For `1 2 3`:
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Traverse)]
 pub enum Wrap {
     /// The texture again: `1 2 3 1 2 3 1 2 3`.
@@ -140,7 +140,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         Texture { filter, ..self }
     }
 
-    /// The texture with another rule for what stands outside.
+    /// The texture with another rule for what is outside.
     #[must_use]
     pub fn with_wrap(self, wrap: Wrap) -> Self {
         Texture { wrap, ..self }
@@ -152,7 +152,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         self.filter
     }
 
-    /// What stands outside.
+    /// What is outside.
     #[must_use]
     pub fn wrap(&self) -> Wrap {
         self.wrap

@@ -9,7 +9,7 @@ pub(super) struct Place<Q: FloatElement> {
     pub(super) texels: Vec<UInt>,
     /// How far the position lies from the centre of the texel before it to that of the next one: 0 to 1.
     pub(super) fraction: Array<Q>,
-    /// How positions along texels grow with positions as they were given: by the number of texels, with a minus where the texture stands mirrored.
+    /// How positions along texels grow with positions as they were given: by the number of texels, with a minus where the texture is mirrored.
     pub(super) rate: Array<Q>,
 }
 
@@ -29,7 +29,7 @@ impl<Q: FloatElement> Place<Q> {
         }
         let before = at.floor();
         let fraction = at - &before;
-        // Where floats cannot tell texels apart, the position may have been rounded to one behind the last.
+        // Where floats cannot distinguish texels, the position may have been rounded to one behind the last.
         let before = before.cast::<i32>().min(Int::from(length + 1));
         let neighbours = if filter == Filter::Linear { 0..2 } else { -1..3 };
         let mut texels = Vec::with_capacity(neighbours.len());

@@ -50,15 +50,15 @@ impl<Q: FloatElement, const D: usize> Position<D> for [Array<Q>; D] {
     }
 }
 
-/// What texels are made of: floats, or `u8` and `u16`, whose largest number stands for 1, as in pictures. Colours are taken as they
+/// What texels are made of: floats, or `u8` and `u16`, whose largest number represents 1, as in pictures. Colours are taken as they
 /// are stored: what is stored nonlinearly (sRGB) must be decoded first to be interpolated rightly.
 #[diagnostic::on_unimplemented(
     message = "textures do not hold `{Self}`",
-    label = "texels are floats, or `u8` or `u16` that stand for 0 to 1",
+    label = "texels are floats, or `u8` or `u16` that represent 0 to 1",
     note = "convert the tensor with `.cast::<f32>()`"
 )]
 pub trait Texel: Number {
-    /// The texel that stands for 1.
+    /// The texel that represents 1.
     #[doc(hidden)]
     const WHOLE: f64;
 }
@@ -80,7 +80,7 @@ texels! {
     f64 1.0;
 }
 
-/// What a combination of texels stands for.
+/// What a combination of texels represents.
 #[track_caller]
 pub(super) fn unscaled<T: Texel, Q: FloatElement>(value: Array<Q>) -> Array<Q> {
     if T::WHOLE == 1.0 { value } else { value / Q::from_f64(T::WHOLE) }

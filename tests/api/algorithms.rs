@@ -4,7 +4,7 @@ use jit::prelude::*;
 
 use crate::control_flow::on_each_device;
 
-/// What stands on the side of numbers for the arrays and the memory of the lane.
+/// What is on the side of numbers for the arrays and the per-lane local memory.
 mod host {
     use std::ops::{Index, IndexMut};
 
@@ -41,7 +41,7 @@ mod host {
     }
 }
 
-macro_rules! twins {
+macro_rules! proxies {
     ($(fn $name:ident $arguments:tt -> $result:ty $body:block)*) => {
         #[allow(clippy::clone_on_copy, clippy::manual_range_contains, reason = "the text is that of arrays, too")]
         mod plain {
@@ -65,7 +65,7 @@ macro_rules! twins {
     };
 }
 
-twins! {
+proxies! {
     fn orbit(x: Float, v: Float, steps: UInt) -> Float {
         let mut position = Local::<f32>::new(3);
         let mut velocity = Local::<f32>::new(3);
@@ -160,7 +160,7 @@ twins! {
         }
     }
 
-    // Batcher's bitonic sort of the lane's own row; gives what tells the orders apart.
+    // Batcher's bitonic sort of the lane's own row; gives what distinguishes the orders.
     fn sorted_row(values: &UInts, lane: UInt) -> UInt {
         let mut row = Local::<u32>::new(8);
         for i in 0u32..8 {
@@ -431,7 +431,7 @@ nested! {
 }
 
 #[test]
-fn what_an_inner_evaluated_loop_writes_goes_on_in_the_outer_one() {
+fn what_an_inner_evaluated_loop_writes_is_visible_in_the_outer_one() {
     let start: Vec<u32> = (0..67).map(|lane| if lane % 9 == 0 { 14 } else { lane % 4 }).collect();
     let (mut sums, mut mirror, mut seen) = (vec![0; 5], vec![0; 67], vec![0; 67]);
     for (lane, &start) in start.iter().enumerate() {

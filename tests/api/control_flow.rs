@@ -59,7 +59,7 @@ fn the_mandelbrot_set() {
 }
 
 /// The same text once over arrays and once over numbers.
-macro_rules! twins {
+macro_rules! proxies {
     ($(fn $name:ident($x:ident) { $($body:tt)* })*) => {
         $(mod $name {
             use jit::prelude::*;
@@ -83,7 +83,7 @@ macro_rules! twins {
     };
 }
 
-twins! {
+proxies! {
     fn operators(x) { x * x + 2.0 * x - 1.0 / (x * x + 1.0) }
     fn assigning(x) { let mut y = x * 1.0; y += x; y *= 2.0; y -= 0.5; y /= 4.0; y }
     fn branch_value(x) { if x < 0.0 { x * 2.0 } else { x + 1.0 } }
@@ -474,7 +474,7 @@ fn host_values_that_a_traced_region_changes_are_named() {
     assert!(message.contains("different host values"), "{message}");
     let message = panic_of(|| assert_eq!(growing_list(floats(&LANES)), 2));
     assert!(message.contains("`list`"), "{message}");
-    // The thread can go on tracing.
+    // The thread can continue tracing.
     assert_eq!(branch_value::traced(&floats(&[-1.0, 1.0])).to_vec().unwrap(), [-2.0, 2.0]);
 }
 

@@ -1,4 +1,4 @@
-//! The crates stand on floors, and so do the parts of each: none depends on one above it.
+//! The crates are on floors, and so do the parts of each: none depends on one above it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -55,7 +55,7 @@ fn every_crate_of_the_workspace_has_its_floor() {
     }
 }
 
-/// The floors of the crates whose parts stand one above another, the lowest first: files and folders of `src`. Each
+/// The floors of the crates whose parts are one above another, the lowest first: files and folders of `src`. Each
 /// names only those before it; `lib.rs` names all.
 const PARTS: [(&str, &[&str]); 2] = [
     (
@@ -198,7 +198,7 @@ fn no_part_of_a_crate_names_one_above_it() {
             let module = module(path);
             let is_test = module.contains(&"tests");
             let own = floors.iter().position(|floor| *floor == module[0]);
-            let own = own.unwrap_or_else(|| panic!("{name}/src/{path} stands on no floor"));
+            let own = own.unwrap_or_else(|| panic!("{name}/src/{path} is on no floor"));
             let code = code(source);
             for used in names_at_the_root(&code, module.len()).into_iter().filter(|_| !is_test) {
                 let part = handed_on.get(used).filter(|_| !floors.contains(&used)).unwrap_or(&used);

@@ -20,9 +20,9 @@ use jit::prelude::*;
 const LANES: [f32; 9] = [-3.0, -1.5, -0.5, 0.0, 0.25, 1.0, 1.5, 2.0, 7.5];
 
 /// The same text once over arrays and once over numbers: `f32`, or `i32` where that is named.
-macro_rules! twins {
+macro_rules! proxies {
     ($test:ident: $($functions:tt)*) => {
-        twins!($test, LANES, Float, f32, 1.5: $($functions)*);
+        proxies!($test, LANES, Float, f32, 1.5: $($functions)*);
     };
     ($test:ident, $lanes:ident, $array:ident, $number:ident, $one:literal:
      $(fn $name:ident($x:ident) { $($body:tt)* })*) => {
@@ -58,7 +58,7 @@ macro_rules! twins {
     };
 }
 
-twins! { breaks_and_continues:
+proxies! { breaks_and_continues:
     fn break_in_while(x) {
         let (mut y, mut n) = (x * 1.0, x * 0.0);
         while n < 9.0 { if y > 10.0 { break; } y = y * 1.5 + 1.0; n += 1.0; }
@@ -285,7 +285,7 @@ twins! { breaks_and_continues:
     }
 }
 
-twins! { returns:
+proxies! { returns:
     fn return_in_while(x) {
         let (mut y, mut n) = (x * 1.0, x * 0.0);
         while n < 6.0 {
@@ -420,7 +420,7 @@ fn scatter_until(target: &mut UInt, limit: &UInt) -> UInt {
 }
 
 #[test]
-fn lanes_that_have_left_write_nothing() {
+fn lanes_that_have_exited_write_nothing() {
     let limits = [0u32, 2, 5, 9, 3];
     let mut wanted = [0u32; 20];
     let mut last = Vec::new();
@@ -449,7 +449,7 @@ fn lanes_that_have_left_write_nothing() {
 
 const COUNTS: [i32; 9] = [-3, 0, 1, 2, 3, 5, 7, 8, 12];
 
-twins! { ranges, COUNTS, Int, i32, 5:
+proxies! { ranges, COUNTS, Int, i32, 5:
     fn up(n) { let mut sum = n * 0; for i in 0..n { sum = sum * 2 + i; } sum }
     fn inclusive(n) { let mut sum = n * 0; for i in -1..=n { sum = sum * 2 + i; } sum }
     fn down(n) { let mut sum = n * 0; for i in (0..n).rev() { sum = sum * 2 + i; } sum }
@@ -569,7 +569,7 @@ fn host_counter(x: &Float) -> Float {
     y
 }
 
-twins! { first_values_come_out_of_loops:
+proxies! { first_values_come_out_of_loops:
     fn with_the_jump(x) {
         let last;
         let mut y = x * 0.5;
@@ -669,7 +669,7 @@ fn wrong_jumps_name_the_line() {
     assert!(message.contains("lanes leave with different host values, 1.0 and 2.0"), "{message}");
     let message = panic_of(|| drop(no_steps(&UInt::from([3, 4]))));
     assert!(message.contains("steps of zero") && message.contains("jumps.rs:"), "{message}");
-    // The thread can go on tracing.
+    // The thread can continue tracing.
     assert_eq!(returns::return_in_while::traced(&Float::from(1.0)).to_vec().unwrap().len(), 1);
     let message = panic_of(|| drop(endless(Float::from(&LANES[..]))));
     assert!(message.contains("a traced `loop` without `break` never ends"), "{message}");

@@ -28,11 +28,11 @@ mod prefix;
 mod printing;
 mod promotion;
 mod reductions;
+mod reports;
 mod scatter;
 #[path = "../seeds/mod.rs"]
 mod seeds;
 mod shapes;
-mod telling;
 #[path = "../shared/tested_devices.rs"]
 mod tested_devices;
 mod threads;

@@ -40,7 +40,7 @@ fn numbers_are_matched_lane_by_lane() {
 }
 
 /// The same text over arrays and over numbers.
-macro_rules! twins {
+macro_rules! proxies {
     ($($name:ident($($argument:ident: $array:ty, $number:ty),*) -> $output:ty, $plain:ty $body:block)*) => {
         mod over_arrays {
             use jit::prelude::*;
@@ -52,7 +52,7 @@ macro_rules! twins {
     };
 }
 
-twins! {
+proxies! {
     fizz(n: UInt, u32, zero: UInt, u32) -> UInt, u32 {
         match (n.clone() % 3, n.clone() % 5) {
             (0, 0) => zero + 15,
@@ -402,7 +402,7 @@ both! {
     }
 }
 
-/// Compares a function with itself on the host; tells whether its kernel has a switch.
+/// Compares a function with itself on the host; returns whether its kernel has a switch.
 fn agree<T: jit::Element + PartialEq>(
     traced: impl Fn(Array<T>, Float) -> (Array<T>, Float),
     host: impl Fn(T, f32) -> (T, f32),

@@ -1,4 +1,4 @@
-//! Random programs of kernels and native work against a plain model: sorting, prefix reductions, listing true lanes, and elementwise
+//! Random programs of kernels and library calls against a plain model: sorting, prefix reductions, listing true lanes, and elementwise
 //! operations in between, evaluated at any time.
 
 use jit::prelude::*;
@@ -174,7 +174,7 @@ proptest! {
     #![proptest_config(crate::seeds::config(40))]
 
     #[test]
-    fn programs_with_native_work_agree_with_the_host(
+    fn programs_with_library_calls_agree_with_the_host(
         numbers in prop::collection::vec((0_u32..200, any::<u32>()), 0..700),
         steps in prop::collection::vec(step(), 1..12),
     ) {

@@ -1,4 +1,4 @@
-//! Prefix reductions, and how native work goes together with kernels.
+//! Prefix reductions, and how library calls goes together with kernels.
 
 use half::f16;
 use jit::prelude::*;
@@ -136,7 +136,7 @@ fn sums_of_a_state(x: &UInt) -> UInt {
 }
 
 #[test]
-#[should_panic(expected = "`prefix_reduce` looks at all lanes, and those of a traced loop run independently")]
+#[should_panic(expected = "`prefix_reduce` reads all lanes, and those of a traced loop run independently")]
 fn the_state_of_a_loop_is_refused() {
     let _ = sums_of_a_state(&UInt::from([1, 2, 3]));
 }
@@ -173,7 +173,7 @@ fn errors_surface_when_a_result_is_read() {
 }
 
 #[test]
-fn native_work_sees_arrays_as_they_were_when_it_was_recorded() {
+fn library_calls_read_arrays_as_they_were_when_recorded() {
     on_each_device(|| {
         let mut x = UInt::from([1, 2, 3]);
         let before = x.prefix_sum();

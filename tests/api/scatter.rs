@@ -535,7 +535,7 @@ fn what_a_loop_writes_is_not_read_in_it() {
 }
 
 #[test]
-fn what_is_written_goes_on_into_a_prefix_sum_and_back() {
+fn what_is_written_feeds_a_prefix_sum_and_back() {
     on_each_device(|| {
         let mut counts = UInt::zeros(4);
         counts.scatter_add(1, &UInt::from([3, 0, 3, 1]));

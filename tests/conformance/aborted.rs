@@ -324,7 +324,7 @@ fn trial(name: &str, takes_back: bool, program: impl Fn(&mut Held)) {
                 }
                 assert_eq!(clone.elements(), before, "{place}");
                 assert_eq!(after.len(), before.len(), "{place}");
-                // It can go on with what there is, and from the beginning.
+                // It can continue with what there is, and from the beginning.
                 assert!(run(&mut h, u32::MAX), "{place}");
                 h.elements();
                 let mut again = clone;

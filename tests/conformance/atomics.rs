@@ -78,7 +78,7 @@ fn an_exchange_gives_what_was_there() {
 
 // rows: C200 C201
 #[test]
-fn compare_and_swap_tells_what_was_there() {
+fn compare_and_swap_returns_the_old_value() {
     on_each_device(|| {
         let mut target = resident([5_u32, 6, 7, 8]);
         let index = UInt::from([0, 2, 3]);

@@ -44,7 +44,7 @@ fn a_recorded_loop_stops_at_its_bound_with_an_error() {
         let wide = UInt::arange(100_000) / 1000;
         assert_bounded(&halvings(&wide), 64_000, 5, line);
         assert_eq!(halvings(&(wide % 64)).sum().item().unwrap(), halvings_of_the_host());
-        // An error of what nobody reads is none.
+        // An error of what nothing reads is none.
         drop(halvings(&resident([64])));
         jit::sync().unwrap();
     });

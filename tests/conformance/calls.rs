@@ -229,7 +229,7 @@ fn trees_go_in_and_come_out() {
 
 // rows: C084 C275
 #[test]
-fn what_is_equal_in_all_targets_leaves_the_call() {
+fn what_is_equal_in_all_targets_is_hoisted() {
     on_each_device(|| {
         let (x, index) = (resident([1.0, 2.0]), resident([0_u32, 1]));
         let f = |x: Float| (UInt::from(5), heavy(x.clone()), x.exp());
@@ -520,7 +520,7 @@ fn targets_of_sorted_calls_write_on_their_lanes() {
 }
 
 #[test]
-fn what_a_target_of_a_sorted_call_was_told_can_be_kept() {
+fn what_a_target_of_a_sorted_call_has_read_can_be_retained() {
     on_each_device(|| {
         let (index, lane) = (resident([1_u32, 0, 1]), UInt::arange(3));
         let kept = std::cell::RefCell::new(Vec::new());
@@ -537,7 +537,7 @@ fn what_a_target_of_a_sorted_call_was_told_can_be_kept() {
 }
 
 #[test]
-fn sorted_calls_stand_outside_of_what_is_recorded() {
+fn sorted_calls_are_outside_of_what_is_recorded() {
     let (index, x) = (resident([1_u32, 0, 1]), Float::from([1.0, 2.0, 3.0]));
     #[jit]
     fn inside(index: &UInt, mut x: Float) -> Float {

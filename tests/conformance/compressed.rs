@@ -1,4 +1,4 @@
-//! Loops whose finished lanes leave the launches, and that write elsewhere than in arrays of their lanes.
+//! Loops whose finished lanes exit the launches, and that write elsewhere than in arrays of their lanes.
 
 use jit::prelude::*;
 
@@ -72,7 +72,7 @@ reading! {
 }
 
 #[test]
-fn lanes_that_leave_have_written_what_they_would() {
+fn lanes_that_exit_have_written_what_they_would() {
     let mut all = Vec::new();
     for device in crate::tested_devices::all() {
         for run in [writing::symbolic, writing::evaluated, writing::compressed] {
@@ -90,7 +90,7 @@ fn lanes_that_leave_have_written_what_they_would() {
 }
 
 #[test]
-fn memory_of_the_lane_goes_on_with_the_lanes_that_are_left() {
+fn per_lane_memory_continues_with_the_lanes_that_remain() {
     let mut all = Vec::new();
     for device in crate::tested_devices::all() {
         for run in [with_memory::symbolic, with_memory::evaluated, with_memory::compressed] {
@@ -107,7 +107,7 @@ fn memory_of_the_lane_goes_on_with_the_lanes_that_are_left() {
 }
 
 #[test]
-fn what_lanes_have_written_is_read_by_those_that_are_left() {
+fn what_lanes_have_written_is_read_by_those_that_remain() {
     let mut all = Vec::new();
     for device in crate::tested_devices::all() {
         for run in [reading_all, reading_few] {

@@ -7,7 +7,7 @@ use jit::prelude::*;
 
 use crate::{message_of, on_each_device, resident};
 
-/// The line of this file in which a text stands first, counted from 1, and its text.
+/// The line of this file in which a text is first, counted from 1, and its text.
 fn line_with(text: &str) -> (u32, &'static str) {
     let lines = include_str!("escapes.rs").lines();
     (1..).zip(lines).find(|(_, line)| line.contains(text)).unwrap()

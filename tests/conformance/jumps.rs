@@ -146,7 +146,7 @@ fn lanes_return_from_a_loop_in_each_mode() {
 }
 
 #[test]
-fn loops_within_loops_are_left_in_each_mode() {
+fn loops_within_loops_are_exited_in_each_mode() {
     for run in [leave_recorded, leave_evaluated, leave_compressed] {
         on_each_device(|| {
             let (steps, limits) = ([1_u32, 2, 5, 10, 1], [20_u32, 0, 100, 10, 1]);

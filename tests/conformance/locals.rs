@@ -643,7 +643,7 @@ fn targets_read_memory_of_the_caller() {
     });
 }
 
-/// Two loops that write an array and count; the second reads memory of the lane's own that the first has filled.
+/// Two loops that write an array and count; the second reads per-lane local memory's own that the first has filled.
 #[jit]
 fn fill_and_look(hits: &mut Int, lane: &Int) -> Mask {
     let (mut memory, mut found, mut turn) = (Local::<i32>::new(5), Mask::from(false), Int::from(0));
@@ -662,7 +662,7 @@ fn fill_and_look(hits: &mut Int, lane: &Int) -> Mask {
 }
 
 #[test]
-fn what_a_loop_writes_beside_memory_of_the_lane_is_written_once() {
+fn what_a_loop_writes_beside_per_lane_memory_is_written_once() {
     on_each_device(|| {
         let mut hits = Int::zeros(9);
         let found = fill_and_look(&mut hits, &Int::from([0, 1, 2, 3, 4]));

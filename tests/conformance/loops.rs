@@ -269,7 +269,7 @@ fn what_a_loop_writes_happens_once_for_each_iteration() {
         let address = counts.view().unwrap().as_ptr();
         run(&UInt::from([0, 1, 3, 7]), &mut counts);
         assert_eq!(counts.view().unwrap()[..], [1, 2, 2, 3, 3]);
-        assert_eq!(counts.view().unwrap().as_ptr(), address, "nobody else holds it");
+        assert_eq!(counts.view().unwrap().as_ptr(), address, "nothing else holds it");
         let held = counts.clone();
         run(&UInt::from([4]), &mut counts);
         assert_eq!(counts.view().unwrap()[..], [1, 2, 2, 3, 4]);
@@ -396,7 +396,7 @@ fn evaluated_in_evaluated(n: &UInt) -> UInt {
 fn an_evaluated_loop_inside_of_a_recorded_one_is_refused() {
     on_each_device(|| {
         let message = message_of(|| evaluated_inside(&UInt::from([5, 0])));
-        assert!(message.contains("an `#[evaluated]` loop stands inside of a traced region"), "{message}");
+        assert!(message.contains("an `#[evaluated]` loop is inside of a traced region"), "{message}");
         assert_eq!(message.matches("loops.rs").count(), 2, "{message}");
         nothing_is_open();
         assert_eq!(evaluated_in_evaluated(&UInt::from([5, 0, 4, 1, 2])).to_vec().unwrap(), [10, 0, 6, 0, 1]);
@@ -627,7 +627,7 @@ modes! {
 }
 
 #[test]
-fn lanes_that_leave_an_evaluated_loop_take_nothing_with_them() {
+fn lanes_that_exit_an_evaluated_loop_take_nothing_with_them() {
     let starts = noise(1000, 7);
     let mut all = Vec::new();
     for device in crate::tested_devices::all() {

@@ -29,7 +29,7 @@ enum Lie {
     Erratic,
     /// Shows another array than it has.
     Foreign,
-    /// Shows memory of a lane in the place of an array.
+    /// Shows per-lane local memory in the place of an array.
     Memory,
     /// `traverse_mut` lends nothing.
     Nothing,
@@ -255,7 +255,7 @@ fn constructs() -> Vec<(&'static str, fn(&mut Liar))> {
         ("a scatter", |liar| trees::scatter(liar, &Liar::new(), &UInt::from([3, 2, 1, 0]))),
         ("opaque values", |liar| trees::make_opaque(liar).check()),
         ("a filter", |liar| trees::filter(liar, &Mask::from([true, false, true, false])).check()),
-        ("memory of a lane", |liar| {
+        ("per-lane local memory", |liar| {
             let mut memory = Local::<Liar>::full(&*liar, 3);
             memory.write(&UInt::arange(4), &*liar);
             memory.read(&UInt::from(1)).check();
@@ -267,7 +267,7 @@ fn constructs() -> Vec<(&'static str, fn(&mut Liar))> {
             drop(jit::leaves(&*liar));
         }),
         ("a frozen call", |liar| (0..3).for_each(|_| frozen(liar, &Float64::arange(4)).check())),
-        ("a frozen call of the host", |_| (0..3).for_each(|_| drop(frozen_host(&Float64::arange(4)).to_vec()))),
+        ("a frozen host call", |_| (0..3).for_each(|_| drop(frozen_host(&Float64::arange(4)).to_vec()))),
     ]
 }
 
@@ -331,7 +331,7 @@ fn a_visitor_puts_no_array_of_another_type_in_a_place() {
     let message = message_of(|| x.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = memory.clone())));
     assert!(message.contains("a `Local` of u8"), "{message}");
     let message = message_of(|| UInt8::from_var(memory.clone()));
-    assert!(message.contains("memory of a lane"), "{message}");
+    assert!(message.contains("per-lane local memory"), "{message}");
     let message = message_of(|| UInt8::from_var(bits.var().clone()));
     assert!(message.contains("a value of f64 is no array of u8"), "{message}");
 }

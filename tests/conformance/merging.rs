@@ -72,7 +72,7 @@ fn materials(count: usize) -> Instances<dyn Material> {
     (0..count).map(|i| if i % 2 == 0 { plain(level(i)) } else { textured(level(i), texels(i)) }).collect()
 }
 
-/// How often something stands in the drawing of a value's graph.
+/// How often something is in the drawing of a value's graph.
 fn count(drawn: &Float, what: &str) -> usize {
     jit::graphviz(drawn).lines().filter(|line| line.contains("label=") && line.contains(what)).count()
 }
@@ -267,7 +267,7 @@ fn random_targets_agree_with_plain_rust() {
     });
 }
 
-/// A rule with a loop in a loop, a branch that leaves it, and a call.
+/// A rule with a loop in a loop, a branch that exits it, and a call.
 #[jit(dispatch)]
 trait Walk {
     /// Where a walk from a place ends, and after how many steps.

@@ -1,4 +1,4 @@
-//! What stands inside of calls: memory of the lane, loops that lanes leave, calls through pointers that instances hold.
+//! What is inside of calls: per-lane local memory, loops that lanes exit, calls through pointers that instances hold.
 
 use jit::prelude::*;
 
@@ -11,7 +11,7 @@ trait Rule {
     fn apply(&self, x: UInt, seen: &mut UInt) -> UInt;
 }
 
-/// Counts digits in memory of the lane.
+/// Counts digits in per-lane local memory.
 #[derive(Traverse)]
 struct Digits {
     base: UInt,
@@ -167,7 +167,7 @@ fn memory_loops_and_pointers_work_in_calls() {
 }
 
 #[test]
-fn calls_stand_in_loops_that_lanes_leave() {
+fn calls_work_in_loops_that_lanes_exit() {
     #[jit]
     fn walk(rules: &Ptr<dyn Rule>, start: &UInt, seen: &mut UInt) -> (UInt, UInt) {
         let (mut at, mut turns) = (start.clone(), UInt::from(0));

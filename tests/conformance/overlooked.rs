@@ -191,7 +191,7 @@ fn targets_with_other_states_and_widths_are_not_merged() {
 
 /// What lanes that are left share, when fewer and fewer are left.
 #[test]
-fn lanes_that_leave_again_and_again_keep_their_values() {
+fn lanes_that_exit_repeatedly_keep_their_values() {
     #[jit]
     fn run(limit: &UInt, weight: &Float) -> (Float, UInt, Float) {
         let (mut x, mut i, mut last) = (weight * 0.0, limit * 0, weight.clone());

@@ -8,7 +8,7 @@ use jit::prelude::*;
 
 use crate::{on_each_device, resident};
 
-/// These tests look at what the process prints and holds, so they take turns.
+/// These tests read what the process prints and holds, so they take turns.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)

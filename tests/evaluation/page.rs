@@ -66,7 +66,7 @@ fn recording_evaluates_nothing() {
 }
 
 #[test]
-fn each_cause_of_an_evaluation_is_told() {
+fn each_cause_of_an_evaluation_is_logged() {
     type Cause = (&'static str, fn(&Float));
     let causes: [Cause; 12] = [
         ("its elements are read", |x| drop(x.to_vec().unwrap())),
@@ -154,7 +154,7 @@ fn an_evaluated_array_frees_what_it_came_from() {
 }
 
 #[test]
-fn a_failed_evaluation_can_be_looked_at_and_repeated() {
+fn a_failed_evaluation_can_be_inspected_and_repeated() {
     on_each_device(|| {
         let x = resident(&[1.0, 2.0]);
         let (good, bad) = (&x * 3.0, &x + Float::placeholder(2));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jit::Operand;
-use jit::freeze::Kept;
+use jit::freeze::Recordable;
 use jit::linalg::{Mat4, Vec4};
 use jit::prelude::*;
 
@@ -137,7 +137,7 @@ fn a_constant_that_changes_is_recorded_once_more() {
 }
 
 #[freeze]
-fn of_any_type<K: Operand<f32> + Kept>(x: &Float, k: K) -> Float {
+fn of_any_type<K: Operand<f32> + Recordable>(x: &Float, k: K) -> Float {
     x.max(k)
 }
 

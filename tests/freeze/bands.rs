@@ -51,7 +51,7 @@ fn frozen_chain(x: &Float, seed: u32) -> Float {
 }
 
 #[test]
-fn kernels_in_bands_compute_what_they_compute_one_by_one() {
+fn kernels_in_tiles_compute_what_they_compute_one_by_one() {
     for seed in 0..24 {
         for width in [4096, 8192 - 7] {
             for call in 0..8 {
@@ -70,7 +70,7 @@ fn by_lane(x: &Float) -> Float {
 }
 
 #[test]
-fn threads_replay_a_chain_in_bands_at_the_same_time() {
+fn threads_replay_a_chain_in_tiles_at_the_same_time() {
     let width = 4096;
     let expected = |call: usize| {
         let x = floats(width, call);
@@ -100,7 +100,7 @@ fn expensive(x: &Float) -> Float {
 }
 
 #[test]
-fn kernels_of_different_widths_are_in_different_bands() {
+fn kernels_of_different_widths_are_in_different_tiles() {
     for (first, second, third) in
         [(9000, 30_000, 9000), (30_000, 9000, 9001), (20_000, 20_000, 40_000), (40_000, 128, 40_000)]
     {

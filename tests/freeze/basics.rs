@@ -105,7 +105,7 @@ fn combined(a: &Float, b: &Float, c: &Float) -> Float {
 
 // rows: X01
 #[test]
-fn which_arrays_are_the_same_is_told_apart() {
+fn which_arrays_are_the_same_is_distinguished() {
     let (a, b) = (Float::from([1.0]), Float::from([5.0, 6.0]));
     assert_eq!(combined(&a, &b, &a).to_vec().unwrap(), [151.0, 161.0]);
     assert_eq!(combined(&a, &b, &b).to_vec().unwrap(), [155.0, 166.0]);

@@ -48,7 +48,7 @@ fn arguments_are_references_and_numbers() {
 
 // rows: F067 F084
 #[test]
-fn what_is_listed_is_looked_at_in_each_call() {
+fn what_is_listed_is_read_in_each_call() {
     let mut scaled = Frozen::with((Float::opaque(3.0), 1_u32), |(scale, power): &(Float, u32), x: &Float| {
         (0..*power).fold(x.clone(), |x, _| x * scale)
     });

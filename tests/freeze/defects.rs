@@ -14,7 +14,7 @@ fn named(x: &Float, a: u32, b: u32, names: &BTreeMap<String, String>) -> Float {
 
 // rows: X01
 #[test]
-fn equal_host_values_in_other_places_are_told_apart() {
+fn equal_host_values_in_other_places_are_distinguished() {
     let names = |first: &str, second: &str| {
         BTreeMap::from([("first".to_owned(), first.to_owned()), ("second".to_owned(), second.to_owned())])
     };

@@ -108,7 +108,7 @@ fn left(x: &Float, rounds: &UInt) -> (Float, UInt) {
 }
 
 #[test]
-fn lanes_leave_by_break_and_continue() {
+fn lanes_exit_by_break_and_continue() {
     alike(frozen!(left), 2, || {
         [4, 1].map(|width| {
             TRIPS.map(|trips| {
@@ -289,7 +289,7 @@ fn alternating(x: &Float, rounds: &UInt) -> Float {
 }
 
 #[test]
-fn what_the_host_does_in_turns_is_recorded_for_each_number_of_iterations() {
+fn what_the_host_does_in_iterations_is_recorded_for_each_number_of_iterations() {
     alike(frozen!(alternating), 6, || {
         TRIPS.map(|trips| values(&alternating(&floats(5, trips as usize), &rounds(trips, 5))))
     });
@@ -400,7 +400,7 @@ fn chosen(x: &Float, rounds: &UInt, weights: &[Float; 2]) -> Float {
 }
 
 #[test]
-fn branches_and_constants_stand_in_loops() {
+fn branches_and_constants_work_in_loops() {
     alike(frozen!(chosen), 1, || {
         let weights = [floats(6, 1), floats(6, 2)];
         TRIPS.map(|trips| values(&chosen(&floats(6, trips as usize), &rounds(trips, 6), &weights)))

@@ -6,7 +6,7 @@ use jit::prelude::*;
 
 use crate::{floats, message_of, values};
 
-/// What a test looks at of the arguments: elements, those of a list, a number.
+/// What a test reads of the arguments: elements, those of a list, a number.
 type Seen = (Vec<f32>, Vec<Vec<f32>>, u32);
 
 #[derive(Clone, Traverse)]
@@ -70,7 +70,7 @@ fn mismatched(state: &mut State, x: &Float, y: &Float) -> Float {
 }
 
 #[test]
-fn widths_that_do_not_fit_are_told_in_each_call() {
+fn widths_that_do_not_fit_are_reported_in_each_call() {
     let mut state = State::new(3);
     let mut call = |n: usize, m: usize| {
         let text = catch_unwind(AssertUnwindSafe(|| values(&mismatched(&mut state, &floats(n, 1), &floats(m, 2)))));

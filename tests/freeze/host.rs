@@ -580,7 +580,7 @@ fn reads(x: &Float) -> Float {
 }
 
 #[test]
-fn misuse_is_told_at_the_line_with_what_to_do() {
+fn misuse_is_reported_at_the_line_with_what_to_do() {
     crate::frozen_only!();
     let x = Float::from([1.0, 2.0]);
     let computing = "computes with an array of the frozen function";
@@ -592,7 +592,7 @@ fn misuse_is_told_at_the_line_with_what_to_do() {
         ),
         (message_of(|| passes_on(&x)), [computing, "compute before the call or after it"]),
         (message_of(|| compresses(&x.gt(1.0))), [computing, "compute before the call or after it"]),
-        (message_of(|| in_a_loop(&x)), ["stands in a traced loop or branch", "#[evaluated]"]),
+        (message_of(|| in_a_loop(&x)), ["is in a traced loop or branch", "#[evaluated]"]),
         (message_of(|| reads(&x)), ["reads the contents", "jit::freeze::host(move || …)"]),
     ] {
         for part in wanted.into_iter().chain(["tests/freeze/host.rs:"]) {

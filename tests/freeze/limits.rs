@@ -79,9 +79,9 @@ fn warned(x: &Float, n: i32) -> Float {
 
 // rows: F072
 #[test]
-fn many_recordings_are_told_once() {
+fn many_recordings_are_reported_once() {
     crate::frozen_only!();
-    if let Some(text) = crate::alone("limits::many_recordings_are_told_once", "") {
+    if let Some(text) = crate::alone("limits::many_recordings_are_reported_once", "") {
         let told = "`warned` was recorded 3 times: `n` was 2 (i32) and is 3 (i32)";
         assert_eq!(text.matches("was recorded").count(), 1, "{text}");
         assert!(text.contains(told), "{text}");

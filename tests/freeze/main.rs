@@ -151,7 +151,7 @@ fn indices(count: usize, bound: usize, salt: usize) -> UInt {
 }
 
 /// Runs a test in a process of its own, where no other test uses memory or writes lines, after commands of the shell; gives what it
-/// wrote. Nothing in that process itself, which goes on with the test.
+/// wrote. Nothing in that process itself, which continues with the test.
 fn alone(test: &str, before: &str) -> Option<String> {
     const MARK: &str = "FREEZE_TEST_IS_ALONE";
     if std::env::var_os(MARK).is_some() {

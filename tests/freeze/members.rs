@@ -53,7 +53,7 @@ struct Heavy;
 
 #[jit]
 impl Heavy {
-    /// Has nothing that tells that it stands in a block but the block's attribute.
+    /// Has nothing that tells that it is in a block but the block's attribute.
     #[freeze]
     fn doubled(x: &Float) -> Float {
         if x > 1.0 { x * 2.0 } else { x.clone() }
@@ -170,7 +170,7 @@ impl Named for Two<'_> {
 }
 
 #[test]
-fn what_no_argument_names_tells_recordings_apart() {
+fn what_no_argument_names_distinguishes_recordings() {
     alike(frozen!(scaled), 4, || {
         let x = Float::from([1.0, 2.0]).make_opaque();
         let all = || [scaled::<1, One>(&x), scaled::<2, One>(&x), scaled::<1, Two<'_>>(&x), scaled::<2, Two<'_>>(&x)];

@@ -259,7 +259,7 @@ fn counted(counter: &mut UInt, index: &UInt) -> UInt {
 
 // rows: F054
 #[test]
-fn counters_go_on_over_the_calls() {
+fn counters_continue_over_the_calls() {
     alike(frozen!(counted), 1, || {
         let mut counter = UInt::from([0, 0, 0, 0]);
         [9, 5, 17].map(|n| {
@@ -278,7 +278,7 @@ fn sampled(sampler: &mut Pcg32) -> (Float, Float) {
 
 // rows: F009
 #[test]
-fn a_sampler_goes_on_where_it_was() {
+fn a_sampler_continues_where_it_was() {
     alike(frozen!(sampled), 1, || {
         let mut sampler = Pcg32::new(16, 7);
         [(); 3].map(|()| {

@@ -1,4 +1,4 @@
-//! What tells calls apart, and what replays overwrite: small differences that decide about results.
+//! What distinguishes calls, and what replays overwrite: small differences that decide about results.
 
 use jit::prelude::*;
 use jit::{Visitor, VisitorMut};
@@ -59,7 +59,7 @@ fn marked(m: &Marked) -> Float {
 }
 
 #[test]
-fn where_a_text_stands_tells_calls_apart() {
+fn the_place_of_a_text_distinguishes_calls() {
     marked::clear();
     for round in 0..4 {
         for is_first in [true, false] {
@@ -166,7 +166,7 @@ fn an_input_that_is_used_later_is_not_overwritten() {
     }
 }
 
-/// Loops that recordings roll up, with library calls of other sizes and kernels over other widths beside those that are alike.
+/// Loops that recordings roll up, with library calls of other sizes and kernels over other widths beside those that match.
 #[freeze]
 fn rolled(x: &Float, rounds: &UInt, short: &Float) -> (Float, Float, Float) {
     let (mut a, mut sums, mut rest) = (x.clone(), short.clone(), rounds.clone());

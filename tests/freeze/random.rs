@@ -12,7 +12,7 @@ fn drawn(generator: &mut Generator, x: &Float) -> Float {
 
 // rows: F106
 #[test]
-fn a_generator_goes_on_where_it_was() {
+fn a_generator_continues_where_it_was() {
     // A counter that the host knows becomes one of the device in the first call.
     alike(frozen!(drawn), 2, || {
         let mut generator = rng(7);

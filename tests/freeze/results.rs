@@ -298,7 +298,7 @@ fn maybe(x: &Option<Float>, y: &Float) -> Option<Float> {
 
 // rows: F036
 #[test]
-fn options_are_told_apart() {
+fn options_are_distinguished() {
     alike(frozen!(maybe), 2, || {
         [3, 5, 3].map(|n| {
             let x = floats(n, n);

@@ -7,7 +7,7 @@ use jit::prelude::*;
 
 use crate::{Frozen, alike, floats, frozen, values};
 
-/// What a test looks at of a state.
+/// What a test reads of a state.
 type Seen = (i64, String, Phase, Vec<(String, Vec<f32>)>, Vec<Vec<f32>>, Option<Vec<f32>>);
 
 #[derive(Clone, Traverse)]
@@ -54,7 +54,7 @@ macro_rules! method {
 
 // rows: F064
 #[test]
-fn a_method_with_state_goes_on_where_it_was() {
+fn a_method_with_state_continues_where_it_was() {
     alike(method!(add_clear add_set_enabled add_stats add_explain), 1, || {
         let mut counter = Counter::new(6);
         [1, 2, 3, 4].map(|salt| (values(&counter.add(&floats(6, salt))), values(&counter.total)))

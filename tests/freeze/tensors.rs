@@ -207,7 +207,7 @@ fn misshapen(x: &Tensor<f32>, y: &Tensor<f32>) -> Tensor<f32> {
 }
 
 #[test]
-fn a_wrong_shape_is_told_where_shapes_fitted_before() {
+fn a_wrong_shape_is_reported_where_shapes_fitted_before() {
     let call = |n: usize, m: usize| seen(&misshapen(&tensor([n], n), &tensor([m], m)));
     assert_eq!(call(3, 3).0, [3]);
     assert!(message_of(|| call(3, 4)).contains("[3]"));
@@ -439,7 +439,7 @@ fn tensors_in_structures_and_lists_have_shapes_of_their_own() {
 }
 
 #[freeze]
-fn told_by_the_host(x: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>) {
+fn reported_by_the_host(x: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>) {
     let (read, seen) = (x.clone(), x.clone());
     let sizes = jit::freeze::host(move || Float::from([read.size(0).get() as f32, read.to_vec().unwrap()[0]]));
     let read = jit::freeze::host(move || Tensor::from_array(Float::from(seen.to_vec().unwrap()), seen.shape()));
@@ -449,9 +449,9 @@ fn told_by_the_host(x: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>) {
 #[test]
 fn the_host_sees_the_shape_of_each_call() {
     // A shape as numbers is that of the recording, also for the host, and so is the one that it gives back.
-    alike(frozen!(told_by_the_host), 2, || {
+    alike(frozen!(reported_by_the_host), 2, || {
         [[3, 4], [3, 4], [5, 6], [3, 4]].map(|shape| {
-            let (told, read) = told_by_the_host(&tensor(shape, shape[0]));
+            let (told, read) = reported_by_the_host(&tensor(shape, shape[0]));
             (seen(&told), seen(&read))
         })
     });

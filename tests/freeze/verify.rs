@@ -1,4 +1,4 @@
-//! `JIT_FREEZE_VERIFY`: bodies that look at what is no argument are found out. Run in processes with the variable.
+//! `JIT_FREEZE_VERIFY`: bodies that read what is no argument are detected. Run in processes with the variable.
 
 use std::process::Command;
 use std::sync::Mutex;

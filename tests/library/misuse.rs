@@ -1,4 +1,4 @@
-//! What wrong programs are told.
+//! Messages for wrong programs.
 
 /// The message that a wrong program panics with.
 #[track_caller]

@@ -11,7 +11,7 @@ use crate::misuse::message_of;
 const FILTERS: [Filter; 3] = [Filter::Nearest, Filter::Linear, Filter::Cubic];
 const WRAPS: [Wrap; 3] = [Wrap::Repeat, Wrap::Clamp, Wrap::Mirror];
 
-/// The texel that stands at a number, inside or not.
+/// The texel that is at a number, inside or not.
 fn wrapped(number: i64, length: i64, wrap: Wrap) -> usize {
     let inside = match wrap {
         Wrap::Repeat => number.rem_euclid(length),

@@ -225,7 +225,7 @@ fn numbered(source: &Int, index: i32) -> Int {
     source.gather(&Int::from(index))
 }
 
-/// A literal index stands in frozen code for all widths, and a number is no literal there.
+/// A literal index is in frozen code for all widths, and a number is no literal there.
 #[test]
 fn frozen_code_reads_as_direct_code_does_at_every_width() {
     on_each_device(|| {

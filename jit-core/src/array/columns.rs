@@ -4,10 +4,10 @@ use std::fmt;
 
 /// Lines end before this column.
 const LINE_WIDTH: usize = 75;
-/// What stands for elements that are left out.
+/// What represents elements that are left out.
 const OMITTED: &str = "…";
 
-/// The text of an element, and how much of it stands before the point of its column.
+/// The text of an element, and how much of it is before the point of its column.
 pub(super) struct Cell {
     text: String,
     before_point: usize,
@@ -31,7 +31,7 @@ pub(super) struct Rows<'a> {
     cells: std::vec::IntoIter<Cell>,
     /// What is shown along each axis; `None` where elements are left out.
     axes: &'a [Vec<Option<usize>>],
-    /// The widths before and after the point, unless all stands in one line.
+    /// The widths before and after the point, unless all is in one line.
     columns: Option<(usize, usize)>,
 }
 

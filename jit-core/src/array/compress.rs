@@ -64,7 +64,7 @@ impl Mask {
             return Ok(if bits & 1 == 0 { UInt::zeros(0) } else { UInt::arange(width) });
         }
         schedule::evaluate(&[self.var()], "its true lanes are counted", site)?;
-        let buffer = self.var().data().expect("an array that was evaluated lies in memory");
+        let buffer = self.var().data().expect("an array that was evaluated is in memory");
         let mask = Operand { buffer, ty: Type::Bool, len: width.value() };
         let positions = machine::compress(&mask, current_device(), Some(site)).map_err(|error| error.at(site))?;
         let width = match launches::is_recording() {

@@ -10,8 +10,8 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::{Error, ErrorKind};
 
 use super::{Array, Element};
-use crate::schedule::read::Seen;
-use crate::schedule::read::look;
+use crate::schedule::read::HostElements;
+use crate::schedule::read::read_for_host;
 use crate::trace::record;
 
 impl<T: Element> Array<T> {
@@ -71,9 +71,9 @@ impl<T: Element> Array<T> {
             let message = format!("an array of width {} does not fit a slice of {} elements", self.len(), target.len());
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
         }
-        match look(self.var(), "its elements are read", site)? {
-            Seen::Same(bits) => target.fill(T::from_bits(bits)),
-            Seen::Memory(_) => target.copy_from_slice(&self.view()?),
+        match read_for_host(self.var(), "its elements are read", site)? {
+            HostElements::Same(bits) => target.fill(T::from_bits(bits)),
+            HostElements::Memory(_) => target.copy_from_slice(&self.view()?),
         }
         Ok(())
     }

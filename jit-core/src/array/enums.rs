@@ -36,7 +36,7 @@ pub trait TracedEnum: Sized {
     fn __jit_variant(variant: u32, fields: &Self::Fields) -> Self;
     /// The fields, once more.
     #[doc(hidden)]
-    fn __jit_again(fields: &Self::Fields) -> Self::Fields;
+    fn __jit_clone_arg(fields: &Self::Fields) -> Self::Fields;
     /// Shows all fields.
     #[doc(hidden)]
     fn __jit_show(fields: &Self::Fields, visitor: &mut Visitor<'_>);
@@ -113,7 +113,7 @@ impl<T: Traverse + Clone + Default> VariantField for T {
 /// #     fn __jit_variant(variant: u32, fields: &Float) -> Self {
 /// #         if variant == 0 { Shape::Sphere(fields.clone()) } else { Shape::Plane }
 /// #     }
-/// #     fn __jit_again(fields: &Float) -> Float { fields.clone() }
+/// #     fn __jit_clone_arg(fields: &Float) -> Float { fields.clone() }
 /// #     fn __jit_show(fields: &Float, visitor: &mut Visitor<'_>) { visitor.field("r", fields); }
 /// #     fn __jit_lend(fields: &mut Float, visitor: &mut VisitorMut<'_>) { visitor.field("r", fields); }
 /// # }
@@ -170,7 +170,7 @@ impl<E: TracedEnum> Traced<E> {
 
 impl<E: TracedEnum> Clone for Traced<E> {
     fn clone(&self) -> Self {
-        Traced { variant: self.variant.clone(), fields: E::__jit_again(&self.fields) }
+        Traced { variant: self.variant.clone(), fields: E::__jit_clone_arg(&self.fields) }
     }
 }
 
@@ -212,8 +212,8 @@ impl<E: TracedEnum> FromIterator<E> for Traced<E> {
                 .hint("what differs by lane must be an array: write `Float::from(1.0)` for `1.0`")
                 .panic();
         }
-        let is_alike = |part: &Leaves| part.arrays.iter().map(Var::ty).eq(parts[0].arrays.iter().map(Var::ty));
-        if !parts.iter().all(is_alike) {
+        let has_same_types = |part: &Leaves| part.arrays.iter().map(Var::ty).eq(parts[0].arrays.iter().map(Var::ty));
+        if !parts.iter().all(has_same_types) {
             Misuse::new("two values of an enum show arrays of different types", site)
                 .hint("`Traverse` names the same arrays, in the same order, each time")
                 .panic();

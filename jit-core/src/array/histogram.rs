@@ -102,7 +102,7 @@ impl<T: FloatElement> Array<T> {
             return sums;
         }
         let (part, is_inside) = match T::TYPE {
-            // Halves tell fewer parts apart than there may be.
+            // Halves distinguish fewer parts than there may be.
             Type::F16 | Type::BF16 => part_of(&self.cast::<f32>(), first, last, bins),
             _ => part_of(self, first, last, bins),
         };

@@ -157,7 +157,7 @@ impl<T: Element> Array<T> {
         self.var.op() == Op::Literal
     }
 
-    /// Whether the elements are known, or lie in memory or are about to.
+    /// Whether the elements are known, or are in memory or are about to.
     #[must_use]
     pub fn is_evaluated(&self) -> bool {
         self.var.is_evaluated()

@@ -126,7 +126,7 @@ impl<T: Element> Clone for Array<T> {
 
 #[cold]
 fn refuse_type(var: &Var, wanted: Type) -> ! {
-    let memory = if lane_memory::is_local(var) { "memory of a lane" } else { "a value" };
+    let memory = if lane_memory::is_local(var) { "per-lane local memory" } else { "a value" };
     Misuse::new(format!("{memory} of {} is no array of {wanted}", var.ty()), var.site()).value("it", var).panic()
 }
 

@@ -17,7 +17,7 @@ pub use jit_runtime::launch::native::MatMul;
 /// The products of matrices in row-major order, one after another: `product` says their shapes, whether they are given as their
 /// transposes, and how many there are.
 ///
-/// Stays lazy; the operands will lie in memory. Products of `f32` and `f64` are added in an order that depends on the shape and the
+/// Stays lazy; the operands will be in memory. Products of `f32` and `f64` are added in an order that depends on the shape and the
 /// processor's vector instructions, but not on the number of threads; halves are multiplied and added in single precision and
 /// rounded once; integers wrap. A sum of no products is 0.
 ///
@@ -65,7 +65,7 @@ pub fn matmul_of_sizes<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul, s
     Array::from_var(native::call(call, sizes, &[a.var(), b.var()], T::TYPE, batch * rows * columns))
 }
 
-/// Whether an array depends on the state of a traced loop, so that native work cannot have it as an operand.
+/// Whether an array depends on the state of a traced loop, so that library calls cannot have it as an operand.
 #[must_use]
 pub fn is_in_loop<T: Element>(array: &Array<T>) -> bool {
     array.var().region() != RegionId::NONE

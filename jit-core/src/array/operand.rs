@@ -1,4 +1,4 @@
-//! What may stand beside an array in an operation.
+//! What may be beside an array in an operation.
 
 use half::{bf16, f16};
 

@@ -1,6 +1,6 @@
 //! The order of elements: sorting, medians, and what differs.
 //!
-//! Sorting and medians stay lazy; the array will lie in memory. How many different elements there are is known only when they were
+//! Sorting and medians stay lazy; the array will be in memory. How many different elements there are is known only when they were
 //! counted, so [`Array::unique`] evaluates.
 
 use std::panic::Location;

@@ -1,6 +1,6 @@
 //! Packets: neighbouring elements that are read or written together, as the components of vectors in a flat array are.
 //!
-//! Lane by lane, packet `i` of `N` elements is what stands at the positions `N * i` to `N * i + N - 1`. The same can be said by
+//! Lane by lane, packet `i` of `N` elements is what is at the positions `N * i` to `N * i + N - 1`. The same can be said by
 //! `N` gathers or scatters; said at once it needs the index once, takes one kernel, and the code generator finds what it
 //! can read and write as a whole.
 
@@ -14,8 +14,8 @@ use crate::graph::Var;
 use crate::graph::payload::How;
 use crate::misuse::Misuse;
 use crate::size::Size;
-use crate::trace::effect::{self, Request};
-use crate::trace::{gather, inside, record};
+use crate::trace::scatter::{self, Request};
+use crate::trace::{gather, index_range, record};
 
 impl<T: Element> Array<T> {
     /// The packets of `N` neighbouring elements at some positions: array `k` of the result holds, in each lane, the element at
@@ -119,7 +119,7 @@ impl<T: Element> Array<T> {
         for (number, (value, index)) in values.iter().zip(&positions).enumerate() {
             let request = Request { how, index, value: value.var(), expected: None, mask };
             // The elements of a packet are different ones, so their order does not matter.
-            effect::scatter_beside(self.var_mut(), &request, number > 0);
+            scatter::scatter_disjoint(self.var_mut(), &request, number > 0);
         }
     }
 }
@@ -179,7 +179,7 @@ fn packet_number(index: &Var, width: Size, length: usize) -> Var {
     if config::is_debug_on() || index.literal().is_some() || width > beyond * length {
         return record::cast(wide, index);
     }
-    let is_small = ty.bits() < 32 || inside::most(index).is_some_and(|most| most <= beyond as u64);
+    let is_small = ty.bits() < 32 || index_range::most(index).is_some_and(|most| most <= beyond as u64);
     if is_small && length < 1 << 15 {
         return record::cast(Type::I32, index);
     }

@@ -65,7 +65,7 @@ impl<T: Element> Array<T> {
     /// Integers wrap. Halves are added and multiplied in single precision, and each result is rounded once. Sums and products of
     /// floats are joined in a fixed order (in rows of 2048 elements, 16 rows a chunk), so the result is the same for any number of threads; minima and
     /// maxima are NaN from the first NaN on. The identities are those of the reductions of no elements: 0, 1, the largest,
-    /// the smallest value, all ones, zero. Stays lazy; the array will lie in memory.
+    /// the smallest value, all ones, zero. Stays lazy; the array will be in memory.
     ///
     /// # Panics
     ///

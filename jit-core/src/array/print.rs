@@ -1,7 +1,7 @@
 //! Arrays as text: what is shown of an array of some shape.
 //!
 //! The rules are NumPy's: more than 1000 elements are shortened to three at the ends of each axis, lines end before
-//! column 75, elements that stand below one another are aligned, floats have as many digits as tell them from their
+//! column 75, elements that are below one another are aligned, floats have as many digits as tell them from their
 //! neighbours. Only what is shown is copied from the device. How it is put into lines is in `columns`.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use super::read::copy;
 use super::{Array, Element};
 use crate::graph::Var;
 use crate::schedule;
-use crate::schedule::read::{Seen, look};
+use crate::schedule::read::{HostElements, read_for_host};
 use crate::trace::region;
 
 /// Arrays that are longer are shortened to their ends.
@@ -118,10 +118,10 @@ fn shortest_of_half<T: Element>(element: T, value: f64) -> f64 {
 impl<T: Element> Array<T> {
     /// The elements at some positions in ascending order, of which neighbours are copied together.
     fn at_positions(&self, positions: &[usize]) -> Result<Vec<T>, Error> {
-        // Formatting does not tell who asked for it: the line that made the value is the best there is.
-        let buffer = match look(&self.var, "it is printed", self.var.site())? {
-            Seen::Same(bits) => return Ok(vec![T::from_bits(bits); positions.len()]),
-            Seen::Memory(buffer) => buffer,
+        // Formatting does not know who asked for it: the line that made the value is the best there is.
+        let buffer = match read_for_host(&self.var, "it is printed", self.var.site())? {
+            HostElements::Same(bits) => return Ok(vec![T::from_bits(bits); positions.len()]),
+            HostElements::Memory(buffer) => buffer,
         };
         let mut elements = Vec::with_capacity(positions.len());
         for run in positions.chunk_by(|a, b| a + 1 == *b) {

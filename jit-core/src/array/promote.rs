@@ -37,7 +37,7 @@ pub trait Promote<B> {
 /// The element type in which arrays of two types meet.
 pub type Promoted<A, B> = <A as Promote<B>>::Output;
 
-/// Element types whose arrays can stand where an array of `T` is wanted: those that promote into `T`.
+/// Element types whose arrays can be where an array of `T` is wanted: those that promote into `T`.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` does not become an array of `{T}` by itself",
     label = "expected an array of `{T}` or of a type that promotes into it",

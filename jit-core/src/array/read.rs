@@ -8,7 +8,7 @@ use jit_runtime::{Error, ErrorKind};
 
 use super::{Array, Element};
 use crate::schedule;
-use crate::schedule::read::{Seen, look};
+use crate::schedule::read::{HostElements, read_for_host};
 
 impl<T: Element> Array<T> {
     /// The elements. Evaluates the array if that has not been done, and waits for it.
@@ -19,12 +19,12 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>, Error> {
         let site = Location::caller();
-        match look(&self.var, "its elements are read", site)? {
-            Seen::Same(bits) => {
-                schedule::tell(site)?;
+        match read_for_host(&self.var, "its elements are read", site)? {
+            HostElements::Same(bits) => {
+                schedule::deliver_reports(site)?;
                 memory::filled_list(self.len(), T::from_bits(bits))
             }
-            Seen::Memory(buffer) => copy(&buffer, 0, self.len()),
+            HostElements::Memory(buffer) => copy(&buffer, 0, self.len()),
         }
     }
 
@@ -55,17 +55,17 @@ impl<T: Element> Array<T> {
             let message = format!("element {index} is outside of an array of width {}", self.len());
             return Err(Error::new(ErrorKind::InvalidArgument, message).at(site));
         }
-        match look(&self.var, "its elements are read", site)? {
-            Seen::Same(bits) => {
-                schedule::tell(site)?;
+        match read_for_host(&self.var, "its elements are read", site)? {
+            HostElements::Same(bits) => {
+                schedule::deliver_reports(site)?;
                 Ok(T::from_bits(bits))
             }
-            Seen::Memory(buffer) => Ok(copy(&buffer, index, 1)?[0]),
+            HostElements::Memory(buffer) => Ok(copy(&buffer, index, 1)?[0]),
         }
     }
 }
 
-/// Some of the elements that lie in memory.
+/// Some of the elements that are in memory.
 pub(super) fn copy<T: Element>(buffer: &Buffer, first: usize, count: usize) -> Result<Vec<T>, Error> {
     T::read(count, |bytes| buffer.read(first * size_of::<T>(), bytes))
 }

@@ -13,7 +13,7 @@ use jit_runtime::ir::{AtomicOp, ReduceOp};
 use super::{Array, Element, Integer, Mask, Number, Operand};
 use crate::graph::Var;
 use crate::graph::payload::How;
-use crate::trace::effect::{self, Request};
+use crate::trace::scatter::{self, Request};
 
 fn request<'a>(how: How, value: &'a Var, index: &'a Var, mask: Option<&'a Mask>) -> Request<'a> {
     Request { how, index, value, expected: None, mask: mask.map(Array::var) }
@@ -33,13 +33,13 @@ impl<T: Element> Array<T> {
     /// When widths do not fit together; inside of a traced loop, when the array is not one that was declared before it.
     #[track_caller]
     pub fn scatter<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>) {
-        effect::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), None));
+        scatter::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), None));
     }
 
     /// As [`Array::scatter`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_masked<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>, mask: &Mask) {
-        effect::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), Some(mask)));
+        scatter::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), Some(mask)));
     }
 
     /// Combines values with the elements at some positions. All lanes count, also those with the same position. Sums and
@@ -54,7 +54,7 @@ impl<T: Element> Array<T> {
     /// and `bool`, the others for numbers.
     #[track_caller]
     pub fn scatter_reduce<I: Integer>(&mut self, op: ReduceOp, value: impl Operand<T>, index: &Array<I>) {
-        effect::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), None));
+        scatter::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), None));
     }
 
     /// As [`Array::scatter_reduce`] on the lanes where the mask is true; the others may have any index.
@@ -66,7 +66,7 @@ impl<T: Element> Array<T> {
         index: &Array<I>,
         mask: &Mask,
     ) {
-        effect::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), Some(mask)));
+        scatter::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), Some(mask)));
     }
 
     /// Writes values to the elements at some positions; gives what each lane has found there, at the moment when it wrote.
@@ -123,7 +123,7 @@ impl<T: Element> Array<T> {
 
     #[track_caller]
     fn atomic(&mut self, op: AtomicOp, value: &Var, index: &Var, mask: Option<&Mask>) -> Array<T> {
-        Array::from_var(effect::exchange(self.var_mut(), &request(How::Atomic(op), value, index, mask)))
+        Array::from_var(scatter::exchange(self.var_mut(), &request(How::Atomic(op), value, index, mask)))
     }
 
     #[track_caller]
@@ -136,7 +136,7 @@ impl<T: Element> Array<T> {
     ) -> (Array<T>, Mask) {
         let request =
             Request { expected: Some(expected.var()), ..request(How::CompareExchange, value.var(), index, mask) };
-        let (old, replaced) = effect::compare_exchange(self.var_mut(), &request);
+        let (old, replaced) = scatter::compare_exchange(self.var_mut(), &request);
         (Array::from_var(old), Array::from_var(replaced))
     }
 }

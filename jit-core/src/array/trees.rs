@@ -13,7 +13,7 @@ use crate::graph::payload::How;
 use crate::misuse::{self, Misuse};
 use crate::schedule;
 use crate::size::Size;
-use crate::trace::effect::{self, Request};
+use crate::trace::scatter::{self, Request};
 use crate::trace::{gather as lanes, local, record};
 use crate::traverse::leaves::Leaves;
 use crate::traverse::{self, Traverse, arrays, owned_arrays};
@@ -97,7 +97,7 @@ pub fn scatter_masked<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X
 #[track_caller]
 pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X {
     let (a, b) = (owned_arrays(if_true), owned_arrays(if_false));
-    check_alike(&a, &b);
+    check_same_leaves(&a, &b);
     check_kept(if_true, if_false);
     let mut chosen = Vec::with_capacity(a.len());
     for (a, b) in a.iter().zip(&b) {
@@ -143,7 +143,7 @@ fn check_kept<X: Traverse>(a: &X, b: &X) {
 
 /// Refuses values that do not hold the same arrays.
 #[track_caller]
-fn check_alike(a: &[Var], b: &[Var]) {
+fn check_same_leaves(a: &[Var], b: &[Var]) {
     if a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.ty() != b.ty() || local::is_local(a) != local::is_local(b))
     {
         Misuse::new("two values of different shape do not go together", Location::caller())
@@ -152,7 +152,7 @@ fn check_alike(a: &[Var], b: &[Var]) {
     }
 }
 
-/// Refuses memory of a lane, of which no other lane has elements.
+/// Refuses per-lane local memory, of which no other lane has elements.
 #[track_caller]
 fn refuse_local(var: &Var) {
     if local::is_local(var) {
@@ -166,10 +166,10 @@ fn refuse_local(var: &Var) {
 #[track_caller]
 fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, mask: Option<&Var>) {
     let (mut targets, values) = (owned_arrays(target), owned_arrays(value));
-    check_alike(&targets, &values);
+    check_same_leaves(&targets, &values);
     targets.iter().for_each(refuse_local);
     for (target, value) in targets.iter_mut().zip(&values) {
-        effect::scatter(target, &Request { how: How::Write, index, value, expected: None, mask });
+        scatter::scatter(target, &Request { how: How::Write, index, value, expected: None, mask });
     }
     put_arrays(target, targets);
 }

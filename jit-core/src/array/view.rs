@@ -10,8 +10,8 @@ use jit_runtime::memory::Bytes;
 
 use super::{Array, Element};
 use crate::capture::host_call;
-use crate::schedule::read::Seen;
-use crate::schedule::read::look;
+use crate::schedule::read::HostElements;
+use crate::schedule::read::read_for_host;
 
 /// The elements of an array as a slice, without a copy: see [`Array::view`].
 pub struct View<T: Element> {
@@ -51,9 +51,9 @@ impl<T: Element> Array<T> {
     #[track_caller]
     pub fn view(&self) -> Result<View<T>, Error> {
         let site = Location::caller();
-        let elements = match look(self.var(), "its elements are read", site)? {
-            // The memory of a frozen function is overwritten when a call of the host in there is over.
-            Seen::Memory(buffer) if T::TYPE != Type::Bool && !host_call::is_foreign(self.var()) => {
+        let elements = match read_for_host(self.var(), "its elements are read", site)? {
+            // The memory of a frozen function is overwritten when a host call in there is over.
+            HostElements::Memory(buffer) if T::TYPE != Type::Bool && !host_call::is_foreign(self.var()) => {
                 Elements::Memory(buffer.bytes()?)
             }
             _ => Elements::Copied(self.to_vec()?),

@@ -121,7 +121,7 @@ impl Call {
     }
 
     /// Takes the result of a target.
-    pub fn give<X: Given>(&mut self, result: &mut Option<X>, value: X) {
+    pub fn give<X: CallResult>(&mut self, result: &mut Option<X>, value: X) {
         self.guard.give(&value);
         result.get_or_insert_with(|| emptied(value));
     }
@@ -141,10 +141,10 @@ impl Call {
     label = "what differs by lane must be made of arrays",
     note = "results are arrays, tuples of them, and types that derive `Traverse`"
 )]
-pub trait Given: Traverse {}
+pub trait CallResult: Traverse {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Traverse> Given for T {}
+impl<T: Traverse> CallResult for T {}
 
 /// The merged values of a call.
 pub struct Merged {
@@ -177,24 +177,24 @@ impl Merged {
     label = "this type is not `Clone`",
     note = "take it by reference"
 )]
-pub trait Again: Sized {
-    /// The value, once more.
+pub trait CloneArg: Sized {
+    /// Returns a clone.
     #[must_use]
-    fn again(&self) -> Self;
+    fn clone_arg(&self) -> Self;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Clone> Again for T {
+impl<T: Clone> CloneArg for T {
     #[inline(always)]
-    fn again(&self) -> T {
+    fn clone_arg(&self) -> T {
         self.clone()
     }
 }
 
 /// An argument for the next target.
 #[inline(always)]
-pub fn again<T: Again>(value: &T) -> T {
-    value.again()
+pub fn clone_arg<T: CloneArg>(value: &T) -> T {
+    value.clone_arg()
 }
 
 /// An argument, to be asked for its arrays.

@@ -166,7 +166,7 @@ pub(super) fn emptied<X: Traverse>(mut value: X) -> X {
     value
 }
 
-/// Where a host value stands in a value.
+/// Where a host value is in a value.
 fn path_of<X: Traverse + ?Sized>(value: &X, position: usize) -> Option<String> {
     let mut paths = Vec::new();
     value.traverse(&mut Visitor::with_paths(&mut |path, leaf| {

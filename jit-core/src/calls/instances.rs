@@ -226,7 +226,7 @@ impl<T: ?Sized> fmt::Debug for Instances<T> {
     }
 }
 
-/// An instance that is looked at.
+/// An instance that is visited.
 pub struct InstanceRef<'a, T: ?Sized>(MappedRwLockReadGuard<'a, T>);
 
 impl<T: ?Sized> Deref for InstanceRef<'_, T> {

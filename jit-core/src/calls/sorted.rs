@@ -2,7 +2,7 @@
 //!
 //! Lanes are sorted by target, stably. Targets are traced as in any call, on arrays of all lanes; what one of them gives is computed
 //! for its lanes alone, over a list of their numbers (see [`schedule::Selection`]), and put to where it belongs. This reads the index, so it
-//! evaluates; the order is kept as long as the index lives.
+//! evaluates; the order is cached as long as the index lives.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -21,7 +21,7 @@ use crate::misuse::{self, Misuse};
 use crate::schedule::{self, Selection};
 use crate::size::Size;
 use crate::thread_state::thread_state;
-use crate::trace::effect::{self, Request};
+use crate::trace::scatter::{self, Request};
 use crate::trace::switch::Computed;
 use crate::trace::{gather, record, region};
 use crate::traverse::{Traverse, arrays};
@@ -32,14 +32,14 @@ const KEPT: usize = 16;
 /// The lanes of each target that any lane wants, ascending.
 pub(super) type Groups = Rc<Vec<(u32, UInt)>>;
 
-struct Kept {
+struct CachedGroups {
     index: Weak,
     count: usize,
     groups: Groups,
 }
 
 thread_state! {
-    static KEPT_GROUPS: RefCell<Vec<Kept>> = RefCell::new(Vec::new());
+    static CACHED_GROUPS: RefCell<Vec<CachedGroups>> = RefCell::new(Vec::new());
 }
 
 /// As [`switch()`](super::switch()), computed at once, and each target in kernels of its own on nothing but its lanes. That is worth it when
@@ -136,14 +136,14 @@ pub(super) fn compute(
     site: &'static Location<'static>,
 ) -> Vec<Var> {
     // The lanes of a target are those that get here.
-    let _outside = region::leave_all();
+    let _outside = region::exit_all();
     let mut merged: Vec<Var> = defaults.into_iter().map(|default| widened(default, width)).collect();
     for ((_, lanes), part) in groups.iter().zip(parts) {
         let put = |values: Vec<Var>| {
             for (array, value) in merged.iter_mut().zip(values) {
                 let request =
                     Request { how: How::Write, index: lanes.var(), value: &value, expected: None, mask: None };
-                effect::scatter(array, &request);
+                scatter::scatter(array, &request);
             }
             schedule::evaluate(&merged.iter().collect::<Vec<_>>(), WHY, site)
         };
@@ -167,7 +167,7 @@ fn of_lanes(part: Computed, lanes: &UInt, width: Size, site: &'static Location<'
     let Computed { values, arrays, writes } = part;
     let is_missing = |var: &&Var| !var.is_evaluated() && var.width() == width;
     let is_written = |array: &&Var| {
-        effect::before(array).is_some_and(|(_, writer)| writes.contains(&writer)) && !array.is_evaluated()
+        scatter::before(array).is_some_and(|(_, writer)| writes.contains(&writer)) && !array.is_evaluated()
     };
     let mut wanted: Vec<&Var> = Vec::with_capacity(values.len());
     for var in values.iter().filter(is_missing).chain(arrays.iter().filter(is_written)) {
@@ -198,17 +198,18 @@ fn of_lanes(part: Computed, lanes: &UInt, width: Size, site: &'static Location<'
 
 /// The lanes of each target.
 fn groups(said: &Var, index: &Var, count: usize) -> Groups {
-    let kept = KEPT_GROUPS.with_borrow(|kept| {
-        let is_same =
-            |kept: &&Kept| kept.count == count && kept.index.upgrade().is_some_and(|index| index.is_same(said));
-        kept.iter().find(is_same).map(|kept| Rc::clone(&kept.groups))
+    let cached = CACHED_GROUPS.with_borrow(|cached| {
+        let is_same = |cached: &&CachedGroups| {
+            cached.count == count && cached.index.upgrade().is_some_and(|index| index.is_same(said))
+        };
+        cached.iter().find(is_same).map(|cached| Rc::clone(&cached.groups))
     });
-    kept.unwrap_or_else(|| {
+    cached.unwrap_or_else(|| {
         let groups = Rc::new(by_target(index, count));
-        KEPT_GROUPS.with_borrow_mut(|kept| {
-            kept.retain(|kept| kept.index.upgrade().is_some());
-            kept.truncate(KEPT - 1);
-            kept.insert(0, Kept { index: said.downgrade(), count, groups: Rc::clone(&groups) });
+        CACHED_GROUPS.with_borrow_mut(|cached| {
+            cached.retain(|cached| cached.index.upgrade().is_some());
+            cached.truncate(KEPT - 1);
+            cached.insert(0, CachedGroups { index: said.downgrade(), count, groups: Rc::clone(&groups) });
         });
         groups
     })

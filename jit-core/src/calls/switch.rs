@@ -9,7 +9,7 @@ use super::sorted::Groups;
 use crate::array::{Array, Integer, Mask};
 use crate::graph::Var;
 use crate::misuse::Misuse;
-use crate::trace::{effect, record};
+use crate::trace::{record, scatter};
 use crate::traverse::leaves::Leaves;
 use crate::traverse::{Traverse, arrays};
 
@@ -243,11 +243,11 @@ fn wanted(index: &Var, count: usize) -> Vec<u32> {
     }
 }
 
-/// Arrays that a target has scattered to and gives back: the next target goes on with them.
+/// Arrays that a target has scattered to and gives back: the next target continues with them.
 fn follow<R: Traverse>(current: &mut Leaves, value: &R) {
     let results = Leaves::of(value).arrays;
     for array in &mut current.arrays {
-        if let Some(after) = results.iter().find(|after| effect::continues(after, array)) {
+        if let Some(after) = results.iter().find(|after| scatter::is_version_of(after, array)) {
             *array = after.clone();
         }
     }

@@ -1,4 +1,4 @@
-//! The calls of the host that this thread is in: what they may do with arrays of the frozen function around them, and
+//! The host calls that this thread is in: what they may do with arrays of the frozen function around them, and
 //! what they have read.
 
 use std::any::Any;
@@ -16,12 +16,12 @@ use crate::misuse::{self, Misuse};
 use crate::size::scope::{self, Entered, Scope};
 use crate::size::table;
 
-/// The calls of the host that this thread is in, the innermost last.
+/// The host calls that this thread is in, the innermost last.
 fn with_calls<R>(look: impl FnOnce(&mut Vec<Running>) -> R) -> R {
     CAPTURE.with(|capture| look(&mut capture.calls.borrow_mut()))
 }
 
-/// A call of the host that this thread is in.
+/// A host call that this thread is in.
 pub(super) enum Running {
     /// The function around it is recorded, and what it has read of that.
     Recorded { paused: Box<Paused>, reads: Vec<(Var, HostSource)> },
@@ -30,7 +30,7 @@ pub(super) enum Running {
     Replayed { nodes: Arc<[Var]>, inputs: Vec<HostInput>, numbers: Vec<u64>, is_strange: bool },
 }
 
-/// Ends a call of the host, however it ends.
+/// Ends a host call, however it ends.
 pub(crate) struct Call {
     depth: usize,
     _scope: Entered,
@@ -66,7 +66,7 @@ impl Call {
         running.into_iter().next()
     }
 
-    /// Ends a call and goes on with the recording; gives what it has read. Nothing if it lost its recording.
+    /// Ends a call and continues with the recording; gives what it has read. Nothing if it lost its recording.
     pub(crate) fn end_recorded(self) -> Option<Vec<(Var, HostSource)>> {
         let Some(Running::Recorded { paused, reads }) = self.end() else { return None };
         launches::resume(*paused);
@@ -85,21 +85,21 @@ impl Drop for Call {
         for running in running {
             if let Running::Recorded { paused, .. } = running {
                 launches::resume(*paused);
-                launches::give_up(|| "a call of the host broke off".to_owned());
+                launches::give_up(|| "a `freeze::host` closure panicked".to_owned());
             }
         }
     }
 }
 
 /// What a replay breaks a call off with that reads what the recording does not know. No panic is reported.
-pub(crate) struct Unread;
+pub(crate) struct ReplayAborted;
 
-/// Whether this thread is in a call of the host, and records nothing in there.
+/// Whether this thread is in a host call, and records nothing in there.
 pub(crate) fn is_inside() -> bool {
     !table::is_recording() && CAPTURE.try_with(|capture| !capture.calls.borrow().is_empty()).unwrap_or_default()
 }
 
-/// Whether an array belongs to the frozen function that a call of the host stands in.
+/// Whether an array belongs to the frozen function that a host call is in.
 pub(crate) fn is_foreign(var: &Var) -> bool {
     is_inside() && !is_constant(var) && with_calls(|all| all.iter().any(|running| running.is_foreign(var)))
 }
@@ -120,8 +120,8 @@ impl Running {
     }
 }
 
-/// Whether an array that a call of the host may hold is used where neither that call runs nor the function is recorded,
-/// as on another thread: nobody knows there what it stands for.
+/// Whether an array that a host call may hold is used where neither that call runs nor the function is recorded,
+/// as on another thread: nobody knows there what it represents.
 pub(crate) fn is_stray(var: &Var) -> bool {
     let is_somewhere_else = || !is_inside() && !table::is_recording() && !is_constant(var);
     var.flags() & flag::HOSTED != 0 && is_somewhere_else() && !launches::is_lent(var)
@@ -141,7 +141,7 @@ pub(crate) fn stray(var: &Var) -> Error {
     Error::new(ErrorKind::NotRecordable, message).with_hint(hint)
 }
 
-/// Refuses a node that a call of the host makes of arrays of the frozen function.
+/// Refuses a node that a host call makes of arrays of the frozen function.
 #[cold]
 pub(crate) fn check_operands(user: &Var) {
     if table::is_recording() {
@@ -150,7 +150,7 @@ pub(crate) fn check_operands(user: &Var) {
     user.for_each_input(|var| refuse_use(var, user.site()));
 }
 
-/// Refuses to do anything but to read with an array of the frozen function that a call of the host stands in.
+/// Refuses to do anything but to read with an array of the frozen function that a host call is in.
 pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
     if is_stray(var) {
         misuse::panic_at(site, stray(var));
@@ -163,14 +163,14 @@ pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
     }
 }
 
-/// Goes on with the recording for something that belongs to it.
+/// Continues with the recording for something that belongs to it.
 pub(crate) fn while_recording<T>(
     site: &'static Location<'static>,
     run: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
     let running = with_calls(Vec::pop);
     let Some(Running::Recorded { paused, reads }) = running else {
-        return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
+        return Err(Error::new(ErrorKind::Internal, "a host call lost its recording").at(site));
     };
     launches::resume(*paused);
     let outcome = run();
@@ -179,15 +179,15 @@ pub(crate) fn while_recording<T>(
     outcome
 }
 
-/// Breaks off the call of the host that this thread is in, if it is one of a replay: what it looks at is known of the
+/// Aborts the host call that this thread is in, if it is one of a replay: what it reads is known of the
 /// recording alone.
 pub fn refuse_replay() {
     if with_calls(|all| matches!(all.last(), Some(Running::Replayed { .. }))) {
-        resume_unwind(Box::new(Unread) as Box<dyn Any + Send>);
+        resume_unwind(Box::new(ReplayAborted) as Box<dyn Any + Send>);
     }
 }
 
-/// Gives calls of the host the plain numbers among the arguments of a call, until the result is dropped.
+/// Gives host calls the plain numbers among the arguments of a call, until the result is dropped.
 pub(crate) fn give_numbers(numbers: &[u64]) -> Numbers {
     Numbers(CAPTURE.with(|capture| capture.numbers.replace(numbers.to_vec())))
 }
@@ -201,7 +201,7 @@ impl Drop for Numbers {
     }
 }
 
-/// A plain number among the arguments of the call that is replayed, in a call of the host.
+/// A plain number among the arguments of the call that is replayed, in a host call.
 #[cold]
 pub(crate) fn number(position: usize) -> Option<u64> {
     with_calls(|all| match all.last() {
@@ -210,7 +210,7 @@ pub(crate) fn number(position: usize) -> Option<u64> {
     })
 }
 
-/// Notes that a call of the host decides by some of the plain numbers among the arguments of the frozen function.
+/// Notes that a host call decides by some of the plain numbers among the arguments of the frozen function.
 #[cold]
 pub(crate) fn decide(numbers: &[usize]) {
     with_calls(|all| {
@@ -220,12 +220,12 @@ pub(crate) fn decide(numbers: &[usize]) {
     });
 }
 
-/// Whether the call of the host that this thread is in runs while its function is recorded.
+/// Whether the host call that this thread is in runs while its function is recorded.
 pub(crate) fn is_recorded() -> bool {
     with_calls(|all| matches!(all.last(), Some(Running::Recorded { .. })))
 }
 
-/// Notes what the call of the host that this thread is in reads while its function is recorded.
+/// Notes what the host call that this thread is in reads while its function is recorded.
 pub(crate) fn note_read(var: &Var, source: &HostSource) {
     with_calls(|all| {
         if let Some(Running::Recorded { reads, .. }) = all.last_mut()
@@ -236,7 +236,7 @@ pub(crate) fn note_read(var: &Var, source: &HostSource) {
     });
 }
 
-/// What an array of the frozen function is in this replay, in the call of the host that this thread is in.
+/// What an array of the frozen function is in this replay, in the host call that this thread is in.
 ///
 /// # Errors
 ///
@@ -253,7 +253,7 @@ pub(crate) fn replayed(var: &Var, site: &'static Location<'static>) -> Result<Ho
     });
     match found {
         Some(input) => Ok(input),
-        None if cfg!(panic = "unwind") => resume_unwind(Box::new(Unread) as Box<dyn Any + Send>),
+        None if cfg!(panic = "unwind") => resume_unwind(Box::new(ReplayAborted) as Box<dyn Any + Send>),
         None => {
             let message = "`jit::freeze::host` reads an array that it did not read when the function was recorded";
             Err(Error::new(ErrorKind::NotEvaluated, message).at(site))

@@ -11,7 +11,9 @@ use jit_runtime::ir::Type;
 use jit_runtime::launch::Prepared;
 use jit_runtime::launch::native::{Call, Operand};
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::{HostCall, HostSource, Kept, Looked, Recorder, Recording, Scalar, SizeId, SlotId};
+use jit_runtime::recording::{
+    HostCall, HostSource, ObservedValue, Recorder, Recording, Scalar, SizeId, SlotId, Unchanged,
+};
 use jit_runtime::{Error, ErrorKind};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,7 +40,7 @@ pub(super) struct Session {
     inputs: Vec<Var>,
     known: FxHashSet<NonNull<Node>>,
     /// Why the recording cannot be replayed.
-    unfit: Option<String>,
+    rejected: Option<String>,
     /// What the function did that is refused, although it went on.
     refused: Option<String>,
     /// The plain numbers among the arguments that decisions were made by.
@@ -55,12 +57,12 @@ pub(super) fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
     CAPTURE.try_with(|capture| capture.session.borrow_mut().as_mut().map(run)).ok().flatten()
 }
 
-/// Goes on with a recording, or with none; gives the one before. What it holds may look at the thread's when it is dropped.
+/// Continues with a recording, or with none; gives the one before. What it holds may use the thread's when it is dropped.
 fn put(session: Option<Session>) -> Option<Session> {
     CAPTURE.with(|capture| capture.session.replace(session))
 }
 
-/// A recording that is given up when this is dropped.
+/// A recording that is aborted when this is dropped.
 pub(crate) struct Guard(());
 
 /// Begins to record.
@@ -75,7 +77,7 @@ pub(crate) fn begin() -> Guard {
         scalars,
         inputs: Vec::new(),
         known,
-        unfit: None,
+        rejected: None,
         refused: None,
         decided: Vec::new(),
     }));
@@ -102,16 +104,16 @@ impl Guard {
         let overflow = table::overflow();
         let sizes = table::end();
         std::mem::forget(self);
-        let Some(Session { nodes, unfit, recorder, .. }) = session else { return Err("it was given up".to_owned()) };
+        let Some(Session { nodes, rejected, recorder, .. }) = session else { return Err("it was aborted".to_owned()) };
         nodes.end();
-        match unfit.or_else(|| overflow.map(str::to_owned)) {
+        match rejected.or_else(|| overflow.map(str::to_owned)) {
             None => recorder.finish(sizes, outputs),
             Some(reason) => Err(reason),
         }
     }
 }
 
-/// Makes an array in memory an input, of a width; gives the node that stands for it.
+/// Makes an array in memory an input, of a width; gives the node that represents it.
 pub(crate) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     let extent = Extent::of(size);
     let var = Var::leaf(Op::Data, original.ty(), extent, 0, original.site());
@@ -146,7 +148,7 @@ pub(crate) fn share(original: &Var, stand_in: &Var, has_axes: bool, site: &'stat
     });
 }
 
-/// Makes a constant that is the same in all replays an input, of a width; gives the node that stands for it.
+/// Makes a constant that is the same in all replays an input, of a width; gives the node that represents it.
 pub(crate) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Literal, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {
@@ -156,7 +158,7 @@ pub(crate) fn constant_input(original: &Var, size: Size, bits: u64) -> Var {
     var
 }
 
-/// Makes a value that each replay is given an input, of a width; gives the node that stands for it.
+/// Makes a value that each replay is given an input, of a width; gives the node that represents it.
 pub(crate) fn scalar_input(original: &Var, size: Size, bits: u64) -> Var {
     let var = Var::leaf(Op::Scalar, original.ty(), Extent::of(size), bits, original.site());
     with(|session| {
@@ -234,8 +236,8 @@ pub(crate) fn note_kernel(
 ) -> Result<(), Error> {
     let (lanes, block) = (table::id_of_extent(lanes), block.map(table::id_of_extent));
     let noted = with(|session| {
-        // What is told to the host by the way belongs to no slot.
-        if session.unfit.is_some() || table::overflow().is_some() {
+        // What the host reads in between belongs to no slot.
+        if session.rejected.is_some() || table::overflow().is_some() {
             Ok(())
         } else {
             session.recorder.kernel(prepared, (lanes, block), scalars)
@@ -246,8 +248,8 @@ pub(crate) fn note_kernel(
     Err(hidden(var, site))
 }
 
-/// Notes native work that is about to be done.
-pub(crate) fn note_native(
+/// Notes a library call that is about to be made.
+pub(crate) fn note_library(
     call: Call,
     sizes: &[Size],
     fill: Option<Scalar>,
@@ -276,7 +278,7 @@ pub(crate) fn note_count(
     }
 }
 
-/// A recording that is set aside while a call of the host runs.
+/// A recording that is set aside while a host call runs.
 pub(crate) struct Paused {
     session: Option<Session>,
     symbols: table::Paused,
@@ -304,7 +306,7 @@ pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
     Paused { session, symbols, lent }
 }
 
-/// Goes on with a recording that was set aside.
+/// Continues with a recording that was set aside.
 pub(crate) fn resume(paused: Paused) {
     for var in &paused.lent {
         var.remove_flag(flag::HOSTED);
@@ -344,7 +346,7 @@ pub(crate) fn source_of(var: &Var, site: &'static Location<'static>) -> Result<H
     }
 }
 
-/// Notes a call of the host: what it has read, and what it has made.
+/// Notes a host call: what it has read, and what it has made.
 pub(crate) fn note_host(
     call: Arc<HostCall>,
     reads: &[HostSource],
@@ -368,32 +370,32 @@ pub(crate) fn begin_iteration(
     test: Option<(&Arc<Buffer>, bool)>,
     site: &'static Location<'static>,
 ) -> Result<(), Error> {
-    match with(|session| session.recorder.begin_iteration(looked(test, site))) {
+    match with(|session| session.recorder.begin_iteration(observed(test, site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(()),
     }
 }
 
 /// Notes that an iteration ends.
-pub(crate) fn end_iteration(kept: Kept) {
-    with(|session| session.recorder.end_iteration(kept));
+pub(crate) fn end_iteration(unchanged: Unchanged) {
+    with(|session| session.recorder.end_iteration(unchanged));
 }
 
-/// Whether the last two iterations of the innermost loop are alike, or more of them would not be.
+/// Whether the last two iterations of the innermost loop match, or more of them would not.
 pub(crate) fn is_loop_settled() -> bool {
     with(|session| session.recorder.is_settled()).unwrap_or(true)
 }
 
 /// Notes that the innermost loop ends, and the value by which the host decided that.
 pub(crate) fn end_loop(test: Option<(&Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Result<(), Error> {
-    match with(|session| session.recorder.end_loop(looked(test, site))) {
+    match with(|session| session.recorder.end_loop(observed(test, site))) {
         Some(Err(_)) => Err(hidden(None, site)),
         _ => Ok(()),
     }
 }
 
-fn looked<'a>(test: Option<(&'a Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Option<Looked<'a>> {
-    test.map(|(buffer, is_true)| Looked { buffer, bits: u64::from(is_true), site })
+fn observed<'a>(test: Option<(&'a Arc<Buffer>, bool)>, site: &'static Location<'static>) -> Option<ObservedValue<'a>> {
+    test.map(|(buffer, is_true)| ObservedValue { buffer, bits: u64::from(is_true), site })
 }
 
 /// The slot of memory that is given back.
@@ -449,7 +451,7 @@ pub(crate) fn hidden_result(var: &Var, site: &'static Location<'static>) -> Erro
 /// Notes that what is recorded cannot be replayed.
 pub(crate) fn give_up(reason: impl FnOnce() -> String) {
     with(|session| {
-        session.unfit.get_or_insert_with(reason);
+        session.rejected.get_or_insert_with(reason);
     });
 }
 

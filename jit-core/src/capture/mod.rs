@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `nodes` | the nodes that were made, values that are sizes |
 //! | `launches` | the launches, noted while they happen |
-//! | `host_call` | calls of the host |
+//! | `host_call` | host calls |
 
 pub(crate) mod host_call;
 pub(crate) mod launches;
@@ -21,7 +21,7 @@ use crate::thread_state::{Clear, thread_state};
 struct Capture {
     /// The recording that it makes.
     session: RefCell<Option<Session>>,
-    /// The calls of the host that it is in, the innermost last.
+    /// The host calls that it is in, the innermost last.
     calls: RefCell<Vec<Running>>,
     /// The plain numbers among the arguments of the frozen function that it replays, where that calls the host.
     numbers: RefCell<Vec<u64>>,

@@ -15,7 +15,7 @@ use crate::size::{Size, table};
 pub(super) struct Nodes {
     /// What was recorded, which stops being special when the recording ends.
     made: Vec<Weak>,
-    /// How many of them calls of the host may hold.
+    /// How many of them host calls may hold.
     hosted: usize,
     /// Values that are sizes; they live on, so that no other node gets the address of one.
     size_values: FxHashMap<NonNull<Node>, (Var, SizeId)>,

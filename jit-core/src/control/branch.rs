@@ -1,18 +1,18 @@
 //! `if`: the guard between its arms.
 
+use super::stage::{Carries, HostStage, Stage, TracedStage};
 use super::state::{Named, check_arms, check_branch, refuse};
-use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
 use crate::graph::Var;
-use crate::trace::{BranchRecorder, effect, local, record};
+use crate::trace::{BranchRecorder, local, record, scatter};
 use crate::traverse::Traverse;
 use crate::traverse::leaves::Leaves;
 use std::panic::Location;
 
 /// The guard of an `if`.
-pub struct Branch<W: World>(pub(super) W::Branch);
+pub struct Branch<W: Stage>(pub(super) W::Branch);
 
-impl<W: World> Branch<W> {
+impl<W: Stage> Branch<W> {
     /// Computes both arms, and blends their values.
     #[inline(always)]
     pub fn evaluated(&mut self) {
@@ -88,7 +88,7 @@ impl<W: World> Branch<W> {
         !W::IS_HOST
     }
 
-    /// What follows happens in the traced world only.
+    /// What follows happens in the traced stage only.
     #[inline(always)]
     pub fn traced_only(&self) -> W::TracedOnly {
         W::traced_only()
@@ -154,19 +154,19 @@ impl<T> Slot<T> {
     }
 }
 
-/// Types that can be the value of an `if` in a world.
+/// Types that can be the value of an `if` in a stage.
 #[diagnostic::on_unimplemented(
     message = "`if` with a traced condition yields `{T}`",
     label = "both arms of this `if` must yield a traced value",
     note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and for a number write `Float::from(1.0)`"
 )]
-pub trait Merges<T>: World {
+pub trait Merges<T>: Stage {
     /// Closes the branch; gives its value, if an arm gave one.
     fn merge_with(branch: &mut Self::Branch, slot: Slot<T>) -> Option<T>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T> Merges<T> for Host {
+impl<T> Merges<T> for HostStage {
     #[inline(always)]
     fn merge_with(_: &mut bool, slot: Slot<T>) -> Option<T> {
         slot.only()
@@ -174,7 +174,7 @@ impl<T> Merges<T> for Host {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Traverse> Merges<T> for Traced {
+impl<T: Traverse> Merges<T> for TracedStage {
     fn merge_with(branch: &mut TracedBranch, slot: Slot<T>) -> Option<T> {
         let leaves = [&slot.then, &slot.otherwise].map(|value| value.as_ref().map(Leaves::of));
         let [then, otherwise] = branch.with_missing(leaves);
@@ -187,10 +187,10 @@ impl<T: Traverse> Merges<T> for Traced {
 
 /// A zero of an array's type; an array that lanes write to stays itself, and so does their own memory.
 fn zero_unless_written(var: &Var) -> Var {
-    if effect::is_written(var) || local::is_local(var) { var.clone() } else { record::literal(var.ty(), 0, 1) }
+    if scatter::is_written(var) || local::is_local(var) { var.clone() } else { record::literal(var.ty(), 0, 1) }
 }
 
-/// Stands for the value of an `if` both arms of which leave.
+/// The value of an `if` both arms of which exit.
 pub fn both_arms_leave() -> ! {
     unreachable!("one arm of an `if` runs, and both leave")
 }
@@ -246,7 +246,7 @@ impl TracedBranch {
     }
 
     /// The state with which the second arm begins: the one from before, but for arrays that the first arm has scattered to.
-    /// Each arm writes on its own lanes alone, so the second one may go on with what the first one has made of them.
+    /// Each arm writes on its own lanes alone, so the second one may continue with what the first one has made of them.
     pub(super) fn swap(&mut self, leaves: impl FnOnce() -> Leaves) -> Option<Leaves> {
         if self.constant.is_some() {
             return None;
@@ -290,7 +290,7 @@ impl TracedBranch {
         self.constant
     }
 
-    /// The lanes that have left in each arm, and the values that they left with.
+    /// The lanes that have exited in each arm, and the values that they left with.
     pub(super) fn collect_exit(&mut self, masks: [&Var; 2], values: [Option<Leaves>; 2]) {
         let values = self.with_missing(values);
         let [then, otherwise] = [0, 1].map(|arm| {
@@ -301,7 +301,7 @@ impl TracedBranch {
         self.otherwise.push(otherwise);
     }
 
-    /// Gives an arm that has no value one that nobody looks at: that of the other arm, or zeros where that saves computing it.
+    /// Gives an arm that has no value one that is never read: that of the other arm, or zeros where that saves computing it.
     fn with_missing(&self, values: [Option<Leaves>; 2]) -> [Leaves; 2] {
         let is_small = self.recorder.as_ref().is_none_or(BranchRecorder::is_small);
         let missing = |other: &Leaves| {

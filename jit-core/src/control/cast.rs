@@ -137,7 +137,7 @@ impl<T: Element> TracedCast<T> {
     }
 }
 
-/// The result of a cast, as an expression that can stand anywhere.
+/// The result of a cast, as an expression that can be anywhere.
 #[inline(always)]
 pub fn converted<T>(value: T) -> T {
     value

@@ -16,8 +16,8 @@ use crate::array::{Array, Mask, UInt};
 use crate::graph::Var;
 use crate::graph::payload::How;
 use crate::schedule::{self, Selected, Selection};
-use crate::trace::effect::{self, Request};
 use crate::trace::region::{self, Writes};
+use crate::trace::scatter::{self, Request};
 use crate::trace::{gather, record};
 
 /// Fewer lanes than this are not worth a further step.
@@ -60,9 +60,9 @@ impl Computed {
     }
 }
 
-/// Whether so few lanes go on that the others should leave.
-pub(super) fn is_worth(going_on: usize, lanes: usize) -> bool {
-    lanes >= FEWEST && going_on * 2 <= lanes
+/// Whether so few lanes continue that the others should exit.
+pub(super) fn is_worth(remaining: usize, lanes: usize) -> bool {
+    lanes >= FEWEST && remaining * 2 <= lanes
 }
 
 impl Compaction {
@@ -80,7 +80,7 @@ impl Compaction {
         site: &'static Location<'static>,
     ) -> Result<Compaction, Error> {
         // The values computed here are those of the selected lanes, whatever masks are around the loop.
-        let _outside = region::leave_all();
+        let _outside = region::exit_all();
         let width = active.lanes();
         let mask = Mask::from_var(before.map_or(active, |before| &before.active.narrow).clone());
         let kept = mask.try_compress()?;
@@ -118,7 +118,7 @@ impl Compaction {
         let mut compaction = Compaction { lanes, position, is_there, width, states, active };
         let arrays = compaction.states.iter().flatten().flat_map(|state| [&state.narrow, &state.wide]);
         let wanted: Vec<&Var> = arrays.chain([&compaction.lanes, &compaction.position, &compaction.is_there]).collect();
-        schedule::evaluate(&wanted, "lanes that are done leave a loop", site)?;
+        schedule::evaluate(&wanted, "lanes that are done exit a loop", site)?;
         compaction.forget_origins();
         Ok(compaction)
     }
@@ -147,7 +147,7 @@ impl Compaction {
         };
         let changed: Vec<usize> = (0..next.len()).filter(|&at| is_new(next[at].var, &self.states[at])).collect();
         let is_of_lanes = |at: usize| self.states[at].is_some() && next[at].var.lanes() == self.width;
-        let is_written = |at: usize| self.states[at].is_none() && effect::before(next[at].var).is_some();
+        let is_written = |at: usize| self.states[at].is_none() && scatter::before(next[at].var).is_some();
         if changed.iter().any(|&at| if next[at].is_memory { !is_written(at) } else { !is_of_lanes(at) }) {
             return Ok(None);
         }
@@ -166,7 +166,7 @@ impl Compaction {
         Ok(Some((shown, Computed(selection, computed))))
     }
 
-    /// Computes which lanes go on; gives their mask and how many there are.
+    /// Computes which lanes continue; gives their mask and how many there are.
     pub(super) fn test(
         &mut self,
         active: &Var,
@@ -203,11 +203,11 @@ impl Compaction {
 
     /// An array of all lanes, as an expression.
     fn shown(&self, narrow: &Var, wide: &Var) -> Var {
-        let _outside = region::leave_all();
+        let _outside = region::exit_all();
         record::select(&self.is_there, &gather::gather(narrow, &self.position, Some(&self.is_there)), wide)
     }
 }
 
 fn scatter(target: &mut Var, value: &Var, index: &Var, mask: &Var) {
-    effect::scatter(target, &Request { how: How::Write, index, value, expected: None, mask: Some(mask) });
+    scatter::scatter(target, &Request { how: How::Write, index, value, expected: None, mask: Some(mask) });
 }

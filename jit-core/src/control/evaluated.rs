@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jit_runtime::Error;
 use jit_runtime::ir::{ReduceOp, Type};
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::{Kept, Scalar};
+use jit_runtime::recording::{Scalar, Unchanged};
 
 use super::compaction::{self, Compaction, Part};
 use super::repeat::refuse_more;
@@ -25,7 +25,7 @@ use crate::size::Size;
 use crate::size::extent::Extent;
 use crate::trace::loops::{self, Lanes};
 use crate::trace::region::{self, Mark, Writes};
-use crate::trace::{effect, local, record, reduce};
+use crate::trace::{local, record, reduce, scatter};
 
 /// What a loop keeps that runs its iterations one by one.
 pub(super) struct Evaluated {
@@ -33,7 +33,7 @@ pub(super) struct Evaluated {
     inits: Vec<Var>,
     /// The state that the next or present iteration begins with.
     current: Vec<Var>,
-    /// Of memory of the lane in it, the elements.
+    /// Of per-lane local memory in it, the elements.
     elements: Vec<Vec<Var>>,
     /// Which states are arrays that lanes write by scatters.
     is_memory: Vec<bool>,
@@ -45,10 +45,10 @@ pub(super) struct Evaluated {
     iterations: u32,
     /// The condition is false whatever the state is.
     is_never_run: bool,
-    /// No lane goes on, and the body that runs all the same is the last.
+    /// No lane continues, and the body that runs all the same is the last.
     is_ending: bool,
     max_iterations: Option<u32>,
-    /// Whether lanes that are done leave the launches.
+    /// Whether lanes that are done exit the launches.
     is_compressed: bool,
     compaction: Option<Compaction>,
     noted: Option<Noted>,
@@ -67,13 +67,13 @@ struct Noted {
 type Form = (Extent, Option<(u64, Option<Scalar>)>);
 
 /// Iterations that no lane makes, in a recording. The first one begins with the state from before the loop, the second one with what a first one
-/// leaves, which may lie in other memory; from then on two are alike if any are.
+/// leaves, which may lie in other memory; from then on two match if any are.
 const MAX_EXTRA: u32 = 4;
 
-/// Whether any lane goes on.
-struct Answer {
-    goes_on: bool,
-    /// Where that lies in memory, if a recording is made.
+/// Whether any lane continues.
+struct ConditionRead {
+    is_true: bool,
+    /// Where that is in memory, if a recording is made.
     noted: Option<Arc<Buffer>>,
 }
 
@@ -86,7 +86,7 @@ impl Evaluated {
         site: &'static Location<'static>,
     ) -> Self {
         if let Some(outside) = region::recording_site() {
-            Misuse::new("an `#[evaluated]` loop stands inside of a traced region, which is recorded", site)
+            Misuse::new("an `#[evaluated]` loop is inside of a traced region, which is recorded", site)
                 .place("what is recorded begins", outside)
                 .hint("it has no values to evaluate: make this loop symbolic, or mark what is around it with `#[evaluated]`")
                 .panic();
@@ -115,7 +115,7 @@ impl Evaluated {
         }
     }
 
-    /// The state that the loop goes on with.
+    /// The state that the loop continues with.
     pub(super) fn state(&self) -> Vec<Var> {
         self.current.clone()
     }
@@ -125,7 +125,7 @@ impl Evaluated {
         self.is_ending && self.iteration.is_none()
     }
 
-    /// Ends an iteration with the state after the body. What gets its first value in the body stands at its end, and is zero
+    /// Ends an iteration with the state after the body. What gets its first value in the body is at its end, and is zero
     /// before.
     pub(super) fn end_iteration(&mut self, next: Vec<Var>) {
         for late in next.iter().skip(self.current.len()) {
@@ -181,7 +181,7 @@ impl Evaluated {
         Ok(state)
     }
 
-    /// Goes on with all lanes, where what an iteration does cannot be done for some of them.
+    /// Continues with all lanes, where what an iteration does cannot be done for some of them.
     fn give_up(&mut self) {
         (self.is_compressed, self.compaction) = (false, None);
     }
@@ -201,7 +201,7 @@ impl Evaluated {
         }
         *has_changed = true;
         self.inits[position] = nothing();
-        let is_memory = !local::is_local(&next) && effect::continues_within(writes, &next, &before);
+        let is_memory = !local::is_local(&next) && scatter::continues_within(writes, &next, &before);
         State { param: nothing(), init: before, next: Some(next), is_memory }
     }
 
@@ -210,15 +210,15 @@ impl Evaluated {
         let width = lanes.width_of(&state);
         match state.next {
             None => state.init,
-            Some(next) if state.is_memory => effect::settle(&next),
+            Some(next) if state.is_memory => scatter::settle(&next),
             // Writes in an iteration are already masked.
-            Some(next) if local::is_local(&next) && effect::continues_within(writes, &next, &state.init) => next,
+            Some(next) if local::is_local(&next) && scatter::continues_within(writes, &next, &state.init) => next,
             Some(next) if local::is_local(&next) => local::select(self.site, active, &next, &state.init),
             Some(next) => record::broadcast(&record::select_at(self.site, active, &next, &state.init), width),
         }
     }
 
-    /// Computes the state and the lanes that go on; whether to run the body. A loop that ends by its exits alone runs its body once
+    /// Computes the state and the lanes that continue; whether to run the body. A loop that ends by its exits alone runs its body once
     /// more in the end, on no lane. `is_steady`: the host has the same in its variables as at the iteration before.
     pub(super) fn test(&mut self, condition: &Var, is_endless: bool, is_steady: bool) -> bool {
         // It may be uniform and constant: the host recomputes it for each iteration.
@@ -234,32 +234,32 @@ impl Evaluated {
             self.note_end(None, is_steady).unwrap_or_else(|error| panic_at(self.site, error));
             return is_endless && self.end(active.width());
         }
-        let (active, answer) = self.compute(active).unwrap_or_else(|error| panic_at(self.site, error));
-        let is_run = is_first || answer.goes_on;
-        let is_run = self.note(&answer, is_run, is_steady).unwrap_or_else(|error| panic_at(self.site, error));
+        let (active, read) = self.compute(active).unwrap_or_else(|error| panic_at(self.site, error));
+        let is_run = is_first || read.is_true;
+        let is_run = self.note(&read, is_run, is_steady).unwrap_or_else(|error| panic_at(self.site, error));
         if !is_run {
             return is_endless && self.end(active.width());
         }
         // As in a recorded loop, which does not depend on the mask around it.
         self.is_never_run = is_never;
-        let is_known = !answer.goes_on && answer.noted.is_none();
+        let is_known = !read.is_true && read.noted.is_none();
         let active = if is_known { record::literal(Type::Bool, 0, active.width()) } else { active };
-        self.count(answer.goes_on);
+        self.count(read.is_true);
         self.iteration = Some(region::open_evaluated(active.clone(), self.site));
         self.active = Some(active);
         true
     }
 
     /// Notes for a recording that an iteration begins, or that the loop ends; whether there is another iteration. Iterations that no lane makes
-    /// follow until two are alike, so that the recording serves whatever number of them a replay needs.
-    fn note(&mut self, answer: &Answer, is_run: bool, is_steady: bool) -> Result<bool, Error> {
+    /// follow until two match, so that the recording serves whatever number of them a replay needs.
+    fn note(&mut self, read: &ConditionRead, is_run: bool, is_steady: bool) -> Result<bool, Error> {
         if self.noted.is_none() {
             return Ok(is_run);
         }
-        let looked = answer.noted.as_ref().map(|buffer| (buffer, answer.goes_on));
+        let looked = read.noted.as_ref().map(|buffer| (buffer, read.is_true));
         self.note_state(is_steady);
         let Some(noted) = &mut self.noted else { return Ok(is_run) };
-        let is_extra = !answer.goes_on && looked.is_some() && noted.extra < MAX_EXTRA;
+        let is_extra = !read.is_true && looked.is_some() && noted.extra < MAX_EXTRA;
         if !is_run && (!is_extra || launches::is_loop_settled()) {
             self.noted = None;
             return launches::end_loop(looked, self.site).map(|()| false);
@@ -283,22 +283,22 @@ impl Evaluated {
         let forms: Vec<Form> = arrays.iter().map(|part| form(part.var)).collect();
         let Some(noted) = &mut self.noted else { return };
         let before = std::mem::replace(&mut noted.forms, forms);
-        launches::end_iteration(Kept { host: is_steady, forms: before == noted.forms });
+        launches::end_iteration(Unchanged { host: is_steady, forms: before == noted.forms });
     }
 
     /// Computes the state and a mask; gives the mask, and whether it holds on any lane.
-    fn compute(&mut self, active: Var) -> Result<(Var, Answer), Error> {
+    fn compute(&mut self, active: Var) -> Result<(Var, ConditionRead), Error> {
         if !self.is_compressed || launches::is_recording() || active.width() == 1 || active.literal().is_some() {
-            let answer = self.compute_all(&active)?;
-            return Ok((active, answer));
+            let read = self.compute_all(&active)?;
+            return Ok((active, read));
         }
-        let (active, going_on) = self.count_lanes(active)?;
+        let (active, remaining) = self.count_lanes(active)?;
         let lanes = self.compaction.as_ref().map_or(active.lanes(), Compaction::lanes);
-        if going_on > 0 && compaction::is_worth(going_on, lanes) {
+        if remaining > 0 && compaction::is_worth(remaining, lanes) {
             let arrays = flat(&self.current, &self.elements, &self.is_memory);
             self.compaction = Some(Compaction::of(self.compaction.as_ref(), &arrays, &active, self.site)?);
         }
-        Ok((active, Answer { goes_on: going_on > 0, noted: None }))
+        Ok((active, ConditionRead { is_true: remaining > 0, noted: None }))
     }
 
     /// Computes the state and a mask; gives the mask, and on how many lanes it holds.
@@ -314,25 +314,25 @@ impl Evaluated {
         Ok((active, count.item()? as usize))
     }
 
-    fn compute_all(&self, active: &Var) -> Result<Answer, Error> {
+    fn compute_all(&self, active: &Var) -> Result<ConditionRead, Error> {
         let any = reduce::reduce(ReduceOp::Or, active);
         self.compute_with(active, &any)?;
         self.read(&any)
     }
 
-    /// Whether any lane goes on.
-    fn read(&self, any: &Var) -> Result<Answer, Error> {
+    /// Whether any lane continues.
+    fn read(&self, any: &Var) -> Result<ConditionRead, Error> {
         if any.literal().is_some() || !launches::is_recording() {
-            let goes_on = Array::<bool>::from_var(any.clone()).item()?;
-            return Ok(Answer { goes_on, noted: None });
+            let is_true = Array::<bool>::from_var(any.clone()).item()?;
+            return Ok(ConditionRead { is_true, noted: None });
         }
         let Some(buffer) = any.data() else {
             launches::refuse_reading(any, self.site)?;
-            return Ok(Answer { goes_on: any.known_bits() == Some(1), noted: None });
+            return Ok(ConditionRead { is_true: any.known_bits() == Some(1), noted: None });
         };
         let mut byte = [0];
         buffer.read(0, &mut byte)?;
-        Ok(Answer { goes_on: byte[0] != 0, noted: Some(buffer) })
+        Ok(ConditionRead { is_true: byte[0] != 0, noted: Some(buffer) })
     }
 
     fn compute_with(&self, active: &Var, reduced: &Var) -> Result<(), Error> {
@@ -371,7 +371,7 @@ fn form(var: &Var) -> Form {
     (var.extent(), var.known_bits().map(|bits| (bits, launches::scalar_of(var))))
 }
 
-/// The same state, in memory all of it, and of memory of the lane the elements: a kernel reads it as it will read what an iteration
+/// The same state, in memory all of it, and of per-lane local memory the elements: a kernel reads it as it will read what an iteration
 /// has computed.
 fn stored_all(vars: &[Var], site: &'static Location<'static>) -> (Vec<Var>, Vec<Vec<Var>>) {
     in_memory(vars, site).unwrap_or_else(|error| panic_at(site, error))
@@ -390,13 +390,13 @@ fn in_memory(vars: &[Var], site: &'static Location<'static>) -> Result<(Vec<Var>
     Ok((stored, parts))
 }
 
-/// The elements of a lane's memory; none of an array.
+/// The elements of per-lane local memory; none of an array.
 fn elements_of(var: &Var) -> Vec<Var> {
     let len = if local::is_local(var) { local::len_of(var) } else { None };
     len.map_or_else(Vec::new, |len| local::elements(var, len))
 }
 
-/// The arrays of a state, of memory of the lane its elements.
+/// The arrays of a state, of per-lane local memory its elements.
 fn flat<'a>(state: &'a [Var], elements: &'a [Vec<Var>], is_memory: &'a [bool]) -> Vec<Part<'a>> {
     let arrays = |((var, elements), &is_memory): ((&'a Var, &'a Vec<Var>), &bool)| {
         let vars = if local::is_local(var) { elements.as_slice() } else { std::slice::from_ref(var) };
@@ -405,7 +405,7 @@ fn flat<'a>(state: &'a [Var], elements: &'a [Vec<Var>], is_memory: &'a [bool]) -
     state.iter().zip(elements).zip(is_memory).flat_map(arrays).collect()
 }
 
-/// A value that the host knows, in memory; one that was evaluated as it is; memory of the lane made of its elements.
+/// A value that the host knows, in memory; one that was evaluated as it is; per-lane local memory made of its elements.
 fn stored(var: &Var, parts: &mut [Var], site: &'static Location<'static>) -> Result<Var, Error> {
     if local::is_local(var) {
         for part in &mut *parts {

@@ -12,8 +12,8 @@
 
 use super::branch::{Branch, TracedBranch};
 use super::repeat::{Repeat, TracedRepeat, WhileCondition};
+use super::stage::{HostStage, Stage, TracedStage};
 use super::state::refuse;
-use super::world::{Host, Traced, World};
 use crate::array::Array;
 use crate::graph::Var;
 use crate::trace::branch::choose;
@@ -22,82 +22,82 @@ use crate::traverse::leaves::Leaves;
 use std::marker::PhantomData;
 use std::panic::Location;
 
-/// Stands for the world of a condition.
+/// Represents the stage of a condition.
 #[derive(Debug)]
 pub struct Witness<W>(PhantomData<W>);
 
-/// A witness of a world that is inferred.
+/// A witness of a stage that is inferred.
 #[must_use]
 #[inline(always)]
-pub fn witness<W: World>() -> Witness<W> {
+pub fn witness<W: Stage>() -> Witness<W> {
     Witness(PhantomData)
 }
 
-/// Says whose world a witness stands for.
+/// Says whose stage a witness represents.
 #[inline(always)]
-pub fn same<W: World>(_: &Witness<W>, _: &Branch<W>) {}
+pub fn same<W: Stage>(_: &Witness<W>, _: &Branch<W>) {}
 
-/// Passes the condition of a `while` through; says whose world a witness stands for.
+/// Passes the condition of a `while` through; says whose stage a witness represents.
 #[inline(always)]
-pub fn seen<'a, C: WhileCondition + ?Sized>(_: &Witness<C::World>, condition: &'a C) -> &'a C {
+pub fn seen<'a, C: WhileCondition + ?Sized>(_: &Witness<C::Stage>, condition: &'a C) -> &'a C {
     condition
 }
 
-/// The world of two worlds: of the host if both are.
-pub trait Join<B: World>: World {
-    /// That world.
-    type World: World;
+/// The stage of two stages: of the host if both are.
+pub trait Join<B: Stage>: Stage {
+    /// That stage.
+    type Stage: Stage;
     /// A condition of the one, and a condition of the other.
-    fn both(a: Self::Condition, b: B::Condition) -> <Self::World as World>::Condition;
+    fn both(a: Self::Condition, b: B::Condition) -> <Self::Stage as Stage>::Condition;
 }
 
-impl Join<Host> for Host {
-    type World = Host;
+impl Join<HostStage> for HostStage {
+    type Stage = HostStage;
     #[inline(always)]
     fn both(a: bool, b: bool) -> bool {
         a && b
     }
 }
 
-impl Join<Traced> for Host {
-    type World = Traced;
+impl Join<TracedStage> for HostStage {
+    type Stage = TracedStage;
     fn both(a: bool, b: Array<bool>) -> Array<bool> {
         Array::from(a) & b
     }
 }
 
-impl Join<Host> for Traced {
-    type World = Traced;
+impl Join<HostStage> for TracedStage {
+    type Stage = TracedStage;
     fn both(a: Array<bool>, b: bool) -> Array<bool> {
         a & Array::from(b)
     }
 }
 
-impl Join<Traced> for Traced {
-    type World = Traced;
+impl Join<TracedStage> for TracedStage {
+    type Stage = TracedStage;
     fn both(a: Array<bool>, b: Array<bool>) -> Array<bool> {
         a & b
     }
 }
 
-/// A list of things that belong to worlds, as nested pairs of references.
-pub trait Worlds {
-    /// The join of their worlds.
-    type World: World;
-    /// The masks of the lanes that have left, of exits.
+/// A list of things that belong to stages, as nested pairs of references.
+pub trait StageList {
+    /// The join of their stages.
+    type Stage: Stage;
+    /// The masks of the lanes that have exited, of exits.
     fn left(&self, masks: &mut Vec<Array<bool>>);
 }
 
-impl Worlds for () {
-    type World = Host;
+impl StageList for () {
+    type Stage = HostStage;
     #[inline(always)]
     fn left(&self, _: &mut Vec<Array<bool>>) {}
 }
 
-macro_rules! worlds {
+macro_rules! stages {
     ($($ty:ident),*) => {$(
-        impl<W: World + Join<R::World>, R: Worlds> Worlds for (&$ty<W>, R) {
-            type World = <W as Join<R::World>>::World;
+        impl<W: Stage + Join<R::Stage>, R: StageList> StageList for (&$ty<W>, R) {
+            type Stage = <W as Join<R::Stage>>::Stage;
             #[inline(always)]
             fn left(&self, masks: &mut Vec<Array<bool>>) {
                 self.1.left(masks);
@@ -106,10 +106,10 @@ macro_rules! worlds {
     )*};
 }
 
-worlds!(Witness, Branch, Repeat);
+stages!(Witness, Branch, Repeat);
 
-impl<W: World + Join<R::World>, T, R: Worlds> Worlds for (&Exit<W, T>, R) {
-    type World = <W as Join<R::World>>::World;
+impl<W: Stage + Join<R::Stage>, T, R: StageList> StageList for (&Exit<W, T>, R) {
+    type Stage = <W as Join<R::Stage>>::Stage;
     #[inline(always)]
     fn left(&self, masks: &mut Vec<Array<bool>>) {
         masks.extend(W::left(&self.0.0).cloned());
@@ -117,30 +117,30 @@ impl<W: World + Join<R::World>, T, R: Worlds> Worlds for (&Exit<W, T>, R) {
     }
 }
 
-/// The world that a list belongs to.
+/// The stage that a list belongs to.
 #[derive(Debug)]
 pub struct Joined<W>(PhantomData<W>);
 
-/// The world that a list of things belongs to.
+/// The stage that a list of things belongs to.
 #[inline(always)]
-pub fn joined<L: Worlds>(_: L) -> Joined<L::World> {
+pub fn joined<L: StageList>(_: L) -> Joined<L::Stage> {
     Joined(PhantomData)
 }
 
-impl<W: World> Joined<W> {
+impl<W: Stage> Joined<W> {
     /// Whether all of it is the host's.
     #[inline(always)]
     pub fn is_host(&self) -> bool {
         W::IS_HOST
     }
 
-    /// What follows happens in the host's world only.
+    /// What follows happens in the host stage only.
     #[inline(always)]
     pub fn host_only(&self) -> W::HostOnly {
         W::host_only()
     }
 
-    /// What follows happens in the traced world only.
+    /// What follows happens in the traced stage only.
     #[inline(always)]
     pub fn traced_only(&self) -> W::TracedOnly {
         W::traced_only()
@@ -156,46 +156,46 @@ impl<W: World> Joined<W> {
     }
 }
 
-/// Types that may be moved in a region of a world and mentioned later.
+/// Types that may be moved in a region of a stage and mentioned later.
 #[diagnostic::on_unimplemented(
     message = "`{T}` is moved in more than one arm of an `if`: it must be `Clone`, or the `if` marked `#[host]`",
     label = "moved here, and mentioned in code that is recorded later",
     note = "under a traced condition both arms are recorded, and what comes after a `break`, `continue` or `return`"
 )]
-pub trait Shares<T>: World {
-    /// The value, once more.
+pub trait Shares<T>: Stage {
+    /// Returns a clone.
     fn share(value: &T) -> T;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T> Shares<T> for Host {
+impl<T> Shares<T> for HostStage {
     fn share(_: &T) -> T {
         unreachable!("the host moves")
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Clone> Shares<T> for Traced {
+impl<T: Clone> Shares<T> for TracedStage {
     fn share(value: &T) -> T {
         value.clone()
     }
 }
 
-/// The lanes that have left for a target, and the value that they left with.
-pub struct Exit<W: World, T>(W::Exit<T>, PhantomData<T>);
+/// The lanes that have exited for a target, and the value that they left with.
+pub struct Exit<W: Stage, T>(W::Exit<T>, PhantomData<T>);
 
 /// An exit that no lane has taken.
 #[must_use]
 #[track_caller]
 #[inline(always)]
-pub fn exit<L: Worlds, T>(_: L) -> Exit<L::World, T> {
-    Exit(L::World::exit(Location::caller()), PhantomData)
+pub fn exit<L: StageList, T>(_: L) -> Exit<L::Stage, T> {
+    Exit(L::Stage::exit(Location::caller()), PhantomData)
 }
 
-/// Whether no lane goes on, as is known while tracing.
+/// Whether no lane continues, as is known while tracing.
 #[inline(always)]
-pub fn all_left<L: Worlds>(exits: L) -> bool {
-    !L::World::IS_HOST && {
+pub fn all_exited<L: StageList>(exits: L) -> bool {
+    !L::Stage::IS_HOST && {
         let mut masks = Vec::new();
         exits.left(&mut masks);
         any(masks).var().literal() == Some(1)
@@ -205,10 +205,10 @@ pub fn all_left<L: Worlds>(exits: L) -> bool {
 /// Opens the branch of the lanes that have not left.
 #[track_caller]
 #[inline(always)]
-pub fn branch_live<L: Worlds>(exits: L) -> Branch<L::World> {
+pub fn branch_live<L: StageList>(exits: L) -> Branch<L::Stage> {
     let mut masks = Vec::new();
     exits.left(&mut masks);
-    Branch(L::World::branch(L::World::live(masks), Location::caller()))
+    Branch(L::Stage::branch(L::Stage::live(masks), Location::caller()))
 }
 
 /// Lanes of any mask.
@@ -216,27 +216,27 @@ fn any(masks: Vec<Array<bool>>) -> Array<bool> {
     masks.into_iter().reduce(|a, b| a | b).unwrap_or_else(|| Array::from(false))
 }
 
-impl Traced {
+impl TracedStage {
     /// Lanes of no mask.
     pub(super) fn none_of(masks: Vec<Array<bool>>) -> Array<bool> {
         !any(masks)
     }
 }
 
-impl<W: World, T> Exit<W, T> {
+impl<W: Stage, T> Exit<W, T> {
     /// Whether jumps are Rust's.
     #[inline(always)]
     pub fn is_host(&self) -> bool {
         W::IS_HOST
     }
 
-    /// What follows happens in the host's world only.
+    /// What follows happens in the host stage only.
     #[inline(always)]
     pub fn host_only(&self) -> W::HostOnly {
         W::host_only()
     }
 
-    /// All lanes that run this leave, with a value.
+    /// All lanes that run this exit, with a value.
     #[inline(always)]
     pub fn give(&mut self, value: T) -> W::TracedOnly
     where
@@ -261,7 +261,7 @@ impl<W: World, T> Exit<W, T> {
     where
         W: Gives<T>,
     {
-        self.take().expect("lanes that have left gave a value")
+        self.take().expect("lanes that have exited gave a value")
     }
 
     /// The value that lanes have left with, and another one on the lanes that have not.
@@ -276,27 +276,27 @@ impl<W: World, T> Exit<W, T> {
 
 /// Checks that nothing is left to be done of a statement after a jump in the middle of it.
 #[inline(always)]
-pub fn goes_on<W: GoesOn, T>(_: &Exit<W, T>) {}
+pub fn may_continue<W: MayContinue, T>(_: &Exit<W, T>) {}
 
-/// Worlds in which a statement may go on after a jump in it.
+/// Stages in which a statement may continue after a jump in it.
 #[diagnostic::on_unimplemented(
-    message = "a `break`, `continue` or `return` under a traced condition stands inside of an expression",
-    label = "what is computed from this value would also be computed for the lanes that have left",
+    message = "a `break`, `continue` or `return` under a traced condition is inside of an expression",
+    label = "what is computed from this value would also be computed for the lanes that have exited",
     note = "give the value a name in a statement before this one: `let value = if …`"
 )]
-pub trait GoesOn: World {}
+pub trait MayContinue: Stage {}
 
 #[diagnostic::do_not_recommend]
-impl GoesOn for Host {}
+impl MayContinue for HostStage {}
 
-/// Types that lanes can leave with in a world.
+/// Types that lanes can exit with in a stage.
 #[diagnostic::on_unimplemented(
     message = "`return` or `break` under a traced condition gives `{T}`",
-    label = "the values that lanes leave with are merged, so they must be traced values",
+    label = "the values that lanes exit with are merged, so they must be traced values",
     note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and for a number write `Float::from(1.0)`"
 )]
-pub trait Gives<T>: World {
-    /// All lanes leave.
+pub trait Gives<T>: Stage {
+    /// All lanes exit.
     fn give(exit: &mut Self::Exit<T>, value: T);
     /// The value that lanes have left with.
     fn take(exit: &mut Self::Exit<T>) -> Option<T>;
@@ -310,16 +310,16 @@ pub trait Gives<T>: World {
     fn collect(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
     /// After the branch.
     fn restore(branch: &mut TracedBranch, exit: &mut Self::Exit<T>);
-    /// At the begin of a turn.
-    fn turn_collect(repeat: &mut TracedRepeat, exit: &mut Self::Exit<T>);
-    /// What the turn works on.
-    fn turn_replace(repeat: &mut TracedRepeat, exit: &mut Self::Exit<T>);
+    /// At the begin of an iteration.
+    fn collect_state(repeat: &mut TracedRepeat, exit: &mut Self::Exit<T>);
+    /// What the iteration works on.
+    fn replace_state(repeat: &mut TracedRepeat, exit: &mut Self::Exit<T>);
     /// At the begin of a loop's body.
     fn enter(exit: &mut Self::Exit<T>);
 }
 
 #[diagnostic::do_not_recommend]
-impl<T> Gives<T> for Host {
+impl<T> Gives<T> for HostStage {
     #[inline(always)]
     fn give((): &mut (), _: T) {}
     #[inline(always)]
@@ -339,62 +339,62 @@ impl<T> Gives<T> for Host {
     #[inline(always)]
     fn restore(_: &mut TracedBranch, (): &mut ()) {}
     #[inline(always)]
-    fn turn_collect(_: &mut TracedRepeat, (): &mut ()) {}
+    fn collect_state(_: &mut TracedRepeat, (): &mut ()) {}
     #[inline(always)]
-    fn turn_replace(_: &mut TracedRepeat, (): &mut ()) {}
+    fn replace_state(_: &mut TracedRepeat, (): &mut ()) {}
     #[inline(always)]
     fn enter((): &mut ()) {}
 }
 
-/// A mask of the lanes that have left, and their value.
-struct Gone<T> {
+/// A mask of the lanes that have exited, and their value.
+struct ExitState<T> {
     mask: Array<bool>,
     /// None while no lane has left; of no meaning on lanes that have not.
     value: Option<T>,
 }
 
-impl<T> Gone<T> {
-    fn nobody() -> Self {
-        Gone { mask: Array::from(false), value: None }
+impl<T> ExitState<T> {
+    fn none() -> Self {
+        ExitState { mask: Array::from(false), value: None }
     }
 }
 
-/// What an exit of the traced world keeps.
+/// What an exit of the traced stage keeps.
 pub struct TracedExit<T> {
-    gone: Gone<T>,
+    state: ExitState<T>,
     /// For each branch that is open: what was before it while the first arm is recorded, and then what that arm made of it.
-    frames: Vec<Gone<T>>,
+    frames: Vec<ExitState<T>>,
     site: &'static Location<'static>,
 }
 
 impl<T> TracedExit<T> {
     pub(super) fn new(site: &'static Location<'static>) -> Self {
-        TracedExit { gone: Gone::nobody(), frames: Vec::new(), site }
+        TracedExit { state: ExitState::none(), frames: Vec::new(), site }
     }
 
     pub(super) fn mask(&self) -> &Array<bool> {
-        &self.gone.mask
+        &self.state.mask
     }
 
-    fn frame(&mut self) -> Gone<T> {
+    fn frame(&mut self) -> ExitState<T> {
         self.frames.pop().expect("each branch that an exit leaves was opened")
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Traverse> Gives<T> for Traced {
+impl<T: Traverse> Gives<T> for TracedStage {
     fn give(exit: &mut TracedExit<T>, value: T) {
-        exit.gone = Gone { mask: Array::from(true), value: Some(value) };
+        exit.state = ExitState { mask: Array::from(true), value: Some(value) };
     }
 
     fn take(exit: &mut TracedExit<T>) -> Option<T> {
-        exit.gone.value.take()
+        exit.state.value.take()
     }
 
     fn or(exit: &mut TracedExit<T>, mut value: T) -> T {
-        let Some(given) = exit.gone.value.take() else { return value };
+        let Some(given) = exit.state.value.take() else { return value };
         // As in a branch, a mask of many lanes makes the value as wide, whether it is constant or not.
-        match exit.gone.mask.var().literal().filter(|_| exit.gone.mask.width() == 1) {
+        match exit.state.mask.var().literal().filter(|_| exit.state.mask.width() == 1) {
             Some(0) => return value,
             Some(_) => return given,
             None => {}
@@ -402,64 +402,64 @@ impl<T: Traverse> Gives<T> for Traced {
         let (a, b) = (Leaves::of(&given), Leaves::of(&value));
         check_merge(&a, &b, exit.site);
         let pairs = a.arrays.iter().zip(&b.arrays);
-        let mut merged = pairs.map(|(a, b)| choose(exit.gone.mask.var(), a, b, exit.site));
+        let mut merged = pairs.map(|(a, b)| choose(exit.state.mask.var(), a, b, exit.site));
         b.with_arrays(&mut merged).write(&mut value);
         value
     }
 
     fn save(_: &mut TracedBranch, exit: &mut TracedExit<T>) {
-        let before = std::mem::replace(&mut exit.gone, Gone::nobody());
+        let before = std::mem::replace(&mut exit.state, ExitState::none());
         exit.frames.push(before);
     }
 
     fn swap(_: &mut TracedBranch, exit: &mut TracedExit<T>) {
         let before = exit.frame();
-        let then = std::mem::replace(&mut exit.gone, before);
+        let then = std::mem::replace(&mut exit.state, before);
         exit.frames.push(then);
     }
 
     fn collect(branch: &mut TracedBranch, exit: &mut TracedExit<T>) {
         let then = exit.frame();
         match branch.constant() {
-            Some(true) => exit.gone = then,
+            Some(true) => exit.state = then,
             Some(false) => {}
             None => {
-                let values = [&then, &exit.gone].map(|gone| gone.value.as_ref().map(Leaves::of));
+                let values = [&then, &exit.state].map(|state| state.value.as_ref().map(Leaves::of));
                 if let [Some(a), Some(b)] = &values {
                     check_merge(a, b, exit.site);
                 }
-                branch.collect_exit([then.mask.var(), exit.gone.mask.var()], values);
-                exit.gone.value = then.value.or(exit.gone.value.take());
+                branch.collect_exit([then.mask.var(), exit.state.mask.var()], values);
+                exit.state.value = then.value.or(exit.state.value.take());
             }
         }
     }
 
     fn restore(branch: &mut TracedBranch, exit: &mut TracedExit<T>) {
         if let Some(merged) = branch.restore() {
-            write(&merged.arrays, &mut exit.gone);
+            write(&merged.arrays, &mut exit.state);
         }
     }
 
-    fn turn_collect(repeat: &mut TracedRepeat, exit: &mut TracedExit<T>) {
-        let value = exit.gone.value.as_ref().map(Leaves::of);
-        repeat.collect_exit(exit.gone.mask.var(), value.map_or_else(Vec::new, |leaves| leaves.arrays));
+    fn collect_state(repeat: &mut TracedRepeat, exit: &mut TracedExit<T>) {
+        let value = exit.state.value.as_ref().map(Leaves::of);
+        repeat.collect_exit(exit.state.mask.var(), value.map_or_else(Vec::new, |leaves| leaves.arrays));
     }
 
-    fn turn_replace(repeat: &mut TracedRepeat, exit: &mut TracedExit<T>) {
-        let values = exit.gone.value.as_ref().map_or(0, |value| Leaves::of(value).arrays.len());
-        write(&repeat.exit_replacement(values), &mut exit.gone);
+    fn replace_state(repeat: &mut TracedRepeat, exit: &mut TracedExit<T>) {
+        let values = exit.state.value.as_ref().map_or(0, |value| Leaves::of(value).arrays.len());
+        write(&repeat.exit_replacement(values), &mut exit.state);
     }
 
     fn enter(exit: &mut TracedExit<T>) {
-        exit.gone = Gone::nobody();
+        exit.state = ExitState::none();
     }
 }
 
 /// Writes a mask, and the arrays of a value.
-fn write<T: Traverse>(arrays: &[Var], gone: &mut Gone<T>) {
+fn write<T: Traverse>(arrays: &[Var], state: &mut ExitState<T>) {
     if let Some((mask, arrays)) = arrays.split_first() {
-        gone.mask.var_mut().clone_from(mask);
-        if let Some(value) = &mut gone.value {
+        state.mask.var_mut().clone_from(mask);
+        if let Some(value) = &mut state.value {
             let leaves = Leaves::of(value);
             leaves.with_arrays(&mut arrays.iter().cloned()).write(value);
         }
@@ -478,7 +478,7 @@ fn check_merge(a: &Leaves, b: &Leaves, site: &'static Location<'static>) {
     }
 }
 
-impl<W: World> Branch<W> {
+impl<W: Stage> Branch<W> {
     /// Notes an exit that the arms may take, before the arms.
     #[inline(always)]
     pub fn save_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
@@ -487,7 +487,7 @@ impl<W: World> Branch<W> {
         }
     }
 
-    /// Takes the lanes that have left in the first arm.
+    /// Takes the lanes that have exited in the first arm.
     #[inline(always)]
     pub fn swap_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -495,7 +495,7 @@ impl<W: World> Branch<W> {
         }
     }
 
-    /// Takes the lanes that have left in the second arm.
+    /// Takes the lanes that have exited in the second arm.
     #[inline(always)]
     pub fn collect_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -503,7 +503,7 @@ impl<W: World> Branch<W> {
         }
     }
 
-    /// Writes the lanes that have left in either arm.
+    /// Writes the lanes that have exited in either arm.
     #[inline(always)]
     pub fn restore_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(branch) = W::traced_branch(&mut self.0) {
@@ -512,20 +512,20 @@ impl<W: World> Branch<W> {
     }
 }
 
-impl<W: World> Repeat<W> {
-    /// An exit that the body may take, at the begin of a turn.
+impl<W: Stage> Repeat<W> {
+    /// An exit that the body may take, at the begin of an iteration.
     #[inline(always)]
     pub fn collect_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(repeat) = W::traced_repeat(&mut self.0) {
-            E::turn_collect(repeat, &mut exit.0);
+            E::collect_state(repeat, &mut exit.0);
         }
     }
 
-    /// Writes the lanes that have left before the turn.
+    /// Writes the lanes that have exited before the iteration.
     #[inline(always)]
     pub fn replace_exit<E: Gives<T>, T>(&mut self, exit: &mut Exit<E, T>) {
         if let Some(repeat) = W::traced_repeat(&mut self.0) {
-            E::turn_replace(repeat, &mut exit.0);
+            E::replace_state(repeat, &mut exit.0);
         }
     }
 

@@ -1,74 +1,74 @@
 //! `&&` and `||` between values of both stages.
 
 use super::branch::Branch;
-use super::world::{Host, Traced, World};
+use super::stage::{HostStage, Stage, TracedStage};
 use crate::array::Array;
 use std::panic::Location;
 
-/// What may stand on a side of `&&` and `||`.
+/// What may be on a side of `&&` and `||`.
 #[diagnostic::on_unimplemented(
     message = "`&&` and `||` take `bool` or `Mask`, not `{Self}`",
     label = "expected `bool` or `Mask`, found `{Self}`",
     note = "`&` and `|` work on the bits of integers"
 )]
 pub trait Logical {
-    /// The world that the value belongs to.
-    type World: World;
+    /// The stage that the value belongs to.
+    type Stage: Stage;
     /// The value.
-    fn logical(&self) -> <Self::World as World>::Condition;
+    fn logical(&self) -> <Self::Stage as Stage>::Condition;
 
     /// The left side of `&&`.
     #[inline(always)]
-    fn left_of_and(&self) -> Side<Self::World>
+    fn left_of_and(&self) -> Side<Self::Stage>
     where
-        Self::World: Decides,
+        Self::Stage: Decides,
     {
         let left = self.logical();
-        let decided = Self::World::known(&left).filter(|value| !value);
+        let decided = Self::Stage::known(&left).filter(|value| !value);
         Side { left, decided, is_and: true }
     }
 
     /// The left side of `||`.
     #[inline(always)]
-    fn left_of_or(&self) -> Side<Self::World>
+    fn left_of_or(&self) -> Side<Self::Stage>
     where
-        Self::World: Decides,
+        Self::Stage: Decides,
     {
         let left = self.logical();
-        let decided = Self::World::known(&left).filter(|value| *value);
+        let decided = Self::Stage::known(&left).filter(|value| *value);
         Side { left, decided, is_and: false }
     }
 
     /// The result of `&&` or `||`, with this as the right side.
     #[inline(always)]
-    fn join<W: Joins<Self::World>>(&self, side: &Side<W>) -> W::Output {
+    fn join<W: Joins<Self::Stage>>(&self, side: &Side<W>) -> W::Output {
         if side.is_and { W::and(&side.left, self.logical()) } else { W::or(&side.left, self.logical()) }
     }
 
     /// Opens the branch in which the right side of `&&` is evaluated.
     #[track_caller]
     #[inline]
-    fn branch_and(&self) -> Branch<Self::World> {
-        Branch(Self::World::branch(self.logical(), Location::caller()))
+    fn branch_and(&self) -> Branch<Self::Stage> {
+        Branch(Self::Stage::branch(self.logical(), Location::caller()))
     }
 
     /// Opens the branch in which the right side of `||` is evaluated.
     #[track_caller]
     #[inline]
-    fn branch_or(&self) -> Branch<Self::World> {
-        Branch(Self::World::branch(Self::World::not(self.logical()), Location::caller()))
+    fn branch_or(&self) -> Branch<Self::Stage> {
+        Branch(Self::Stage::branch(Self::Stage::not(self.logical()), Location::caller()))
     }
 
     /// The right side in such a branch, as a value of the result's type.
     #[inline(always)]
-    fn lift<W: Joins<Self::World>>(&self, _: &Branch<W>) -> W::Output {
+    fn lift<W: Joins<Self::Stage>>(&self, _: &Branch<W>) -> W::Output {
         W::lift(self.logical())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl Logical for bool {
-    type World = Host;
+    type Stage = HostStage;
     #[inline(always)]
     fn logical(&self) -> bool {
         *self
@@ -77,7 +77,7 @@ impl Logical for bool {
 
 #[diagnostic::do_not_recommend]
 impl Logical for Array<bool> {
-    type World = Traced;
+    type Stage = TracedStage;
     fn logical(&self) -> Array<bool> {
         self.clone()
     }
@@ -85,14 +85,14 @@ impl Logical for Array<bool> {
 
 #[diagnostic::do_not_recommend]
 impl Logical for &Array<bool> {
-    type World = Traced;
+    type Stage = TracedStage;
     fn logical(&self) -> Array<bool> {
         (*self).clone()
     }
 }
 
-/// The world of a value that two others decide.
-pub trait Joins<R: World>: World {
+/// The stage of a value that two others decide.
+pub trait Joins<R: Stage>: Stage {
     /// `bool` if both are of the host, else a mask.
     type Output: From<bool>;
     /// The right side, as a value of that type.
@@ -103,7 +103,7 @@ pub trait Joins<R: World>: World {
     fn or(left: &Self::Condition, right: R::Condition) -> Self::Output;
 }
 
-impl Joins<Host> for Host {
+impl Joins<HostStage> for HostStage {
     type Output = bool;
     #[inline(always)]
     fn lift(right: bool) -> bool {
@@ -119,7 +119,7 @@ impl Joins<Host> for Host {
     }
 }
 
-impl Joins<Traced> for Host {
+impl Joins<TracedStage> for HostStage {
     type Output = Array<bool>;
     fn lift(right: Array<bool>) -> Array<bool> {
         right
@@ -132,7 +132,7 @@ impl Joins<Traced> for Host {
     }
 }
 
-impl Joins<Host> for Traced {
+impl Joins<HostStage> for TracedStage {
     type Output = Array<bool>;
     fn lift(right: bool) -> Array<bool> {
         Array::from(right)
@@ -145,7 +145,7 @@ impl Joins<Host> for Traced {
     }
 }
 
-impl Joins<Traced> for Traced {
+impl Joins<TracedStage> for TracedStage {
     type Output = Array<bool>;
     fn lift(right: Array<bool>) -> Array<bool> {
         right
@@ -159,7 +159,7 @@ impl Joins<Traced> for Traced {
 }
 
 /// The left side of `&&` or `||`, when the right one is plain.
-pub struct Side<W: World> {
+pub struct Side<W: Stage> {
     left: W::Condition,
     /// What a host value on the left decides the result to be; `None` while it is open.
     decided: Option<bool>,
@@ -167,26 +167,26 @@ pub struct Side<W: World> {
 }
 
 /// What is known of a condition while tracing.
-pub trait Decides: World {
+pub trait Decides: Stage {
     /// The value, where it is the host's.
     fn known(condition: &Self::Condition) -> Option<bool>;
 }
 
-impl Decides for Host {
+impl Decides for HostStage {
     #[inline(always)]
     fn known(condition: &bool) -> Option<bool> {
         Some(*condition)
     }
 }
 
-impl Decides for Traced {
+impl Decides for TracedStage {
     #[inline(always)]
     fn known(_: &Array<bool>) -> Option<bool> {
         None
     }
 }
 
-impl<W: World> Side<W> {
+impl<W: Stage> Side<W> {
     /// Whether the right side is needed.
     #[inline(always)]
     pub fn is_open(&self) -> bool {

@@ -1,8 +1,8 @@
 //! What rewritten `#[jit]` functions call: the run-time support of traced control flow.
 //!
 //! The macro brackets the user's own blocks by calls on a guard ([`Branch`], [`Repeat`]). Whether a guard has an effect
-//! is decided by the *type* of the condition: a `bool` belongs to the [`Host`] stage, where Rust runs the blocks as
-//! usual and any type may change in them; a mask belongs to the [`Traced`] stage, where each block is recorded once and
+//! is decided by the *type* of the condition: a `bool` belongs to the [`HostStage`] stage, where Rust runs the blocks as
+//! usual and any type may change in them; a mask belongs to the [`TracedStage`] stage, where each block is recorded once and
 //! its state must be [`Traverse`](crate::Traverse). Wrong programs are rejected by traits where types suffice, with
 //! messages in terms of the user's program, and otherwise by panics that name the variable and the line.
 //!
@@ -20,20 +20,20 @@ mod compare;
 mod evaluated;
 mod exit;
 mod function;
+mod host_only_jumps;
 mod index;
-mod leave;
 mod logic;
 mod matching;
 mod operand;
 mod range;
 mod recursion;
 mod repeat;
+mod stage;
 pub(crate) mod state;
 mod tell;
 mod unroll;
 mod variants;
 mod warning;
-mod world;
 
 pub use crate::trace::FastMath;
 pub use crate::trace::function_label::{LabelScope, Labelled, current_label, label, label_at};
@@ -41,23 +41,23 @@ pub use branch::{Branch, Merges, Slot, both_arms_leave};
 pub use cast::{CastsHost, CastsTo, CastsTraced, HostCast, TracedCast, converted};
 pub use compare::{Equal, Order, eq, ge, gt, le, lt, ne};
 pub use exit::{
-    Exit, Gives, GoesOn, Join, Joined, Shares, Witness, Worlds, all_left, branch_live, exit, goes_on, joined, same,
-    seen, witness,
+    Exit, Gives, Join, Joined, MayContinue, Shares, StageList, Witness, all_exited, branch_live, exit, joined,
+    may_continue, same, seen, witness,
 };
 pub use function::{FunctionScope, enter};
+pub use host_only_jumps::{JumpsFromOperand, SharedInIf, SharedInWhile, TryInIf, TryInWhile};
 pub use index::{
     AddAt, ArrayIndex, AssignAt, BitAndAt, BitOrAt, BitXorAt, CopiedOut, DivAt, HasAddress, Indexed, IndexedMut,
     IndexesHost, IndexesTraced, Lend, MulAt, ReadAt, RemAt, ShlAt, ShrAt, SubAt, element, probe,
 };
 pub use jit_runtime::report::{Align, Piece, Radix, Sign, Spec};
-pub use leave::{JumpsFromOperand, SharedInIf, SharedInWhile, TryInIf, TryInWhile};
 pub use logic::{Decides, Joins, Logical, Side, logical};
 pub use matching::{Decided, Exhausted, HostMatch, KnownValue, MatchesHost, MatchesTraced};
 pub use operand::{Constexpr, Operand};
 pub use range::{Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted, counter};
 pub use repeat::{Repeat, Setting, WhileCondition, bounded, repeat};
-pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ShowsSide, Tells, fail, print};
+pub use stage::{Carries, HostStage, IfCondition, Stage, TracedStage};
+pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ReportsValue, ShowsSide, fail, print};
 pub use unroll::{Unrolled, unrolled};
 pub use variants::{Borrowed, Choice, Choosable, Chosen, Lends, Owned, other_variant};
 pub use warning::{Harmless, Suspicious};
-pub use world::{Carries, Host, IfCondition, Traced, World};

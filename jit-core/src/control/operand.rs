@@ -7,7 +7,7 @@
     note = "operands are cloned so that they can be used again; mark the statement with `#[host]` or take a reference with `&`"
 )]
 pub trait Operand: Sized {
-    /// The value, once more.
+    /// Returns a clone.
     #[must_use]
     fn again(&self) -> Self;
 }

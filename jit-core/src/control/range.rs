@@ -4,10 +4,10 @@
 //! lane: `rev` and `step_by` change its start, its end and its step, all of which are computed before the loop. A
 //! counter stops at its last number instead of passing it, so bounds at the limits of a type do not overflow.
 
-use super::exit::{Witness, Worlds};
+use super::exit::{StageList, Witness};
 use super::repeat::Repeat;
+use super::stage::{HostStage, Stage, TracedStage};
 use super::state::refuse;
-use super::world::{Host, Traced, World};
 use crate::array::{Array, Integer};
 use crate::graph::Var;
 use crate::trace::record;
@@ -256,8 +256,8 @@ fn unsigned(ty: Type) -> Type {
 
 /// What `for` counts through.
 pub trait Countable {
-    /// The world that the bounds belong to.
-    type World: World;
+    /// The stage that the bounds belong to.
+    type Stage: Stage;
     /// A number.
     type Item;
     /// What is kept while counting.
@@ -265,7 +265,7 @@ pub trait Countable {
     /// Begins to count.
     fn start(self) -> Self::State;
     /// Whether there is a next number.
-    fn test(state: &mut Self::State) -> <Self::World as World>::Condition;
+    fn test(state: &mut Self::State) -> <Self::Stage as Stage>::Condition;
     /// The next number.
     fn next(state: &mut Self::State) -> Self::Item;
     /// Shows the arrays of the state.
@@ -275,7 +275,7 @@ pub trait Countable {
 }
 
 impl<I: Iterator> Countable for I {
-    type World = Host;
+    type Stage = HostStage;
     type Item = I::Item;
     type State = (I, Option<I::Item>);
     #[inline(always)]
@@ -289,7 +289,7 @@ impl<I: Iterator> Countable for I {
     }
     #[inline(always)]
     fn next((_, next): &mut Self::State) -> I::Item {
-        next.take().expect("a loop goes on while there is a next number")
+        next.take().expect("a loop continues while there is a next number")
     }
     fn traverse(_: &Self::State, _: &mut Visitor<'_>) {}
     fn traverse_mut(_: &mut Self::State, _: &mut VisitorMut<'_>) {}
@@ -307,12 +307,12 @@ pub struct TracedCounter {
 enum Ends {
     /// Before a number that is larger than all of its own.
     Before(Var),
-    /// After this number; a mask tells whether that has not been yet.
+    /// After this number; a mask says whether that has not been reached.
     After(Var, Var),
 }
 
 impl<T: Integer> Countable for TracedRange<T> {
-    type World = Traced;
+    type Stage = TracedStage;
     type Item = Array<T>;
     type State = TracedCounter;
     fn start(self) -> TracedCounter {
@@ -326,27 +326,27 @@ impl<T: Integer> Countable for TracedRange<T> {
     fn test(counter: &mut TracedCounter) -> Array<bool> {
         Array::from_var(match &counter.ends {
             Ends::Before(end) => record::compare(CompareOp::Lt, &counter.next, end),
-            Ends::After(_, goes_on) => goes_on.clone(),
+            Ends::After(_, continues) => continues.clone(),
         })
     }
     fn next(counter: &mut TracedCounter) -> Array<T> {
         let item = counter.next.clone();
-        if let Ends::After(last, goes_on) = &mut counter.ends {
-            *goes_on = record::compare(CompareOp::Ne, &item, last);
+        if let Ends::After(last, continues) = &mut counter.ends {
+            *continues = record::compare(CompareOp::Ne, &item, last);
         }
         counter.next = record::binary(BinaryOp::Add, &item, &counter.step);
         Array::from_var(item)
     }
     fn traverse(counter: &TracedCounter, visitor: &mut Visitor<'_>) {
         visitor.array(&counter.next);
-        if let Ends::After(_, goes_on) = &counter.ends {
-            visitor.array(goes_on);
+        if let Ends::After(_, continues) = &counter.ends {
+            visitor.array(continues);
         }
     }
     fn traverse_mut(counter: &mut TracedCounter, visitor: &mut VisitorMut<'_>) {
         visitor.array(&mut counter.next);
-        if let Ends::After(_, goes_on) = &mut counter.ends {
-            visitor.array(goes_on);
+        if let Ends::After(_, continues) = &mut counter.ends {
+            visitor.array(continues);
         }
     }
 }
@@ -379,15 +379,15 @@ impl<C: Countable> Traverse for Counter<C> {
     }
 }
 
-/// Says whose world a witness stands for.
+/// Says whose stage a witness represents.
 #[inline(always)]
-pub fn counted<C: Countable>(_: &Witness<C::World>, _: &Counter<C>) {}
+pub fn counted<C: Countable>(_: &Witness<C::Stage>, _: &Counter<C>) {}
 
-impl<W: World> Repeat<W> {
+impl<W: Stage> Repeat<W> {
     /// Whether to run the body, of a `for` that lanes may also leave through exits. Where the range is of the host, all
     /// iterations are run, on the lanes that have not left.
     #[inline(always)]
-    pub fn test_range<C: Countable<World = W>, L: Worlds>(&mut self, counter: &mut Counter<C>, exits: L) -> bool {
+    pub fn test_range<C: Countable<Stage = W>, L: StageList>(&mut self, counter: &mut Counter<C>, exits: L) -> bool {
         let mut masks = Vec::new();
         exits.left(&mut masks);
         W::test(&mut self.0, W::and_live(C::test(&mut counter.0), masks))

@@ -1,9 +1,9 @@
 //! `while`: the guard of its iterations.
 
 use super::evaluated::Evaluated;
-use super::exit::{Join, Worlds};
+use super::exit::{Join, StageList};
+use super::stage::{Carries, HostStage, Stage, TracedStage};
 use super::state::{Named, check_loop, refuse};
-use super::world::{Carries, Host, Traced, World};
 use crate::array::Array;
 use crate::capture::launches;
 use crate::graph::Var;
@@ -15,28 +15,28 @@ use crate::traverse::{HostValue, Traverse, VisitorMut};
 use jit_runtime::recording::SizeId;
 use std::panic::Location;
 
-/// What may stand as the condition of a `while`.
+/// What may be the condition of a `while`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition: `while` takes a `bool` or a `Mask`",
     label = "expected `bool` or `Mask`, found `{Self}`",
     note = "compare it, as in `n != 0`"
 )]
 pub trait WhileCondition {
-    /// The world that decides.
-    type World: World;
+    /// The stage that decides.
+    type Stage: Stage;
     /// The condition's value.
-    fn condition(&self) -> <Self::World as World>::Condition;
+    fn condition(&self) -> <Self::Stage as Stage>::Condition;
 
     /// Whether to run the body.
     #[inline(always)]
-    fn test(&self, guard: &mut Repeat<Self::World>) -> bool {
-        Self::World::test(&mut guard.0, self.condition())
+    fn test(&self, guard: &mut Repeat<Self::Stage>) -> bool {
+        Self::Stage::test(&mut guard.0, self.condition())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl WhileCondition for bool {
-    type World = Host;
+    type Stage = HostStage;
     #[inline(always)]
     fn condition(&self) -> bool {
         *self
@@ -45,7 +45,7 @@ impl WhileCondition for bool {
 
 #[diagnostic::do_not_recommend]
 impl WhileCondition for Array<bool> {
-    type World = Traced;
+    type Stage = TracedStage;
     #[inline]
     fn condition(&self) -> Array<bool> {
         self.clone()
@@ -54,21 +54,21 @@ impl WhileCondition for Array<bool> {
 
 #[diagnostic::do_not_recommend]
 impl WhileCondition for &Array<bool> {
-    type World = Traced;
+    type Stage = TracedStage;
     #[inline]
     fn condition(&self) -> Array<bool> {
         (*self).clone()
     }
 }
 
-/// The guard of a `while`. Its world is that of the condition, which [`WhileCondition::test`] sees.
-pub struct Repeat<W: World>(pub(super) W::Repeat);
+/// The guard of a `while`. Its stage is that of the condition, which [`WhileCondition::test`] sees.
+pub struct Repeat<W: Stage>(pub(super) W::Repeat);
 
 /// Opens a `while`.
 #[must_use]
 #[track_caller]
 #[inline(always)]
-pub fn repeat<W: World>() -> Repeat<W> {
+pub fn repeat<W: Stage>() -> Repeat<W> {
     Repeat(W::repeat(Location::caller()))
 }
 
@@ -83,7 +83,7 @@ pub enum Setting {
     MaxIterations(u32),
 }
 
-impl<W: World> Repeat<W> {
+impl<W: Stage> Repeat<W> {
     /// Runs the loop's iterations one by one.
     #[inline(always)]
     pub fn evaluated(&mut self) {
@@ -102,31 +102,31 @@ impl<W: World> Repeat<W> {
         W::set(&mut self.0, Setting::MaxIterations(limit));
     }
 
-    /// A place that the loop changes, at the begin of a turn.
+    /// A place that the loop changes, at the begin of an iteration.
     #[inline(always)]
     pub fn collect<X: ?Sized>(&mut self, name: &'static str, value: &X)
     where
         W: Carries<X>,
     {
-        W::turn_collect(&mut self.0, name, value);
+        W::collect_state(&mut self.0, name, value);
     }
 
-    /// Begins a turn.
+    /// Begins an iteration.
     #[inline(always)]
-    pub fn turn(&mut self) {
-        W::turn(&mut self.0);
+    pub fn begin_iteration(&mut self) {
+        W::begin_iteration(&mut self.0);
     }
 
-    /// Writes the value of a place that the turn works on.
+    /// Writes the value of a place that the iteration works on.
     #[inline(always)]
     pub fn replace<X: ?Sized>(&mut self, value: &mut X)
     where
         W: Carries<X>,
     {
-        W::turn_replace(&mut self.0, value);
+        W::replace_state(&mut self.0, value);
     }
 
-    /// Whether all turns were made.
+    /// Whether all iterations were made.
     #[inline(always)]
     pub fn is_done(&self) -> bool {
         W::is_done(&self.0)
@@ -138,7 +138,7 @@ impl<W: World> Repeat<W> {
         !W::IS_HOST
     }
 
-    /// What follows happens in the traced world only.
+    /// What follows happens in the traced stage only.
     #[inline(always)]
     pub fn traced_only(&self) -> W::TracedOnly {
         W::traced_only()
@@ -151,18 +151,18 @@ impl<W: World> Repeat<W> {
 
     /// Whether to run the body, of a loop that lanes also leave through exits.
     #[inline(always)]
-    pub fn test_live<L: Worlds, C: WhileCondition + ?Sized>(&mut self, exits: L, condition: &C) -> bool
+    pub fn test_live<L: StageList, C: WhileCondition + ?Sized>(&mut self, exits: L, condition: &C) -> bool
     where
-        L::World: Join<C::World, World = W>,
+        L::Stage: Join<C::Stage, Stage = W>,
     {
         let mut masks = Vec::new();
         exits.left(&mut masks);
-        W::test(&mut self.0, <L::World as Join<C::World>>::both(L::World::live(masks), condition.condition()))
+        W::test(&mut self.0, <L::Stage as Join<C::Stage>>::both(L::Stage::live(masks), condition.condition()))
     }
 
     /// Begins the body of a loop that lanes leave through exits alone.
     #[inline(always)]
-    pub fn test_exits<L: Worlds<World = W>>(&mut self, exits: L) {
+    pub fn test_exits<L: StageList<Stage = W>>(&mut self, exits: L) {
         let mut masks = Vec::new();
         exits.left(&mut masks);
         if let Some(repeat) = W::traced_repeat(&mut self.0) {
@@ -228,23 +228,23 @@ pub struct TracedRepeat {
     after: Vec<Leaves>,
     /// What replaces the state next.
     replacements: std::vec::IntoIter<Leaves>,
-    /// What stands for the state while the loop is recorded.
+    /// What represents the state while the loop is recorded.
     params: Vec<Var>,
     condition: Option<Array<bool>>,
-    turns: u32,
+    iterations: u32,
     /// The values that exits get in the body; their arrays after the loop.
     late: Vec<Var>,
     late_replacements: std::vec::IntoIter<Var>,
     /// Whether it ends only by exits.
     is_endless: bool,
     /// Whether a lane may take one of them.
-    is_left: bool,
+    has_exit: bool,
     is_evaluated: bool,
     is_compressed: bool,
     max_iterations: Option<u32>,
     /// What an evaluated loop keeps from one iteration to the next.
     evaluated: Option<Evaluated>,
-    /// What the host decides of the state, before the last turn and now.
+    /// What the host decides of the state, before the last iteration and now.
     host: [Vec<HostPart>; 2],
     site: &'static Location<'static>,
 }
@@ -266,11 +266,11 @@ impl TracedRepeat {
             replacements: Vec::new().into_iter(),
             params: Vec::new(),
             condition: None,
-            turns: 0,
+            iterations: 0,
             late: Vec::new(),
             late_replacements: Vec::new().into_iter(),
             is_endless: false,
-            is_left: false,
+            has_exit: false,
             is_evaluated: false,
             is_compressed: false,
             max_iterations: None,
@@ -292,7 +292,7 @@ impl TracedRepeat {
         if self.is_evaluated && launches::is_recording() {
             self.host[1].extend(leaves.host_values().into_iter().map(HostPart::Value));
         }
-        if self.turns == 0 {
+        if self.iterations == 0 {
             self.before.push(Named { name, leaves });
         } else {
             let before = &self.before[self.after.len()];
@@ -306,19 +306,19 @@ impl TracedRepeat {
 
     /// Whether the loop has not begun.
     pub(super) fn is_first(&self) -> bool {
-        self.turns == 0
+        self.iterations == 0
     }
 
-    pub(super) fn turn(&mut self) {
-        let arrays = if self.is_evaluated { self.turn_evaluated() } else { self.turn_recorded() };
-        self.turns += 1;
+    pub(super) fn begin_iteration(&mut self) {
+        let arrays = if self.is_evaluated { self.iterate_evaluated() } else { self.iterate_recorded() };
+        self.iterations += 1;
         let mut arrays = arrays.into_iter();
         let replaced: Vec<Leaves> = self.before.iter().map(|named| named.leaves.with_arrays(&mut arrays)).collect();
         self.replacements = replaced.into_iter();
         self.late_replacements = arrays;
     }
 
-    fn turn_recorded(&mut self) -> Vec<Var> {
+    fn iterate_recorded(&mut self) -> Vec<Var> {
         match self.recorder.take() {
             None => {
                 let inits: Vec<Var> = self.before.iter().flat_map(|named| named.leaves.arrays.clone()).collect();
@@ -331,7 +331,7 @@ impl TracedRepeat {
         }
     }
 
-    fn turn_evaluated(&mut self) -> Vec<Var> {
+    fn iterate_evaluated(&mut self) -> Vec<Var> {
         let next = self.after.drain(..).flat_map(|leaves| leaves.arrays);
         let next: Vec<Var> = next.chain(self.late.drain(..)).collect();
         if let Some(evaluated) = &mut self.evaluated {
@@ -345,7 +345,7 @@ impl TracedRepeat {
     }
 
     fn check_end(&self) {
-        if self.is_endless && !self.is_left {
+        if self.is_endless && !self.has_exit {
             refuse(
                 "a traced `loop` without `break` never ends".to_owned(),
                 "no lane reaches a `break` or `return` in it: compute their conditions from what the loop changes",
@@ -363,19 +363,19 @@ impl TracedRepeat {
         recorder.finish_with(next, std::mem::take(&mut self.late))
     }
 
-    /// The lanes that have left through an exit, and the arrays of the value that they left with.
+    /// The lanes that have exited through an exit, and the arrays of the value that they left with.
     pub(super) fn collect_exit(&mut self, mask: &Var, values: Vec<Var>) {
         let leaves = Leaves::of_arrays(vec![mask.clone()]);
-        if self.turns == 0 {
+        if self.iterations == 0 {
             self.before.push(Named { name: "", leaves });
         } else {
-            self.is_left |= mask.literal() != Some(0);
+            self.has_exit |= mask.literal() != Some(0);
             self.after.push(leaves);
             self.late.extend(values);
         }
     }
 
-    /// The lanes that have left through an exit before the turn, and the arrays of their value.
+    /// The lanes that have exited through an exit before the iteration, and the arrays of their value.
     pub(super) fn exit_replacement(&mut self, values: usize) -> Vec<Var> {
         let mask = self.replacement().arrays;
         mask.into_iter().chain(self.late_replacements.by_ref().take(values)).collect()
@@ -391,7 +391,7 @@ impl TracedRepeat {
         }
     }
 
-    /// Whether the host decides the same of the state as at the turn before.
+    /// Whether the host decides the same of the state as at the iteration before.
     fn is_steady(&mut self) -> bool {
         let [before, now] = &mut self.host;
         let is_steady = before == now;
@@ -406,7 +406,7 @@ impl TracedRepeat {
     pub(super) fn is_done(&self) -> bool {
         match &self.evaluated {
             Some(evaluated) => evaluated.is_done(),
-            None => self.turns == 2,
+            None => self.iterations == 2,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::graph::Var;
 use crate::misuse::Misuse;
-use crate::trace::{effect, loops};
+use crate::trace::{loops, scatter};
 use crate::traverse::leaves::Leaves;
 use std::panic::Location;
 
@@ -68,7 +68,7 @@ pub(super) fn check_loop(
     for (named, after) in before.iter().zip(after) {
         let parts = named.leaves.arrays.iter().zip(&mut params).zip(&after.arrays).enumerate();
         for (position, ((init, param), next)) in parts {
-            if passes(init, next) || next.is_same(param) || effect::continues(next, param) {
+            if passes(init, next) || next.is_same(param) || scatter::is_version_of(next, param) {
                 continue;
             }
             if init.width() != next.width() && init.width() != 1 && next.width() != 1 {
@@ -125,7 +125,7 @@ pub(super) fn check_arms(
     site: &'static Location<'static>,
 ) {
     let fits = |a: &Var, b: &Var| a.width() == b.width() || a.width() == 1 || b.width() == 1;
-    if passes(a, b) || effect::continues(a, b) || effect::continues(b, a) {
+    if passes(a, b) || scatter::is_version_of(a, b) || scatter::is_version_of(b, a) {
         return;
     }
     let (name, widths) = if !fits(a, b) {

@@ -6,7 +6,7 @@ use std::panic::{Location, panic_any};
 
 use jit_runtime::report::{self as machine, Assertion as Checked, Piece, Spec, Template};
 
-use super::world::{Host, Traced, World};
+use super::stage::{HostStage, Stage, TracedStage};
 use crate::array::Array;
 use crate::graph::Var;
 use crate::trace::report::{self, Content};
@@ -125,7 +125,7 @@ impl Values {
 fn host_text(value: &HostValue, spec: &Spec) -> String {
     let mut text = String::new();
     match value {
-        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => spec.write(*ty, *bits, &mut text),
+        HostValue::Number(ty, bits) | HostValue::Parameter(ty, bits) => spec.write(*ty, *bits, &mut text),
         HostValue::Text(value) => spec.write_text(value, &mut text),
         HostValue::Variant(name) => text.push_str(name),
         HostValue::Shape(_) | HostValue::Lengths(_) | HostValue::Shared(_) => {}
@@ -162,15 +162,15 @@ impl Printing {
     note = "compare it, as in `n != 0`"
 )]
 pub trait Assertable {
-    /// The world that decides.
-    type World: Asserts;
+    /// The stage that decides.
+    type Stage: Asserts;
     /// The condition's value.
-    fn condition(&self) -> <Self::World as World>::Condition;
+    fn condition(&self) -> <Self::Stage as Stage>::Condition;
 
     /// Begins an assertion.
     #[track_caller]
     #[inline(always)]
-    fn assertion(&self) -> Assertion<Self::World> {
+    fn assertion(&self) -> Assertion<Self::Stage> {
         let (values, sides) = (Values::default(), Vec::new());
         Assertion { condition: self.condition(), values, sides, site: Location::caller() }
     }
@@ -178,7 +178,7 @@ pub trait Assertable {
 
 #[diagnostic::do_not_recommend]
 impl Assertable for bool {
-    type World = Host;
+    type Stage = HostStage;
     #[inline(always)]
     fn condition(&self) -> bool {
         *self
@@ -187,7 +187,7 @@ impl Assertable for bool {
 
 #[diagnostic::do_not_recommend]
 impl Assertable for Array<bool> {
-    type World = Traced;
+    type Stage = TracedStage;
     #[inline]
     fn condition(&self) -> Array<bool> {
         self.clone()
@@ -196,15 +196,15 @@ impl Assertable for Array<bool> {
 
 #[diagnostic::do_not_recommend]
 impl<C: Assertable + ?Sized> Assertable for &C {
-    type World = C::World;
+    type Stage = C::Stage;
     #[inline(always)]
-    fn condition(&self) -> <C::World as World>::Condition {
+    fn condition(&self) -> <C::Stage as Stage>::Condition {
         (**self).condition()
     }
 }
 
-/// How a world asserts.
-pub trait Asserts: World {
+/// How a stage asserts.
+pub trait Asserts: Stage {
     /// Whether the condition is known not to hold.
     fn fails(condition: &Self::Condition) -> bool;
     /// Whether lanes are to check it.
@@ -213,7 +213,7 @@ pub trait Asserts: World {
     fn check(condition: &Self::Condition, content: &Content, assertion: Checked);
 }
 
-impl Asserts for Host {
+impl Asserts for HostStage {
     #[inline(always)]
     fn fails(condition: &bool) -> bool {
         !*condition
@@ -226,7 +226,7 @@ impl Asserts for Host {
     fn check(_: &bool, _: &Content, _: Checked) {}
 }
 
-impl Asserts for Traced {
+impl Asserts for TracedStage {
     fn fails(condition: &Array<bool>) -> bool {
         report::is_certain(condition.var())
     }
@@ -238,39 +238,39 @@ impl Asserts for Traced {
     }
 }
 
-/// Values that an assertion can tell of, in a world.
+/// Values that an assertion can tell of, in a stage.
 #[diagnostic::on_unimplemented(
     message = "`{X}` cannot be told by an assertion on a traced condition",
     label = "this is neither an array, a number, a text, nor made of these",
     note = "the message is made when the kernel runs; derive `Traverse` for your own types, or leave the value out"
 )]
-pub trait Tells<X: ?Sized>: World {
+pub trait ReportsValue<X: ?Sized>: Stage {
     #[doc(hidden)]
-    fn tell(assertion: &mut Assertion<Self>, value: &X)
+    fn report(assertion: &mut Assertion<Self>, value: &X)
     where
         Self: Asserts;
 }
 
 #[diagnostic::do_not_recommend]
-impl<X: ?Sized> Tells<X> for Host {
+impl<X: ?Sized> ReportsValue<X> for HostStage {
     #[inline(always)]
-    fn tell(_: &mut Assertion<Host>, _: &X) {}
+    fn report(_: &mut Assertion<HostStage>, _: &X) {}
 }
 
 #[diagnostic::do_not_recommend]
-impl<X: Traverse + ?Sized> Tells<X> for Traced {
-    fn tell(assertion: &mut Assertion<Traced>, value: &X) {
+impl<X: Traverse + ?Sized> ReportsValue<X> for TracedStage {
+    fn report(assertion: &mut Assertion<TracedStage>, value: &X) {
         assertion.values.add(value);
     }
 }
 
-/// Sides of `assert_eq!` and `assert_ne!`, in a world.
+/// Sides of `assert_eq!` and `assert_ne!`, in a stage.
 #[diagnostic::on_unimplemented(
     message = "`{X}` cannot be shown by `assert_eq!` or `assert_ne!`",
     label = "this side of the assertion cannot be shown",
     note = "host values must be `Debug`; what is compared lane by lane must be made of arrays"
 )]
-pub trait ShowsSide<X: ?Sized>: World {
+pub trait ShowsSide<X: ?Sized>: Stage {
     #[doc(hidden)]
     fn side(assertion: &mut Assertion<Self>, value: &X)
     where
@@ -278,15 +278,15 @@ pub trait ShowsSide<X: ?Sized>: World {
 }
 
 #[diagnostic::do_not_recommend]
-impl<X: Debug + ?Sized> ShowsSide<X> for Host {
-    fn side(assertion: &mut Assertion<Host>, value: &X) {
+impl<X: Debug + ?Sized> ShowsSide<X> for HostStage {
+    fn side(assertion: &mut Assertion<HostStage>, value: &X) {
         assertion.sides.push(format!("{value:?}"));
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<X: Traverse + ?Sized> ShowsSide<X> for Traced {
-    fn side(assertion: &mut Assertion<Traced>, value: &X) {
+impl<X: Traverse + ?Sized> ShowsSide<X> for TracedStage {
+    fn side(assertion: &mut Assertion<TracedStage>, value: &X) {
         assertion.values.add(value);
         let known = assertion.values.known(assertion.values.arguments.len() - 1);
         assertion.sides.push(known);
@@ -319,9 +319,9 @@ impl<W: Asserts> Assertion<W> {
     #[inline(always)]
     pub fn value<X: ?Sized>(&mut self, value: &X)
     where
-        W: Tells<X>,
+        W: ReportsValue<X>,
     {
-        W::tell(self, value);
+        W::report(self, value);
     }
 
     /// Adds a side of a comparison.

@@ -11,7 +11,7 @@ const NODES: u64 = 50_000;
 /// Counts the iterations of a loop, and the nodes that they record.
 pub struct Unrolled {
     iterations: u32,
-    /// No iteration before this one is looked at.
+    /// No iteration before this one is counted.
     next_look: u32,
     /// The iteration from which on nodes are counted, and how many there were.
     counted_from: Option<(u32, u64)>,
@@ -33,7 +33,7 @@ const LOOK_EVERY: u32 = 50;
 impl Unrolled {
     /// One iteration more.
     #[inline]
-    pub fn turn(&mut self) {
+    pub fn begin_iteration(&mut self) {
         self.iterations = self.iterations.wrapping_add(1);
         if self.iterations == self.next_look {
             self.look();

@@ -99,7 +99,7 @@ pub struct Choice<E: TracedEnum, L> {
 }
 
 impl<E: TracedEnum, L: Lends> Choice<E, L> {
-    /// Finds the variants of each of so many arms. The function gives the arm of a variant; it is told by another which arms were passed
+    /// Finds the variants of each of so many arms. The function gives the arm of a variant; it learns from another which arms were passed
     /// because their guard may fail, and asks for it only at arms with a guard.
     #[must_use]
     pub fn arms(mut self, count: usize, arm_of: impl Fn(&E, &dyn Fn(usize) -> bool) -> usize) -> Self {

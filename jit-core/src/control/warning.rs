@@ -7,12 +7,12 @@
 
 use super::branch::Branch;
 use super::repeat::Repeat;
-use super::world::Traced;
+use super::stage::TracedStage;
 use crate::array::{Array, Element};
 
 /// Code that a `#[jit]` function surely does not mean as it is written: the compiler warns of it at the token.
 ///
-/// Each method stands for one warning. Nothing calls them but what `#[jit]` writes. `#[allow(deprecated)]` on the statement, on
+/// Each method represents one warning. Nothing calls them but what `#[jit]` writes. `#[allow(deprecated)]` on the statement, on
 /// the function or around it silences them.
 pub trait Suspicious {
     /// `panic!`, `todo!` or `unreachable!` under a traced condition.
@@ -58,8 +58,8 @@ pub trait Suspicious {
     fn compared_in_macro(&self) {}
 }
 
-impl Suspicious for Branch<Traced> {}
-impl Suspicious for Repeat<Traced> {}
+impl Suspicious for Branch<TracedStage> {}
+impl Suspicious for Repeat<TracedStage> {}
 impl<T: Element> Suspicious for Array<T> {}
 impl<T: Element> Suspicious for &Array<T> {}
 impl<T: Element> Suspicious for &mut Array<T> {}

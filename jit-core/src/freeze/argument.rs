@@ -19,9 +19,9 @@ use crate::traverse::{Traverse, Visitor, VisitorMut};
     note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) and `Clone`, be \
             `Send` and `Sync`, and borrow nothing"
 )]
-pub trait Kept: Copied + Send + Sync + 'static {}
+pub trait Recordable: Copied + Send + Sync + 'static {}
 
-impl<T: Copied + Send + Sync + 'static> Kept for T {}
+impl<T: Copied + Send + Sync + 'static> Recordable for T {}
 
 /// A value that a later call can make from a copy of the first call's.
 #[diagnostic::on_unimplemented(
@@ -41,9 +41,9 @@ impl<T: Traverse + Clone> Copied for T {}
     label = "the function is recorded on a copy of it, with other arrays",
     note = "it must be `Traverse` (derive it) and `Clone`; lists and text may be given as `&[T]` and `&str`"
 )]
-pub trait Given: Lent<Owned: Send + Sync + 'static> {}
+pub trait FrozenInput: Lent<Owned: Send + Sync + 'static> {}
 
-impl<T: Lent<Owned: Send + Sync + 'static> + ?Sized> Given for T {}
+impl<T: Lent<Owned: Send + Sync + 'static> + ?Sized> FrozenInput for T {}
 
 /// A value behind a reference that a frozen function can be recorded on a copy of.
 #[diagnostic::on_unimplemented(
@@ -59,7 +59,7 @@ impl<T: Traverse + ToOwned<Owned: Traverse> + ?Sized> Lent for T {}
 /// An argument as it is given to a frozen function.
 pub trait Argument {
     /// What the body is recorded on.
-    type Twin: Traverse + Send + Sync + 'static;
+    type Proxy: Traverse + Send + Sync + 'static;
 
     /// Whether the body may change it.
     const IS_EXCLUSIVE: bool;
@@ -68,10 +68,10 @@ pub trait Argument {
     fn show(&self, visitor: &mut Visitor<'_>);
 
     /// A copy.
-    fn twin(&self) -> Self::Twin;
+    fn proxy(&self) -> Self::Proxy;
 
-    /// Makes it what the template is, with arrays that the visitor puts. With `is_alike` it differs from the template in arrays alone.
-    fn put(&mut self, template: &Self::Twin, is_alike: bool, visitor: &mut VisitorMut<'_>);
+    /// Makes it what the template is, with arrays that the visitor puts. With `is_unchanged` it differs from the template in arrays alone.
+    fn put(&mut self, template: &Self::Proxy, is_unchanged: bool, visitor: &mut VisitorMut<'_>);
 }
 
 /// An argument of type `T`.
@@ -83,92 +83,92 @@ pub struct Shared<'a, T: ?Sized>(pub &'a T);
 /// An argument of type `&mut T`.
 pub struct Exclusive<'a, T: ?Sized>(pub &'a mut T);
 
-impl<T: Kept> Argument for ByValue<'_, T> {
-    type Twin = T;
+impl<T: Recordable> Argument for ByValue<'_, T> {
+    type Proxy = T;
     const IS_EXCLUSIVE: bool = false;
 
     fn show(&self, visitor: &mut Visitor<'_>) {
         self.0.traverse(visitor);
     }
 
-    fn twin(&self) -> T {
+    fn proxy(&self) -> T {
         self.0.clone()
     }
 
     fn put(&mut self, _: &T, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
-impl<T: Given + ?Sized> Argument for Shared<'_, T> {
-    type Twin = T::Owned;
+impl<T: FrozenInput + ?Sized> Argument for Shared<'_, T> {
+    type Proxy = T::Owned;
     const IS_EXCLUSIVE: bool = false;
 
     fn show(&self, visitor: &mut Visitor<'_>) {
         self.0.traverse(visitor);
     }
 
-    fn twin(&self) -> T::Owned {
+    fn proxy(&self) -> T::Owned {
         self.0.to_owned()
     }
 
     fn put(&mut self, _: &T::Owned, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
-impl<T: Kept> Argument for Exclusive<'_, T> {
-    type Twin = T;
+impl<T: Recordable> Argument for Exclusive<'_, T> {
+    type Proxy = T;
     const IS_EXCLUSIVE: bool = true;
 
     fn show(&self, visitor: &mut Visitor<'_>) {
         self.0.traverse(visitor);
     }
 
-    fn twin(&self) -> T {
+    fn proxy(&self) -> T {
         self.0.clone()
     }
 
-    fn put(&mut self, template: &T, is_alike: bool, visitor: &mut VisitorMut<'_>) {
-        if !is_alike {
+    fn put(&mut self, template: &T, is_unchanged: bool, visitor: &mut VisitorMut<'_>) {
+        if !is_unchanged {
             self.0.clone_from(template);
         }
         self.0.traverse_mut(visitor);
     }
 }
 
-impl<T: Kept> Argument for Exclusive<'_, [T]> {
-    type Twin = Vec<T>;
+impl<T: Recordable> Argument for Exclusive<'_, [T]> {
+    type Proxy = Vec<T>;
     const IS_EXCLUSIVE: bool = true;
 
     fn show(&self, visitor: &mut Visitor<'_>) {
         self.0.traverse(visitor);
     }
 
-    fn twin(&self) -> Vec<T> {
+    fn proxy(&self) -> Vec<T> {
         self.0.to_vec()
     }
 
-    fn put(&mut self, template: &Vec<T>, is_alike: bool, visitor: &mut VisitorMut<'_>) {
-        if !is_alike {
+    fn put(&mut self, template: &Vec<T>, is_unchanged: bool, visitor: &mut VisitorMut<'_>) {
+        if !is_unchanged {
             self.0.clone_from_slice(template);
         }
         self.0.traverse_mut(visitor);
     }
 }
 
-/// Lends a twin to the body of a frozen function in the form that its parameter has.
+/// Lends a proxy to the body of a frozen function in the form that its parameter has.
 #[doc(hidden)]
-pub fn lend<T: ?Sized, O: Borrow<T>>(twin: &O, _: PhantomData<fn(&T)>) -> &T {
-    twin.borrow()
+pub fn lend<T: ?Sized, O: Borrow<T>>(proxy: &O, _: PhantomData<fn(&T)>) -> &T {
+    proxy.borrow()
 }
 
 /// As [`lend`], to be changed.
 #[doc(hidden)]
-pub fn lend_mut<T: ?Sized, O: BorrowMut<T>>(twin: &mut O, _: PhantomData<fn(&T)>) -> &mut T {
-    twin.borrow_mut()
+pub fn lend_mut<T: ?Sized, O: BorrowMut<T>>(proxy: &mut O, _: PhantomData<fn(&T)>) -> &mut T {
+    proxy.borrow_mut()
 }
 
-/// Copies a twin for the body of a frozen function, which takes it by value.
+/// Copies a proxy for the body of a frozen function, which takes it by value.
 #[doc(hidden)]
-pub fn copied<T: Kept>(twin: &T) -> T {
-    twin.clone()
+pub fn copied<T: Recordable>(proxy: &T) -> T {
+    proxy.clone()
 }
 
 /// The type of what an argument refers to, which may have no name: `&impl Trait`.
@@ -183,31 +183,31 @@ pub type Visit<'a> = dyn FnMut(bool, &mut dyn FnMut(&mut Visitor<'_>)) + 'a;
 /// All arguments of a frozen function.
 pub trait Arguments {
     /// What the body is recorded on.
-    type Twins: Send + Sync + 'static;
+    type Proxies: Send + Sync + 'static;
 
     /// Shows the arrays of all arguments; for each, whether the body may change it.
     fn show(&self, names: &[&'static str], visit: &mut Visit<'_>);
 
     /// Copies of all.
-    fn twins(&self) -> Self::Twins;
+    fn proxies(&self) -> Self::Proxies;
 
     /// Shows the arrays of the copies; for each, whether the body may have changed it.
-    fn show_twins(twins: &Self::Twins, visit: &mut Visit<'_>);
+    fn show_proxies(proxies: &Self::Proxies, visit: &mut Visit<'_>);
 
     /// Lends the arrays of the copies.
-    fn lend_twins(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>);
+    fn lend_proxies(proxies: &mut Self::Proxies, visitor: &mut VisitorMut<'_>);
 
     /// Lends the arrays of those copies that the body may have changed.
-    fn lend_changed(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>);
+    fn lend_changed(proxies: &mut Self::Proxies, visitor: &mut VisitorMut<'_>);
 
     /// Makes those that the body may change what the templates are.
-    fn put(&mut self, templates: &Self::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>);
+    fn put(&mut self, templates: &Self::Proxies, is_unchanged: bool, visitor: &mut VisitorMut<'_>);
 }
 
 macro_rules! tuples {
     ($($($name:ident $index:tt),*;)*) => {$(
         impl<$($name: Argument),*> Arguments for ($($name,)*) {
-            type Twins = ($($name::Twin,)*);
+            type Proxies = ($($name::Proxy,)*);
 
             #[allow(unused_variables)]
             fn show(&self, names: &[&'static str], visit: &mut Visit<'_>) {
@@ -215,30 +215,30 @@ macro_rules! tuples {
             }
 
             #[allow(clippy::unused_unit)]
-            fn twins(&self) -> Self::Twins {
-                ($(self.$index.twin(),)*)
+            fn proxies(&self) -> Self::Proxies {
+                ($(self.$index.proxy(),)*)
             }
 
             #[allow(unused_variables)]
-            fn show_twins(twins: &Self::Twins, visit: &mut Visit<'_>) {
-                $(visit($name::IS_EXCLUSIVE, &mut |visitor| twins.$index.traverse(visitor));)*
+            fn show_proxies(proxies: &Self::Proxies, visit: &mut Visit<'_>) {
+                $(visit($name::IS_EXCLUSIVE, &mut |visitor| proxies.$index.traverse(visitor));)*
             }
 
             #[allow(unused_variables)]
-            fn lend_twins(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>) {
-                $(twins.$index.traverse_mut(visitor);)*
+            fn lend_proxies(proxies: &mut Self::Proxies, visitor: &mut VisitorMut<'_>) {
+                $(proxies.$index.traverse_mut(visitor);)*
             }
 
             #[allow(unused_variables)]
-            fn lend_changed(twins: &mut Self::Twins, visitor: &mut VisitorMut<'_>) {
+            fn lend_changed(proxies: &mut Self::Proxies, visitor: &mut VisitorMut<'_>) {
                 $(if $name::IS_EXCLUSIVE {
-                    twins.$index.traverse_mut(visitor);
+                    proxies.$index.traverse_mut(visitor);
                 })*
             }
 
             #[allow(unused_variables)]
-            fn put(&mut self, templates: &Self::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>) {
-                $(self.$index.put(&templates.$index, is_alike, visitor);)*
+            fn put(&mut self, templates: &Self::Proxies, is_unchanged: bool, visitor: &mut VisitorMut<'_>) {
+                $(self.$index.put(&templates.$index, is_unchanged, visitor);)*
             }
         }
     )*};

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use jit_runtime::Error;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
-use jit_runtime::recording::{Given, Misfit, Replayed, Scalar, SizeId};
+use jit_runtime::recording::{GuardFailure, ReplayInputs, Replayed, Scalar, SizeId};
 use smallvec::SmallVec;
 
-use super::argument::{Arguments, Kept};
-use super::function::{Entry, Fate, Function, Plan, Value};
+use super::argument::{Arguments, Recordable};
+use super::function::{CallPlan, Entry, Function, Plan, Value};
 use super::layout::Layout;
-use super::{host, staying, verify};
+use super::{host, shared, verify};
 use crate::capture::{self, host_call, launches};
 use crate::graph::node::Var;
 use crate::size::Size;
@@ -25,7 +25,7 @@ use crate::{misuse, schedule};
 
 /// What replays make results from.
 pub(super) struct Templates<T, R> {
-    pub(super) twins: T,
+    pub(super) proxies: T,
     pub(super) result: R,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Scratch {
     pub(super) layout: Layout,
     found: Vec<Arc<Entry>>,
     /// What was tried and does not fit. Nothing is tried twice: it might call the host.
-    unfit: Vec<(Arc<Entry>, Misfit)>,
+    rejected: Vec<(Arc<Entry>, GuardFailure)>,
     outputs: SmallVec<[Arc<Buffer>; 4]>,
 }
 
@@ -47,7 +47,7 @@ thread_state! {
 /// function is recorded or a region is open, while another thread records this one, or where the body cannot be replayed.
 #[doc(hidden)]
 #[track_caller]
-pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
+pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
     function: &Function,
     arguments: A,
     body: B,
@@ -66,7 +66,7 @@ pub fn call<A: Arguments, R: Kept, B: FnOnce(&mut A::Twins) -> R>(
     );
     scratch.layout.clear();
     scratch.found.clear();
-    scratch.unfit.clear();
+    scratch.rejected.clear();
     scratch.outputs.clear();
     SCRATCH.set(Some(scratch));
     if matches!(outcome, Ok(None)) {
@@ -131,17 +131,17 @@ pub(super) struct Call<'f, A, R> {
 /// A call that no recording fits.
 enum Missed {
     /// Why recordings do not fit that are found by what the call is recognised by.
-    Unfit(Vec<(Arc<Entry>, Misfit)>),
+    Rejected(Vec<(Arc<Entry>, GuardFailure)>),
     /// The body cannot be replayed.
     Run,
 }
 
-impl<A: Arguments, R: Kept> Call<'_, A, R> {
+impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     fn run(
         &self,
         scratch: &mut Scratch,
         arguments: A,
-        body: impl FnOnce(&mut A::Twins) -> R,
+        body: impl FnOnce(&mut A::Proxies) -> R,
     ) -> Result<Option<R>, Error> {
         let mut body = Some(body);
         scratch.layout.fill(&arguments, self.function.parameters);
@@ -151,13 +151,13 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             Ok(result) => return Ok(Some(result)),
             Err(missed) => missed,
         };
-        let Missed::Unfit(_) = missed else { return Ok(None) };
+        let Missed::Rejected(_) = missed else { return Ok(None) };
         let Some(_right) = self.function.try_record() else { return Ok(None) };
         // Another thread may have made the recording in the meantime.
-        let (mut arguments, mut misfits) = match self.replay(scratch, arguments, &mut body)? {
+        let (mut arguments, mut guard_failures) = match self.replay(scratch, arguments, &mut body)? {
             Ok(result) => return Ok(Some(result)),
             Err((_, Missed::Run)) => return Ok(None),
-            Err((given, Missed::Unfit(failed))) => (given, failed),
+            Err((given, Missed::Rejected(failed))) => (given, failed),
         };
         let (lifted, has_grown) = self.function.lift(self.of, &scratch.layout);
         if has_grown {
@@ -165,11 +165,11 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             match self.replay(scratch, arguments, &mut body)? {
                 Ok(result) => return Ok(Some(result)),
                 Err((_, Missed::Run)) => return Ok(None),
-                Err((given, Missed::Unfit(failed))) => (arguments, misfits) = (given, failed),
+                Err((given, Missed::Rejected(failed))) => (arguments, guard_failures) = (given, failed),
             }
         }
         let body = body.take().expect("a call that was replayed is done");
-        self.record(scratch, arguments, body, lifted, &misfits).map(Some)
+        self.record(scratch, arguments, body, lifted, &guard_failures).map(Some)
     }
 
     /// Computes the arrays that are expressions still.
@@ -187,39 +187,39 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         &self,
         scratch: &mut Scratch,
         arguments: A,
-        body: &mut Option<impl FnOnce(&mut A::Twins) -> R>,
+        body: &mut Option<impl FnOnce(&mut A::Proxies) -> R>,
     ) -> Result<Result<R, (A, Missed)>, Error> {
         let is_verified = self.function.is_verified();
         self.function.find(self.of, &scratch.layout, &mut scratch.found);
         let mut failed = Vec::new();
         for position in 0..scratch.found.len() {
             let entry = Arc::clone(&scratch.found[position]);
-            let Fate::Replay(plan) = &entry.fate else {
+            let CallPlan::Replay(plan) = &entry.call_plan else {
                 self.function.touch(&entry);
                 return Ok(Err((arguments, Missed::Run)));
             };
-            let Scratch { layout, outputs, unfit, .. } = scratch;
-            if let Some((_, misfit)) = unfit.iter().find(|(tried, _)| Arc::ptr_eq(tried, &entry)) {
-                failed.push((Arc::clone(&entry), *misfit));
+            let Scratch { layout, outputs, rejected, .. } = scratch;
+            if let Some((_, guard_failure)) = rejected.iter().find(|(tried, _)| Arc::ptr_eq(tried, &entry)) {
+                failed.push((Arc::clone(&entry), *guard_failure));
                 continue;
             }
-            if !plan.staying.is_empty() && !staying::are_in(&arguments, self.function.parameters, &plan.staying) {
+            if !plan.shared.is_empty() && !shared::are_in(&arguments, self.function.parameters, &plan.shared) {
                 continue;
             }
             plan.give(layout, &entry.lifted);
             if is_verified {
-                layout.yielded.fill(false);
+                layout.donated.fill(false);
             }
-            let given = Given {
+            let given = ReplayInputs {
                 buffers: &layout.buffers,
                 scalars: &layout.scalars,
                 sizes: &layout.sizes,
-                yielded: &layout.yielded,
+                donated: &layout.donated,
             };
             outputs.clear();
             let _numbers = plan.recording.calls_host().then(|| host_call::give_numbers(&layout.numbers));
-            let misfit = match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
-                Replayed::Unfit(misfit) => misfit,
+            let guard_failure = match plan.recording.replay(given, outputs, &mut layout.replayed_sizes)? {
+                Replayed::Rejected(guard_failure) => guard_failure,
                 Replayed::Done => {
                     self.function.touch(&entry);
                     self.function.count_replay();
@@ -227,10 +227,10 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
                     return self.give_back(&entry, plan, scratch, arguments, body).map(Ok);
                 }
             };
-            failed.push((Arc::clone(&entry), misfit));
-            unfit.push((Arc::clone(&entry), misfit));
+            failed.push((Arc::clone(&entry), guard_failure));
+            rejected.push((Arc::clone(&entry), guard_failure));
         }
-        Ok(Err((arguments, Missed::Unfit(failed))))
+        Ok(Err((arguments, Missed::Rejected(failed))))
     }
 
     /// Makes the results of a replay.
@@ -240,10 +240,10 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         plan: &Plan,
         scratch: &mut Scratch,
         mut arguments: A,
-        body: Option<impl FnOnce(&mut A::Twins) -> R>,
+        body: Option<impl FnOnce(&mut A::Proxies) -> R>,
     ) -> Result<R, Error> {
         let expected = body.map(|body| verify::run(&arguments, body));
-        let templates = entry.templates.downcast_ref::<Templates<A::Twins, R>>();
+        let templates = entry.templates.downcast_ref::<Templates<A::Proxies, R>>();
         let templates = templates.expect("recordings are found by the types of arguments and result");
         let Scratch { layout, outputs, .. } = scratch;
         let Layout { values, inputs, replayed_sizes: sizes, scalars, .. } = layout;
@@ -259,17 +259,18 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
             Value::Known(known, ty, len, is_literal) => {
                 known_value(known, ty, sizes[len.index()], is_literal, sizes, scalars)
             }
-            Value::Kept(number) => plan.kept[number as usize].clone(),
+            Value::Retained(number) => plan.kept[number as usize].clone(),
         }));
         // From here on only the arguments hold their arrays.
         inputs.clear();
         let mut written = plan.sizes.iter().map(|size| sizes[size.index()]);
         let given_back = templates.result.clone();
-        let result = put(&mut arguments, templates, plan.is_alike, values, given_back, self.site, &mut |size, _| {
-            if let Some(value) = written.next() {
-                *size = Size::from(value);
-            }
-        });
+        let result =
+            put(&mut arguments, templates, plan.is_unchanged, values, given_back, self.site, &mut |size, _| {
+                if let Some(value) = written.next() {
+                    *size = Size::from(value);
+                }
+            });
         if let Some(expected) = expected {
             verify::compare(self.function, self.site, (&arguments, &result), &expected)?;
         }
@@ -288,10 +289,10 @@ fn known_value(known: Scalar, ty: Type, width: usize, is_literal: bool, sizes: &
 }
 
 /// Puts arrays and sizes where they belong: into the arguments that the body may change, and into the result.
-pub(super) fn put<A: Arguments, R: Kept>(
+pub(super) fn put<A: Arguments, R: Recordable>(
     arguments: &mut A,
-    templates: &Templates<A::Twins, R>,
-    is_alike: bool,
+    templates: &Templates<A::Proxies, R>,
+    is_unchanged: bool,
     values: &mut Vec<Var>,
     mut result: R,
     site: &'static Location<'static>,
@@ -306,7 +307,7 @@ pub(super) fn put<A: Arguments, R: Kept>(
         }
     };
     let mut visitor = VisitorMut::with_sizes(&mut next, size);
-    arguments.put(&templates.twins, is_alike, &mut visitor);
+    arguments.put(&templates.proxies, is_unchanged, &mut visitor);
     result.traverse_mut(&mut visitor);
     check_number(type_name::<(A, R)>(), made, lent, site);
     result

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use super::argument::{Argument, ByValue, Exclusive, Given, Kept, Shared, lend};
+use super::argument::{Argument, ByValue, Exclusive, FrozenInput, Recordable, Shared, lend};
 use super::call::call;
 use super::function::{Function, Options};
 use super::{Explanation, Stats};
@@ -65,7 +65,7 @@ use super::{Explanation, Stats};
 /// let scaled = Frozen::new(move |x: &Float| x * k);
 /// scaled.call(&Float::arange(3));
 /// ```
-pub struct Frozen<F, C = Nothing> {
+pub struct Frozen<F, C = NoCaptures> {
     body: F,
     captures: C,
     function: Function,
@@ -73,11 +73,11 @@ pub struct Frozen<F, C = Nothing> {
 
 /// A [`Frozen`] closure lists nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct Nothing;
+pub struct NoCaptures;
 
 /// What a [`Frozen`] closure has listed.
 #[derive(Clone, Debug)]
-pub struct Listed<C>(C);
+pub struct Captures<C>(C);
 
 /// A closure that captures nothing, or a function.
 #[diagnostic::on_unimplemented(
@@ -92,7 +92,7 @@ pub trait Captureless: Copy + 'static {}
 impl<F: Copy + 'static> Captureless for F {}
 
 const NAMES: [&str; 8] = ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]", "args[6]", "args[7]"];
-const LISTED_NAMES: [&str; 9] =
+const CAPTURE_NAMES: [&str; 9] =
     ["captures", "args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]", "args[6]", "args[7]"];
 
 /// Refuses a closure that has captured a number or another `Copy` value. What calls it is what the compiler's error is about, so that is what
@@ -112,11 +112,11 @@ impl<F: Captureless> Frozen<F> {
     #[track_caller]
     pub fn new(body: F) -> Self {
         const { captures_nothing(size_of::<F>()) };
-        Frozen::of(body, Nothing, &NAMES)
+        Frozen::of(body, NoCaptures, &NAMES)
     }
 }
 
-impl<F: Captureless, C: Given + 'static> Frozen<F, Listed<C>> {
+impl<F: Captureless, C: FrozenInput + 'static> Frozen<F, Captures<C>> {
     /// Freezes a closure that captures nothing, and lists what it uses beside its arguments: its first parameter is a reference to that.
     #[must_use]
     #[track_caller]
@@ -125,11 +125,11 @@ impl<F: Captureless, C: Given + 'static> Frozen<F, Listed<C>> {
         C: Sized,
     {
         const { captures_nothing(size_of::<F>()) };
-        Frozen::of(body, Listed(captures), &LISTED_NAMES)
+        Frozen::of(body, Captures(captures), &CAPTURE_NAMES)
     }
 }
 
-impl<F, C> Frozen<F, Listed<C>> {
+impl<F, C> Frozen<F, Captures<C>> {
     /// What is listed.
     pub const fn captures(&self) -> &C {
         &self.captures.0
@@ -237,14 +237,14 @@ impl<F, C> fmt::Debug for Frozen<F, C> {
     label = "a frozen closure takes `&x`, `&mut s` and numbers",
     note = "what is behind the reference must be `Traverse` (derive it) and `Clone`"
 )]
-pub trait Passed {
+pub trait FrozenArg {
     /// The parameter of the closure.
     type Parameter<'a>;
     /// What the closure is recorded on.
     #[doc(hidden)]
-    type Twin;
+    type Proxy;
     #[doc(hidden)]
-    type Argument<'a>: Argument<Twin = Self::Twin>
+    type Argument<'a>: Argument<Proxy = Self::Proxy>
     where
         Self: 'a;
 
@@ -252,15 +252,15 @@ pub trait Passed {
     fn argument(&mut self) -> Self::Argument<'_>;
 
     #[doc(hidden)]
-    fn lend(twin: &mut Self::Twin) -> Self::Parameter<'_>;
+    fn lend(proxy: &mut Self::Proxy) -> Self::Parameter<'_>;
 
     #[doc(hidden)]
     fn pass(&mut self) -> Self::Parameter<'_>;
 }
 
-impl<T: Given + ?Sized + 'static> Passed for &T {
+impl<T: FrozenInput + ?Sized + 'static> FrozenArg for &T {
     type Parameter<'a> = &'a T;
-    type Twin = T::Owned;
+    type Proxy = T::Owned;
     type Argument<'a>
         = Shared<'a, T>
     where
@@ -270,8 +270,8 @@ impl<T: Given + ?Sized + 'static> Passed for &T {
         Shared(self)
     }
 
-    fn lend(twin: &mut T::Owned) -> &T {
-        lend(twin, PhantomData)
+    fn lend(proxy: &mut T::Owned) -> &T {
+        lend(proxy, PhantomData)
     }
 
     fn pass(&mut self) -> &T {
@@ -279,9 +279,9 @@ impl<T: Given + ?Sized + 'static> Passed for &T {
     }
 }
 
-impl<T: Kept> Passed for &mut T {
+impl<T: Recordable> FrozenArg for &mut T {
     type Parameter<'a> = &'a mut T;
-    type Twin = T;
+    type Proxy = T;
     type Argument<'a>
         = Exclusive<'a, T>
     where
@@ -291,8 +291,8 @@ impl<T: Kept> Passed for &mut T {
         Exclusive(self)
     }
 
-    fn lend(twin: &mut T) -> &mut T {
-        twin
+    fn lend(proxy: &mut T) -> &mut T {
+        proxy
     }
 
     fn pass(&mut self) -> &mut T {
@@ -302,17 +302,17 @@ impl<T: Kept> Passed for &mut T {
 
 macro_rules! numbers {
     ($($ty:ty),*) => {$(
-        impl Passed for $ty {
+        impl FrozenArg for $ty {
             type Parameter<'a> = $ty;
-            type Twin = $ty;
+            type Proxy = $ty;
             type Argument<'a> = ByValue<'a, $ty>;
 
             fn argument(&mut self) -> ByValue<'_, $ty> {
                 ByValue(self)
             }
 
-            fn lend(twin: &mut $ty) -> $ty {
-                *twin
+            fn lend(proxy: &mut $ty) -> $ty {
+                *proxy
             }
 
             fn pass(&mut self) -> $ty {
@@ -358,7 +358,7 @@ pub trait Call<F, C> {
 
 macro_rules! calls {
     ($($($name:ident $index:tt $behind:tt),*;)*) => {$(
-        impl<Body, Output: Kept, $($name: Passed),*> Call<Body, Nothing> for ($($name,)*)
+        impl<Body, Output: Recordable, $($name: FrozenArg),*> Call<Body, NoCaptures> for ($($name,)*)
         where
             Body: for<'a> Fn($($name::Parameter<'a>),*) -> Output,
         {
@@ -366,27 +366,27 @@ macro_rules! calls {
 
             #[track_caller]
             #[allow(unused_mut, unused_variables)]
-            fn call(mut self, frozen: &Frozen<Body, Nothing>) -> Output {
+            fn call(mut self, frozen: &Frozen<Body, NoCaptures>) -> Output {
                 let given = ($(self.$index.argument(),)*);
                 let body = &frozen.body;
-                let done = call::<_, Output, _>(&frozen.function, given, |twins| body($($name::lend(&mut twins.$index)),*));
+                let done = call::<_, Output, _>(&frozen.function, given, |proxies| body($($name::lend(&mut proxies.$index)),*));
                 done.unwrap_or_else(|| body($(self.$index.pass()),*))
             }
         }
 
-        impl<Body, Output: Kept, Captures: Given + 'static, $($name: Passed),*> Call<Body, Listed<Captures>> for ($($name,)*)
+        impl<Body, Output: Recordable, C: FrozenInput + 'static, $($name: FrozenArg),*> Call<Body, Captures<C>> for ($($name,)*)
         where
-            Body: for<'a> Fn(&'a Captures, $($name::Parameter<'a>),*) -> Output,
+            Body: for<'a> Fn(&'a C, $($name::Parameter<'a>),*) -> Output,
         {
             type Result = Output;
 
             #[track_caller]
             #[allow(unused_mut)]
-            fn call(mut self, frozen: &Frozen<Body, Listed<Captures>>) -> Output {
+            fn call(mut self, frozen: &Frozen<Body, Captures<C>>) -> Output {
                 let (body, captures) = (&frozen.body, &frozen.captures.0);
                 let given = (Shared(captures), $(self.$index.argument(),)*);
-                let done = call::<_, Output, _>(&frozen.function, given, |twins| {
-                    body(lend(&twins.0, PhantomData), $($name::lend(&mut twins.$behind)),*)
+                let done = call::<_, Output, _>(&frozen.function, given, |proxies| {
+                    body(lend(&proxies.0, PhantomData), $($name::lend(&mut proxies.$behind)),*)
                 });
                 done.unwrap_or_else(|| body(captures, $(self.$index.pass()),*))
             }

@@ -5,11 +5,11 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-use jit_runtime::recording::Misfit;
+use jit_runtime::recording::GuardFailure;
 use jit_runtime::{Error, ErrorKind};
 
 use super::function::{Entry, Function};
-use super::layout::{Layout, Said};
+use super::layout::{ArgumentSummary, Layout};
 
 /// Why a frozen function was recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ pub enum Cause {
     },
     /// A size that the function computes has no value, as the difference of a size and a larger one.
     NoSize,
-    /// What a call of the host ([`host`](super::host())) gave back beside arrays and sizes, or which arrays it read.
+    /// What a host call ([`host`](super::host())) gave back beside arrays and sizes, or which arrays it read.
     Host {
         /// The line of the call.
         call: &'static Location<'static>,
@@ -104,28 +104,28 @@ impl fmt::Display for Cause {
 /// Finds what a recording is made for.
 pub(super) fn why(
     (function, of): (&Function, TypeId),
-    (said, names): (&[Said], &dyn Fn() -> Vec<String>),
+    (summary, names): (&[ArgumentSummary], &dyn Fn() -> Vec<String>),
     layout: &Layout,
-    misfit: Option<&(Arc<Entry>, Misfit)>,
+    guard_failure: Option<&(Arc<Entry>, GuardFailure)>,
     site: &'static Location<'static>,
 ) -> Retrace {
     let table = function.table.lock();
     if table.retraces.is_empty() {
         return Retrace { cause: Cause::First, site, hint: None };
     }
-    match misfit {
-        Some((entry, Misfit::Guard(guard))) => {
+    match guard_failure {
+        Some((entry, GuardFailure::Guard(guard))) => {
             let condition = entry.condition(guard, &names());
             let hint = "`x.width()`, and `x.size(axis)` of a tensor, are sizes that may change, with arithmetic of their own; `x.len()`, \
                         `x.shape()` and comparisons make a decision";
             return Retrace { cause: Cause::Size { decided: guard.site, condition }, site, hint: Some(hint) };
         }
-        Some((_, Misfit::Value(Some(decided)))) => {
+        Some((_, GuardFailure::Value(Some(decided)))) => {
             let hint = "an `#[evaluated]` loop has a recording for each number of iterations if the host's variables, or widths, are others \
                         in each; a loop that is recorded, without `#[evaluated]`, runs as long as each call needs";
             return Retrace { cause: Cause::Iterations { decided }, site, hint: Some(hint) };
         }
-        Some((_, Misfit::Host(call))) => {
+        Some((_, GuardFailure::Host(call))) => {
             let hint =
                 "what changes from call to call is given back in an array, as `Float::opaque(x)`, or as a `Size`";
             return Retrace { cause: Cause::Host { call }, site, hint: Some(hint) };
@@ -133,10 +133,12 @@ pub(super) fn why(
         Some(_) => return Retrace { cause: Cause::NoSize, site, hint: None },
         None => {}
     }
-    let differs = |(before, now): &(&Said, &Said)| before.path != now.path || kind(&before.what) != kind(&now.what);
-    let first = table.last.iter().zip(said).find(differs);
+    let differs = |(before, now): &(&ArgumentSummary, &ArgumentSummary)| {
+        before.path != now.path || kind(&before.what) != kind(&now.what)
+    };
+    let first = table.last.iter().zip(summary).find(differs);
     let ends = || {
-        let (before, now) = (table.last.get(said.len()), said.get(table.last.len()));
+        let (before, now) = (table.last.get(summary.len()), summary.get(table.last.len()));
         before.or(now).map(|leaf| (leaf, before.is_some()))
     };
     let cause = match (first, ends()) {

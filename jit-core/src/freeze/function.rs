@@ -14,8 +14,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
-use super::layout::{Form, Layout, Said};
-use super::staying::Staying;
+use super::layout::{ArgumentSummary, Form, Layout};
+use super::shared::SharedLeaf;
 use super::{Explanation, Retrace, Stats, explain};
 use crate::fork;
 use crate::graph::node::Var;
@@ -77,7 +77,7 @@ pub fn functions() -> Vec<&'static Function> {
     LISTED.lock().clone()
 }
 
-/// Calls whose arguments are alike, but for sizes and constants.
+/// Calls whose arguments match, but for sizes and constants.
 pub(super) struct Group {
     of: TypeId,
     words: Box<[u64]>,
@@ -95,14 +95,14 @@ pub(super) struct Entry {
     /// The plain numbers that decisions were made by.
     numbers: Vec<Option<u64>>,
     pub(super) lifted: Vec<bool>,
-    pub(super) fate: Fate,
+    pub(super) call_plan: CallPlan,
     /// Templates of the arguments and the result.
     pub(super) templates: Box<dyn Any + Send + Sync>,
     used: AtomicU64,
 }
 
 /// What calls do that a recording fits.
-pub(super) enum Fate {
+pub(super) enum CallPlan {
     Replay(Box<Plan>),
     /// They run the body, since it does what cannot be replayed: why.
     Run(#[expect(dead_code, reason = "shown by `Debug` alone")] String),
@@ -116,11 +116,11 @@ pub(super) struct Plan {
     /// The sizes in the arguments that the body may have changed, and those in the result.
     pub(super) sizes: Vec<SizeId>,
     /// Arguments differ from before in arrays alone.
-    pub(super) is_alike: bool,
+    pub(super) is_unchanged: bool,
     /// What stays where it is in the arguments that the body may change, if they differ in more: a call with others is recorded anew.
-    pub(super) staying: Vec<Staying>,
-    /// For each input that lies in memory, whether its memory may be overwritten if nobody else holds it.
-    pub(super) may_yield: Vec<bool>,
+    pub(super) shared: Vec<SharedLeaf>,
+    /// For each input that is in memory, whether its memory may be overwritten if nothing else holds it.
+    pub(super) may_donate: Vec<bool>,
     /// Arrays that are the same in each replay.
     pub(super) kept: Vec<Var>,
 }
@@ -135,7 +135,7 @@ pub(super) enum Value {
     /// The same in all lanes.
     Known(Scalar, Type, SizeId, /* is_literal */ bool),
     /// What the host had filled while the body was recorded: the position among those.
-    Kept(u32),
+    Retained(u32),
 }
 
 #[derive(Default)]
@@ -144,7 +144,7 @@ pub(super) struct Table {
     /// Positions of groups by a hash of what they are found by.
     by_hash: FxHashMap<u64, SmallVec<[u32; 1]>>,
     /// The arguments of the last recording.
-    pub(super) last: Vec<Said>,
+    pub(super) last: Vec<ArgumentSummary>,
     /// The constants among them, and of which instantiation.
     last_literals: (Option<TypeId>, Vec<u64>),
     pub(super) retraces: Vec<Retrace>,
@@ -202,7 +202,7 @@ impl Function {
         self.name
     }
 
-    /// Where it stands.
+    /// Where it is.
     #[must_use]
     pub fn site(&self) -> &'static Location<'static> {
         self.site
@@ -313,7 +313,7 @@ impl Function {
     }
 
     /// Counts a recording that begins, and remembers why.
-    pub(super) fn begin_recording(&self, said: Vec<Said>, why: Retrace) -> Result<(), String> {
+    pub(super) fn begin_recording(&self, summary: Vec<ArgumentSummary>, why: Retrace) -> Result<(), String> {
         let mut table = self.table.lock();
         table.recordings += 1;
         if table.retraces.len() == MAX_RETRACES {
@@ -321,7 +321,7 @@ impl Function {
         }
         let text = explain::warning(self, &why);
         table.retraces.push(why);
-        table.last = said;
+        table.last = summary;
         if let Some(budget) = self.options.budget.filter(|&budget| table.recordings > budget as u64) {
             return Err(format!("`{}` was recorded more than {budget} times, which is its budget: {text}", self.name));
         }
@@ -340,7 +340,7 @@ impl Function {
         layout: &Layout,
         lifted: Vec<bool>,
         decided: &[bool],
-        fate: Fate,
+        call_plan: CallPlan,
         templates: Box<dyn Any + Send + Sync>,
     ) -> Arc<Entry> {
         let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed) + 1);
@@ -350,7 +350,7 @@ impl Function {
             literals: layout.literals.clone(),
             numbers,
             lifted: lifted.clone(),
-            fate,
+            call_plan,
             templates,
             used,
         });
@@ -375,7 +375,7 @@ impl Function {
     }
 }
 
-/// Groups up to which all are looked at, rather than hashing what they are found by.
+/// Groups up to which all are compared, rather than hashing what they are found by.
 const FEW: usize = 2;
 
 fn hash(of: TypeId, words: &[u64]) -> u64 {
@@ -410,12 +410,12 @@ impl Table {
     /// Where something stays that a call has another one of, if all else of a recording fits it.
     pub(super) fn place_that_stays(&self, of: TypeId, layout: &Layout, names: &[&'static str]) -> Option<String> {
         let group = &self.groups[self.position(of, layout)?];
-        let staying =
-            group.entries.iter().rev().filter(|entry| entry.fits(layout)).find_map(|entry| match &entry.fate {
-                Fate::Replay(plan) => plan.staying.first(),
-                Fate::Run(_) => None,
+        let shared =
+            group.entries.iter().rev().filter(|entry| entry.fits(layout)).find_map(|entry| match &entry.call_plan {
+                CallPlan::Replay(plan) => plan.shared.first(),
+                CallPlan::Run(_) => None,
             });
-        staying.map(|staying| staying.place(names))
+        shared.map(|shared| shared.place(names))
     }
 
     /// Takes the recordings out that were not used for the longest time, until there is room for one more.
@@ -462,7 +462,7 @@ impl Group {
 impl Entry {
     /// What a guard of the recording says, with names for the sizes of a call.
     pub(super) fn condition(&self, guard: &Guard, names: &[String]) -> String {
-        let Fate::Replay(plan) = &self.fate else { return String::new() };
+        let CallPlan::Replay(plan) = &self.call_plan else { return String::new() };
         let name = |number: u16| names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("size {number}"));
         plan.recording.sizes().display_guard(guard, &name)
     }
@@ -479,10 +479,10 @@ impl Entry {
 impl Plan {
     /// Fills in what the recording is given.
     pub(super) fn give(&self, layout: &mut Layout, lifted: &[bool]) {
-        let Layout { inputs, buffers, scalars, yielded, .. } = layout;
+        let Layout { inputs, buffers, scalars, donated, .. } = layout;
         buffers.clear();
         scalars.clear();
-        yielded.clear();
+        donated.clear();
         let mut literal = 0;
         for (position, input) in inputs.iter().enumerate() {
             let bits = input.var.known_bits();
@@ -491,7 +491,7 @@ impl Plan {
                     buffers.extend(input.var.data());
                     // Held by the argument and by us.
                     let is_sole = input.is_exclusive && input.var.count() == 2;
-                    yielded.push(is_sole && self.may_yield[position]);
+                    donated.push(is_sole && self.may_donate[position]);
                 }
                 Form::Opaque => scalars.extend(bits),
                 Form::Literal => {

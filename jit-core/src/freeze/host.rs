@@ -15,9 +15,9 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{HostMade, HostSource, SizeId};
 use jit_runtime::{Error, ErrorKind};
 
-use super::argument::Kept;
+use super::argument::Recordable;
 use super::layout::Layout;
-use crate::capture::host_call::{self, Call, Unread};
+use crate::capture::host_call::{self, Call, ReplayAborted};
 use crate::capture::launches;
 use crate::graph::Op;
 use crate::graph::node::{Var, flag};
@@ -41,7 +41,7 @@ impl<F: Send + Sync + 'static> Owned for F {}
 /// Runs a closure of the host, again in each call of the frozen function around it. Elsewhere it just runs.
 ///
 /// The closure owns clones of the arrays that it needs and reads them, as with [`to_vec`](crate::Array::to_vec); it finds the elements and widths of
-/// the call that it runs in. It may look at anything else, too: the time, files, atomics. What it gives back it makes from values of the host:
+/// the call that it runs in. It may read anything else, too: the time, files, atomics. What it gives back it makes from values of the host:
 /// arrays, in values of any type that is [`Traverse`](crate::Traverse) and [`Clone`], with other elements and widths each time; a
 /// [`Size`](crate::Size) may be another one, too. By anything else, such as a number, a length of a list or a variant, the function *decides*: where a
 /// replay finds another one, the function is recorded anew. That runs the closure once more. A number that changes is given back as an
@@ -76,24 +76,24 @@ impl<F: Send + Sync + 'static> Owned for F {}
 /// In a traced loop or branch, and when the closure computes with arrays of the function or an evaluation fails. If the closure panics, the arguments of
 /// the frozen function are as they were, and later calls work.
 #[track_caller]
-pub fn host<R: Kept, F: Fn() -> R + Owned>(call: F) -> R {
+pub fn host<R: Recordable, F: Fn() -> R + Owned>(call: F) -> R {
     let site = Location::caller();
     if let Some(begin) = region::recording_site() {
-        Misuse::new("`jit::freeze::host` stands in a traced loop or branch, whose lanes do not run on the host", site)
+        Misuse::new("`jit::freeze::host` is in a traced loop or branch, whose lanes do not run on the host", site)
             .place("the loop or branch begins", begin)
             .hint("call it before or after, or in a loop with `#[evaluated]`, which the host runs")
             .panic();
     }
     if !launches::is_recording() {
-        let _outside = region::leave_all();
+        let _outside = region::exit_all();
         return call();
     }
     let outcome = recorded(call, site);
     outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
 }
 
-/// Arrays and sizes that a call gives back, and all else that tells recordings apart.
-struct Answer {
+/// Arrays and sizes that a call gives back, and all else that distinguishes recordings.
+struct HostCallResult {
     arrays: Vec<Var>,
     sizes: Vec<usize>,
     host: Vec<HostValue>,
@@ -101,17 +101,17 @@ struct Answer {
 
 /// Runs the call while the function is recorded.
 #[track_caller]
-fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'static>) -> Result<R, Error> {
+fn recorded<R: Recordable>(call: impl Fn() -> R + Owned, site: &'static Location<'static>) -> Result<R, Error> {
     // Values that `schedule` marked are evaluated as part of the recording.
-    schedule::evaluate(&[], "a call of the host follows", site)?;
-    let _outside = region::leave_all();
+    schedule::evaluate(&[], "a host call follows", site)?;
+    let _outside = region::exit_all();
     let (running, serial) = Call::begin_recorded(site);
     let mut result = call();
-    let Answer { arrays, sizes, host } = answer(&mut result, site)?;
+    let HostCallResult { arrays, sizes, host } = host_call_result(&mut result, site)?;
     let types: Vec<Type> = arrays.iter().map(Var::ty).collect();
     let HostMade { buffers, counts } = made(arrays, sizes)?;
     let Some(reads) = running.end_recorded() else {
-        return Err(Error::new(ErrorKind::Internal, "a call of the host lost its recording").at(site));
+        return Err(Error::new(ErrorKind::Internal, "a host call lost its recording").at(site));
     };
     let (nodes, reads): (Vec<Var>, Vec<HostSource>) = reads.into_iter().unzip();
     let (nodes, expected): (Arc<[Var]>, _) = (nodes.into(), (types.clone(), host));
@@ -147,23 +147,23 @@ fn recorded<R: Kept>(call: impl Fn() -> R + Owned, site: &'static Location<'stat
     Ok(result)
 }
 
-/// Runs the call in a replay; nothing if what it gives back, or looks at, does not fit the recording.
-fn replayed<R: Kept>(
+/// Runs the call in a replay; nothing if what it gives back, or reads, does not fit the recording.
+fn replayed<R: Recordable>(
     call: &impl Fn() -> R,
     begin: impl FnOnce() -> Call,
     expected: &(Vec<Type>, Vec<HostValue>),
     site: &'static Location<'static>,
 ) -> Result<Option<HostMade>, Error> {
-    let _outside = region::leave_all();
+    let _outside = region::exit_all();
     let running = begin();
-    let outcome = catch_unwind(AssertUnwindSafe(|| answer(&mut call(), site)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| host_call_result(&mut call(), site)));
     let is_strange = !running.end_replayed();
     match outcome {
-        Err(panic) if !panic.is::<Unread>() => resume_unwind(panic),
+        Err(panic) if !panic.is::<ReplayAborted>() => resume_unwind(panic),
         Err(_) => Ok(None),
         Ok(_) if is_strange => Ok(None),
         Ok(answer) => {
-            let Answer { arrays, sizes, host } = answer?;
+            let HostCallResult { arrays, sizes, host } = answer?;
             let (types, known) = expected;
             let fits = host == *known && arrays.iter().map(Var::ty).eq(types.iter().copied());
             if fits { made(arrays, sizes).map(Some) } else { Ok(None) }
@@ -172,7 +172,7 @@ fn replayed<R: Kept>(
 }
 
 /// Takes the arrays and sizes out of what a call gives back.
-fn answer(result: &mut impl Kept, site: &'static Location<'static>) -> Result<Answer, Error> {
+fn host_call_result(result: &mut impl Recordable, site: &'static Location<'static>) -> Result<HostCallResult, Error> {
     let (mut host, mut refused) = (Vec::new(), None);
     let (mut arrays, mut sizes) = (Vec::new(), Vec::new());
     // The lengths of axes are part of the key.
@@ -195,13 +195,13 @@ fn answer(result: &mut impl Kept, site: &'static Location<'static>) -> Result<An
     if let Some((path, why)) = refused {
         let place = if path.is_empty() { String::new() } else { format!(" at `{path}`") };
         let message = format!("the array{place} that `jit::freeze::host` gives back {why}");
-        let hint = "give back arrays that the closure makes, as by `Float::from(values)`; those of the function are at hand outside";
+        let hint = "give back arrays that the closure makes, as by `Float::from(values)`; those of the function are available outside";
         return Err(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(hint));
     }
     let missing: Vec<&Var> = arrays.iter().filter(|var| !var.is_evaluated()).collect();
     schedule::evaluate(&missing, "`jit::freeze::host` gives it back", site)?;
     result.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = record::literal(var.ty(), 0, var.lanes())));
-    Ok(Answer { arrays, sizes, host })
+    Ok(HostCallResult { arrays, sizes, host })
 }
 
 /// Memory that nobody else has for arrays that are evaluated, and how many elements they have.
@@ -217,7 +217,7 @@ fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
     if let Some(bits) = var.known_bits() {
         return Buffer::from_bytes(&bits.to_le_bytes()[..ty.size_bytes()].repeat(lanes));
     }
-    let buffer = var.data().expect("an array that was evaluated lies in memory");
+    let buffer = var.data().expect("an array that was evaluated is in memory");
     drop(var);
     if Arc::strong_count(&buffer) == 1 {
         return Ok(buffer);
@@ -227,14 +227,14 @@ fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
     Buffer::from_bytes(&bytes)
 }
 
-/// Refuses arrays of the frozen function as arguments of another one that a call of the host calls.
+/// Refuses arrays of the frozen function as arguments of another one that a host call calls.
 pub(super) fn check_arguments(layout: &Layout, site: &'static Location<'static>) {
     if host_call::is_inside() {
         layout.inputs.iter().for_each(|input| host_call::refuse_use(&input.var, site));
     }
 }
 
-/// Makes arrays that a frozen function gives back others than those that calls of the host in there may hold.
+/// Makes arrays that a frozen function gives back others than those that host calls in there may hold.
 pub(super) fn part(vars: &mut [Var]) {
     let mut parted: Vec<(Var, Var)> = Vec::new();
     for var in vars.iter_mut().filter(|var| var.flags() & flag::HOSTED != 0) {

@@ -38,7 +38,7 @@ pub(super) struct Input {
     pub(super) is_shared: bool,
     /// It belongs to an argument that the body may change.
     pub(super) is_exclusive: bool,
-    /// Where the lengths of its axes stand among those of all arguments, if it has axes. Their product is its width.
+    /// Where the lengths of its axes are among those of all arguments, if it has axes. Their product is its width.
     pub(super) lengths: Option<(u32, u32)>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Input {
 pub(super) struct Layout {
     /// Shape, host values and which arrays are the same.
     pub(super) words: Vec<u64>,
-    /// What texts are, until they stand behind the other words.
+    /// What texts are, until they are behind the other words.
     texts: Vec<u64>,
     pub(super) inputs: Vec<Input>,
     /// The positions of inputs, where there are many.
@@ -66,7 +66,7 @@ pub(super) struct Layout {
     pub(super) numbers: Vec<u64>,
     pub(super) buffers: Vec<Arc<Buffer>>,
     pub(super) scalars: Vec<u64>,
-    pub(super) yielded: Vec<bool>,
+    pub(super) donated: Vec<bool>,
     pub(super) values: Vec<Var>,
     pub(super) replayed_sizes: Vec<usize>,
 }
@@ -85,7 +85,7 @@ impl Layout {
         self.numbers.clear();
         self.buffers.clear();
         self.scalars.clear();
-        self.yielded.clear();
+        self.donated.clear();
         self.values.clear();
     }
 
@@ -106,7 +106,7 @@ impl Layout {
                 match leaf {
                     Leaf::Array(var) => self.array(var, false, is_exclusive),
                     Leaf::Shared(var) => self.array(var, true, false),
-                    Leaf::Host(HostValue::Given(ty, bits)) => {
+                    Leaf::Host(HostValue::Parameter(ty, bits)) => {
                         self.words.push(tag(Tag::Number) | (ty as u64) << 8 | 1 << 40);
                         self.numbers.push(bits);
                     }
@@ -142,7 +142,7 @@ impl Layout {
             let input = &mut self.inputs[known];
             input.is_shared |= is_shared;
             input.is_exclusive &= is_exclusive;
-            self.words.push(tag(Tag::Again) | (known as u64) << 8 | u64::from(is_shared) << 40);
+            self.words.push(tag(Tag::Repeated) | (known as u64) << 8 | u64::from(is_shared) << 40);
             return;
         }
         let form = match var.op() {
@@ -167,7 +167,7 @@ impl Layout {
         }
     }
 
-    /// Makes the last input one that is found by its address, once there are many. Equal constants are one node, and told apart.
+    /// Makes the last input one that is found by its address, once there are many. Equal constants are one node, and distinguished.
     fn index_last(&mut self, is_constant: bool) {
         let count = self.inputs.len();
         let first = match count.cmp(&(FEW + 1)) {
@@ -191,7 +191,7 @@ const FEW: usize = 8;
 #[derive(Clone, Copy)]
 enum Tag {
     Array,
-    Again,
+    Repeated,
     Number,
     Shape,
     Lengths,
@@ -219,7 +219,7 @@ fn ambient() -> u64 {
 
 fn host(words: &mut Vec<u64>, value: &HostValue) {
     match value {
-        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => {
+        HostValue::Number(ty, bits) | HostValue::Parameter(ty, bits) => {
             words.extend([tag(Tag::Number) | (*ty as u64) << 8, *bits])
         }
         HostValue::Shape(length) => words.extend([tag(Tag::Shape), *length as u64]),
@@ -265,14 +265,14 @@ fn write_text(words: &mut Vec<u64>, text: fmt::Arguments<'_>) {
 
 /// A leaf of the arguments in words, for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Said {
+pub(super) struct ArgumentSummary {
     pub(super) path: String,
     pub(super) what: String,
 }
 
 /// The arguments in words: each host value and each array with its path.
-pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Vec<Said> {
-    let mut said: Vec<Said> = Vec::new();
+pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Vec<ArgumentSummary> {
+    let mut summary: Vec<ArgumentSummary> = Vec::new();
     let mut known: Vec<(Var, String)> = Vec::new();
     arguments.show(names, &mut |_, show| {
         let mut visit = |path: &str, leaf: Leaf<'_>| {
@@ -286,11 +286,11 @@ pub(super) fn describe(arguments: &impl Arguments, names: &[&'static str]) -> Ve
                 },
                 Leaf::Host(value) => host_in_words(&value),
             };
-            said.push(Said { path: path.to_owned(), what });
+            summary.push(ArgumentSummary { path: path.to_owned(), what });
         };
         show(&mut Visitor::with_paths(&mut visit).and_instances());
     });
-    said
+    summary
 }
 
 /// What people call the sizes of a call: widths of inputs, then lengths of axes, as in [`Layout::sizes`].
@@ -327,7 +327,7 @@ fn array_in_words(var: &Var) -> String {
 
 pub(super) fn host_in_words(value: &HostValue) -> String {
     match value {
-        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) => number(*ty, *bits),
+        HostValue::Number(ty, bits) | HostValue::Parameter(ty, bits) => number(*ty, *bits),
         HostValue::Shape(1) => "1 element".to_owned(),
         HostValue::Shape(length) => format!("{length} elements"),
         HostValue::Lengths(lengths) => format!("a shape of {} axes × {lengths:?}", lengths.len()),

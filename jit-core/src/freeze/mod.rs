@@ -16,7 +16,7 @@
 //! | a function and its recordings | `function` |
 //! | a call | `call`; one that is recorded: `record` |
 //! | closures | `closure` |
-//! | shared leaves: arrays behind `Rc` and `Arc` | `staying` |
+//! | shared leaves: arrays behind `Rc` and `Arc` | `shared` |
 //! | why it was recorded again | `explain` |
 //! | host calls | `host` |
 //! | comparing replays with the body | `verify` |
@@ -31,7 +31,7 @@ mod host;
 mod layout;
 mod number;
 mod record;
-mod staying;
+mod shared;
 mod verify;
 mod with_state;
 
@@ -39,12 +39,12 @@ mod with_state;
 pub use crate::array::Array;
 #[doc(hidden)]
 pub use crate::capture::host_call::refuse_replay;
-pub use argument::{Argument, Arguments, Given, Kept, Visit};
+pub use argument::{Argument, Arguments, FrozenInput, Recordable, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behind};
 #[doc(hidden)]
 pub use call::{Changed, CollectArrays, CollectNothing, after_direct, call};
-pub use closure::{Call, Captureless, Frozen, Listed, Nothing, Passed};
+pub use closure::{Call, Captureless, Captures, Frozen, FrozenArg, NoCaptures};
 pub use explain::{Cause, Retrace};
 pub use explanation::Explanation;
 pub use function::{Function, Options, functions};

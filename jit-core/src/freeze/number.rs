@@ -16,7 +16,7 @@ use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut};
 pub struct Number<'a, T>(pub &'a T);
 
 impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
-    type Twin = T;
+    type Proxy = T;
     const IS_EXCLUSIVE: bool = false;
 
     fn show(&self, visitor: &mut Visitor<'_>) {
@@ -24,18 +24,18 @@ impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
         // `usize` and `isize` are no elements.
         let size = any.downcast_ref::<usize>().map(|number| *number as u64);
         let size = size.or_else(|| any.downcast_ref::<isize>().map(|number| *number as u64));
-        let mut number = size.map(|bits| HostValue::Given(Type::U64, bits));
+        let mut number = size.map(|bits| HostValue::Parameter(Type::U64, bits));
         if number.is_none() {
             self.0.traverse(&mut Visitor::new(&mut |_, leaf| {
                 if let Leaf::Host(HostValue::Number(ty, bits)) = leaf {
-                    number = Some(HostValue::Given(ty, bits));
+                    number = Some(HostValue::Parameter(ty, bits));
                 }
             }));
         }
         number.into_iter().for_each(|number| visitor.host(number));
     }
 
-    fn twin(&self) -> T {
+    fn proxy(&self) -> T {
         self.0.clone()
     }
 
@@ -46,21 +46,21 @@ impl<T: Traverse + Clone + Send + Sync + 'static> Argument for Number<'_, T> {
 pub struct Lifted<T: Element>(pub Array<T>);
 
 impl<T: Element> Argument for Lifted<T> {
-    type Twin = Array<T>;
+    type Proxy = Array<T>;
     const IS_EXCLUSIVE: bool = false;
 
     fn show(&self, visitor: &mut Visitor<'_>) {
         visitor.array(self.0.var());
     }
 
-    fn twin(&self) -> Array<T> {
+    fn proxy(&self) -> Array<T> {
         self.0.clone()
     }
 
     fn put(&mut self, _: &Array<T>, _: bool, _: &mut VisitorMut<'_>) {}
 }
 
-/// What a number stands beside.
+/// What a number is beside.
 pub struct Beside<'a, O>(pub &'a O);
 
 impl<U: Element> Beside<'_, Array<U>> {

@@ -5,13 +5,13 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::Error;
-use jit_runtime::recording::{Misfit, Scalar, SizeId, SlotId};
+use jit_runtime::recording::{GuardFailure, Scalar, SizeId, SlotId};
 
-use super::argument::{Arguments, Kept};
+use super::argument::{Arguments, Recordable};
 use super::call::{Call, Scratch, Templates, put};
-use super::function::{Entry, Fate, Plan, Value};
+use super::function::{CallPlan, Entry, Plan, Value};
 use super::layout::{self, Form, Input, Layout};
-use super::staying::{self, Staying};
+use super::shared::{self, SharedLeaf};
 use super::{explain, host};
 use crate::capture::launches;
 use crate::graph::node::Var;
@@ -20,38 +20,38 @@ use crate::size::{Size, table};
 use crate::trace::record;
 use crate::traverse::{HostValue, Leaf, Traverse, Visitor, VisitorMut, check_number};
 
-/// What a body has made of twins.
+/// What a body has made of proxies.
 struct Ran<T, R> {
-    twins: T,
+    proxies: T,
     result: R,
-    /// What stood for the inputs.
+    /// What represented the inputs.
     nodes: Vec<Var>,
     /// Whether the host's values in the arguments are what they were.
-    is_alike: bool,
+    is_unchanged: bool,
     /// What stays where it is in the arguments.
-    staying: Vec<Staying>,
+    shared: Vec<SharedLeaf>,
 }
 
-impl<A: Arguments, R: Kept> Call<'_, A, R> {
+impl<A: Arguments, R: Recordable> Call<'_, A, R> {
     /// Runs the body and remembers what it launches.
     pub(super) fn record(
         &self,
         scratch: &mut Scratch,
         mut arguments: A,
-        body: impl FnOnce(&mut A::Twins) -> R,
+        body: impl FnOnce(&mut A::Proxies) -> R,
         lifted: Vec<bool>,
-        misfits: &[(Arc<Entry>, Misfit)],
+        guard_failures: &[(Arc<Entry>, GuardFailure)],
     ) -> Result<R, Error> {
         let layout = &scratch.layout;
-        self.announce(&arguments, layout, misfits.first())?;
+        self.announce(&arguments, layout, guard_failures.first())?;
         let session = launches::begin();
-        let Ran { mut twins, mut result, nodes, is_alike, staying } =
+        let Ran { mut proxies, mut result, nodes, is_unchanged, shared } =
             self.run_body(&arguments, layout, &lifted, body)?;
-        let leaves = self.leaves(&twins, &result)?;
+        let leaves = self.leaves(&proxies, &result)?;
         let mut outputs = Outputs { nodes: &nodes, layout, slots: Vec::new(), kept: Vec::new(), site: self.site };
         let values = outputs.values(&leaves)?;
         let Outputs { slots, mut kept, .. } = outputs;
-        let sizes = sizes::<A>(&mut twins, &mut result);
+        let sizes = sizes::<A>(&mut proxies, &mut result);
         launches::check()?;
         let decided = launches::decided();
         let finished = session.finish(slots);
@@ -60,63 +60,69 @@ impl<A: Arguments, R: Kept> Call<'_, A, R> {
         host::part(&mut kept);
         host::part(&mut current);
         let given_back = result.clone();
-        strip::<A>(&mut twins);
+        strip::<A>(&mut proxies);
         strip_tree(&mut result);
-        let templates = Templates { twins, result };
-        let may_yield = may_yield(&values, layout);
-        let fate = match finished {
+        let templates = Templates { proxies, result };
+        let may_donate = may_donate(&values, layout);
+        let call_plan = match finished {
             Ok(recording) => {
-                Fate::Replay(Box::new(Plan { recording, values, sizes, is_alike, staying, may_yield, kept }))
+                CallPlan::Replay(Box::new(Plan { recording, values, sizes, is_unchanged, shared, may_donate, kept }))
             }
-            Err(reason) => Fate::Run(reason),
+            Err(reason) => CallPlan::Run(reason),
         };
         // The arguments are filled from the templates as in a replay, even if the plan is never replayed.
-        let result = put(&mut arguments, &templates, is_alike, &mut current, given_back, self.site, &mut |size, _| {
-            *size = Size::from(size.value());
-        });
-        self.function.insert(self.of, layout, lifted, &decided, fate, Box::new(templates));
+        let result =
+            put(&mut arguments, &templates, is_unchanged, &mut current, given_back, self.site, &mut |size, _| {
+                *size = Size::from(size.value());
+            });
+        self.function.insert(self.of, layout, lifted, &decided, call_plan, Box::new(templates));
         Ok(result)
     }
 
     /// Notes that the function is recorded, and why. Fails where that is once too often.
-    fn announce(&self, arguments: &A, layout: &Layout, misfit: Option<&(Arc<Entry>, Misfit)>) -> Result<(), Error> {
+    fn announce(
+        &self,
+        arguments: &A,
+        layout: &Layout,
+        guard_failure: Option<&(Arc<Entry>, GuardFailure)>,
+    ) -> Result<(), Error> {
         let function = self.function;
-        let said = layout::describe(arguments, function.parameters);
+        let summary = layout::describe(arguments, function.parameters);
         let names = || layout::names_of_sizes(arguments, function.parameters);
-        let why = explain::why((function, self.of), (&said, &names), layout, misfit, self.site);
-        function.begin_recording(said, why).map_err(|text| explain::over_budget(text, self.site))
+        let why = explain::why((function, self.of), (&summary, &names), layout, guard_failure, self.site);
+        function.begin_recording(summary, why).map_err(|text| explain::over_budget(text, self.site))
     }
 
-    /// Runs the body on twins of the arguments, whose arrays are the inputs of the recording.
+    /// Runs the body on proxies of the arguments, whose arrays are the inputs of the recording.
     fn run_body(
         &self,
         arguments: &A,
         layout: &Layout,
         lifted: &[bool],
-        body: impl FnOnce(&mut A::Twins) -> R,
-    ) -> Result<Ran<A::Twins, R>, Error> {
-        let mut twins = arguments.twins();
+        body: impl FnOnce(&mut A::Proxies) -> R,
+    ) -> Result<Ran<A::Proxies, R>, Error> {
+        let mut proxies = arguments.proxies();
         let given = InputSizes::new(layout, self.site);
         let nodes = inputs(layout, lifted, &given.widths, self.site);
-        lend_inputs::<A>(&mut twins, layout, &nodes, &given.lengths, self.site);
-        let (before, mut staying) = (host_values::<A>(&twins), staying::in_twins::<A>(&twins));
-        let result = body(&mut twins);
-        if let Some(place) = staying::changed(&staying, &staying::in_twins::<A>(&twins), self.function.parameters) {
+        lend_inputs::<A>(&mut proxies, layout, &nodes, &given.lengths, self.site);
+        let (before, mut shared) = (host_values::<A>(&proxies), shared::in_proxies::<A>(&proxies));
+        let result = body(&mut proxies);
+        if let Some(place) = shared::changed(&shared, &shared::in_proxies::<A>(&proxies), self.function.parameters) {
             return Err(explain::shared_changed(&place, self.site));
         }
-        let is_alike = before == host_values::<A>(&twins);
-        if is_alike {
-            staying.clear();
-        } else if staying::are_fields_skipped::<A>(&twins) {
+        let is_unchanged = before == host_values::<A>(&proxies);
+        if is_unchanged {
+            shared.clear();
+        } else if shared::are_fields_skipped::<A>(&proxies) {
             launches::give_up(|| "fields that `Traverse` skips would become those of this call".to_owned());
         }
-        Ok(Ran { twins, result, nodes, is_alike, staying })
+        Ok(Ran { proxies, result, nodes, is_unchanged, shared })
     }
 
     /// The arrays of the arguments that the body may have changed, and those of the result.
-    fn leaves(&self, twins: &A::Twins, result: &R) -> Result<Vec<Var>, Error> {
+    fn leaves(&self, proxies: &A::Proxies, result: &R) -> Result<Vec<Var>, Error> {
         let mut leaves = Vec::new();
-        A::show_twins(twins, &mut |is_exclusive, show| {
+        A::show_proxies(proxies, &mut |is_exclusive, show| {
             show(&mut Visitor::new(&mut |_, leaf| {
                 if let (true, Leaf::Array(var)) = (is_exclusive, leaf) {
                     leaves.push(var.clone());
@@ -158,7 +164,7 @@ impl InputSizes {
     }
 }
 
-/// Makes the inputs of the recording; gives the nodes that stand for them.
+/// Makes the inputs of the recording; gives the nodes that represent them.
 fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Location<'static>) -> Vec<Var> {
     let mut literal = 0;
     let mut nodes = Vec::with_capacity(layout.inputs.len());
@@ -184,9 +190,9 @@ fn inputs(layout: &Layout, lifted: &[bool], widths: &[Size], site: &'static Loca
     nodes
 }
 
-/// Puts the inputs of the recording into the twins, and the lengths of their axes.
+/// Puts the inputs of the recording into the proxies, and the lengths of their axes.
 fn lend_inputs<A: Arguments>(
-    twins: &mut A::Twins,
+    proxies: &mut A::Proxies,
     layout: &Layout,
     nodes: &[Var],
     lengths: &[Size],
@@ -204,15 +210,15 @@ fn lend_inputs<A: Arguments>(
             *size = *length;
         }
     };
-    A::lend_twins(twins, &mut VisitorMut::with_sizes(&mut lend, &mut lend_size));
-    check_number(type_name::<A::Twins>(), layout.order.len(), lent, site);
+    A::lend_proxies(proxies, &mut VisitorMut::with_sizes(&mut lend, &mut lend_size));
+    check_number(type_name::<A::Proxies>(), layout.order.len(), lent, site);
 }
 
 /// What the host knows of the arguments that the body may change. Lengths of axes are compared as numbers, which decides nothing: they are put
 /// where they belong in any case.
-fn host_values<A: Arguments>(twins: &A::Twins) -> Vec<HostValue> {
+fn host_values<A: Arguments>(proxies: &A::Proxies) -> Vec<HostValue> {
     let mut values = Vec::new();
-    A::show_twins(twins, &mut |is_exclusive, show| {
+    A::show_proxies(proxies, &mut |is_exclusive, show| {
         show(&mut Visitor::new(&mut |_, leaf| match leaf {
             Leaf::Host(HostValue::Lengths(lengths)) if is_exclusive => {
                 values.push(HostValue::Shape(lengths.len()));
@@ -259,7 +265,7 @@ impl Outputs<'_> {
         let Some(slot) = slot else { return Err(launches::hidden_result(leaf, self.site)) };
         if launches::is_constant(slot) {
             self.kept.push(leaf.clone());
-            return Ok(Value::Kept(self.kept.len() as u32 - 1));
+            return Ok(Value::Retained(self.kept.len() as u32 - 1));
         }
         let known = self.slots.iter().position(|&known| known == slot);
         let number = known.unwrap_or_else(|| {
@@ -279,33 +285,33 @@ fn current(leaves: &[Var], values: &[Value], layout: &Layout) -> Vec<Var> {
     current.collect()
 }
 
-/// For each input, whether nothing that is given back is it, so that replays may overwrite it where nobody else holds it.
-fn may_yield(values: &[Value], layout: &Layout) -> Vec<bool> {
+/// For each input, whether nothing that is given back is it, so that replays may overwrite it where nothing else holds it.
+fn may_donate(values: &[Value], layout: &Layout) -> Vec<bool> {
     let is_input =
         |input: usize| values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input));
     (0..layout.inputs.len()).map(|input| !is_input(input)).collect()
 }
 
 /// What the sizes are in the arguments that the body may have changed, and in the result.
-fn sizes<A: Arguments>(twins: &mut A::Twins, result: &mut impl Traverse) -> Vec<SizeId> {
+fn sizes<A: Arguments>(proxies: &mut A::Proxies, result: &mut impl Traverse) -> Vec<SizeId> {
     let mut sizes = Vec::new();
     let (mut arrays, mut size) = (|_: &str, _: &mut Var| {}, |size: &mut Size, _| sizes.push(table::id_of(*size)));
     let mut visitor = VisitorMut::with_sizes(&mut arrays, &mut size);
-    A::lend_changed(twins, &mut visitor);
+    A::lend_changed(proxies, &mut visitor);
     result.traverse_mut(&mut visitor);
     sizes
 }
 
 /// Takes the arrays out of the templates, so that they hold no memory.
-fn strip<A: Arguments>(twins: &mut A::Twins) {
-    A::lend_twins(twins, &mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
+fn strip<A: Arguments>(proxies: &mut A::Proxies) {
+    A::lend_proxies(proxies, &mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
 }
 
 fn strip_tree(tree: &mut impl Traverse) {
     tree.traverse_mut(&mut VisitorMut::new(&mut |_, var| *var = nothing(var)));
 }
 
-/// As wide as before: trees may look at widths, as tensors do.
+/// As wide as before: trees may read widths, as tensors do.
 fn nothing(var: &Var) -> Var {
     record::literal(var.ty(), 0, var.lanes())
 }

@@ -10,7 +10,7 @@ use jit_runtime::ir::print::Literal;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::{Error, ErrorKind};
 
-use super::argument::{Arguments, Kept};
+use super::argument::{Arguments, Recordable};
 use super::function::Function;
 use super::layout;
 use crate::capture;
@@ -20,16 +20,16 @@ use crate::traverse::{HostValue, Leaf, Visitor};
 
 /// What the body gives: the arguments as it leaves them, and its result.
 pub(super) struct Expected<T, R> {
-    twins: T,
+    proxies: T,
     result: R,
 }
 
 /// Runs the body on copies of the arguments.
-pub(super) fn run<A: Arguments, R>(arguments: &A, body: impl FnOnce(&mut A::Twins) -> R) -> Expected<A::Twins, R> {
-    let mut twins = arguments.twins();
+pub(super) fn run<A: Arguments, R>(arguments: &A, body: impl FnOnce(&mut A::Proxies) -> R) -> Expected<A::Proxies, R> {
+    let mut proxies = arguments.proxies();
     let _comparing = capture::compare();
-    let result = body(&mut twins);
-    Expected { twins, result }
+    let result = body(&mut proxies);
+    Expected { proxies, result }
 }
 
 /// A leaf of what is given back.
@@ -58,11 +58,11 @@ impl Found {
 /// # Errors
 ///
 /// The first difference.
-pub(super) fn compare<A: Arguments, R: Kept>(
+pub(super) fn compare<A: Arguments, R: Recordable>(
     function: &Function,
     site: &'static Location<'static>,
     (arguments, result): (&A, &R),
-    expected: &Expected<A::Twins, R>,
+    expected: &Expected<A::Proxies, R>,
 ) -> Result<(), Error> {
     let (mut given, mut wanted) = (Vec::new(), Vec::new());
     arguments.show(function.parameters, &mut |is_exclusive, show| {
@@ -70,7 +70,7 @@ pub(super) fn compare<A: Arguments, R: Kept>(
             show(&mut Visitor::with_paths(&mut |path, leaf| given.push(Found::new(path, leaf))));
         }
     });
-    A::show_twins(&expected.twins, &mut |is_exclusive, show| {
+    A::show_proxies(&expected.proxies, &mut |is_exclusive, show| {
         if is_exclusive {
             show(&mut Visitor::new(&mut |path, leaf| wanted.push(Found::new(path, leaf))));
         }

@@ -20,7 +20,7 @@ pub fn with_state<A: Arguments, F: Fn(&A, &mut Visitor<'_>)>(arguments: A, show:
 }
 
 impl<A: Arguments, F: Fn(&A, &mut Visitor<'_>)> Arguments for WithState<A, F> {
-    type Twins = A::Twins;
+    type Proxies = A::Proxies;
 
     fn show(&self, names: &[&'static str], visit: &mut Visit<'_>) {
         self.arguments.show(names, visit);
@@ -28,25 +28,25 @@ impl<A: Arguments, F: Fn(&A, &mut Visitor<'_>)> Arguments for WithState<A, F> {
         visit(false, &mut |visitor| visitor.named(name, |visitor| (self.show)(&self.arguments, visitor)));
     }
 
-    fn twins(&self) -> A::Twins {
-        self.arguments.twins()
+    fn proxies(&self) -> A::Proxies {
+        self.arguments.proxies()
     }
 
-    fn show_twins(twins: &A::Twins, visit: &mut Visit<'_>) {
-        A::show_twins(twins, visit);
+    fn show_proxies(proxies: &A::Proxies, visit: &mut Visit<'_>) {
+        A::show_proxies(proxies, visit);
         visit(false, &mut |_| {});
     }
 
-    fn lend_twins(twins: &mut A::Twins, visitor: &mut VisitorMut<'_>) {
-        A::lend_twins(twins, visitor);
+    fn lend_proxies(proxies: &mut A::Proxies, visitor: &mut VisitorMut<'_>) {
+        A::lend_proxies(proxies, visitor);
     }
 
-    fn lend_changed(twins: &mut A::Twins, visitor: &mut VisitorMut<'_>) {
-        A::lend_changed(twins, visitor);
+    fn lend_changed(proxies: &mut A::Proxies, visitor: &mut VisitorMut<'_>) {
+        A::lend_changed(proxies, visitor);
     }
 
-    fn put(&mut self, templates: &A::Twins, is_alike: bool, visitor: &mut VisitorMut<'_>) {
-        self.arguments.put(templates, is_alike, visitor);
+    fn put(&mut self, templates: &A::Proxies, is_unchanged: bool, visitor: &mut VisitorMut<'_>) {
+        self.arguments.put(templates, is_unchanged, visitor);
     }
 }
 

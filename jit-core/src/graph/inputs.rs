@@ -1,12 +1,12 @@
 //! The one walk over what a node is computed from, and what each part of it is for.
 //!
 //! Ordinary nodes keep their operands in slots. Loops, branches, switches and scatters keep them in a payload, whose
-//! parts are numbered here: the number leads to the part at once, so a walk may stop anywhere and go on later.
+//! parts are numbered here: the number leads to the part at once, so a walk may stop anywhere and continue later.
 
 use std::ops::Range;
 
 use super::node::Var;
-use super::payload::Extra;
+use super::payload::Payload;
 
 /// What a part of a payload is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,15 +54,15 @@ impl<'e> Input<'e> {
 /// Parts of a switch before the masks.
 const BEFORE_MASKS: usize = 3;
 
-impl Extra {
+impl Payload {
     /// The part with a number; none after the last one.
     pub(crate) fn input(&self, number: usize) -> Option<Input<'_>> {
         match self {
-            Extra::Loop(extra) => {
+            Payload::Loop(payload) => {
                 let Some(number) = number.checked_sub(1) else {
-                    return Some(Input::shared(Role::Choice, Some(&extra.condition)));
+                    return Some(Input::shared(Role::Choice, Some(&payload.condition)));
                 };
-                let state = extra.states.get(number / 3)?;
+                let state = payload.states.get(number / 3)?;
                 let (role, var) = match number % 3 {
                     0 => (Role::Param, Some(&state.param)),
                     1 => (Role::Init, Some(&state.init)),
@@ -70,38 +70,38 @@ impl Extra {
                 };
                 Some(Input::of(number / 3, role, var))
             }
-            Extra::Branch(extra) => {
+            Payload::Branch(payload) => {
                 let Some(number) = number.checked_sub(1) else {
-                    return Some(Input::shared(Role::Choice, Some(&extra.condition)));
+                    return Some(Input::shared(Role::Choice, Some(&payload.condition)));
                 };
-                let values = extra.results.get(number / 2)?;
+                let values = payload.results.get(number / 2)?;
                 Some(Input::of(number / 2, Role::Value, Some(&values[number % 2])))
             }
-            Extra::Switch(extra) => {
-                let checked = extra.checked.as_ref();
+            Payload::Switch(payload) => {
+                let checked = payload.checked.as_ref();
                 match number {
-                    0 => return Some(Input::shared(Role::Choice, Some(&extra.index))),
+                    0 => return Some(Input::shared(Role::Choice, Some(&payload.index))),
                     1 => return Some(Input::shared(Role::Check, checked.map(|checked| &checked.index))),
                     2 => return Some(Input::shared(Role::Check, checked.map(|checked| &checked.mask))),
                     _ => {}
                 }
                 let number = number - BEFORE_MASKS;
-                if let Some(mask) = extra.masks.get(number) {
+                if let Some(mask) = payload.masks.get(number) {
                     return Some(Input::shared(Role::Mask, Some(mask)));
                 }
-                let (number, cases) = (number - extra.masks.len(), extra.masks.len() + 1);
-                let values = extra.results.get(number / cases)?;
+                let (number, cases) = (number - payload.masks.len(), payload.masks.len() + 1);
+                let values = payload.results.get(number / cases)?;
                 Some(Input::of(number / cases, Role::Value, values.get(number % cases)))
             }
-            Extra::Scatter(extra) => Some(match number {
-                0 => Input::shared(Role::Target, Some(&extra.target)),
-                1 => Input::shared(Role::Write, Some(&extra.index)),
-                2 => Input::shared(Role::Write, Some(&extra.value)),
-                3 => Input::shared(Role::Write, extra.expected.as_ref()),
-                4 => Input::shared(Role::Write, extra.mask.as_ref()),
+            Payload::Scatter(payload) => Some(match number {
+                0 => Input::shared(Role::Target, Some(&payload.target)),
+                1 => Input::shared(Role::Write, Some(&payload.index)),
+                2 => Input::shared(Role::Write, Some(&payload.value)),
+                3 => Input::shared(Role::Write, payload.expected.as_ref()),
+                4 => Input::shared(Role::Write, payload.mask.as_ref()),
                 _ => return None,
             }),
-            Extra::Native(_) => None,
+            Payload::LibraryCall(_) => None,
         }
     }
 
@@ -118,10 +118,10 @@ impl Extra {
 
     fn numbers_at(&self, position: usize) -> Range<usize> {
         let (first, each) = match self {
-            Extra::Loop(_) => (1, 3),
-            Extra::Branch(_) => (1, 2),
-            Extra::Switch(extra) => (BEFORE_MASKS + extra.masks.len(), extra.masks.len() + 1),
-            Extra::Scatter(_) | Extra::Native(_) => (0, 0),
+            Payload::Loop(_) => (1, 3),
+            Payload::Branch(_) => (1, 2),
+            Payload::Switch(payload) => (BEFORE_MASKS + payload.masks.len(), payload.masks.len() + 1),
+            Payload::Scatter(_) | Payload::LibraryCall(_) => (0, 0),
         };
         first + position * each..first + (position + 1) * each
     }
@@ -129,10 +129,10 @@ impl Extra {
     /// How many states or results there are.
     pub(crate) fn positions(&self) -> usize {
         match self {
-            Extra::Loop(extra) => extra.states.len(),
-            Extra::Branch(extra) => extra.results.len(),
-            Extra::Switch(extra) => extra.results.len(),
-            Extra::Scatter(_) | Extra::Native(_) => 0,
+            Payload::Loop(payload) => payload.states.len(),
+            Payload::Branch(payload) => payload.results.len(),
+            Payload::Switch(payload) => payload.results.len(),
+            Payload::Scatter(_) | Payload::LibraryCall(_) => 0,
         }
     }
 }
@@ -141,6 +141,6 @@ impl Var {
     /// Calls a function with each node that this one is computed from, as far as evaluations have not taken them away.
     pub(crate) fn for_each_input(&self, mut visit: impl FnMut(&Var)) {
         (0..self.op().slots()).filter_map(|slot| self.operand(slot)).for_each(|operand| visit(&operand));
-        self.extra().into_iter().flat_map(Extra::inputs).for_each(|(_, input)| visit(input));
+        self.payload().into_iter().flat_map(Payload::inputs).for_each(|(_, input)| visit(input));
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! A node is one cache line. What it computes is fixed while it lives, with two exceptions: when it gets elements in
 //! memory, its operand edges are taken away, which frees the graph behind it; and when the region that it was recorded in is aborted,
-//! what stands for a state of a loop, or for an array that was written, becomes the value from before the region.
+//! what represents a state of a loop, or for an array that was written, becomes the value from before the region.
 //!
 //! What holds always: a node with a count above zero is fully written, and its fields other than the count, the word, the
 //! flags, the region and the operand slots do not change until the count falls to zero. A live node holds one count of each node in
-//! its operand slots and extra. Operands are only ever taken away or added once, never replaced, so whoever has revived a node that it
+//! its operand slots and payload. Operands are only ever taken away or added once, never replaced, so code that has revived a node that it
 //! found in a slot, and finds it there once more, holds the operand (see [`Node::operand`]).
 
 use std::cell::UnsafeCell;
@@ -22,7 +22,7 @@ use jit_runtime::memory::Buffer;
 use jit_runtime::recording::SizeId;
 
 use super::op::Op;
-use super::payload::{Extra, RegionId};
+use super::payload::{Payload, RegionId};
 use super::{labels, pool, watch};
 use crate::size::extent::Extent;
 use crate::size::{Size, table};
@@ -37,11 +37,11 @@ pub(crate) mod flag {
     pub(crate) const LABELLED: u8 = 4;
     /// Something that can be run once only is among the node and what it depends on.
     pub(crate) const EFFECT: u8 = 8;
-    /// The value is memory of the lane, in one of its versions.
+    /// The value is per-lane local memory, in one of its versions.
     pub(crate) const LOCAL: u8 = 16;
     /// The node was made while this thread recorded a frozen function, and the recording has not ended.
     pub(crate) const RECORDED: u8 = 32;
-    /// The node was made while a frozen function was recorded, and a call of the host in there may hold it: in replays it stands for what it
+    /// The node was made while a frozen function was recorded, and a host call in there may hold it: in replays it represents what it
     /// is then.
     pub(crate) const HOSTED: u8 = 64;
     /// What a node has if an operand has it.
@@ -64,7 +64,7 @@ struct Head {
 #[repr(C, align(64))]
 pub(crate) struct Node {
     operands: [AtomicPtr<Node>; 3],
-    /// Bits of a value, a leaked `Arc<Buffer>`, or a leaked `Box<Extra>`, by the operation; 0 while there is no buffer.
+    /// Bits of a value, a leaked `Arc<Buffer>`, or a leaked `Box<Payload>`, by the operation; 0 while there is no buffer.
     word: AtomicU64,
     head: UnsafeCell<Head>,
     count: AtomicU32,
@@ -228,7 +228,7 @@ fn free(first: NonNull<Node>) {
     });
 }
 
-/// Frees the buffer or extra of a dead node.
+/// Frees the buffer or payload of a dead node.
 #[inline]
 fn free_word(node: NonNull<Node>, pending: &mut Pending) {
     // SAFETY: the count is zero, so this thread alone has the node.
@@ -237,10 +237,10 @@ fn free_word(node: NonNull<Node>, pending: &mut Pending) {
     if word == 0 || op.holds_bits() {
         return;
     }
-    if op.holds_extra() {
+    if op.holds_payload() {
         // SAFETY: the word of such a node is a leaked box, and the node is freed once.
-        let extra = *unsafe { Box::from_raw(ptr::with_exposed_provenance_mut::<Extra>(word as usize)) };
-        extra.take_apart(|var| {
+        let payload = *unsafe { Box::from_raw(ptr::with_exposed_provenance_mut::<Payload>(word as usize)) };
+        payload.take_apart(|var| {
             let operand = ManuallyDrop::new(var).0;
             if release(operand) {
                 pending.push(operand);
@@ -320,7 +320,7 @@ impl Var {
         if table::is_recording() {
             watch::recorded(&var);
         }
-        if seen & flag::HOSTED != 0 || draft.op.holds_extra() {
+        if seen & flag::HOSTED != 0 || draft.op.holds_payload() {
             watch::used(&var);
         }
         var
@@ -381,7 +381,7 @@ impl Var {
         self.node().head().size.store(Extent::OF_SESSION.0, Ordering::Relaxed);
     }
 
-    /// Ends what is special about a node that was recorded in a frozen function. One that a call of the host may ask for its width keeps the
+    /// Ends what is special about a node that was recorded in a frozen function. One that a host call may ask for its width keeps the
     /// expression.
     pub(crate) fn forget_recording(&self) {
         if self.flags() & flag::HOSTED == 0 {
@@ -527,7 +527,7 @@ impl Var {
     #[inline]
     pub(crate) fn data(&self) -> Option<Arc<Buffer>> {
         let op = self.op();
-        if op.holds_bits() || op.holds_extra() {
+        if op.holds_bits() || op.holds_payload() {
             return None;
         }
         let word = self.node().word.load(Ordering::Acquire);
@@ -546,7 +546,7 @@ impl Var {
     #[inline]
     pub(crate) fn has_data(&self) -> bool {
         let op = self.op();
-        !op.holds_bits() && !op.holds_extra() && self.node().word.load(Ordering::Acquire) != 0
+        !op.holds_bits() && !op.holds_payload() && self.node().word.load(Ordering::Acquire) != 0
     }
 
     /// Whether the value needs no kernel: it is known, or in memory.
@@ -557,7 +557,7 @@ impl Var {
 
     /// Gives the node its elements. When another thread was faster, its elements stay.
     pub(crate) fn set_data(&self, buffer: Arc<Buffer>) {
-        debug_assert!(!self.op().holds_bits() && !self.op().holds_extra());
+        debug_assert!(!self.op().holds_bits() && !self.op().holds_payload());
         let word = Arc::into_raw(buffer).expose_provenance() as u64;
         if self.node().word.compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire).is_err() {
             // SAFETY: the word was leaked above and did not get into the node.
@@ -567,13 +567,13 @@ impl Var {
 
     /// The parts of a loop or branch.
     #[inline]
-    pub(crate) fn extra(&self) -> Option<&Extra> {
-        if !self.op().holds_extra() {
+    pub(crate) fn payload(&self) -> Option<&Payload> {
+        if !self.op().holds_payload() {
             return None;
         }
-        let extra = ptr::with_exposed_provenance::<Extra>(self.node().word.load(Ordering::Acquire) as usize);
+        let payload = ptr::with_exposed_provenance::<Payload>(self.node().word.load(Ordering::Acquire) as usize);
         // SAFETY: the word of such a node is a leaked box that lives as long as the node and is not changed.
-        Some(unsafe { &*extra })
+        Some(unsafe { &*payload })
     }
 
     /// Takes the operands away from a node that has data. The caller drops them after it has let go of the lock.

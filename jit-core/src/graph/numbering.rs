@@ -28,7 +28,7 @@ struct Table {
     entries: Vec<Numbered>,
     /// Positions among the entries. They are small, so that the table stays in the cache longer than the entries would.
     positions: HashTable<u32>,
-    /// Weights of all that this thread has recorded, to tell small branches from large ones.
+    /// Weights of all that this thread has recorded, to distinguish small branches from large ones.
     work: u32,
     /// How many nodes this thread has recorded.
     nodes: u64,
@@ -93,7 +93,7 @@ impl Draft<'_> {
             && var.extent() == self.width
             && var.region() == self.region
             && self.has_operands_of(var)
-            // What a frozen function records is told apart from what was there before.
+            // What a frozen function records is distinguished from what was there before.
             && match table::is_recording() {
                 true => var.flags() & flag::RECORDED != 0,
                 false => var.flags() & (flag::RECORDED | flag::HOSTED) == 0,
@@ -208,7 +208,7 @@ pub(crate) fn take_since() -> Option<Since> {
     TABLE.with_borrow_mut(|table| table.since.take())
 }
 
-/// Forgets what was made since, and goes on with what was remembered before.
+/// Forgets what was made since, and continues with what was remembered before.
 pub(crate) fn end_since(before: Option<Since>) {
     let _ = TABLE.try_with(|table| table.borrow_mut().since = before);
 }

@@ -40,19 +40,19 @@ pub enum Op {
     Reduce(ReduceOp),
     /// The state of a loop inside of the loop. The third operand slot holds its position.
     Param,
-    /// A recorded loop; its parts are in the extra.
+    /// A recorded loop; its parts are in the payload.
     Loop,
     /// Loop; the third operand slot holds the position of the state.
     LoopResult,
-    /// A recorded branch; its parts are in the extra.
+    /// A recorded branch; its parts are in the payload.
     Branch,
     /// Branch; the third operand slot holds the position of the result.
     BranchResult,
-    /// A recorded call whose target depends on the lane; its parts are in the extra.
+    /// A recorded call whose target depends on the lane; its parts are in the payload.
     Switch,
     /// Switch; the third operand slot holds the position of the result.
     SwitchResult,
-    /// Values written to elements of an array; its parts are in the extra.
+    /// Values written to elements of an array; its parts are in the payload.
     Scatter,
     /// Scatter; the third operand slot holds the position of the result, the array after it being the first.
     ScatterResult,
@@ -62,14 +62,14 @@ pub enum Op {
     LocalRead,
     /// Value, index, and the memory before.
     LocalWrite,
-    /// Work that is no kernel, on operands in memory; what it is stands in the extra.
-    Native,
-    /// Native work; the third operand slot holds the position of the result.
-    NativeResult,
+    /// Work that is no kernel, on operands in memory; the payload says which.
+    LibraryCall,
+    /// Library calls; the third operand slot holds the position of the result.
+    LibraryResult,
 }
 
 impl Op {
-    /// A number that tells operations apart, for hashing.
+    /// A number that distinguishes operations, for hashing.
     #[inline]
     pub(crate) const fn code(self) -> u64 {
         match self {
@@ -91,8 +91,8 @@ impl Op {
             Op::BranchResult => 15,
             Op::Scatter => 16,
             Op::ScatterResult => 17,
-            Op::Native => 18,
-            Op::NativeResult => 19,
+            Op::LibraryCall => 18,
+            Op::LibraryResult => 19,
             Op::Switch => 20,
             Op::SwitchResult => 21,
             Op::Local => 30,
@@ -124,10 +124,10 @@ impl Op {
             Op::Loop | Op::Branch | Op::Switch | Op::Scatter => 0,
             Op::Param => 1,
             Op::Broadcast | Op::Cast | Op::Bitcast | Op::Unary(_) | Op::Reduce(_) | Op::Local => 1,
-            Op::BranchResult | Op::SwitchResult | Op::NativeResult => 1,
+            Op::BranchResult | Op::SwitchResult | Op::LibraryResult => 1,
             Op::LoopResult | Op::ScatterResult => 2,
             Op::Binary(_) | Op::Compare(_) | Op::LocalRead => 2,
-            Op::LocalWrite | Op::Fma | Op::Select | Op::Gather | Op::Native => 3,
+            Op::LocalWrite | Op::Fma | Op::Select | Op::Gather | Op::LibraryCall => 3,
         }
     }
 
@@ -144,25 +144,25 @@ impl Op {
     /// Whether the node is one of the results of another one, its first operand.
     #[inline]
     pub(crate) const fn is_result(self) -> bool {
-        matches!(self, Op::LoopResult | Op::BranchResult | Op::SwitchResult | Op::ScatterResult | Op::NativeResult)
+        matches!(self, Op::LoopResult | Op::BranchResult | Op::SwitchResult | Op::ScatterResult | Op::LibraryResult)
     }
 
-    /// Whether the node's word holds bits, not the address of a buffer or an extra.
+    /// Whether the node's word holds bits, not the address of a buffer or a payload.
     #[inline]
     pub(crate) const fn holds_bits(self) -> bool {
         matches!(self, Op::Literal | Op::Scalar)
     }
 
-    /// Whether the node's word is the address of a boxed extra.
+    /// Whether the node's word is the address of a boxed payload.
     #[inline]
-    pub(crate) const fn holds_extra(self) -> bool {
-        matches!(self, Op::Loop | Op::Branch | Op::Switch | Op::Scatter | Op::Native)
+    pub(crate) const fn holds_payload(self) -> bool {
+        matches!(self, Op::Loop | Op::Branch | Op::Switch | Op::Scatter | Op::LibraryCall)
     }
 
     /// Whether the value comes into being in memory, where later kernels read it.
     #[inline]
     pub(crate) const fn is_stored(self) -> bool {
-        matches!(self, Op::Reduce(_) | Op::NativeResult)
+        matches!(self, Op::Reduce(_) | Op::LibraryResult)
     }
 
     /// A rough measure of the time that one lane needs: 1 is an addition.
@@ -171,13 +171,13 @@ impl Op {
         match self {
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder | Op::LaneIndex | Op::Param => 0,
             Op::Broadcast | Op::LoopResult | Op::BranchResult | Op::SwitchResult => 0,
-            Op::ScatterResult | Op::NativeResult => 0,
+            Op::ScatterResult | Op::LibraryResult => 0,
             Op::Unary(op) => op.cost(),
             Op::Binary(op) => op.cost(),
             Op::Gather | Op::Scatter => 6,
             Op::Local => 0,
             Op::LocalRead | Op::LocalWrite => 2,
-            Op::Loop | Op::Native => 1000,
+            Op::Loop | Op::LibraryCall => 1000,
             Op::Branch | Op::Switch => 4,
             _ => 1,
         }

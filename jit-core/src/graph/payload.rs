@@ -19,43 +19,43 @@ use crate::size::Size;
 use crate::size::extent::Extent;
 
 /// The parts of a node that do not fit into it.
-pub(crate) enum Extra {
-    Loop(LoopExtra),
-    Branch(BranchExtra),
-    Switch(SwitchExtra),
-    Scatter(ScatterExtra),
-    Native(NativeExtra),
+pub(crate) enum Payload {
+    Loop(LoopPayload),
+    Branch(BranchPayload),
+    Switch(SwitchPayload),
+    Scatter(ScatterPayload),
+    LibraryCall(LibraryCallPayload),
 }
 
-impl Extra {
-    /// Gives every node that the extra holds to a function.
+impl Payload {
+    /// Gives every node that the payload holds to a function.
     pub(crate) fn take_apart(self, drop_var: impl FnMut(Var)) {
         match self {
-            Extra::Loop(extra) => extra.into_vars().into_iter().for_each(drop_var),
-            Extra::Branch(extra) => extra.into_vars().into_iter().for_each(drop_var),
-            Extra::Switch(extra) => extra.into_vars().into_iter().for_each(drop_var),
-            Extra::Scatter(extra) => extra.into_vars().into_iter().for_each(drop_var),
-            Extra::Native(_) => {}
+            Payload::Loop(payload) => payload.into_vars().into_iter().for_each(drop_var),
+            Payload::Branch(payload) => payload.into_vars().into_iter().for_each(drop_var),
+            Payload::Switch(payload) => payload.into_vars().into_iter().for_each(drop_var),
+            Payload::Scatter(payload) => payload.into_vars().into_iter().for_each(drop_var),
+            Payload::LibraryCall(_) => {}
         }
     }
 
-    /// The results that somebody holds, if all that are held must be computed at once.
+    /// The results that something holds, if all that are held must be computed at once.
     pub(crate) fn held_results(&self) -> SmallVec<[Var; 2]> {
         match self {
-            Extra::Scatter(extra) => extra.results.held(),
-            Extra::Loop(extra) => extra.results.held(),
-            Extra::Branch(_) | Extra::Switch(_) | Extra::Native(_) => SmallVec::new(),
+            Payload::Scatter(payload) => payload.results.held(),
+            Payload::Loop(payload) => payload.results.held(),
+            Payload::Branch(_) | Payload::Switch(_) | Payload::LibraryCall(_) => SmallVec::new(),
         }
     }
 
-    /// The flags that a node inherits through the extra.
+    /// The flags that a node inherits through the payload.
     pub(crate) fn flags(&self) -> u8 {
-        let mut flags = if matches!(self, Extra::Scatter(_)) { flag::EFFECT } else { 0 };
+        let mut flags = if matches!(self, Payload::Scatter(_)) { flag::EFFECT } else { 0 };
         self.inputs().for_each(|(_, var)| flags |= var.flags() & flag::EFFECT);
         flags
     }
 
-    /// The extra as a node's word.
+    /// The payload as a node's word.
     pub(crate) fn into_word(self) -> u64 {
         Box::into_raw(Box::new(self)).expose_provenance() as u64
     }
@@ -102,7 +102,7 @@ pub(crate) struct State {
 }
 
 /// The parts of a recorded loop.
-pub(crate) struct LoopExtra {
+pub(crate) struct LoopPayload {
     pub(crate) id: RegionId,
     pub(crate) condition: Var,
     pub(crate) states: Vec<State>,
@@ -110,7 +110,7 @@ pub(crate) struct LoopExtra {
     pub(crate) is_uniform: bool,
     /// The results, of a loop with state in memory.
     pub(crate) results: Results,
-    /// It stands in the condition of another loop.
+    /// It is in the condition of another loop.
     pub(crate) is_in_condition: bool,
     /// How many iterations a lane may make, if that is bounded.
     pub(crate) bound: Option<Bound>,
@@ -126,13 +126,13 @@ pub(crate) struct Bound {
 }
 
 /// The parts of a recorded branch.
-pub(crate) struct BranchExtra {
+pub(crate) struct BranchPayload {
     pub(crate) condition: Var,
     pub(crate) results: Vec<[Var; 2]>,
 }
 
 /// The parts of a recorded switch.
-pub(crate) struct SwitchExtra {
+pub(crate) struct SwitchPayload {
     /// The case of each lane, `u32`; lanes beyond the last case take the default.
     pub(crate) index: Var,
     /// The mask under which each case was recorded: true on its lanes.
@@ -156,7 +156,7 @@ pub(crate) struct CheckedCall {
     pub(crate) count: usize,
 }
 
-impl LoopExtra {
+impl LoopPayload {
     pub(crate) fn into_vars(self) -> Vec<Var> {
         let mut vars = vec![self.condition];
         for state in self.states {
@@ -167,7 +167,7 @@ impl LoopExtra {
     }
 }
 
-impl BranchExtra {
+impl BranchPayload {
     pub(crate) fn into_vars(self) -> Vec<Var> {
         let mut vars = vec![self.condition];
         vars.extend(self.results.into_iter().flatten());
@@ -175,7 +175,7 @@ impl BranchExtra {
     }
 }
 
-impl SwitchExtra {
+impl SwitchPayload {
     pub(crate) fn into_vars(self) -> Vec<Var> {
         let mut vars = vec![self.index];
         vars.extend(self.masks);
@@ -192,15 +192,15 @@ pub(crate) enum How {
     Write,
     /// Combines it with the value.
     Reduce(ReduceOp),
-    /// Changes it in one step, telling what was there before.
+    /// Changes it in one step, and returns the old value.
     Atomic(AtomicOp),
-    /// Writes the value if it is what is expected, telling what was there before.
+    /// Writes the value if it is what is expected, and returns the old value.
     CompareExchange,
 }
 
 impl How {
-    /// Whether the scatter tells what was there before.
-    pub(crate) fn tells_what_was_there(self) -> bool {
+    /// Whether the scatter returns the old value.
+    pub(crate) fn returns_old_value(self) -> bool {
         matches!(self, How::Atomic(_) | How::CompareExchange)
     }
 }
@@ -215,7 +215,7 @@ impl Results {
         self.0.lock().push(var.downgrade());
     }
 
-    /// Those that somebody holds and that exist outside of regions, in the order in which they were made.
+    /// Those that something holds and that exist outside of regions, in the order in which they were made.
     pub(crate) fn held(&self) -> SmallVec<[Var; 2]> {
         let results = self.0.lock();
         results.iter().filter_map(Weak::upgrade).filter(|var| var.region() == RegionId::NONE).collect()
@@ -223,7 +223,7 @@ impl Results {
 }
 
 /// The parts of a recorded scatter.
-pub(crate) struct ScatterExtra {
+pub(crate) struct ScatterPayload {
     pub(crate) how: How,
     /// The array before.
     pub(crate) target: Var,
@@ -232,17 +232,17 @@ pub(crate) struct ScatterExtra {
     pub(crate) expected: Option<Var>,
     pub(crate) mask: Option<Var>,
     /// It writes other elements than the scatter that made the target does.
-    pub(crate) is_beside: bool,
-    /// It stands in the condition of a loop.
+    pub(crate) is_disjoint: bool,
+    /// It is in the condition of a loop.
     pub(crate) is_in_condition: bool,
     /// It writes to an array of a report.
     pub(crate) is_report: bool,
-    /// What it tells of an assertion.
+    /// What it reports of an assertion.
     pub(crate) part: Option<(Arc<Assertion>, Part)>,
     pub(crate) results: Results,
 }
 
-/// What lanes tell of an assertion that fails.
+/// The reports of an assertion that fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     /// The lowest of them.
@@ -251,14 +251,14 @@ pub(crate) enum Part {
     Records,
 }
 
-impl ScatterExtra {
+impl ScatterPayload {
     pub(crate) fn into_vars(self) -> Vec<Var> {
         [self.target, self.index, self.value].into_iter().chain(self.expected).chain(self.mask).collect()
     }
 }
 
-/// A call of native work.
-pub(crate) struct NativeExtra {
+/// A library call.
+pub(crate) struct LibraryCallPayload {
     pub(crate) call: Call,
     /// The sizes in the call, as [`Call::with_sizes`] takes them.
     pub(crate) sizes: Sizes,
@@ -273,7 +273,7 @@ pub(crate) type Sizes = SmallVec<[Size; 4]>;
 pub(crate) fn control_node(
     op: Op,
     width: Extent,
-    extra: Extra,
+    payload: Payload,
     region: RegionId,
     site: &'static Location<'static>,
 ) -> Var {
@@ -282,10 +282,10 @@ pub(crate) fn control_node(
         ty: Type::Bool,
         width,
         region,
-        flags: flag::CONTROL | extra.flags(),
+        flags: flag::CONTROL | payload.flags(),
         operands: [None; 3],
         position: 0,
-        word: extra.into_word(),
+        word: payload.into_word(),
         site,
     })
 }

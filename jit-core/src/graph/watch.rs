@@ -1,7 +1,7 @@
 //! Who sees new nodes: recordings of frozen functions, which know of the graph while the graph knows nothing of them.
 //!
 //! There is one watcher for the process, in place before anything is watched: nodes are seen that are made while their
-//! thread records, and those that use what a call of the host may hold.
+//! thread records, and those that use what a host call may hold.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use super::node::Var;
 pub(crate) struct Watch {
     /// A node was made while this thread records.
     pub(crate) recorded: fn(&Var),
-    /// A node has operands of which one may be held by a call of the host, or was held by one.
+    /// A node has operands of which one may be held by a host call, or was held by one.
     pub(crate) used: fn(&Var),
 }
 

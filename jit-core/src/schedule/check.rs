@@ -1,7 +1,7 @@
 //! What is checked when the kernel runs: indices and assertions, which `JIT_DEBUG` adds to kernels, and bounds of iterations.
 //!
 //! Before each gather and scatter the kernel compares the index with the width of the array. Lanes that are out of range
-//! are masked off, and the lowest of them is noted, with its index, in a buffer that the launch looks at in the end. So a
+//! are masked off, and the lowest of them is noted, with its index, in a buffer that the launch reads in the end. So a
 //! wrong index is an error of the arrays that the kernel writes, on every backend, and touches no memory.
 
 use std::panic::Location;
@@ -25,7 +25,7 @@ pub(super) struct Checker {
     /// The parameter for the notes, and its position among the arguments.
     report: Option<(ParamId, usize)>,
     accesses: Vec<CheckedAccess>,
-    /// Assertions, and the positions of the arguments that take what their lanes tell.
+    /// Assertions, and the positions of the arguments that take their reports.
     assertions: Vec<(Arc<Assertion>, [Option<usize>; 2])>,
 }
 
@@ -45,8 +45,8 @@ impl Checker {
         self.is_debug
     }
 
-    /// Notes that a parameter takes what lanes tell of an assertion.
-    pub(super) fn tells(&mut self, (assertion, part): &(Arc<Assertion>, Part), param: ParamId) {
+    /// Notes that a parameter takes the reports of an assertion.
+    pub(super) fn note_report(&mut self, (assertion, part): &(Arc<Assertion>, Part), param: ParamId) {
         let known = self.assertions.iter().position(|(known, _)| Arc::ptr_eq(known, assertion));
         let known = known.unwrap_or_else(|| {
             self.assertions.push((Arc::clone(assertion), [None; 2]));

@@ -6,7 +6,7 @@ use super::effect::Held;
 use super::group::{Group, groups};
 use super::order::{Graph, uses};
 use super::state_name;
-use crate::graph::payload::Extra;
+use crate::graph::payload::Payload;
 use crate::graph::{Op, Var, edges};
 
 /// The entries of a graph, and which kernels they fall into.
@@ -31,7 +31,7 @@ fn describe(var: &Var) -> String {
     match var.known_bits() {
         Some(bits) => format!("{:?} {}", var.op(), value(var, bits)),
         None if var.has_data() => "memory".into(),
-        None if let Some(Extra::Native(extra)) = var.extra() => extra.call.name().into(),
+        None if let Some(Payload::LibraryCall(payload)) = var.payload() => payload.call.name().into(),
         None => format!("{:?}", var.op()),
     }
 }

@@ -1,6 +1,6 @@
 //! Scatters: which memory they write, and which of their results must be computed with them.
 //!
-//! A scatter writes the memory of the array that it changes, in place, if nobody else holds that array. Otherwise, and if the
+//! A scatter writes the memory of the array that it changes, in place, if nothing else holds that array. Otherwise, and if the
 //! array is not in memory yet, an earlier kernel writes a copy. Scatters one after another are kernels one after another,
 //! but for those that combine by the same operation over the same lanes, whose order does not matter.
 //!
@@ -19,14 +19,14 @@ use crate::graph::Var;
 use crate::graph::edges::Edges;
 use crate::graph::node::flag;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, How, LoopExtra, RegionId, ScatterExtra};
+use crate::graph::payload::{How, LoopPayload, Payload, RegionId, ScatterPayload};
 use crate::size::extent::Extent;
-use crate::trace::effect::ARRAY;
 use crate::trace::local;
+use crate::trace::scatter::ARRAY;
 
 /// A scatter of a kernel.
 pub(super) struct Effect<'e> {
-    pub(super) extra: &'e ScatterExtra,
+    pub(super) payload: &'e ScatterPayload,
     pub(super) memory: u32,
     /// The scatter's array before, if it is written by the same kernel.
     previous: u32,
@@ -51,7 +51,7 @@ impl Effect<'_> {
 /// Memory that kernels write in place: where it comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Memory {
-    /// The elements of an evaluated array that nobody else holds, by its entry.
+    /// The elements of an evaluated array that nothing else holds, by its entry.
     Taken(u32),
     /// A copy that a kernel of this evaluation writes, by its entry.
     Copied(u32),
@@ -59,10 +59,10 @@ pub(super) enum Memory {
     Same(u32),
 }
 
-/// A state of a loop that lies in memory.
+/// A state of a loop that is in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Shared {
-    /// Its position in the extra.
+    /// Its position in the payload.
     pub(super) position: usize,
     pub(super) memory: u32,
     /// The initial value, if it is written in the same kernel.
@@ -103,9 +103,9 @@ impl Held {
                 continue;
             }
             pending.extend((0..var.op().slots()).filter_map(|slot| edges.operand(var, slot)));
-            let Some(extra) = var.extra() else { continue };
-            pending.extend(extra.inputs().map(|(_, var)| var));
-            extra.held_results().into_iter().for_each(|result| held.add(result));
+            let Some(payload) = var.payload() else { continue };
+            pending.extend(payload.inputs().map(|(_, var)| var));
+            payload.held_results().into_iter().for_each(|result| held.add(result));
         }
         held
     }
@@ -129,34 +129,34 @@ impl Held {
 impl<'e> Walk<'e> {
     /// Makes the entry of a scatter whose operands have theirs.
     pub(super) fn finish_scatter(&mut self, var: &'e Var) -> u32 {
-        let Some(Extra::Scatter(extra)) = var.extra() else { return NONE };
-        let [index, value] = [&extra.index, &extra.value].map(|operand| self.number(operand));
-        let [expected, mask] =
-            [&extra.expected, &extra.mask].map(|operand| operand.as_ref().map_or(NONE, |operand| self.number(operand)));
+        let Some(Payload::Scatter(payload)) = var.payload() else { return NONE };
+        let [index, value] = [&payload.index, &payload.value].map(|operand| self.number(operand));
+        let [expected, mask] = [&payload.expected, &payload.mask]
+            .map(|operand| operand.as_ref().map_or(NONE, |operand| self.number(operand)));
         let used = [index, value, expected, mask].into_iter().filter(|&number| number != NONE);
         let stage = used.map(|number| self.stage_after(number)).max().unwrap_or(0);
-        let Place { memory, ready, previous } = self.place_of(&extra.target);
-        let target = self.number(&extra.target);
-        let (stage, previous) = match self.joined(target, memory, extra, var.extent()) {
+        let Place { memory, ready, previous } = self.place_of(&payload.target);
+        let target = self.number(&payload.target);
+        let (stage, previous) = match self.joined(target, memory, payload, var.extent()) {
             Some(before) if before >= stage => (before, target),
             _ => (stage.max(ready), previous),
         };
         let effect = self.graph.effects.len() as u32;
-        self.graph.effects.push(Effect { extra, memory, previous, index, value, expected, mask });
+        self.graph.effects.push(Effect { payload, memory, previous, index, value, expected, mask });
         self.push(var, [NONE; 3], stage, var.region(), effect)
     }
 
     /// The stage of the kernel that writes an array, if a scatter may join it there: both combine by the same operation, or
     /// write different elements, over as many lanes.
-    fn joined(&self, target: u32, memory: u32, extra: &ScatterExtra, lanes: Extent) -> Option<u32> {
+    fn joined(&self, target: u32, memory: u32, payload: &ScatterPayload, lanes: Extent) -> Option<u32> {
         let entry = &self.graph.entries[target as usize];
         if entry.op != Op::ScatterResult || entry.is_evaluated || entry.memory != memory {
             return None;
         }
         let scatter = &self.graph.entries[entry.operands[0] as usize];
-        let before = self.graph.effects[scatter.control as usize].extra.how;
-        let is_any_order = extra.is_beside || matches!(extra.how, How::Reduce(_));
-        (is_any_order && before == extra.how && scatter.var.extent() == lanes).then_some(entry.stage)
+        let before = self.graph.effects[scatter.control as usize].payload.how;
+        let is_any_order = payload.is_disjoint || matches!(payload.how, How::Reduce(_));
+        (is_any_order && before == payload.how && scatter.var.extent() == lanes).then_some(entry.stage)
     }
 
     /// Where an array is overwritten.
@@ -214,17 +214,17 @@ impl<'e> Walk<'e> {
         entry.is_later = is_outside && (memory != NONE || entry.var.lanes() == 1);
     }
 
-    /// Gives the parameter of a state that lies in memory its memory.
+    /// Gives the parameter of a state that is in memory its memory.
     pub(super) fn mark_param(&mut self, number: u32) {
         let memory = self.add_memory(Memory::Same(NONE));
         self.graph.entries[number as usize].memory = memory;
     }
 
-    /// The states of a loop that lie in memory, and the first stage in which the loop can write there.
-    pub(super) fn shared_of(&mut self, var: &'e Var, extra: &'e LoopExtra) -> (Vec<Shared>, u32) {
+    /// The states of a loop that are in memory, and the first stage in which the loop can write there.
+    pub(super) fn shared_of(&mut self, var: &'e Var, payload: &'e LoopPayload) -> (Vec<Shared>, u32) {
         let mut ready = 0;
         let mut shared = Vec::new();
-        for (position, state) in extra.states.iter().enumerate() {
+        for (position, state) in payload.states.iter().enumerate() {
             let Some(next) = state.next.as_ref().filter(|_| state.is_memory && self.is_live(var, position)) else {
                 continue;
             };

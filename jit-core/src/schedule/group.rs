@@ -4,7 +4,7 @@
 //! needs from memory, so what several kernels need is computed by each of them. What would cost much to compute again
 //! is written by the first kernel that has it and read by the later ones.
 //!
-//! What writes in place runs in one kernel alone: others that compute a loop again, for the memory of a lane's own in its state, do it
+//! What writes in place runs in one kernel alone: others that compute a loop again, for the per-lane local memory in its state, do it
 //! without the states that it writes.
 
 use jit_runtime::{Error, ErrorKind};
@@ -41,7 +41,7 @@ pub(super) struct Group {
 ///
 /// # Errors
 ///
-/// When a later kernel would have to compute the memory of a lane's own again, and with it what scatters gave.
+/// When a later kernel would have to compute the per-lane local memory again, and with it what scatters gave.
 pub(super) fn groups(graph: &mut Graph<'_>) -> Result<Vec<Group>, Error> {
     let (mut groups, has_empty) = by_stage_and_lanes(graph);
     if let ([only], true) = (&mut groups[..], graph.natives.is_empty() && !has_empty) {
@@ -91,7 +91,7 @@ fn check_scatters(graph: &Graph<'_>, groups: &[Group]) -> Result<(), Error> {
         let scatters = group.order.iter().filter(|&&number| graph.entries[number as usize].op == Op::Scatter);
         if let Some(&twice) = scatters.copied().find(|scatter| !run.insert(*scatter)).as_ref() {
             let site = graph.entries[twice as usize].var.site();
-            let text = "memory of a lane's own depends on what a scatter gave, and several kernels need it";
+            let text = "per-lane local memory depends on what a scatter gave, and several kernels need it";
             return Err(Error::new(ErrorKind::NotEvaluated, text)
                 .at(site)
                 .with_hint("a scatter runs once: read the elements of the `Local` before the first of these kernels, or evaluate less at once"));
@@ -135,7 +135,7 @@ fn by_stage_and_lanes(graph: &Graph<'_>) -> (Vec<Group>, bool) {
     let mut groups: Vec<Group> = Vec::with_capacity(2);
     let mut has_empty = false;
     for (number, entry) in entries.iter().enumerate() {
-        if !entry.is_root || entry.is_evaluated || entry.op == Op::NativeResult {
+        if !entry.is_root || entry.is_evaluated || entry.op == Op::LibraryResult {
             continue;
         }
         let (stage, lanes) = (entry.stage, entry.lanes(entries));

@@ -13,7 +13,7 @@ use crate::graph::edges::Edges;
 use crate::graph::inputs::Role;
 use crate::graph::node::{Node, flag};
 use crate::graph::op::Op;
-use crate::graph::payload::Extra;
+use crate::graph::payload::Payload;
 
 /// What the search found.
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl<'e> Search<'e> {
                 }
             }
             Op::Scatter => {
-                var.extra().into_iter().flat_map(Extra::inputs).for_each(|(_, input)| self.reach(input));
+                var.payload().into_iter().flat_map(Payload::inputs).for_each(|(_, input)| self.reach(input));
             }
             op => (0..op.slots()).for_each(|slot| {
                 if let Some(operand) = self.edges.operand(var, slot) {
@@ -100,14 +100,14 @@ impl<'e> Search<'e> {
         if self.live.positions.contains_key(&control.address()) {
             return;
         }
-        let Some(payload) = control.extra() else { return };
-        if let Extra::Loop(extra) = payload {
-            for state in &extra.states {
+        let Some(payload) = control.payload() else { return };
+        if let Payload::Loop(payload) = payload {
+            for state in &payload.states {
                 self.live.loops.insert(state.param.address(), control);
             }
         }
         self.live.positions.insert(control.address(), vec![false; payload.positions()]);
-        // What lanes choose and check by belongs to no position and stands first.
+        // What lanes choose and check by belongs to no position and is first.
         let shared = (0..).map_while(|number| payload.input(number)).take_while(|input| input.position.is_none());
         let chosen = shared.filter(|input| matches!(input.role, Role::Choice | Role::Check));
         chosen.filter_map(|input| input.var).for_each(|var| self.reach(var));
@@ -118,7 +118,7 @@ impl<'e> Search<'e> {
         if std::mem::replace(&mut live[position], true) {
             return;
         }
-        let parts = control.extra().into_iter().flat_map(|payload| payload.inputs_at(position));
+        let parts = control.payload().into_iter().flat_map(|payload| payload.inputs_at(position));
         parts.filter(|(role, _)| *role != Role::Param).for_each(|(_, var)| self.reach(var));
     }
 }

@@ -1,7 +1,7 @@
 //! Memory of a lane's own: which versions of it share a place.
 //!
-//! A write changes its memory in place if nothing reads the version before it any more. Reads that could stand before the write
-//! are put there. Where that is impossible, or the write stands in a loop that the version before it is older than, it
+//! A write changes its memory in place if nothing reads the version before it any more. Reads that could be before the write
+//! are put there. Where that is impossible, or the write is in a loop that the version before it is older than, it
 //! changes a copy. A loop has one place for each memory in its state, to which every iteration brings what it makes.
 //!
 //! Versions are no values of the kernel: an entry has a place, and the order of the instructions says which version is in it.
@@ -90,7 +90,7 @@ impl Locals {
     }
 }
 
-/// The version that an entry stands for: the parameter of a state that its loop does not change is the initial one.
+/// The version that an entry represents: the parameter of a state that its loop does not change is the initial one.
 fn origin(graph: &Graph<'_>, mut version: u32) -> u32 {
     while let Op::Param = graph.entries[version as usize].op {
         match graph.entries[version as usize].operands[0] {
@@ -101,7 +101,7 @@ fn origin(graph: &Graph<'_>, mut version: u32) -> u32 {
     version
 }
 
-/// What an evaluation of a lane's memory is told.
+/// What an evaluation of per-lane local memory is given.
 pub(super) fn no_array(memory: &Var) -> Error {
     let text = format!("a `Local` of {} exists inside of a kernel only, for each lane", memory.ty());
     Error::new(ErrorKind::NotEvaluated, text)
@@ -109,7 +109,7 @@ pub(super) fn no_array(memory: &Var) -> Error {
 }
 
 impl Emitter<'_, '_> {
-    /// Makes a version of a lane's memory.
+    /// Makes a version of per-lane local memory.
     pub(super) fn memory_of_lane(&mut self, number: u32, block: u32) -> Option<Value> {
         match self.entry(number).op {
             Op::Local => self.begin_memory(number),
@@ -158,7 +158,7 @@ impl Emitter<'_, '_> {
         self.locals.places.insert(number, to);
     }
 
-    /// An element of a lane's memory.
+    /// An element of per-lane local memory.
     pub(super) fn read_local(&mut self, number: u32) -> Value {
         let operands = self.entry(number).operands;
         let index = self.local_index(AccessKind::LocalRead, number, operands[0], operands[VERSION]);
@@ -209,7 +209,7 @@ impl Emitter<'_, '_> {
         copy
     }
 
-    /// Emits what reads elements of a version and can stand here.
+    /// Emits what reads elements of a version and can be here.
     fn read_before(&mut self, version: u32, place: LocalId, block: u32) {
         let readers = self.locals.readers.get(&version).cloned().unwrap_or_default();
         for reader in readers {
@@ -224,12 +224,12 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Whether an entry stands in a block or further inside.
+    /// Whether an entry is in a block or further inside.
     fn is_within(&self, number: u32, block: u32) -> bool {
         self.locals.blocks.get(number as usize).is_none_or(|&inner| self.contains(block, inner))
     }
 
-    /// Whether an entry stands in a block or further outside.
+    /// Whether an entry is in a block or further outside.
     fn is_around(&self, number: u32, block: u32) -> bool {
         self.locals.blocks.get(number as usize).is_none_or(|&outer| self.contains(outer, block))
     }

@@ -5,10 +5,10 @@
 //! | which state of loops is needed | `live` |
 //! | the graph in order | `order` |
 //! | cut into kernels | `group` |
-//! | what stands in which loop or branch | `place` |
+//! | what is in which loop or branch | `place` |
 //! | what is written in place | `effect` |
 //! | kernel IR, memory | `emit` |
-//! | memory of a lane's own | `local` |
+//! | per-lane local memory | `local` |
 //! | indices that are checked | `check` |
 //! | why it is evaluated, for people | `explain` |
 //! | elements for the host | `read` |
@@ -92,8 +92,8 @@ pub(crate) fn mark(var: &Var) {
     }
 }
 
-/// Computes values, and whatever was marked on this thread, and has happen what lanes are to tell. Returns when the kernels are
-/// launched, and what they tell is printed. Messages say why.
+/// Computes values, and whatever was marked on this thread, and runs pending prints and assertions. Returns when the kernels are
+/// launched, and their reports are printed. Messages say why.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
     let marked = report::take_marked();
     let own;
@@ -113,7 +113,7 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
     }
     let reports = report::take_pending();
     if !reports.is_empty() {
-        launches::give_up(|| "lanes print, or are checked, which replays would not tell".to_owned());
+        launches::give_up(|| "lanes print, or are checked, which a replay cannot reproduce".to_owned());
     }
     let may_run = |var: &&Var| var.region() == RegionId::NONE && var.flags() & flag::LOCAL == 0;
     let marked = marked.iter().filter(|var| may_run(var) && !(is_inside && host_call::is_foreign(var)));
@@ -130,22 +130,22 @@ pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Locati
     finish_reports(reports, outcome)
 }
 
-/// Prints what was told by lanes of kernels that were launched. The rest waits for the next evaluation, but for what can never
+/// Prints the reports of kernels that were launched. The rest waits for the next evaluation, but for what can never
 /// be evaluated.
 fn finish_reports(reports: Vec<Report>, outcome: Result<(), Error>) -> Result<(), Error> {
     if reports.is_empty() {
         return outcome;
     }
-    let (run, mut left): (Vec<Report>, Vec<Report>) = reports.into_iter().partition(Report::has_run);
-    let told = run.into_iter().map(Report::finish).fold(Ok(()), Result::and);
+    let (run, mut waiting): (Vec<Report>, Vec<Report>) = reports.into_iter().partition(Report::has_run);
+    let reported = run.into_iter().map(Report::finish).fold(Ok(()), Result::and);
     if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotEvaluated) {
-        left.retain(|report| {
+        waiting.retain(|report| {
             let (edges, arrays) = (edges::read(), report.arrays.iter().collect::<Vec<_>>());
             order::Graph::of(&edges, &arrays, &effect::Held::default(), None).is_ok()
         });
     }
-    report::put_back(left);
-    outcome.and(told)
+    report::put_back(waiting);
+    outcome.and(reported)
 }
 
 fn evaluate_missing<'a>(
@@ -270,14 +270,14 @@ fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Writt
     (written, outcome)
 }
 
-/// Has happen what lanes are to tell, if anything waits for that.
-pub(crate) fn tell(site: &'static Location<'static>) -> Result<(), Error> {
+/// Runs pending prints and assertions, if there are any.
+pub(crate) fn deliver_reports(site: &'static Location<'static>) -> Result<(), Error> {
     if report::is_pending() { evaluate(&[], "lanes print, or assertions are checked", site) } else { Ok(()) }
 }
 
-/// Waits until everything that was launched is done, and what lanes tell is told.
+/// Waits until everything that was launched is done, and reports are printed.
 pub(crate) fn sync(site: &'static Location<'static>) -> Result<(), Error> {
-    tell(site)?;
+    deliver_reports(site)?;
     machine::sync()
 }
 

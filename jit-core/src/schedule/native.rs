@@ -1,6 +1,6 @@
-//! Native work in a plan: what it is launched on.
+//! Library calls in a plan: what they are launched on.
 //!
-//! Its operands are written by kernels of earlier stages, or lie in memory; what the host knows, constants and opaque values, is
+//! Its operands are written by kernels of earlier stages, or are in memory; what the host knows, constants and opaque values, is
 //! put there. Kernels of later stages read its results.
 
 use std::panic::Location;
@@ -19,7 +19,7 @@ use super::order::{Graph, NONE};
 use crate::capture::launches;
 use crate::graph::Var;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, Sizes};
+use crate::graph::payload::{Payload, Sizes};
 use crate::size::extent::Extent;
 
 /// A call with its operands: what [`start`] launches.
@@ -44,14 +44,14 @@ pub(super) fn calls(graph: &Graph<'_>) -> Vec<u32> {
 /// Finds or makes the memory of a call. What constants are put into memory comes before the call itself.
 pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Result<SmallVec<[Planned; 1]>, Error> {
     let mut planned = SmallVec::new();
-    let Some(Extra::Native(extra)) = graph.entries[number as usize].var.extra() else { return Ok(planned) };
+    let Some(Payload::LibraryCall(payload)) = graph.entries[number as usize].var.payload() else { return Ok(planned) };
     let mut inputs = Vec::new();
     for operand in graph.entries[number as usize].operands.into_iter().filter(|&operand| operand != NONE) {
         inputs.push(input(graph, operand, outputs, &mut planned)?);
     }
     let mut results = Vec::new();
     let mut written = SmallVec::new();
-    for (position, &(ty, len)) in extra.results.iter().enumerate() {
+    for (position, &(ty, len)) in payload.results.iter().enumerate() {
         // SAFETY: the work writes all of its results.
         let result = unsafe { Operand::alloc_uninit(ty, len.value())? };
         launches::note_made(&result.buffer, ty, Extent::of(len));
@@ -61,7 +61,7 @@ pub(super) fn plan(graph: &Graph<'_>, number: u32, outputs: &mut Outputs) -> Res
         }
         results.push(result);
     }
-    let (call, sizes) = (extra.call, extra.sizes.clone());
+    let (call, sizes) = (payload.call, payload.sizes.clone());
     planned.push(Planned { call, sizes, fill: None, inputs, outputs: results, written });
     Ok(planned)
 }
@@ -84,7 +84,7 @@ fn input(
         return Ok(filled);
     }
     let buffer = if entry.is_evaluated { entry.var.data() } else { outputs.get(&number).cloned() };
-    let buffer = buffer.expect("an operand of native work was written before");
+    let buffer = buffer.expect("an operand of a library call was written before");
     Ok(Operand { buffer, ty, len })
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn filled(var: &Var, bits: u64, site: &'static Location<'static>) -> 
 fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> {
     let is_result = |&result: &u32| {
         let entry = &graph.entries[result as usize];
-        entry.op == Op::NativeResult && entry.operands[0] == number && entry.var.position() == position
+        entry.op == Op::LibraryResult && entry.operands[0] == number && entry.var.position() == position
     };
     (number + 1..graph.entries.len() as u32).find(is_result)
 }
@@ -113,7 +113,7 @@ fn result_entry(graph: &Graph<'_>, number: u32, position: usize) -> Option<u32> 
 pub(super) fn start(planned: Planned, site: &'static Location<'static>) -> (SmallVec<[Written; 2]>, Result<(), Error>) {
     let Planned { call, sizes, fill, inputs, outputs, written } = planned;
     if launches::is_recording()
-        && let Err(error) = launches::note_native(call, &sizes, fill, (&inputs, &outputs), site)
+        && let Err(error) = launches::note_library(call, &sizes, fill, (&inputs, &outputs), site)
     {
         return (written, Err(error));
     }

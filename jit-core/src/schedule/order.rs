@@ -16,7 +16,7 @@ use crate::graph::edges::Edges;
 use crate::graph::inputs::{Input, Role};
 use crate::graph::node::flag;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, RegionId, SwitchExtra};
+use crate::graph::payload::{Payload, RegionId, SwitchPayload};
 use crate::misuse::Misuse;
 use crate::size::extent::Extent;
 use crate::trace::{local, region};
@@ -40,7 +40,7 @@ pub(super) struct Entry<'e> {
     pub(super) memory: u32,
     /// The innermost loop whose state the value depends on, invariants not counted.
     pub(super) region: RegionId,
-    /// The value lies in memory already, or is known.
+    /// The value is in memory already, or is known.
     pub(super) is_evaluated: bool,
     /// The value is to be written to memory.
     pub(super) is_root: bool,
@@ -70,7 +70,7 @@ impl Entry<'_> {
 
 /// What a loop, branch or switch is made of.
 pub(super) struct Control<'e> {
-    pub(super) extra: &'e Extra,
+    pub(super) payload: &'e Payload,
     /// The condition, or the index of a switch.
     pub(super) condition: u32,
     pub(super) parts: Vec<Part>,
@@ -78,7 +78,7 @@ pub(super) struct Control<'e> {
     pub(super) values: Vec<Vec<u32>>,
     /// Of a switch whose index is checked, the index and the lanes that it matters on.
     pub(super) checked: Option<[u32; 2]>,
-    /// The states of a loop that are memory of the lane.
+    /// The states of a loop that are per-lane local memory.
     pub(super) locals: Vec<Part>,
     pub(super) shared: Vec<Shared>,
 }
@@ -86,7 +86,7 @@ pub(super) struct Control<'e> {
 /// A state of a loop, or a result of a branch or switch, that something depends on. For a switch it is the position alone.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
-    /// Its position in the extra.
+    /// Its position in the payload.
     pub(super) position: usize,
     /// The parameter; for branches none.
     pub(super) param: u32,
@@ -102,7 +102,7 @@ pub(super) struct Graph<'e> {
     pub(super) controls: Vec<Control<'e>>,
     pub(super) effects: Vec<Effect<'e>>,
     pub(super) memories: Vec<Memory>,
-    /// The entries of native work.
+    /// The entries of library calls.
     pub(super) natives: Vec<u32>,
     /// The lanes that are computed, if not all are.
     pub(super) selection: Option<&'e Selection>,
@@ -117,13 +117,13 @@ impl Graph<'_> {
         memory
     }
 
-    /// Whether an entry stands in the condition of the loop that it belongs to: only what reports write does.
+    /// Whether an entry is in the condition of the loop that it belongs to: only what reports write does.
     pub(super) fn is_in_condition(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];
         match entry.op {
-            Op::Scatter => self.effects[entry.control as usize].extra.is_in_condition,
+            Op::Scatter => self.effects[entry.control as usize].payload.is_in_condition,
             Op::Loop => {
-                matches!(self.controls[entry.control as usize].extra, Extra::Loop(extra) if extra.is_in_condition)
+                matches!(self.controls[entry.control as usize].payload, Payload::Loop(payload) if payload.is_in_condition)
             }
             _ => false,
         }
@@ -138,7 +138,7 @@ impl Graph<'_> {
         }
     }
 
-    /// Whether an entry writes memory in place, the lane's own included: it stands where it was recorded.
+    /// Whether an entry writes memory in place, the lane's own included: it is where it was recorded.
     pub(super) fn writes_memory(&self, number: u32) -> bool {
         let entry = &self.entries[number as usize];
         match entry.op {
@@ -171,7 +171,7 @@ pub(super) struct Walk<'e> {
 
 impl<'e> Graph<'e> {
     /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted values, reductions,
-    /// sources of gathers, and operands and results of native work.
+    /// sources of gathers, and operands and results of library calls.
     pub(super) fn of(
         edges: &'e Edges,
         wanted: &[&'e Var],
@@ -318,12 +318,12 @@ impl<'e> Walk<'e> {
                 _ => Child::End,
             };
         }
-        let Some(payload) = var.extra() else { return Child::End };
+        let Some(payload) = var.payload() else { return Child::End };
         let Some(Input { role, position, var: part }) = payload.input(index as usize) else { return Child::End };
         let is_needed = match (role, position, payload) {
             (Role::Param | Role::Mask, ..) => false,
-            (Role::Init | Role::Next, Some(position), Extra::Loop(extra)) => {
-                self.live.is_live(var, position) && extra.states[position].next.is_some()
+            (Role::Init | Role::Next, Some(position), Payload::Loop(payload)) => {
+                self.live.is_live(var, position) && payload.states[position].next.is_some()
             }
             (_, Some(position), _) => self.live.is_live(var, position),
             (_, None, _) => true,
@@ -333,19 +333,19 @@ impl<'e> Walk<'e> {
 
     /// The initial value of a state that its loop does not change.
     fn unchanged_state(&self, param: &Var) -> Option<&'e Var> {
-        match self.live.loop_of(param)?.extra()? {
-            Extra::Loop(extra) => {
-                let state = &extra.states[param.position()];
+        match self.live.loop_of(param)?.payload()? {
+            Payload::Loop(payload) => {
+                let state = &payload.states[param.position()];
                 state.next.is_none().then_some(&state.init)
             }
-            Extra::Branch(_) | Extra::Switch(_) | Extra::Scatter(_) | Extra::Native(_) => None,
+            Payload::Branch(_) | Payload::Switch(_) | Payload::Scatter(_) | Payload::LibraryCall(_) => None,
         }
     }
 
     /// Whether a parameter is that of a state in memory.
     fn is_memory(&self, param: &Var) -> bool {
-        match self.live.loop_of(param).and_then(Var::extra) {
-            Some(Extra::Loop(extra)) => extra.states[param.position()].is_memory,
+        match self.live.loop_of(param).and_then(Var::payload) {
+            Some(Payload::Loop(payload)) => payload.states[param.position()].is_memory,
             _ => false,
         }
     }
@@ -386,7 +386,7 @@ impl<'e> Walk<'e> {
                 continue;
             }
             let entry = &mut self.graph.entries[number as usize];
-            let is_source = matches!((op, slot), (Op::Gather, 0) | (Op::Native, _)) && !entry.is_evaluated;
+            let is_source = matches!((op, slot), (Op::Gather, 0) | (Op::LibraryCall, _)) && !entry.is_evaluated;
             entry.is_root |= is_source;
             stage = stage.max(entry.stage + u32::from(is_source || entry.is_later));
             region = region.max(entry.region);
@@ -398,7 +398,7 @@ impl<'e> Walk<'e> {
             entry.operands[slot] = frame.operands[slot];
         }
         (entry.is_root, entry.is_later) = (op.is_stored(), op.is_stored());
-        if op == Op::Native {
+        if op == Op::LibraryCall {
             self.graph.natives.push(number);
         }
         number
@@ -437,18 +437,18 @@ impl<'e> Walk<'e> {
     }
 
     fn finish_control(&mut self, var: &'e Var) -> u32 {
-        let Some(extra) = var.extra() else { return NONE };
-        let (condition, parts) = self.parts_of(var, extra);
-        let values = self.values_of(extra, &parts);
-        let checked = match extra {
-            Extra::Switch(SwitchExtra { checked: Some(call), .. }) => {
+        let Some(payload) = var.payload() else { return NONE };
+        let (condition, parts) = self.parts_of(var, payload);
+        let values = self.values_of(payload, &parts);
+        let checked = match payload {
+            Payload::Switch(SwitchPayload { checked: Some(call), .. }) => {
                 Some([&call.index, &call.mask].map(|var| self.number(var)))
             }
             _ => None,
         };
-        let (shared, mut stage) = match extra {
-            Extra::Loop(extra) => self.shared_of(var, extra),
-            Extra::Branch(_) | Extra::Switch(_) | Extra::Scatter(_) | Extra::Native(_) => (Vec::new(), 0),
+        let (shared, mut stage) = match payload {
+            Payload::Loop(payload) => self.shared_of(var, payload),
+            Payload::Branch(_) | Payload::Switch(_) | Payload::Scatter(_) | Payload::LibraryCall(_) => (Vec::new(), 0),
         };
         let used = parts.iter().flat_map(|part| [part.first, part.second]).filter(|&number| number != NONE);
         let used = used.chain([condition]).chain(values.iter().flatten().copied());
@@ -461,50 +461,50 @@ impl<'e> Walk<'e> {
             region = region.max(entry.region);
         }
         // What is inside of a loop depends on the loop; what the loop itself depends on was written down with it.
-        if matches!(extra, Extra::Loop(_)) {
+        if matches!(payload, Payload::Loop(_)) {
             region = var.region();
         }
         let is_local = |part: &Part| part.first != NONE && local::is_local(self.graph.entries[part.first as usize].var);
         let (locals, parts) = parts.into_iter().partition(is_local);
         let control = self.graph.controls.len() as u32;
-        self.graph.controls.push(Control { extra, condition, parts, values, checked, locals, shared });
+        self.graph.controls.push(Control { payload, condition, parts, values, checked, locals, shared });
         self.push(var, [NONE; 3], stage, region, control)
     }
 
-    fn parts_of(&self, var: &Var, extra: &Extra) -> (u32, Vec<Part>) {
+    fn parts_of(&self, var: &Var, payload: &Payload) -> (u32, Vec<Part>) {
         let is_live = |position: &usize| self.live.is_live(var, *position);
-        match extra {
-            Extra::Loop(extra) => {
+        match payload {
+            Payload::Loop(payload) => {
                 let live =
-                    (0..extra.states.len()).filter(is_live).filter(|&position| !extra.states[position].is_memory);
+                    (0..payload.states.len()).filter(is_live).filter(|&position| !payload.states[position].is_memory);
                 let parts = live.filter_map(|position| {
-                    let state = &extra.states[position];
+                    let state = &payload.states[position];
                     let second = self.number(state.next.as_ref()?);
                     let (param, first) = (self.number(&state.param), self.number(&state.init));
                     Some(Part { position, param, first, second })
                 });
-                (self.number(&extra.condition), parts.collect())
+                (self.number(&payload.condition), parts.collect())
             }
-            Extra::Branch(extra) => {
-                let live = (0..extra.results.len()).filter(is_live);
+            Payload::Branch(payload) => {
+                let live = (0..payload.results.len()).filter(is_live);
                 let parts = live.map(|position| {
-                    let [first, second] = extra.results[position].each_ref().map(|value| self.number(value));
+                    let [first, second] = payload.results[position].each_ref().map(|value| self.number(value));
                     Part { position, param: NONE, first, second }
                 });
-                (self.number(&extra.condition), parts.collect())
+                (self.number(&payload.condition), parts.collect())
             }
-            Extra::Switch(extra) => {
-                let live = (0..extra.results.len()).filter(is_live);
+            Payload::Switch(payload) => {
+                let live = (0..payload.results.len()).filter(is_live);
                 let parts = live.map(|position| Part { position, param: NONE, first: NONE, second: NONE });
-                (self.number(&extra.index), parts.collect())
+                (self.number(&payload.index), parts.collect())
             }
-            Extra::Scatter(_) | Extra::Native(_) => (NONE, Vec::new()),
+            Payload::Scatter(_) | Payload::LibraryCall(_) => (NONE, Vec::new()),
         }
     }
 
-    fn values_of(&self, extra: &Extra, parts: &[Part]) -> Vec<Vec<u32>> {
-        let Extra::Switch(extra) = extra else { return Vec::new() };
-        let numbers = |part: &Part| extra.results[part.position].iter().map(|value| self.number(value)).collect();
+    fn values_of(&self, payload: &Payload, parts: &[Part]) -> Vec<Vec<u32>> {
+        let Payload::Switch(payload) = payload else { return Vec::new() };
+        let numbers = |part: &Part| payload.results[part.position].iter().map(|value| self.number(value)).collect();
         parts.iter().map(numbers).collect()
     }
 

@@ -1,6 +1,6 @@
-//! Where each value of a kernel is computed: which loop or branch, if any, it stands in.
+//! Where each value of a kernel is computed: which loop or branch, if any, it is in.
 //!
-//! The graph says what depends on what, not where it stands. Every value is placed as late as its uses allow, inside of a branch if only
+//! The graph says what depends on what, not where it is. Every value is placed as late as its uses allow, inside of a branch if only
 //! that side needs it, and from there moved out of every loop that it does not depend on (C. Click, *Global Code Motion, Global Value
 //! Numbering*, PLDI 1995). What was recorded to run only under a loop's condition stays inside of it.
 
@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 
 use super::group::{Group, is_leaf, lane_operands};
 use super::order::{Graph, NONE};
-use crate::graph::payload::{Extra, RegionId};
+use crate::graph::payload::{Payload, RegionId};
 
-/// The block that stands in no loop or branch.
+/// The block that is in no loop or branch.
 pub(super) const TOP: u32 = 0;
 
 /// A list of instructions that run one after another.
@@ -97,11 +97,11 @@ impl Placing<'_, '_> {
 
     fn place_control(&mut self, number: u32, block: u32) {
         let control = &self.graph.controls[self.graph.entries[number as usize].control as usize];
-        let (condition, first) = match control.extra {
-            Extra::Loop(extra) => {
+        let (condition, first) = match control.payload {
+            Payload::Loop(payload) => {
                 let condition = self.open(block, 1, None);
                 let body = self.open(condition, 0, None);
-                self.loops.insert(extra.id, [condition, body]);
+                self.loops.insert(payload.id, [condition, body]);
                 self.placement.inner.insert(number, SmallVec::from([condition, body]));
                 control.parts.iter().chain(&control.locals).for_each(|part| self.use_in(body, part.second));
                 control.locals.iter().for_each(|part| self.use_in(block, part.first));
@@ -111,8 +111,8 @@ impl Placing<'_, '_> {
                 written.for_each(|previous| self.use_in(block, previous));
                 (condition, block)
             }
-            Extra::Switch(extra) => {
-                let sides = 0..=extra.masks.len() as u32;
+            Payload::Switch(payload) => {
+                let sides = 0..=payload.masks.len() as u32;
                 let sides: SmallVec<[u32; 2]> = sides.map(|side| self.open(block, 0, Some((number, side)))).collect();
                 for values in &control.values {
                     values.iter().zip(&sides).for_each(|(&value, &side)| self.use_in(side, value));
@@ -122,7 +122,7 @@ impl Placing<'_, '_> {
                 control.checked.into_iter().flatten().for_each(|checked| self.use_in(block, checked));
                 return;
             }
-            Extra::Branch(_) | Extra::Scatter(_) | Extra::Native(_) => {
+            Payload::Branch(_) | Payload::Scatter(_) | Payload::LibraryCall(_) => {
                 let sides = [0, 1].map(|side| self.open(block, 0, Some((number, side))));
                 self.placement.inner.insert(number, SmallVec::from(sides));
                 control.parts.iter().for_each(|part| self.use_in(sides[1], part.second));

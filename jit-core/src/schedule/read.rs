@@ -1,6 +1,6 @@
 //! The elements of arrays, as the host reads them.
 //!
-//! In a call of the host, arrays of the frozen function around it are what they are in this replay; while that is
+//! In a host call, arrays of the frozen function around it are what they are in this replay; while that is
 //! recorded, they are computed as part of the recording.
 
 use std::panic::Location;
@@ -15,7 +15,7 @@ use crate::capture::{host_call, launches};
 use crate::graph::Var;
 
 /// The elements of an array as the host sees them.
-pub(crate) enum Seen {
+pub(crate) enum HostElements {
     /// All have these bits.
     Same(u64),
     Memory(Arc<Buffer>),
@@ -25,50 +25,54 @@ pub(crate) enum Seen {
 ///
 /// # Errors
 ///
-/// When the evaluation fails, and in a frozen function, but for calls of the host in there.
-pub(crate) fn look(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Seen, Error> {
-    if let Some(seen) = look_foreign(var, why, site)? {
+/// When the evaluation fails, and in a frozen function, but for host calls in there.
+pub(crate) fn read_for_host(
+    var: &Var,
+    why: &'static str,
+    site: &'static Location<'static>,
+) -> Result<HostElements, Error> {
+    if let Some(seen) = read_foreign(var, why, site)? {
         return Ok(seen);
     }
     launches::refuse_reading(var, site)?;
     if let Some(bits) = var.known_bits() {
-        return Ok(Seen::Same(bits));
+        return Ok(HostElements::Same(bits));
     }
     evaluate(&[var], why, site)?;
-    Ok(Seen::Memory(var.data().expect("an array that was evaluated lies in memory")))
+    Ok(HostElements::Memory(var.data().expect("an array that was evaluated is in memory")))
 }
 
-/// What an array of the frozen function is in this call of the host; nothing for one that is like any other.
-fn look_foreign(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Option<Seen>, Error> {
+/// What an array of the frozen function is in this host call; nothing for one that is like any other.
+fn read_foreign(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Option<HostElements>, Error> {
     if host_call::is_stray(var) {
         return Err(host_call::stray(var).at(site));
     }
     if !host_call::is_foreign(var) {
         return Ok(None);
     }
-    if host_call::is_recorded() { look_recorded(var, why, site).map(Some) } else { look_replayed(var, site).map(Some) }
+    if host_call::is_recorded() { read_recorded(var, why, site).map(Some) } else { read_replayed(var, site).map(Some) }
 }
 
-fn look_recorded(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<Seen, Error> {
+fn read_recorded(var: &Var, why: &'static str, site: &'static Location<'static>) -> Result<HostElements, Error> {
     let source = host_call::while_recording(site, || {
         evaluate(&[var], why, site)?;
         launches::source_of(var, site)
     })?;
     host_call::note_read(var, &source);
     Ok(match source {
-        HostSource::Memory(buffer) => Seen::Memory(buffer),
-        HostSource::Scalar(_) => Seen::Same(var.known_bits().unwrap_or_default()),
+        HostSource::Memory(buffer) => HostElements::Memory(buffer),
+        HostSource::Scalar(_) => HostElements::Same(var.known_bits().unwrap_or_default()),
     })
 }
 
-fn look_replayed(var: &Var, site: &'static Location<'static>) -> Result<Seen, Error> {
+fn read_replayed(var: &Var, site: &'static Location<'static>) -> Result<HostElements, Error> {
     Ok(match host_call::replayed(var, site)? {
-        HostInput::Memory(buffer) => Seen::Memory(buffer),
-        HostInput::Same(bits) => Seen::Same(bits),
+        HostInput::Memory(buffer) => HostElements::Memory(buffer),
+        HostInput::Same(bits) => HostElements::Same(bits),
     })
 }
 
-/// Computes those of some values that belong to the frozen function that a call of the host stands in, as part of its
+/// Computes those of some values that belong to the frozen function that a host call is in, as part of its
 /// recording; gives the others.
 pub(super) fn evaluate_foreign<'a>(
     wanted: &[&'a Var],

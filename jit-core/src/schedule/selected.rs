@@ -1,7 +1,7 @@
 //! Computing values on some of their lanes.
 //!
 //! The kernels run over a list of lane numbers: what is as wide as the values is read there, the number of a lane is the one in the
-//! list, and the results are as long as the list. Some arrays may be at hand for these lanes already. What lanes scatter is written
+//! list, and the results are as long as the list. Some arrays may be available for these lanes already. What lanes scatter is written
 //! as ever, in the order of the list, so the list is ascending. Nothing is done where another lane would be asked for: where the
 //! values combine lanes, or something else must be computed with them on all lanes.
 
@@ -20,9 +20,9 @@ use crate::capture::launches;
 use crate::graph::node::flag;
 use crate::graph::payload::How;
 use crate::graph::{Op, Var, edges};
-use crate::trace::effect::{Request, scatter};
 use crate::trace::record;
 use crate::trace::region::{self, Writes};
+use crate::trace::scatter::{Request, scatter};
 
 /// Lanes on which values are computed.
 pub(crate) struct Selection {
@@ -40,15 +40,15 @@ pub(crate) struct Selection {
 pub(crate) struct Selected {
     /// The elements of the wanted values on these lanes; arrays that were written are as they are.
     pub(crate) values: Vec<Var>,
-    told: Vec<(Var, Var)>,
+    retained: Vec<(Var, Var)>,
 }
 
 impl Selected {
-    /// Gives what writing lanes have been told, and somebody still holds, its elements, zero on other lanes: it cannot be computed
+    /// Gives the results of writing lanes that are still held their elements, zero on other lanes: it cannot be computed
     /// again. The wanted values should be gone.
     pub(crate) fn finish(self, selection: &Selection, site: &'static Location<'static>) -> Result<(), Error> {
-        let _outside = region::leave_all();
-        for (var, narrow) in self.told.into_iter().filter(|(var, _)| var.count() > 1 && !var.is_evaluated()) {
+        let _outside = region::exit_all();
+        for (var, narrow) in self.retained.into_iter().filter(|(var, _)| var.count() > 1 && !var.is_evaluated()) {
             let mut wide = record::literal(var.ty(), 0, selection.width);
             let (index, value) = (&selection.lanes, &narrow);
             scatter(&mut wide, &Request { how: How::Write, index, value, expected: None, mask: None });
@@ -89,14 +89,14 @@ fn compute(
     why: &'static str,
     site: &'static Location<'static>,
 ) -> Result<Option<Selected>, Error> {
-    // What is checked is told by the number of its lane.
+    // Checks are reported by the number of the lane.
     if config::is_debug_on() || launches::is_recording() || wanted.iter().any(|var| var.is_evaluated()) {
         return Ok(None);
     }
     if wanted.is_empty() {
-        return Ok(Some(Selected { values: Vec::new(), told: Vec::new() }));
+        return Ok(Some(Selected { values: Vec::new(), retained: Vec::new() }));
     }
-    let Some(Computed { plan, outputs, told }) = plan(selection, wanted, why, site)? else { return Ok(None) };
+    let Some(Computed { plan, outputs, retained }) = plan(selection, wanted, why, site)? else { return Ok(None) };
     stats::count_evaluation();
     run(plan, site)?;
     let narrow = |var: &Var, buffer| record::data_at(var.site(), var.ty(), selection.len_of(var), buffer);
@@ -104,8 +104,8 @@ fn compute(
         Some(buffer) => narrow(var, buffer),
         None => (*var).clone(),
     };
-    let told = told.into_iter().map(|(var, buffer)| (var.clone(), narrow(&var, buffer))).collect();
-    Ok(Some(Selected { values: wanted.iter().zip(outputs).map(value).collect(), told }))
+    let retained = retained.into_iter().map(|(var, buffer)| (var.clone(), narrow(&var, buffer))).collect();
+    Ok(Some(Selected { values: wanted.iter().zip(outputs).map(value).collect(), retained }))
 }
 
 struct Computed {
@@ -113,7 +113,7 @@ struct Computed {
     /// For each wanted value its elements, unless it is an array that is written.
     outputs: Vec<Option<Arc<Buffer>>>,
     /// What else is computed with them, because what lanes write can be written once only.
-    told: Vec<(Var, Arc<Buffer>)>,
+    retained: Vec<(Var, Arc<Buffer>)>,
 }
 
 fn plan(
@@ -146,10 +146,10 @@ fn plan(
     }
     let number_of = |var: &Var| (0..graph.entries.len()).find(|&number| is_value(&graph, number, var));
     let elements = |var: &&Var| number_of(var).and_then(|number| outputs.get(&(number as u32)).cloned());
-    let told = held.iter().filter(|var| !is_in(wanted, var)).filter_map(|var| Some((var.clone(), elements(&var)?)));
-    let told = told.filter(|(var, _)| var.lanes() == selection.width).collect();
+    let retained = held.iter().filter(|var| !is_in(wanted, var)).filter_map(|var| Some((var.clone(), elements(&var)?)));
+    let retained = retained.filter(|(var, _)| var.lanes() == selection.width).collect();
     let outputs = wanted.iter().map(elements).collect();
-    Ok(Some(Computed { plan: Plan { steps, empty: SmallVec::new() }, outputs, told }))
+    Ok(Some(Computed { plan: Plan { steps, empty: SmallVec::new() }, outputs, retained }))
 }
 
 fn is_in(wanted: &[&Var], var: &Var) -> bool {
@@ -172,14 +172,14 @@ fn is_array(graph: &Graph<'_>, group: &Group, var: &Var) -> bool {
 }
 
 /// Whether no lane is asked for what another one has or does: all that is as wide as the lanes, and is written to memory, is wanted
-/// itself, an array that is written, the copy of one, or what writing lanes are told.
+/// itself, an array that is written, the copy of one, or what writing lanes are retained.
 fn stays_on_lanes(graph: &Graph<'_>, selection: &Selection, wanted: &[&Var]) -> bool {
     let is_of_lanes = |entry: &Entry<'_>| entry.lanes(&graph.entries).lanes as usize == selection.width;
     let is_whole = |entry: &Entry<'_>| match entry.is_evaluated {
         true => entry.var.is_evaluated(),
         false => entry.memory != NONE || !is_of_lanes(entry),
     };
-    let is_told = |entry: &Entry<'_>| {
+    let is_retained = |entry: &Entry<'_>| {
         let is_result = matches!(entry.op, Op::ScatterResult | Op::LoopResult);
         is_result
             && entry.var.lanes() == selection.width
@@ -196,7 +196,7 @@ fn stays_on_lanes(graph: &Graph<'_>, selection: &Selection, wanted: &[&Var]) -> 
             _ if graph.is_writing(entry) && !selection.writes.contains(entry.var) => false,
             Op::Gather if !entry.is_evaluated && !source().is_some_and(is_whole) => false,
             _ if !entry.is_root || entry.is_evaluated || entry.memory != NONE => true,
-            _ => !is_of_lanes(entry) || is_in(wanted, entry.var) || is_told(entry),
+            _ => !is_of_lanes(entry) || is_in(wanted, entry.var) || is_retained(entry),
         }
     })
 }

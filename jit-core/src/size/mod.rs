@@ -58,7 +58,7 @@ impl Size {
         size.value
     }
 
-    /// The size as it is here: in a call of the host, one of the frozen function around it is the number that it is in this replay.
+    /// The size as it is here: in a host call, one of the frozen function around it is the number that it is in this replay.
     #[inline]
     pub(crate) fn here(self) -> Size {
         if self.is_constant() { self } else { scope::settle(self) }

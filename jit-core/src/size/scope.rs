@@ -1,13 +1,13 @@
 //! Where a size is met: in the recording that knows its expression, while that is set aside, or in a replay of it.
 //!
-//! A call of the host runs with the recording set aside, or in a replay. A size of the frozen function around it is a
+//! A host call runs with the recording set aside, or in a replay. A size of the frozen function around it is a
 //! number there: the one that it was recorded with, or the one that it is in the replay.
 
 use jit_runtime::recording::SizeId;
 
 use super::{Size, table};
 
-/// A call of the host, as far as sizes go.
+/// A host call, as far as sizes go.
 pub(crate) enum Scope {
     /// The recording of the function around it is set aside.
     SetAside { serial: u32 },
@@ -34,7 +34,7 @@ impl Drop for Entered {
     }
 }
 
-/// The size as it is in the call of the host that this thread is in, if it is one of the frozen function around that.
+/// The size as it is in the host call that this thread is in, if it is one of the frozen function around that.
 #[cold]
 pub(crate) fn settle(size: Size) -> Size {
     if size.serial() == table::serial() {
@@ -50,7 +50,7 @@ pub(crate) fn settle(size: Size) -> Size {
     found.map_or(size, Size::from)
 }
 
-/// The width of a node in the replay whose call of the host this thread is in.
+/// The width of a node in the replay whose host call this thread is in.
 #[cold]
 pub(crate) fn size_of(size: SizeId) -> Option<usize> {
     table::with_scopes(|scopes| match scopes.last() {

@@ -38,12 +38,12 @@ pub(crate) struct Symbols {
 pub(super) struct Local {
     /// The sizes of the recording that it makes.
     symbols: RefCell<Option<Symbols>>,
-    /// The calls of the host that it is in, the innermost last.
+    /// The host calls that it is in, the innermost last.
     pub(super) scopes: RefCell<Vec<Scope>>,
 }
 
 thread_local! {
-    /// Which recording this thread makes, or 0: looked at for each node, so it stands alone and needs no destructor.
+    /// Which recording this thread makes, or 0: read for each node, so it stands alone and needs no destructor.
     static SERIAL: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -68,7 +68,7 @@ fn put(symbols: Option<Symbols>) -> Option<Symbols> {
     SIZES.with(|sizes| sizes.symbols.replace(symbols))
 }
 
-/// The calls of the host that this thread is in.
+/// The host calls that this thread is in.
 pub(super) fn with_scopes<R>(look: impl FnOnce(&mut Vec<Scope>) -> R) -> R {
     SIZES.with(|sizes| look(&mut sizes.scopes.borrow_mut()))
 }
@@ -120,7 +120,7 @@ pub(crate) fn pause(site: &'static Location<'static>) -> Paused {
     Paused(put(None))
 }
 
-/// Goes on with a recording that was set aside.
+/// Continues with a recording that was set aside.
 pub(crate) fn resume(Paused(symbols): Paused) {
     SERIAL.set(symbols.as_ref().map_or(0, |symbols| symbols.serial));
     put(symbols);
@@ -243,7 +243,7 @@ pub(crate) fn extent_of_shared(address: usize, lanes: u32) -> Extent {
     known.unwrap_or(Extent { lanes, size: SizeId(0) })
 }
 
-/// Makes the recording one for the widths of arrays that it uses where they lie: calls of the host know them as numbers.
+/// Makes the recording one for the widths of arrays that it uses where they lie: host calls know them as numbers.
 fn pin_shared(site: &'static Location<'static>) {
     let shared = with(|symbols| std::mem::take(&mut symbols.shared)).unwrap_or_default();
     // In the order of the inputs, which is that of the guards.
@@ -319,7 +319,7 @@ pub(crate) fn id_of_extent(extent: Extent) -> SizeId {
     if extent.size == SizeId(0) { id_of(Size::from(extent.lanes as usize)) } else { extent.size }
 }
 
-/// A size that widths of nodes are told apart from: 0 or 1.
+/// A size that widths of nodes are distinguished from: 0 or 1.
 fn is_narrow(size: Size) -> bool {
     size.is_constant() && size.value() < 2
 }

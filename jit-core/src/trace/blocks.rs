@@ -55,7 +55,7 @@ fn repeated(op: ReduceOp, a: &Var, block: Size) -> Option<Var> {
 #[track_caller]
 fn short_blocks(op: ReduceOp, a: &Var, block: Size) -> Var {
     // What a region around us does to its lanes has nothing to do with ours.
-    let _outside = region::leave_all();
+    let _outside = region::exit_all();
     if block <= UNROLLED {
         let block = block.get();
         Blocks::new(op, a, block.into()).unrolled(block)

@@ -8,11 +8,11 @@ use jit_runtime::ir::Type;
 use super::loops::is_equal_literal;
 use super::region::{self, Mark, Writes};
 use super::report::Report;
-use super::{dense, effect, local, record};
+use super::{branches_to_switch, local, record, scatter};
 use crate::graph::node::{Var, Weak};
 use crate::graph::numbering;
 use crate::graph::op::Op;
-use crate::graph::payload::{BranchExtra, Extra, RegionId, control_node, result};
+use crate::graph::payload::{BranchPayload, Payload, RegionId, control_node, result};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -29,7 +29,7 @@ pub struct BranchRecorder {
     is_evaluated: bool,
     /// What the first side has written, and the second, once they are closed.
     writes: [Writes; 2],
-    /// What lanes of the sides tell.
+    /// Reports of the sides.
     reports: Vec<Report>,
     /// Arrays as the first side has written them, until the branch is complete.
     written: Vec<Weak>,
@@ -95,9 +95,9 @@ impl BranchRecorder {
     }
 
     /// Of arrays before the branch and after what has been recorded of it, those after it which only the branch has written to, and
-    /// those before it else: each side writes on its own lanes, so the second may go on with what the first has made.
+    /// those before it else: each side writes on its own lanes, so the second may continue with what the first has made.
     pub(crate) fn latest(&self, before: &[Var], after: &[Var]) -> Vec<Var> {
-        effect::latest_of(&region::writes_of(self.mark), before, after)
+        scatter::latest_of(&region::writes_of(self.mark), before, after)
     }
 
     /// Ends the first side and begins the one on which the condition does not hold.
@@ -126,7 +126,7 @@ impl BranchRecorder {
     fn merged(&self, then_values: Vec<Var>, else_values: Vec<Var>) -> Vec<Var> {
         // What the other side has written is not what it was on the lanes of that side.
         let continues =
-            |side: usize, after: &Var, from: &Var| effect::continues_within(&self.writes[side], after, from);
+            |side: usize, after: &Var, from: &Var| scatter::continues_within(&self.writes[side], after, from);
         let pairs = then_values.into_iter().zip(else_values);
         let pairs: Vec<[Var; 2]> = pairs.map(|pair| written(continues, pair)).collect();
         pairs.iter().for_each(|pair| self.check_pair(pair));
@@ -151,7 +151,7 @@ impl BranchRecorder {
     }
 
     fn branch(&self, pairs: Vec<[Var; 2]>) -> Vec<Var> {
-        // What is known while tracing needs no branch, as the lanes of a side that always leaves.
+        // What is known while tracing needs no branch, as the lanes of a side that always exits.
         let is_free = |[a, b]: &[Var; 2]| a.literal().is_some() && b.literal().is_some();
         // Memory of the lane is blended, too.
         let is_free = |pair: &[Var; 2]| is_free(pair) || local::is_local(&pair[0]);
@@ -163,13 +163,13 @@ impl BranchRecorder {
         let vars = || chosen.iter().flatten().chain([&self.condition]);
         let region = vars().map(Var::region).max().unwrap_or(RegionId::NONE);
         let width = vars().map(Var::extent).find(|width| width.lanes != 1).unwrap_or(Extent::ONE);
-        if let Some(results) = dense::switch(&self.condition, &chosen, width, self.site) {
+        if let Some(results) = branches_to_switch::switch(&self.condition, &chosen, width, self.site) {
             let mut results = results.into_iter();
             let mut next = || results.next().expect("a switch gives each value that is chosen");
             return pairs.iter().map(|pair| if is_chosen(pair) { next() } else { self.select(pair) }).collect();
         }
-        let extra = Extra::Branch(BranchExtra { condition: self.condition.clone(), results: chosen });
-        let node = control_node(Op::Branch, width, extra, region, self.site);
+        let payload = Payload::Branch(BranchPayload { condition: self.condition.clone(), results: chosen });
+        let node = control_node(Op::Branch, width, payload, region, self.site);
         let mut position = 0;
         let mut next = |pair: [Var; 2]| {
             if !is_chosen(&pair) {
@@ -194,8 +194,8 @@ impl Drop for BranchRecorder {
 /// after the branch what that side has made of it.
 fn written(continues: impl Fn(usize, &Var, &Var) -> bool, (a, b): (Var, Var)) -> [Var; 2] {
     let array = match () {
-        () if continues(0, &a, &b) => effect::settle(&a),
-        () if continues(1, &b, &a) || a.is_same(&b) => effect::settle(&b),
+        () if continues(0, &a, &b) => scatter::settle(&a),
+        () if continues(1, &b, &a) || a.is_same(&b) => scatter::settle(&b),
         () => return [a, b],
     };
     [array.clone(), array]
@@ -216,7 +216,7 @@ fn select(mask: &Var, [a, b]: &[Var; 2], site: &'static Location<'static>) -> Va
 
 /// The first value where a mask holds, else the second.
 pub(crate) fn choose(mask: &Var, a: &Var, b: &Var, site: &'static Location<'static>) -> Var {
-    let pair = written(|_, after, from| effect::continues(after, from), (a.clone(), b.clone()));
+    let pair = written(|_, after, from| scatter::is_version_of(after, from), (a.clone(), b.clone()));
     check_pair(mask, &pair, site);
     select(mask, &pair, site)
 }

@@ -40,7 +40,7 @@ thread_state! {
 static LABELLED: RwLock<hashbrown::HashMap<&'static str, Vec<&'static Labelled>, FxBuildHasher>> =
     RwLock::new(hashbrown::HashMap::with_hasher(FxBuildHasher));
 
-/// Whether anything has a label: most kernels of programs that use none are launched without a look at the table.
+/// Whether anything has a label: most kernels of programs that use none are launched without a look-up in the table.
 static HAS_LABELS: AtomicBool = AtomicBool::new(false);
 
 /// A piece of a program with a label: a function or a statement.

@@ -14,7 +14,7 @@ use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 use rustc_hash::FxHashMap;
 
-use super::inside::{is_lane_index, is_never_inside, lanes_inside};
+use super::index_range::{is_lane_index, is_never_inside, lanes_inside};
 use super::{local, record, region};
 use crate::graph::edges;
 use crate::graph::node::{Node, Var, flag};
@@ -118,7 +118,7 @@ impl Position {
         let in_range = index.literal().is_some_and(|index| source.width() > index as usize);
         let around = if in_range { None } else { region::current_mask() };
         // Reading one element for all lanes does not become reading it in each lane because a branch is around it: how wide a value is must
-        // not depend on whether it is read from memory. Where indices are checked, lanes that get here are told from others.
+        // not depend on whether it is read from memory. Where indices are checked, lanes that get here are distinguished from others.
         let is_one = index.width() == 1 && mask.is_none_or(|mask| mask.width() == 1);
         let around = around.filter(|around| !is_one || around.width() == 1 || config::is_debug_on());
         let mask = match (mask, around) {
@@ -209,7 +209,7 @@ impl Substitution<'_> {
             return match var.op() {
                 Op::LaneIndex => Some(record::cast(Type::U32, &self.at.index)),
                 _ if var.has_data() => Some(self.at.read(var)),
-                Op::Placeholder | Op::NativeResult => Some(self.at.read(var)),
+                Op::Placeholder | Op::LibraryResult => Some(self.at.read(var)),
                 _ => None,
             };
         }
@@ -240,7 +240,7 @@ impl Substitution<'_> {
     }
 }
 
-/// Whether a node has no operands that the substitution looks at.
+/// Whether a node has no operands that the substitution visits.
 fn is_leaf(var: &Var) -> bool {
     var.width() == 1 || var.has_data() || var.op().slots() == 0 || var.op().is_stored()
 }

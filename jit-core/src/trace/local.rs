@@ -1,4 +1,4 @@
-//! Recording memory of a lane's own: a few elements that each lane reads and writes at computed positions.
+//! Recording per-lane local memory: a few elements that each lane reads and writes at computed positions.
 //!
 //! Such a memory is a value like any other: a write makes a new version of it, and a read is one of a version. So reading
 //! after writing needs no rule, loops carry versions as state, and clones are independent. Which versions can share a place, so that
@@ -12,13 +12,13 @@ use std::panic::Location;
 use jit_runtime::config;
 use jit_runtime::ir::Type;
 
-use super::effect::original;
-use super::inside::is_never_inside;
+use super::index_range::is_never_inside;
+use super::scatter::original;
 use super::{record, region};
 use crate::graph::node::{Draft, Var, flag};
 use crate::graph::numbering;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, RegionId};
+use crate::graph::payload::{Payload, RegionId};
 use crate::misuse::Misuse;
 use crate::size::Size;
 
@@ -41,7 +41,7 @@ pub(crate) fn fresh(len: u32, value: &Var) -> Var {
     memory
 }
 
-/// Whether a value is a memory of the lane.
+/// Whether a value is a per-lane local memory.
 #[inline]
 pub(crate) fn is_local(var: &Var) -> bool {
     var.flags() & flag::LOCAL != 0
@@ -66,8 +66,8 @@ pub(crate) fn before(version: &Var) -> Option<(Var, Var)> {
         Op::LocalWrite => Some((version.operand(PREVIOUS)?, version.clone())),
         Op::LoopResult => {
             let control = version.operand(0)?;
-            let Extra::Loop(extra) = control.extra()? else { return None };
-            let init = extra.states[version.position()].init.clone();
+            let Payload::Loop(payload) = control.payload()? else { return None };
+            let init = payload.states[version.position()].init.clone();
             Some((init, control))
         }
         _ => None,
@@ -229,7 +229,7 @@ fn within(around: Option<Var>, mask: Option<&Var>) -> Option<Var> {
 }
 
 /// An index that can be one of an element: none if it is a literal that is out of range. With `JIT_DEBUG` such a literal becomes a value
-/// that the kernel looks at, and reports.
+/// that the kernel checks, and reports.
 #[track_caller]
 fn reachable(len: u32, index: &Var) -> Option<Var> {
     match is_never_inside(index, Size::from(len as usize)) {

@@ -1,6 +1,6 @@
-//! Recording a loop: the condition and the body are each traced once, on parameters that stand for the state.
+//! Recording a loop: the condition and the body are each traced once, on parameters that represent the state.
 //!
-//! A state whose next value is made from its parameter by scatters alone lies in memory: all lanes share it, and its width is
+//! A state whose next value is made from its parameter by scatters alone is in memory: all lanes share it, and its width is
 //! its own. The body reads it nowhere; the array after the loop is a result like the others.
 //!
 //! What a loop changes becomes as wide as the loop. The one exception is a loop whose condition has width 1 and in which no
@@ -15,11 +15,11 @@ use jit_runtime::ir::{BinaryOp, CompareOp, Type};
 
 use super::region::{self, Mark};
 use super::report::Report;
-use super::{effect, local, record, written};
+use super::{local, loop_alias_check, record, scatter};
 use crate::graph::node::{Draft, Var, flag};
 use crate::graph::numbering;
 use crate::graph::op::Op;
-use crate::graph::payload::{Bound, Extra, LoopExtra, RegionId, Results, State, control_node, result};
+use crate::graph::payload::{Bound, LoopPayload, Payload, RegionId, Results, State, control_node, result};
 use crate::misuse::Misuse;
 use crate::size::extent::Extent;
 
@@ -39,7 +39,7 @@ pub struct LoopRecorder {
 }
 
 impl LoopRecorder {
-    /// Begins a loop over a state. The second result stands for the state while the loop is recorded; the condition is
+    /// Begins a loop over a state. The second result represents the state while the loop is recorded; the condition is
     /// recorded first.
     #[must_use]
     pub fn begin(inits: &[Var], site: &'static Location<'static>) -> (LoopRecorder, Vec<Var>) {
@@ -74,12 +74,12 @@ impl LoopRecorder {
     /// When the condition is no mask, is true for ever, or depends on a region that is closed.
     pub fn condition(&mut self, mask: &Var) {
         check_condition(mask, self.site);
-        // Lanes that took another side of a branch around the loop must not run it, wherever it comes to stand.
+        // Lanes that took another side of a branch around the loop must not run it, wherever it comes to be.
         self.condition = Some(region::conjunction(&self.within_bound(mask)));
         region::begin_body(self.mark);
     }
 
-    /// The lanes of a mask that may go on.
+    /// The lanes of a mask that may continue.
     fn within_bound(&self, mask: &Var) -> Var {
         let Some(Bound { limit, position }) = self.bound else { return mask.clone() };
         let limit = record::literal(Type::U32, limit.into(), 1);
@@ -128,9 +128,9 @@ impl LoopRecorder {
             results
         };
         let mut states: Vec<State> = self.take_states(next);
-        // What lanes tell has its places behind the states that the loop began with.
+        // Reports have their places behind the states that the loop began with.
         let late = states.split_off(early);
-        let told: Vec<Range<usize>> =
+        let reported: Vec<Range<usize>> =
             reports.iter_mut().map(|report| add_states_of(report, self.mark.id, &mut states)).collect();
         let first_late = states.len();
         for state in late {
@@ -138,7 +138,7 @@ impl LoopRecorder {
             states.push(State { param, ..state });
         }
         if has_effect || states.iter().any(|state| is_being_written(&state.init)) {
-            written::check(self.mark.id, &condition, &states, self.site);
+            loop_alias_check::check(self.mark.id, &condition, &states, self.site);
         }
         let lanes = Lanes::of(&condition, &states, self.site);
         refuse_shared_atomics(lanes, &states);
@@ -162,11 +162,11 @@ impl LoopRecorder {
         }
         let (is_uniform, is_in_condition) = (lanes.is_uniform, region::is_at_condition());
         let (id, results, bound) = (self.mark.id, Results::default(), self.bound);
-        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition, bound };
-        let node = control_node(Op::Loop, lanes.width, Extra::Loop(extra), region::innermost_loop(), self.site);
+        let payload = LoopPayload { id, condition, states, is_uniform, results, is_in_condition, bound };
+        let node = control_node(Op::Loop, lanes.width, Payload::Loop(payload), region::innermost_loop(), self.site);
         numbering::count_work(Op::Loop.weight());
         region::note_write(&node);
-        for (mut report, positions) in reports.into_iter().zip(told) {
+        for (mut report, positions) in reports.into_iter().zip(reported) {
             report.arrays = positions.map(|position| loop_result(&node, position)).collect();
             region::add_report(report);
         }
@@ -182,10 +182,10 @@ impl LoopRecorder {
     fn state(&self, init: Var, param: Var, next: Var) -> State {
         check_type(&init, &next, self.site);
         let is_unchanged = next.is_same(&param) || is_same_value(&next, &init);
-        let is_memory = !local::is_local(&init) && effect::continues(&next, &param);
+        let is_memory = !local::is_local(&init) && scatter::is_version_of(&next, &param);
         if !is_unchanged && !is_memory {
             // An array that is written in this region or in one around it does not become a value of the lane.
-            [&init, &next].into_iter().for_each(|var| written::refuse_reading(var, self.site));
+            [&init, &next].into_iter().for_each(|var| loop_alias_check::refuse_reading(var, self.site));
         }
         State { param, next: (!is_unchanged).then_some(next), init, is_memory }
     }
@@ -223,32 +223,32 @@ fn is_being_written(var: &Var) -> bool {
 
 /// The result of a loop for a state.
 pub(crate) fn loop_result(node: &Var, position: usize) -> Var {
-    let Some(Extra::Loop(extra)) = node.extra() else { unreachable!("the node of a loop has its parts") };
-    let state = &extra.states[position];
+    let Some(Payload::Loop(payload)) = node.payload() else { unreachable!("the node of a loop has its parts") };
+    let state = &payload.states[position];
     let init = &state.init;
     if state.is_memory {
-        return effect::array_after(node, init.ty(), init.extent(), position, node.site());
+        return scatter::array_after(node, init.ty(), init.extent(), position, node.site());
     }
-    let lanes = Lanes { width: node.extent(), is_uniform: extra.is_uniform };
+    let lanes = Lanes { width: node.extent(), is_uniform: payload.is_uniform };
     let width = lanes.width_of(state);
     let value = result(Op::LoopResult, node, init.ty(), width, position, node.region(), node.site());
     value.add_flag(init.flags() & flag::LOCAL);
-    let writes = extra.states.iter().any(|state| state.is_memory);
+    let writes = payload.states.iter().any(|state| state.is_memory);
     if local::is_local(&value) {
-        return if writes && !region::is_recording() { kept_elements(node, &value, extra) } else { value };
+        return if writes && !region::is_recording() { kept_elements(node, &value, payload) } else { value };
     }
     if writes {
-        extra.results.add(&value);
+        payload.results.add(&value);
     }
     value
 }
 
 /// Memory of the lane after a loop that cannot be run again: its elements are kept with what else the loop has computed.
-fn kept_elements(node: &Var, memory: &Var, extra: &LoopExtra) -> Var {
+fn kept_elements(node: &Var, memory: &Var, payload: &LoopPayload) -> Var {
     let Some(len) = local::len_of(memory) else { return memory.clone() };
     let elements = local::elements(memory, len);
     let elements: Vec<Var> = elements.iter().map(|element| record::broadcast(element, node.width())).collect();
-    elements.iter().for_each(|element| extra.results.add(element));
+    elements.iter().for_each(|element| payload.results.add(element));
     local::of_elements(memory.ty(), &elements)
 }
 
@@ -265,7 +265,7 @@ pub(crate) fn is_equal_literal(a: &Var, b: &Var) -> bool {
 /// Adds the arrays of a report to the states of the loop that it was recorded in; gives their positions.
 fn add_states_of(report: &mut Report, id: RegionId, states: &mut Vec<State>) -> Range<usize> {
     let (position, arrays) = report.leave_loop();
-    // Where a region inside of the loop was given up, states are missing.
+    // Where a region inside of the loop was aborted, states are missing.
     while states.len() < position {
         let init = super::record::literal(Type::Bool, 0, 1);
         let param = param(id, states.len(), &init);
@@ -316,7 +316,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// The width of a loop: that of its condition, of all state that changes, and of what is written to state in memory.
     pub(crate) fn of(condition: &Var, states: &[State], site: &'static Location<'static>) -> Lanes {
-        let writers: Vec<Var> = states.iter().flat_map(written::writers).collect();
+        let writers: Vec<Var> = states.iter().flat_map(loop_alias_check::writers).collect();
         let mut widest = condition;
         let changed = || states.iter().filter(|state| !state.is_memory && state.next.is_some());
         let values = changed().filter_map(|state| state.next.as_ref().map(|next| [&state.init, next]));
@@ -357,17 +357,17 @@ fn refuse_shared_atomics(lanes: Lanes, states: &[State]) {
     if lanes.width.lanes == 1 || !lanes.is_uniform {
         return;
     }
-    let mut writers: Vec<Var> = states.iter().flat_map(written::writers).collect();
+    let mut writers: Vec<Var> = states.iter().flat_map(loop_alias_check::writers).collect();
     while let Some(writer) = writers.pop() {
-        match writer.extra() {
-            Some(Extra::Loop(extra)) => writers.extend(extra.states.iter().flat_map(written::writers)),
-            Some(Extra::Scatter(extra))
-                if writer.width() == 1 && extra.how.tells_what_was_there() && !extra.is_report =>
+        match writer.payload() {
+            Some(Payload::Loop(payload)) => writers.extend(payload.states.iter().flat_map(loop_alias_check::writers)),
+            Some(Payload::Scatter(payload))
+                if writer.width() == 1 && payload.how.returns_old_value() && !payload.is_report =>
             {
                 let what =
                     format!("one value is exchanged with memory inside of a loop over {} lanes", lanes.width.lanes);
                 Misuse::new(what, writer.site())
-                    .value("the index", &extra.index)
+                    .value("the index", &payload.index)
                     .hint("make the index as wide as the loop, so that each lane learns what was there before")
                     .panic();
             }

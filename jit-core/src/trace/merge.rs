@@ -6,8 +6,8 @@
 //!
 //! Targets with equal graphs are found by a hash that leaves such values out. Then the graphs of all members are walked at once, from
 //! the results down: a step is a list of nodes, one of each member, so that values that happen to be equal in some members
-//! do not matter. None of it recurses. A loop of the targets is recorded anew, as are its parameters, which are told apart by the order
-//! in which the walk meets loops; loops that write to arrays, and memory of the lane, are not compared.
+//! do not matter. None of it recurses. A loop of the targets is recorded anew, as are its parameters, which are distinguished by the order
+//! in which the walk meets loops; loops that write to arrays, and per-lane local memory, are not compared.
 
 use std::ptr::NonNull;
 
@@ -16,7 +16,7 @@ use jit_runtime::ir::{BinaryOp, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::inside::is_below;
+use super::index_range::is_below;
 use super::region::{self, Mark};
 use super::{local, loops, record, tables};
 use crate::graph::edges::{self, Edges};
@@ -24,7 +24,7 @@ use crate::graph::inputs::Role;
 use crate::graph::node::{Draft, Node, Var, flag};
 use crate::graph::op::Op;
 use crate::graph::payload::{
-    BranchExtra, Extra, LoopExtra, RegionId, Results, State, SwitchExtra, control_node, result,
+    BranchPayload, LoopPayload, Payload, RegionId, Results, State, SwitchPayload, control_node, result,
 };
 use crate::size::extent::Extent;
 
@@ -60,7 +60,7 @@ struct Step {
     /// The arrays that the members gather from.
     sources: Vec<Var>,
     /// Of a loop and its parameters, the number of the loop, outer loops before inner ones; of pinned nodes that of the loop that they
-    /// stand in, if it is one of the target's.
+    /// are in, if it is one of the target's.
     of: Option<usize>,
 }
 
@@ -146,13 +146,13 @@ impl<'e> Context<'e> {
     /// What the state of a loop's parameter is before the loop.
     fn init(var: &Var, loops: &Loops<'e>) -> Option<&'e Var> {
         let (_, node) = loops.get(&var.region())?;
-        let Some(Extra::Loop(extra)) = node.extra() else { return None };
-        extra.states.get(var.position()).map(|state| &state.init)
+        let Some(Payload::Loop(payload)) = node.payload() else { return None };
+        payload.states.get(var.position()).map(|state| &state.init)
     }
 
     /// The operands of an operation that are values of the lane.
     fn operands(&self, var: &'e Var, loops: &Loops<'e>) -> SmallVec<[&'e Var; 4]> {
-        match var.extra() {
+        match var.payload() {
             _ if var.op() == Op::Param => Self::init(var, loops).into_iter().collect(),
             Some(payload) => {
                 payload.inputs().filter(|(role, _)| *role != Role::Param).map(|(_, input)| input).collect()
@@ -255,19 +255,20 @@ struct Walk<'a, 'e> {
 type Loops<'e> = FxHashMap<RegionId, (usize, &'e Var)>;
 
 fn note_loop<'e>(loops: &mut Loops<'e>, var: &'e Var, kind: Kind) {
-    if let (Kind::Inner, Some(Extra::Loop(extra))) = (kind, var.extra()) {
+    if let (Kind::Inner, Some(Payload::Loop(payload))) = (kind, var.payload()) {
         let number = loops.len();
-        loops.entry(extra.id).or_insert((number, var));
+        loops.entry(payload.id).or_insert((number, var));
     }
 }
 
 /// Whether a loop or switch computes values of its lanes and nothing else.
 fn is_pure(var: &Var) -> bool {
-    match var.extra() {
-        Some(Extra::Loop(extra)) => {
-            !extra.is_in_condition && !extra.states.iter().any(|state| state.is_memory || local::is_local(&state.init))
+    match var.payload() {
+        Some(Payload::Loop(payload)) => {
+            !payload.is_in_condition
+                && !payload.states.iter().any(|state| state.is_memory || local::is_local(&state.init))
         }
-        Some(Extra::Switch(extra)) => extra.checked.is_none(),
+        Some(Payload::Switch(payload)) => payload.checked.is_none(),
         _ => false,
     }
 }
@@ -277,13 +278,14 @@ fn is_result(op: Op) -> bool {
 }
 
 /// Whether loops or switches have the same parts.
-fn is_alike(a: &Var, b: &Var) -> bool {
-    match (a.extra(), b.extra()) {
-        (Some(Extra::Loop(a)), Some(Extra::Loop(b))) => {
-            let changed = |extra: &LoopExtra| extra.states.iter().map(|state| state.next.is_some()).collect::<Vec<_>>();
+fn is_equivalent(a: &Var, b: &Var) -> bool {
+    match (a.payload(), b.payload()) {
+        (Some(Payload::Loop(a)), Some(Payload::Loop(b))) => {
+            let changed =
+                |payload: &LoopPayload| payload.states.iter().map(|state| state.next.is_some()).collect::<Vec<_>>();
             changed(a) == changed(b) && a.bound == b.bound
         }
-        (Some(Extra::Switch(a)), Some(Extra::Switch(b))) => {
+        (Some(Payload::Switch(a)), Some(Payload::Switch(b))) => {
             (a.masks.len(), a.results.len()) == (b.masks.len(), b.results.len())
         }
         _ => true,
@@ -349,7 +351,7 @@ impl<'e> Walk<'_, 'e> {
                 (op, ty, width, is_pinned) == (first.op(), first.ty(), first.width(), first.is_pinned())
                     && is_same_position
                     && is_one_loop
-                    && is_alike(first, var)
+                    && is_equivalent(first, var)
             }
         };
         let mut all = nodes.iter().zip(self.members).zip(&self.loops);
@@ -380,8 +382,8 @@ impl<'e> Walk<'_, 'e> {
         let operands = operands.iter().map(|operand| self.numbers[&key(operand)]).collect();
         self.numbers.insert(key(nodes), self.steps.len());
         let nodes = if kind == Kind::Fixed { vec![nodes[0].clone()] } else { nodes.iter().copied().cloned().collect() };
-        let of = match nodes[0].extra() {
-            Some(Extra::Loop(extra)) => self.loops[0].get(&extra.id),
+        let of = match nodes[0].payload() {
+            Some(Payload::Loop(payload)) => self.loops[0].get(&payload.id),
             _ => self.loops[0].get(&nodes[0].region()),
         };
         let of = of.map(|(number, _)| *number);
@@ -423,7 +425,7 @@ impl Merged {
                 }
                 Kind::Inner => {
                     let operands: SmallVec<[&Var; 4]> = step.operands.iter().map(|&operand| &done[operand]).collect();
-                    // The loop of the target, or else one around the call, that it stands in.
+                    // The loop of the target, or else one around the call, that it is in.
                     let pinned = step.of.map_or_else(|| self.around(loops), |number| loops[number].id);
                     match step.nodes[0].op() {
                         Op::Loop => self.record_loop(step, &done, loops)?,
@@ -443,7 +445,7 @@ impl Merged {
         Some(record::gather_node(&table, lanes.slot, Some(lanes.mask), 0, RegionId::NONE))
     }
 
-    /// The loop that the call stands in.
+    /// The loop that the call is in.
     fn around(&self, loops: &[Mark]) -> RegionId {
         match loops.first() {
             Some(outermost) => region::innermost_body_around(*outermost),
@@ -453,7 +455,7 @@ impl Merged {
 
     /// A loop over the values of all members.
     fn record_loop(&self, step: &Step, done: &[Var], loops: &[Mark]) -> Option<Var> {
-        let Some(Extra::Loop(extra)) = step.nodes[0].extra() else { return None };
+        let Some(Payload::Loop(payload)) = step.nodes[0].payload() else { return None };
         let mut operands = step.operands.iter().map(|&operand| done[operand].clone());
         let (condition, id) = (operands.next()?, loops[step.of?].id);
         let state = |(position, state): (usize, &State)| {
@@ -461,7 +463,7 @@ impl Merged {
             let next = if state.next.is_some() { Some(operands.next()?) } else { None };
             Some((position, init, next))
         };
-        let parts = extra.states.iter().enumerate().map(state).collect::<Option<Vec<_>>>()?;
+        let parts = payload.states.iter().enumerate().map(state).collect::<Option<Vec<_>>>()?;
         // Its parameters, as far as anything depends on them.
         let param = |position: usize, init: &Var| {
             let is_it = |(other, _): &(&Step, &Var)| {
@@ -479,16 +481,17 @@ impl Merged {
         let states: Vec<State> = states.collect();
         let site = step.nodes[0].site();
         let lanes = loops::Lanes::of(&condition, &states, site);
-        let (is_uniform, results, bound) = (lanes.is_uniform, Results::default(), extra.bound);
-        let extra = LoopExtra { id, condition, states, is_uniform, results, is_in_condition: false, bound };
+        let (is_uniform, results, bound) = (lanes.is_uniform, Results::default(), payload.bound);
+        let payload = LoopPayload { id, condition, states, is_uniform, results, is_in_condition: false, bound };
         let region = self.region_of(step.nodes[0].region(), loops);
-        Some(control_node(Op::Loop, lanes.width, Extra::Loop(extra), region, site))
+        Some(control_node(Op::Loop, lanes.width, Payload::Loop(payload), region, site))
     }
 
-    /// The region that stands for one of the first member's.
+    /// The region that represents one of the first member's.
     fn region_of(&self, region: RegionId, loops: &[Mark]) -> RegionId {
         let is_it = |step: &&Step| {
-            matches!(step.nodes[0].extra(), Some(Extra::Loop(extra)) if extra.id == region) && step.kind == Kind::Inner
+            matches!(step.nodes[0].payload(), Some(Payload::Loop(payload)) if payload.id == region)
+                && step.kind == Kind::Inner
         };
         self.steps.iter().find(is_it).and_then(|step| step.of).map_or(region, |number| loops[number].id)
     }
@@ -516,25 +519,26 @@ impl Merged {
             }
             Op::Branch => {
                 let results = operands[1..].chunks_exact(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect();
-                let extra = Extra::Branch(BranchExtra { condition: operands[0].clone(), results });
+                let payload = Payload::Branch(BranchPayload { condition: operands[0].clone(), results });
                 return Some(control_node(
                     Op::Branch,
                     if width.lanes > 1 { width } else { var.extent() },
-                    extra,
+                    payload,
                     region,
                     var.site(),
                 ));
             }
             Op::Switch => {
-                let Some(Extra::Switch(extra)) = var.extra() else { return None };
+                let Some(Payload::Switch(payload)) = var.payload() else { return None };
                 let mut operands = operands.iter().copied().cloned();
                 let index = operands.next()?;
-                let masks = operands.by_ref().take(extra.masks.len()).collect();
+                let masks = operands.by_ref().take(payload.masks.len()).collect();
                 let results =
-                    extra.results.iter().map(|values| operands.by_ref().take(values.len()).collect()).collect();
-                let extra = Extra::Switch(SwitchExtra { index, masks, is_exclusive: false, results, checked: None });
+                    payload.results.iter().map(|values| operands.by_ref().take(values.len()).collect()).collect();
+                let payload =
+                    Payload::Switch(SwitchPayload { index, masks, is_exclusive: false, results, checked: None });
                 let width = if width.lanes > 1 { width } else { var.extent() };
-                return Some(control_node(Op::Switch, width, extra, region, var.site()));
+                return Some(control_node(Op::Switch, width, payload, region, var.site()));
             }
             _ => {}
         }

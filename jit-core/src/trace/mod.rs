@@ -6,24 +6,24 @@
 //! | `fast` | fast math: what is recorded in the place of exact operations |
 //! | `region`, `loops`, `branch`, `switch` | recording of traced control flow |
 //! | `merge`, `tables` | targets of a call that differ in values alone become one |
-//! | `gather`, `reduce`, `blocks`, `native` | values that look at other lanes |
+//! | `gather`, `reduce`, `blocks`, `native` | values that read other lanes |
 //! | `effect`, `written` | writing to elements at computed positions; what a loop writes is not read in it |
-//! | `local` | memory of a lane's own |
+//! | `local` | per-lane local memory |
 //! | `function_label` | the functions that are traced, whose names label kernels |
 //! | `report` | what lanes print, and assertions |
 //!
-//! Recording computes nothing, takes no lock, and may go on in any number of threads; handles may be passed between them.
+//! Recording computes nothing, takes no lock, and may continue in any number of threads; handles may be passed between them.
 
 pub(crate) mod blocks;
 pub(crate) mod branch;
-mod dense;
-pub(crate) mod effect;
+mod branches_to_switch;
 pub(crate) mod fast;
 pub(crate) mod fold;
 pub(crate) mod function_label;
 pub(crate) mod gather;
-pub(crate) mod inside;
+pub(crate) mod index_range;
 pub(crate) mod local;
+pub(crate) mod loop_alias_check;
 pub(crate) mod loops;
 mod merge;
 pub(crate) mod native;
@@ -31,9 +31,9 @@ pub(crate) mod record;
 pub(crate) mod reduce;
 pub(crate) mod region;
 pub(crate) mod report;
+pub(crate) mod scatter;
 pub(crate) mod switch;
 pub(crate) mod tables;
-pub(crate) mod written;
 
 pub use branch::BranchRecorder;
 pub use fast::{FastMath, fast_math};

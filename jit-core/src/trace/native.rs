@@ -1,6 +1,6 @@
-//! Recording native work: operations that are no program of one lane, such as prefix reductions, sorting and matrix products.
+//! Recording library calls: operations that are no program of one lane, such as prefix reductions, sorting and matrix products.
 //!
-//! A node holds the call; its operands will lie in memory before it runs, its results, nodes of their own, afterwards. Values stay lazy
+//! A node holds the call; its operands will be in memory before it runs, its results, nodes of their own, afterwards. Values stay lazy
 //! until something observes them. A result that nobody refers to any more is computed with the others and dropped.
 
 use std::panic::Location;
@@ -13,7 +13,7 @@ use super::region;
 use crate::graph::node::{Draft, Var};
 use crate::graph::numbering;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, NativeExtra, RegionId, Sizes};
+use crate::graph::payload::{LibraryCallPayload, Payload, RegionId, Sizes};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -64,17 +64,18 @@ pub(crate) fn call_for_all(
     };
     let slots = [0, 1, 2].map(|slot| operands.get(slot).copied());
     let widest = operands.iter().map(|operand| operand.extent()).max_by_key(|width| width.lanes).unwrap_or(Extent::ONE);
-    let extra = Extra::Native(NativeExtra { call, sizes, results: results.into() });
-    let node = Var::new(draft(Op::Native, Type::Bool, widest, slots, 0, extra.into_word()));
+    let payload = Payload::LibraryCall(LibraryCallPayload { call, sizes, results: results.into() });
+    let node = Var::new(draft(Op::LibraryCall, Type::Bool, widest, slots, 0, payload.into_word()));
     let result = |(position, (ty, width)): (usize, &(Type, Size))| {
-        let result = Var::new(draft(Op::NativeResult, *ty, Extent::of(*width), [Some(&node), None, None], position, 0));
+        let result =
+            Var::new(draft(Op::LibraryResult, *ty, Extent::of(*width), [Some(&node), None, None], position, 0));
         numbering::note_made(&result);
         result
     };
     results.iter().enumerate().map(result).collect()
 }
 
-/// Native work looks at all lanes, but the lanes of a loop are in different iterations.
+/// A library call reads all lanes, but the lanes of a loop are in different iterations.
 #[track_caller]
 pub(crate) fn refuse_inside_of_loops(a: &Var, name: &str) {
     if a.region() == RegionId::NONE {
@@ -82,7 +83,7 @@ pub(crate) fn refuse_inside_of_loops(a: &Var, name: &str) {
     }
     let site = Location::caller();
     region::check(a, site);
-    let what = format!("`{name}` looks at all lanes, and those of a traced loop run independently");
+    let what = format!("`{name}` reads all lanes, and those of a traced loop run independently");
     let mut misuse = Misuse::new(what, site).value("the value", a);
     if let Some(begin) = region::site_of(a.region()) {
         misuse = misuse.place("the loop begins", begin);

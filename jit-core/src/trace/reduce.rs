@@ -119,7 +119,7 @@ fn wrapping_power(base: u64, mut exponent: u64) -> u64 {
     power
 }
 
-/// A reduction looks at all lanes, but the lanes of a loop are in different iterations.
+/// A reduction reads all lanes, but the lanes of a loop are in different iterations.
 #[track_caller]
 pub(super) fn refuse_inside_of_loops(a: &Var) {
     if a.region() == RegionId::NONE {

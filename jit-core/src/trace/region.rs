@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::report::Report;
-use super::{effect, record};
+use super::{record, scatter};
 use crate::graph::node::{Node, Var, Weak};
 use crate::graph::numbering::{self, Since};
 use crate::graph::payload::RegionId;
@@ -39,13 +39,13 @@ struct Frame {
     open: Open,
     /// Whether something was written to an array in it, inner regions not counted.
     has_effect: bool,
-    /// The writes to arrays and to memory of the lane in it.
+    /// The writes to arrays and to per-lane local memory in it.
     writes: Writes,
-    /// What lanes tell in it, inner regions that are complete included.
+    /// Its reports, inner regions that are complete included.
     reports: Vec<Report>,
-    /// Arrays as they were written in it, to take that back if it is given up.
+    /// Arrays as they were written in it, to take that back if it is aborted.
     written: Vec<Weak>,
-    /// Of a loop, what stands for its states, and what they were before it.
+    /// Of a loop, what represents its states, and what they were before it.
     params: Vec<[Var; 2]>,
     /// Of a loop, how many states it has, those of reports included.
     states: usize,
@@ -130,7 +130,7 @@ pub(crate) struct Outside(Vec<Frame>, Option<Since>);
 
 /// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be used.
 #[must_use]
-pub(crate) fn leave_all() -> Outside {
+pub(crate) fn exit_all() -> Outside {
     Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), numbering::take_since())
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn begin_body(mark: Mark) {
     });
 }
 
-/// Notes what stands for the states of a loop, and what they were before it.
+/// Notes what represents the states of a loop, and what they were before it.
 pub(crate) fn note_params(mark: Mark, params: &[Var], inits: &[Var]) {
     STACK.with(|stack| {
         if let Some(frame) = stack.frames.borrow_mut().get_mut(mark.depth).filter(|frame| frame.id == mark.id) {
@@ -163,7 +163,7 @@ pub(crate) fn note_params(mark: Mark, params: &[Var], inits: &[Var]) {
     });
 }
 
-/// Aborts a region and what was left open inside: what stands for states of loops, and arrays that were written, are what they were before.
+/// Aborts a region and what was left open inside: what represents states of loops, and arrays that were written, are what they were before.
 /// Doing it again does nothing.
 pub(crate) fn give_up(mark: Mark) {
     take_out_of_loops(mark);
@@ -175,13 +175,13 @@ pub(crate) fn give_up(mark: Mark) {
 
 /// Takes back what was written in regions that were complete, but belong to something that is aborted.
 pub(crate) fn take_back(written: &[Weak]) {
-    let pairs = written.iter().filter_map(Weak::upgrade).filter(effect::is_written).filter_map(with_original);
+    let pairs = written.iter().filter_map(Weak::upgrade).filter(scatter::is_written).filter_map(with_original);
     become_originals(&pairs.collect::<Vec<_>>());
 }
 
 /// An array that was written, and what it was before.
 fn with_original(array: Var) -> Option<[Var; 2]> {
-    let original = array.original().or_else(|| effect::before(&array).map(|(before, _)| before))?;
+    let original = array.original().or_else(|| scatter::before(&array).map(|(before, _)| before))?;
     Some([array, original])
 }
 
@@ -189,7 +189,7 @@ fn with_original(array: Var) -> Option<[Var; 2]> {
 fn become_originals(pairs: &[[Var; 2]]) {
     pairs.iter().for_each(|[node, original]| node.set_original(original));
     for [node, original] in pairs {
-        let region = effect::original(original).region();
+        let region = scatter::original(original).region();
         node.set_region(region);
         // It is an array of a region around, which may be aborted, too.
         if region == RegionId::WRITING {
@@ -234,13 +234,13 @@ pub(crate) fn note_written(array: &Var) {
 /// What a region leaves that is complete.
 #[derive(Default)]
 pub(crate) struct Closed {
-    /// What lanes tell in it.
+    /// Its reports.
     pub(crate) reports: Vec<Report>,
     /// Arrays as they were written in it: for [`take_back`], or [`hand_on`].
     pub(crate) written: Vec<Weak>,
 }
 
-/// Closes a region, which is complete. What was left open inside is given up.
+/// Closes a region, which is complete. What was left open inside is aborted.
 #[must_use]
 pub(crate) fn complete(mark: Mark) -> Closed {
     let frame = close_from(mark, 0).into_iter().next();
@@ -252,7 +252,7 @@ pub(crate) fn close(mark: Mark) {
     drop(close_from(mark, 0));
 }
 
-/// What lanes tell in a region that is still open.
+/// Reports of a region that is still open.
 pub(crate) fn take_reports(mark: Mark) -> Vec<Report> {
     STACK.with(|stack| {
         let mut frames = stack.frames.borrow_mut();
@@ -296,7 +296,7 @@ pub(crate) fn depth() -> usize {
     STACK.try_with(|stack| stack.frames.borrow().len()).unwrap_or(0)
 }
 
-/// Adds what lanes tell to the innermost region, or keeps it if none is open.
+/// Adds reports to the innermost region, or keeps them if none is open.
 pub(crate) fn add_report(report: Report) {
     let left = STACK.with(|stack| match stack.frames.borrow_mut().iter_mut().rev().find(|frame| frame.is_recorded()) {
         Some(frame) => {
@@ -360,7 +360,7 @@ pub(crate) fn note_effect() {
 /// What a region has written.
 #[derive(Clone, Default)]
 pub(crate) struct Writes {
-    /// Nodes that write: scatters and loops, and versions of memory of the lane.
+    /// Nodes that write: scatters and loops, and versions of per-lane local memory.
     nodes: FxHashSet<NonNull<Node>>,
     /// Of arrays that may be evaluated before the region ends, which forgets what they were made from, what that was.
     before: FxHashMap<Weak, Weak>,

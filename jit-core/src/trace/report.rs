@@ -1,11 +1,11 @@
-//! Recording what lanes tell: lines that they print, and assertions.
+//! Recording reports: lines that lanes print, and assertions that are checked on them.
 //!
 //! Nothing depends on a report, but it must happen, once. It is made of scatters to small arrays that belong to it alone
-//! ([`jit_runtime::report`] says what stands in them), so it is scheduled, masked and repeated as any writing is. In a traced
+//! ([`jit_runtime::report`] says what is in them), so it is scheduled, masked and repeated as any writing is. In a traced
 //! loop these arrays become states in memory of the loop, behind those of the program. At last they are held here, by the
 //! thread, until its next evaluation, which computes them with what it is asked for.
 //!
-//! A region that is given up takes its reports with it.
+//! A region that is aborted takes its reports with it.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -17,7 +17,7 @@ use jit_runtime::report::{Assertion, Lines, Template};
 use jit_runtime::{Error, config};
 use smallvec::{SmallVec, smallvec};
 
-use super::effect::{self, Request};
+use super::scatter::{self, Request};
 use super::{loops, record, region};
 use crate::graph::node::{Draft, Var, Weak};
 use crate::graph::op::Op;
@@ -35,7 +35,7 @@ const LOOP_LINES: usize = 1 << 14;
 /// The arrays of a report.
 type Arrays = SmallVec<[Var; 3]>;
 
-/// Something that lanes tell.
+/// A report.
 pub(crate) struct Report {
     what: What,
     /// What lanes write to, as the program so far leaves it.
@@ -44,7 +44,7 @@ pub(crate) struct Report {
     levels: Vec<Level>,
 }
 
-/// What becomes of what lanes have told.
+/// What becomes of reports.
 enum What {
     /// It is printed.
     Lines { lines: Lines, count: Arc<Buffer>, list: Arc<Buffer> },
@@ -60,7 +60,7 @@ struct Level {
     params: Arrays,
 }
 
-/// What is told of a lane: a text and the values in it.
+/// What is reported of a lane: a text and the values in it.
 pub struct Content {
     pub(crate) template: Template,
     pub(crate) values: Vec<Var>,
@@ -106,7 +106,7 @@ pub(crate) fn print(content: Content, limit: usize) {
     let one = number(1);
     if is_single {
         let request = Request { how: How::Write, index: &number(0), value: &one, expected: None, mask: None };
-        effect::tell(&mut report.arrays[0], &request, false, None, content.site);
+        scatter::report(&mut report.arrays[0], &request, false, None, content.site);
         content.write(&mut report.arrays[1], &number(0), None, None);
     } else {
         let place = content.exchange(&mut report.arrays[0], ReduceOp::Add, (&one, lanes), None, None);
@@ -215,7 +215,7 @@ impl Content {
     }
 
     /// The number of each lane, however many there will be: unlike other values of width 1 it is not the same in all of
-    /// them, and serves as the operand of what is told alone.
+    /// them, and serves as the operand of single reports.
     fn lane(&self) -> Var {
         Var::new(self.draft(Op::LaneIndex, Type::U32, 1))
     }
@@ -231,7 +231,7 @@ impl Content {
     ) -> Var {
         let how = How::Atomic(AtomicOp::Reduce(op));
         let index = record::literal(Type::U32, 0, lanes);
-        effect::tell(array, &Request { how, index: &index, value, expected: None, mask }, false, part, self.site)
+        scatter::report(array, &Request { how, index: &index, value, expected: None, mask }, false, part, self.site)
     }
 
     /// Writes the lane and its values to a place of a list.
@@ -241,7 +241,7 @@ impl Content {
         for (position, word) in words.enumerate() {
             let index = record::binary(BinaryOp::Add, &first, &number(position));
             let request = Request { how: How::Write, index: &index, value: &bits(&word), expected: None, mask };
-            effect::tell(list, &request, position != 0, part, self.site);
+            scatter::report(list, &request, position != 0, part, self.site);
         }
     }
 }
@@ -289,7 +289,7 @@ impl Report {
 
     /// Keeps the report for the next evaluation of this thread, when no region is open any more.
     pub(crate) fn keep(mut self) {
-        self.arrays.iter_mut().for_each(|array| *array = effect::settle(array));
+        self.arrays.iter_mut().for_each(|array| *array = scatter::settle(array));
         PENDING.with(|pending| pending.reports.borrow_mut().push(self));
     }
 
@@ -298,7 +298,7 @@ impl Report {
         self.arrays.iter().all(Var::has_data)
     }
 
-    /// Waits for what lanes have told, and prints it.
+    /// Waits for reports, and prints them.
     ///
     /// # Errors
     ///

@@ -14,11 +14,11 @@ use super::loops::is_equal_literal;
 use super::merge::{self, Lanes, Member};
 use super::region::{self, Mark, Writes};
 use super::report::Report;
-use super::{effect, local, record, tables};
+use super::{local, record, scatter, tables};
 use crate::graph::node::{Var, Weak};
 use crate::graph::numbering;
 use crate::graph::op::Op;
-use crate::graph::payload::{BranchExtra, CheckedCall, Extra, RegionId, SwitchExtra, control_node, result};
+use crate::graph::payload::{BranchPayload, CheckedCall, Payload, RegionId, SwitchPayload, control_node, result};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -40,7 +40,7 @@ pub struct SwitchRecorder {
     is_evaluated: bool,
     sides: Vec<Side>,
     mark: Option<Mark>,
-    /// What lanes of the targets tell.
+    /// Reports of the targets.
     reports: Vec<Report>,
     /// Arrays as targets have written them, until the call is complete.
     written: Vec<Weak>,
@@ -127,7 +127,7 @@ impl SwitchRecorder {
     /// Of arrays before and after the target, those after it which only the target has written to, and those before it else.
     pub(crate) fn latest(&self, before: &[Var], after: &[Var]) -> Vec<Var> {
         match self.mark {
-            Some(mark) => effect::latest_of(&region::writes_of(mark), before, after),
+            Some(mark) => scatter::latest_of(&region::writes_of(mark), before, after),
             // It runs on all lanes that get here.
             None => after.to_vec(),
         }
@@ -240,7 +240,7 @@ impl SwitchRecorder {
             None => values[0].clone(),
         };
         for (side, value) in self.sides.iter().zip(values) {
-            if effect::continues_within(&side.writes, value, &blended) {
+            if scatter::continues_within(&side.writes, value, &blended) {
                 blended = value.clone();
             } else {
                 blended = local::select(self.site, &side.lanes, value, &blended);
@@ -252,11 +252,11 @@ impl SwitchRecorder {
     /// The array after all targets, if they have written it by scatters, one after another.
     fn written(&self, values: &[Var], default: &Var) -> Option<Var> {
         let last = values.last()?;
-        let goes_on = |(side, pair): (&Side, &[Var])| {
-            pair[1].is_same(&pair[0]) || effect::continues_within(&side.writes, &pair[1], &pair[0])
+        let continues = |(side, pair): (&Side, &[Var])| {
+            pair[1].is_same(&pair[0]) || scatter::continues_within(&side.writes, &pair[1], &pair[0])
         };
-        let is_chain = self.sides.iter().skip(1).zip(values.windows(2)).all(goes_on);
-        (is_chain && self.is_written(last, default)).then(|| effect::settle(last))
+        let is_chain = self.sides.iter().skip(1).zip(values.windows(2)).all(continues);
+        (is_chain && self.is_written(last, default)).then(|| scatter::settle(last))
     }
 
     /// Whether targets have written an array, which was an argument or is a place that they may change.
@@ -264,11 +264,11 @@ impl SwitchRecorder {
         if array.region() == RegionId::WRITING {
             return true;
         }
-        let Some((_, writer)) = effect::before(array) else { return false };
+        let Some((_, writer)) = scatter::before(array) else { return false };
         let is_of = |side: &Side| side.writes.contains(&writer);
         // A target that all lanes call is no region of its own.
         let mut given = self.arguments.iter().chain([default]);
-        self.sides.iter().any(is_of) || given.any(|given| effect::continues(array, given))
+        self.sides.iter().any(is_of) || given.any(|given| scatter::is_version_of(array, given))
     }
 
     /// Refuses values of different types.
@@ -358,7 +358,7 @@ impl SwitchRecorder {
         record::literal(Type::U32, u64::from(value), 1)
     }
 
-    /// Where each lane's target stands in tables, which have a place for each target from the first to the last; lanes without
+    /// Where each lane's target is in tables, which have a place for each target from the first to the last; lanes without
     /// a target may be beyond the end.
     fn slot(&self) -> Var {
         record::binary(BinaryOp::Sub, &self.index, &self.literal(self.targets[0]))
@@ -462,7 +462,7 @@ impl SwitchRecorder {
         let defaults: Vec<Var> = results.iter().filter_map(|values| values.last().cloned()).collect();
         let (cases, index) = self.cases(&results);
         let can_be_less = cases.len() == 1 && self.checked.is_none();
-        let (op, result_op, extra) = match &cases[..] {
+        let (op, result_op, payload) = match &cases[..] {
             [only]
                 if can_be_less
                     && only.values.iter().fold(0_u32, |sum, value| sum.saturating_add(value.cost())) <= SELECT_WORK =>
@@ -475,8 +475,8 @@ impl SwitchRecorder {
             [only] if can_be_less => {
                 let results =
                     only.values.iter().zip(&defaults).map(|(value, default)| [value.clone(), default.clone()]);
-                let extra = BranchExtra { condition: only.lanes.clone(), results: results.collect() };
-                (Op::Branch, Op::BranchResult, Extra::Branch(extra))
+                let payload = BranchPayload { condition: only.lanes.clone(), results: results.collect() };
+                (Op::Branch, Op::BranchResult, Payload::Branch(payload))
             }
             cases => {
                 let masks = cases.iter().map(|side| side.mask.clone()).collect();
@@ -486,13 +486,13 @@ impl SwitchRecorder {
                     .enumerate()
                     .map(|(position, default)| values(position).chain([default]).collect());
                 let (results, checked) = (results.collect(), self.checked.clone());
-                let extra = SwitchExtra { index, masks, is_exclusive: false, results, checked };
-                (Op::Switch, Op::SwitchResult, Extra::Switch(extra))
+                let payload = SwitchPayload { index, masks, is_exclusive: false, results, checked };
+                (Op::Switch, Op::SwitchResult, Payload::Switch(payload))
             }
         };
         let mut region = RegionId::NONE;
-        extra.inputs().for_each(|(_, var)| region = region.max(var.region()));
-        let node = control_node(op, width, extra, region, self.site);
+        payload.inputs().for_each(|(_, var)| region = region.max(var.region()));
+        let node = control_node(op, width, payload, region, self.site);
         let results = types.into_iter().enumerate();
         results.map(|(position, ty)| result(result_op, &node, ty, width, position, region, self.site)).collect()
     }

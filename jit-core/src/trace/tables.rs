@@ -1,7 +1,7 @@
 //! Values that differ by target, put next to one another in memory.
 //!
 //! A table holds one element for each target of a call; a joined array holds the elements of one array of each. Both are made by
-//! the host, and kept as long as everything that they were made from lives, so that a call that is traced again finds them.
+//! the host, and cached as long as everything that they were made from lives, so that a call that is traced again finds them.
 
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
@@ -48,13 +48,13 @@ impl Key {
     }
 }
 
-struct Kept {
+struct CachedTable {
     keys: Vec<Key>,
     table: Var,
 }
 
 thread_state! {
-    static TABLES: RefCell<FxHashMap<u64, Kept>> = RefCell::new(FxHashMap::with_hasher(FxBuildHasher));
+    static TABLES: RefCell<FxHashMap<u64, CachedTable>> = RefCell::new(FxHashMap::with_hasher(FxBuildHasher));
 }
 
 /// An array of the values, each of width 1 and known or in memory, at their places; zeros elsewhere. None if a value cannot be
@@ -63,7 +63,7 @@ pub(super) fn table(ty: Type, values: &[(usize, Var)], span: usize) -> Option<Va
     let vars: Vec<&Var> = values.iter().map(|(_, var)| var).collect();
     let mut hasher = hasher(&vars, (ty, span));
     values.iter().for_each(|(place, _)| place.hash(&mut hasher));
-    kept(hasher.finish(), &vars, || {
+    cached(hasher.finish(), &vars, || {
         let size = ty.size_bytes();
         let mut bytes = vec![0; span * size];
         for (place, var) in values {
@@ -81,7 +81,7 @@ pub(crate) fn joined(sources: &[Var]) -> Option<Var> {
         return None;
     }
     let vars: Vec<&Var> = sources.iter().collect();
-    kept(hasher(&vars, (ty, 0)).finish(), &vars, || {
+    cached(hasher(&vars, (ty, 0)).finish(), &vars, || {
         let mut bytes = vec![0; count * size];
         let mut rest = bytes.as_mut_slice();
         for var in sources {
@@ -103,27 +103,27 @@ fn hasher(vars: &[&Var], of: (Type, usize)) -> FxHasher {
 }
 
 /// The table that was made from the same values, or a new one.
-fn kept(hash: u64, vars: &[&Var], make: impl FnOnce() -> Result<Var, Error>) -> Option<Var> {
+fn cached(hash: u64, vars: &[&Var], make: impl FnOnce() -> Result<Var, Error>) -> Option<Var> {
     // A table is made by the host. In a recording it is always the same: constants, but no elements that replays get anew.
     if table::is_recording() {
         return if vars.iter().all(|var| var.literal().is_some()) { make().ok() } else { None };
     }
     let found = TABLES.with_borrow(|tables| {
-        let kept = tables.get(&hash)?;
-        let is_same = kept.keys.len() == vars.len() && kept.keys.iter().zip(vars).all(|(key, var)| key.is(var));
-        is_same.then(|| kept.table.clone())
+        let cached = tables.get(&hash)?;
+        let is_same = cached.keys.len() == vars.len() && cached.keys.iter().zip(vars).all(|(key, var)| key.is(var));
+        is_same.then(|| cached.table.clone())
     });
     if found.is_some() {
         return found;
     }
     let table = make().ok()?;
-    let kept = Kept { keys: vars.iter().map(|var| Key::of(var)).collect(), table: table.clone() };
+    let cached = CachedTable { keys: vars.iter().map(|var| Key::of(var)).collect(), table: table.clone() };
     let dropped = TABLES.with_borrow_mut(|tables| {
         let dropped = if tables.len() >= KEPT { std::mem::take(tables) } else { FxHashMap::default() };
-        let is_dead = |kept: &Kept| !kept.keys.iter().all(Key::is_alive);
-        let dead: Vec<u64> = tables.iter().filter(|(_, kept)| is_dead(kept)).map(|(hash, _)| *hash).collect();
-        let dead: Vec<Option<Kept>> = dead.iter().map(|hash| tables.remove(hash)).collect();
-        (dropped, dead, tables.insert(hash, kept))
+        let is_dead = |cached: &CachedTable| !cached.keys.iter().all(Key::is_alive);
+        let dead: Vec<u64> = tables.iter().filter(|(_, cached)| is_dead(cached)).map(|(hash, _)| *hash).collect();
+        let dead: Vec<Option<CachedTable>> = dead.iter().map(|hash| tables.remove(hash)).collect();
+        (dropped, dead, tables.insert(hash, cached))
     });
     // Nodes go after the tables are free again.
     drop(dropped);

@@ -181,7 +181,7 @@ fn an_abandoned_loop_leaves_the_trace_as_it_was() {
     drop((branch, recorder));
     assert!(current_mask().is_none());
     assert!(!super::region::is_recording());
-    // What stood for the state is the value from before the loop.
+    // What represented the state is the value from before the loop.
     assert_eq!(unary(UnaryOp::Neg, &params[0]).width(), x.width());
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Leaves {
     pub(crate) arrays: Vec<Var>,
     /// What the host decides: lengths, variants and numbers.
     pub(crate) host: Vec<HostValue>,
-    /// Where the arrays, and what the host decides, stand in the value, if that was asked for.
+    /// Where the arrays, and what the host decides, are in the value, if that was asked for.
     pub(crate) paths: [Vec<String>; 2],
 }
 
@@ -34,7 +34,7 @@ impl Leaves {
         Leaves { arrays, ..Leaves::default() }
     }
 
-    /// The leaves of a value, and where they stand in it.
+    /// The leaves of a value, and where they are in it.
     pub(crate) fn with_paths<X: Traverse + ?Sized>(value: &X) -> Self {
         let mut leaves = Leaves::default();
         let mut paths = [Vec::new(), Vec::new()];
@@ -61,7 +61,7 @@ impl Leaves {
         super::replace(value, self.arrays.iter().cloned());
     }
 
-    /// Takes the arrays out; as many that stand for nothing stay.
+    /// Takes the arrays out; as many that represent nothing stay.
     pub(crate) fn take_arrays(&mut self) -> Vec<Var> {
         let nothing = vec![record::literal(Type::Bool, 0, 1); self.arrays.len()];
         std::mem::replace(&mut self.arrays, nothing)
@@ -87,7 +87,7 @@ impl Leaves {
         self.host != other.host || self.arrays.len() != other.arrays.len()
     }
 
-    /// Where the first host value that differs stands among the host values.
+    /// Where the first host value that differs is among the host values.
     pub(crate) fn position_of_difference(&self, other: &Leaves) -> Option<usize> {
         self.host.iter().zip(&other.host).position(|(a, b)| a != b)
     }
@@ -102,17 +102,17 @@ impl Leaves {
 /// A host value, as a program would write it.
 pub(crate) fn describe(value: &HostValue) -> String {
     match value {
-        HostValue::Number(Type::Bool, bits) | HostValue::Given(Type::Bool, bits) => (*bits != 0).to_string(),
-        HostValue::Number(Type::F32, bits) | HostValue::Given(Type::F32, bits) => {
+        HostValue::Number(Type::Bool, bits) | HostValue::Parameter(Type::Bool, bits) => (*bits != 0).to_string(),
+        HostValue::Number(Type::F32, bits) | HostValue::Parameter(Type::F32, bits) => {
             format!("{:?}", f32::from_bits(*bits as u32))
         }
-        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) if ty.is_float() => {
+        HostValue::Number(ty, bits) | HostValue::Parameter(ty, bits) if ty.is_float() => {
             format!("{:?}", f64::from_bits(scalar::cast(*ty, Type::F64, *bits)))
         }
-        HostValue::Number(ty, bits) | HostValue::Given(ty, bits) if ty.is_signed_integer() => {
+        HostValue::Number(ty, bits) | HostValue::Parameter(ty, bits) if ty.is_signed_integer() => {
             (scalar::cast(*ty, Type::I64, *bits) as i64).to_string()
         }
-        HostValue::Number(_, bits) | HostValue::Given(_, bits) => bits.to_string(),
+        HostValue::Number(_, bits) | HostValue::Parameter(_, bits) => bits.to_string(),
         HostValue::Shape(count) => format!("{count} elements"),
         HostValue::Lengths(lengths) => format!("the shape {lengths:?}"),
         HostValue::Variant(name) => format!("`{name}`"),

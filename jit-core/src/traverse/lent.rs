@@ -14,7 +14,7 @@ use crate::graph::Var;
 use crate::misuse::Misuse;
 use crate::trace::{local, record};
 
-/// What never changes about a leaf: the type of its elements, and whether it is memory of a lane.
+/// What never changes about a leaf: the type of its elements, and whether it is per-lane local memory.
 #[derive(Clone, Copy, PartialEq)]
 struct Kind {
     ty: Type,

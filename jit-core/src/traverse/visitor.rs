@@ -54,7 +54,7 @@ pub enum HostValue {
     /// Which variant of an `enum` is there.
     Variant(&'static str),
     /// A number that matters only where a decision is made by it: its type and bits.
-    Given(Type, u64),
+    Parameter(Type, u64),
     /// Text, or anything else that compares by its text.
     Text(String),
     /// An array behind a shared reference: it stays, and is the same if it is the same array.
@@ -65,7 +65,9 @@ impl PartialEq for HostValue {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (HostValue::Number(ty, bits), HostValue::Number(other_ty, other))
-            | (HostValue::Given(ty, bits), HostValue::Given(other_ty, other)) => (ty, bits) == (other_ty, other),
+            | (HostValue::Parameter(ty, bits), HostValue::Parameter(other_ty, other)) => {
+                (ty, bits) == (other_ty, other)
+            }
             (HostValue::Shape(length), HostValue::Shape(other)) => length == other,
             (HostValue::Lengths(lengths), HostValue::Lengths(other)) => lengths == other,
             (HostValue::Variant(name), HostValue::Variant(other)) => name == other,
@@ -112,11 +114,11 @@ pub struct Visitor<'a> {
     has_skipped: bool,
     /// The sets of instances that were shown, for a visitor who wants to see what pointers name.
     instances: Option<Vec<u64>>,
-    /// Is told texts, instead of being given each as a value of its own.
+    /// Receives texts, instead of being given each as a value of its own.
     texts: Option<&'a dyn Fn(std::fmt::Arguments<'_>)>,
 }
 
-/// Is lent a size, and told whether it is the length of an axis.
+/// Is lent a size, and whether it is the length of an axis.
 pub(crate) type Resize<'a> = dyn FnMut(&mut Size, bool) + 'a;
 
 /// Is lent arrays.
@@ -143,7 +145,7 @@ impl<'a> Visitor<'a> {
         Visitor { instances: Some(Vec::new()), ..self }
     }
 
-    /// The visitor, who is told texts by another function, which need not be made for it.
+    /// The visitor, who receives texts through another function, which need not be made for it.
     pub(crate) fn and_texts(self, texts: &'a dyn Fn(std::fmt::Arguments<'_>)) -> Self {
         Visitor { texts: Some(texts), ..self }
     }
@@ -173,24 +175,24 @@ impl<'a> Visitor<'a> {
         self.has_skipped
     }
 
-    /// Tells of something that is no array.
+    /// Passes on something that is no array.
     pub fn host(&mut self, value: HostValue) {
         // What is shared stays as it is, with its shape.
         if let (true, HostValue::Lengths(lengths)) = (self.is_shared, &value) {
             let each = lengths.iter().map(|length| length.value());
-            return [lengths.len()].into_iter().chain(each).for_each(|length| self.told(HostValue::Shape(length)));
+            return [lengths.len()].into_iter().chain(each).for_each(|length| self.show_host(HostValue::Shape(length)));
         }
-        self.told(value);
+        self.show_host(value);
     }
 
-    fn told(&mut self, value: HostValue) {
+    fn show_host(&mut self, value: HostValue) {
         (self.visit)(&self.path.text, Leaf::Host(value));
     }
 
-    /// Tells of text, or of anything else that compares by its text.
+    /// Passes on text, or anything else that compares by its text.
     pub fn text(&mut self, text: std::fmt::Arguments<'_>) {
         match self.texts {
-            Some(tell) => tell(text),
+            Some(show) => show(text),
             None => self.host(HostValue::Text(text.to_string())),
         }
     }
@@ -250,13 +252,13 @@ impl<'a> VisitorMut<'a> {
         }
     }
 
-    /// Whether sizes are looked at.
+    /// Whether sizes are visited.
     #[must_use]
     pub fn wants_sizes(&self) -> bool {
         self.sizes.is_some()
     }
 
-    /// Lends the length of an axis, after the array: those that [`HostValue::Lengths`] tells of, in the same order.
+    /// Lends the length of an axis, after the array: those in [`HostValue::Lengths`], in the same order.
     pub fn length(&mut self, length: &mut Size) {
         if let Some(visit) = &mut self.sizes {
             visit(length, true);
@@ -267,7 +269,7 @@ impl<'a> VisitorMut<'a> {
     ///
     /// # Panics
     ///
-    /// When the visitor puts an array of another element type there, or memory of a lane in the place of an array.
+    /// When the visitor puts an array of another element type there, or per-lane local memory in the place of an array.
     pub fn array(&mut self, var: &mut Var) {
         let mut lent = Lent::new(var);
         (self.visit)(&self.path.text, lent.var());

@@ -1,4 +1,4 @@
-//! What stands beside a frozen function: its recordings, and what a user asks of them.
+//! What is beside a frozen function: its recordings, and what a user asks of them.
 
 use super::Frozen;
 use super::place::Place;
@@ -20,7 +20,7 @@ impl Frozen {
         }
     }
 
-    /// What the function has inside, and what stands beside it.
+    /// What the function has inside, and what is beside it.
     pub(super) fn about(&self) -> (Option<TokenStream>, Option<TokenStream>) {
         let (vis, name) = (&self.function.vis, &self.function.sig.ident);
         let doc = format!("What is known of the recordings of the function [`{name}`](fn@{name}).");

@@ -49,7 +49,7 @@ pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
     let (attrs, span) = (&body.attrs, body.sig.ident.span());
     let result = result(&body.sig.output);
     let name = Ident::new("__jit_body", span);
-    // Nobody is told that a method has no use for `self`.
+    // There is no warning that a method has no use for `self`.
     let block = match body.sig.receiver() {
         Some(receiver) => {
             let this = Ident::new(&this, receiver.self_token.span);

@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, FnArg, Signature, Type, TypeReference};
 
-/// The attribute stands on something that is no function.
+/// The attribute is on something that is no function.
 pub(super) fn not_a_function(item: &TokenStream, sink: &Sink) {
     let kinds = ["fn", "struct", "enum", "union", "trait", "impl", "mod", "static", "const", "type", "use"];
     let mut tokens = item.clone().into_iter();

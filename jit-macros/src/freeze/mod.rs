@@ -8,7 +8,7 @@
 //! #[freeze] fn step(s: &mut State, x: &Float) -> Float { … }
 //!    →   fn step(s: &mut State, x: &Float) -> Float {
 //!            fn __jit_body(s: &mut State, x: &Float) -> Float { … }
-//!            match call(step::__jit_function(), (Exclusive(&mut *s), Shared(x)), |twins| __jit_body(…)) {
+//!            match call(step::__jit_function(), (Exclusive(&mut *s), Shared(x)), |proxies| __jit_body(…)) {
 //!                Some(result) => result,
 //!                None => { let result = __jit_body(&mut *s, x); after_direct(…); result }
 //!            }
@@ -16,7 +16,7 @@
 //!        struct step { .. }    // in the namespace of types, with `stats`, `explain`, `clear`
 //! ```
 //!
-//! What stands beside the function depends on its [`Place`].
+//! What is beside the function depends on its [`Place`].
 
 mod about;
 mod body;
@@ -85,7 +85,7 @@ pub(crate) fn expand_in_block(
     Some(Frozen::new(options, function, place, block, sink).expand())
 }
 
-/// What stands between the parentheses of an attribute.
+/// What is between the parentheses of an attribute.
 fn tokens_of(attribute: &Attribute) -> TokenStream {
     match &attribute.meta {
         Meta::List(list) => list.tokens.clone(),
@@ -164,15 +164,15 @@ impl Frozen {
         let remembered = self.parameters.iter().enumerate();
         let remembered = remembered.filter_map(|(position, parameter)| parameter.remembered_type(position, &private));
         let (result, span) = (body::result(&self.function.sig.output), self.function.sig.ident.span());
-        let twins = Ident::new("__jit_twins", span);
+        let proxies = Ident::new("__jit_proxies", span);
         let (function, given, lent, again) =
-            (self.recordings(), self.given(&private), self.lent(&twins, &private), self.again());
+            (self.recordings(), self.given(&private), self.lent(&proxies, &private), self.again());
         let changed = self.parameters.iter().filter_map(Parameter::changed);
         let private = parameter::spanned(&private, span);
         quote_spanned! {span=>
             #definition
             #(#remembered)*
-            match #private::freeze::call::<_, #result, _>(#function, #given, |#twins| #callee(#lent)) {
+            match #private::freeze::call::<_, #result, _>(#function, #given, |#proxies| #callee(#lent)) {
                 ::core::option::Option::Some(__jit_result) => __jit_result,
                 ::core::option::Option::None => {
                     #[allow(clippy::let_unit_value)]
@@ -214,7 +214,7 @@ impl Frozen {
         }
     }
 
-    /// The arguments with the state. What is borrowed by `&mut` is looked at through the arguments.
+    /// The arguments with the state. What is borrowed by `&mut` is read through the arguments.
     fn with_state(&self, arguments: &TokenStream, closure: &ExprClosure, private: &TokenStream) -> TokenStream {
         let span = self.function.sig.ident.span();
         let given = Ident::new("__jit_arguments", span);
@@ -229,12 +229,12 @@ impl Frozen {
     }
 
     /// The arguments of the body, lent from the copies.
-    fn lent(&self, twins: &Ident, private: &TokenStream) -> TokenStream {
+    fn lent(&self, proxies: &Ident, private: &TokenStream) -> TokenStream {
         let each = self.parameters.iter().enumerate();
-        let each = each.map(|(position, parameter)| parameter.lent(position, twins, private));
+        let each = each.map(|(position, parameter)| parameter.lent(position, proxies, private));
         let lifted = (self.parameters.len()..).take(self.lifted.len()).map(|position| {
             let index = syn::Index::from(position);
-            quote!(&#twins.#index)
+            quote!(&#proxies.#index)
         });
         let all = each.chain(lifted);
         quote!(#(#all),*)

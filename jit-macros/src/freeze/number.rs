@@ -287,7 +287,7 @@ impl Lifting<'_> {
         visit.2.then_some(value)
     }
 
-    /// A use of a number that stands by itself.
+    /// A use of a number that is by itself.
     fn alone(&self, path: &syn::ExprPath) -> Option<Expr> {
         let known = self.known.get(&path.path.get_ident()?.to_string())?;
         let (private, of, span) = (self.private, &known.of, path.span());

@@ -60,7 +60,7 @@ impl FreezeOptions {
         read(tokens, &FREEZE, sink)
     }
 
-    /// How the body is traced, if `#[jit]` with these options stands beside.
+    /// How the body is traced, if `#[jit]` with these options is beside.
     pub(super) fn of_body(&self, beside: &JitOptions) -> JitOptions {
         JitOptions {
             label: self.label.clone().or_else(|| beside.label.clone()),

@@ -133,22 +133,22 @@ impl Parameter {
     }
 
     /// The argument of the body, lent from the copies.
-    pub(super) fn lent(&self, position: usize, twins: &Ident, private: &TokenStream) -> TokenStream {
+    pub(super) fn lent(&self, position: usize, proxies: &Ident, private: &TokenStream) -> TokenStream {
         // All at one place, where a message about the argument is given once.
-        let span = twins.span();
+        let span = proxies.span();
         let (private, index) = (spanned(private, span), syn::Index { index: position as u32, span });
         let ty = match self.is_unnamed {
             true => remembered(position).into_token_stream(),
             false => quote_spanned!(span=> ::core::marker::PhantomData),
         };
         match self.kind {
-            Kind::Exclusive => quote_spanned!(span=> #private::freeze::lend_mut(&mut #twins.#index, #ty)),
-            Kind::Shared => quote_spanned!(span=> #private::freeze::lend(&#twins.#index, #ty)),
-            Kind::Value => quote_spanned!(span=> #private::freeze::copied(&#twins.#index)),
+            Kind::Exclusive => quote_spanned!(span=> #private::freeze::lend_mut(&mut #proxies.#index, #ty)),
+            Kind::Shared => quote_spanned!(span=> #private::freeze::lend(&#proxies.#index, #ty)),
+            Kind::Value => quote_spanned!(span=> #private::freeze::copied(&#proxies.#index)),
         }
     }
 
-    /// The argument, looked at; what is borrowed by `&mut`, through all arguments.
+    /// The argument, read; what is borrowed by `&mut`, through all arguments.
     pub(super) fn shared(&self, arguments: &Ident, position: usize) -> TokenStream {
         let (name, index) = (&self.name, syn::Index::from(position));
         match self.kind {

@@ -1,4 +1,4 @@
-//! Tests of the expansion on tokens: what stands beside a function, by where it stands.
+//! Tests of the expansion on tokens: what is beside a function, by where it is.
 
 use super::expand;
 use proc_macro2::TokenStream;
@@ -21,7 +21,7 @@ fn a_member_that_may_be_of_a_trait_has_nothing_beside_it() {
 }
 
 #[test]
-fn members_with_a_visibility_and_free_functions_tell_of_their_recordings() {
+fn members_with_a_visibility_and_free_functions_report_their_recordings() {
     let member = expanded(quote! { pub(crate) fn step(&mut self, x: &Float) { self.x += x; } });
     assert!(member.contains("pub (crate) fn step_stats ()"), "{member}");
     let free =

@@ -48,7 +48,7 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, call: &Macro) -> Option<Expr>
 }
 
 trait SplitOffChecked: Sized {
-    /// What stands from a position on; none if there is less.
+    /// What is from a position on; none if there is less.
     fn split_off_checked(&mut self, at: usize) -> Option<Self>;
 }
 
@@ -66,7 +66,7 @@ struct Message {
 }
 
 impl Message {
-    /// Reads what stands behind the condition; none where it is no format string with arguments.
+    /// Reads what is behind the condition; none where it is no format string with arguments.
     fn of(rewriter: &mut Rewriter<'_>, rest: Vec<Expr>) -> Option<Message> {
         let mut rest = rest.into_iter();
         let format = match rest.next() {
@@ -108,7 +108,7 @@ impl Message {
         Some(quote_spanned!(span=> #format #(, #values)*))
     }
 
-    /// Calls that tell the guard of the arguments, and the pieces of the text.
+    /// Calls that pass the arguments to the guard, and the pieces of the text.
     fn traced(&self, guard: &Ident, private: &TokenStream, span: proc_macro2::Span) -> (TokenStream, TokenStream) {
         let nothing = || (TokenStream::new(), quote_spanned!(span=> &[]));
         let Some(format) = &self.format else { return nothing() };
@@ -174,12 +174,12 @@ fn of_comparison(
     let function = Ident::new(if operator == "==" { "eq" } else { "ne" }, span);
     let text = format!("left {operator} right");
     let (values, pieces) = message.traced(&guard, &private, span);
-    let told = match message.host(span) {
+    let message_tokens = match message.host(span) {
         Some(arguments) => quote_spanned!(span=> ::core::option::Option::Some(::core::format_args!(#arguments))),
         None => quote_spanned!(span=> ::core::option::Option::None),
     };
     let inside = quote_spanned! {span=>
-        if #guard.fails() { #guard.stop(#text, #told) }
+        if #guard.fails() { #guard.stop(#text, #message_tokens) }
         #values
         #guard.check(#text, #pieces);
     };

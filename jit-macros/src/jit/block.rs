@@ -43,7 +43,7 @@ impl Rewriter<'_> {
             }
             self.expected = None;
             block.stmts.push(statement);
-            let partly = self.left_partly_since(before);
+            let partly = self.partial_exits_since(before);
             if !partly.is_empty() && !is_last {
                 self.rest(block, left.drain(..).collect(), partly, tail, expected.clone());
             }
@@ -56,8 +56,8 @@ impl Rewriter<'_> {
         let before = self.exits.mark();
         let span = self.at(rest.first().map_or(self.home, syn::spanned::Spanned::span));
         let private = self.private(span);
-        let (list, leave) = (self.exit_list(&exits, span), self.leave_all(&exits, span));
-        let skip = quote_spanned!(span=> if #private::all_left(#list) { #leave; });
+        let (list, jump) = (self.exit_list(&exits, span), self.exit_all(&exits, span));
+        let skip = quote_spanned!(span=> if #private::all_exited(#list) { #jump; });
         block.stmts.push(Stmt::Expr(Expr::Verbatim(skip), None));
         // A variable that gets its first value in the rest is declared there.
         let mut hoisted = Vec::new();
@@ -85,7 +85,7 @@ impl Rewriter<'_> {
         block.stmts.push(Stmt::Expr(rewritten, is_closed.then(|| syn::Token![;](span))));
         if is_closed && leaves {
             let mut all = exits;
-            all.extend(self.left_since(before));
+            all.extend(self.exits_since(before));
             let never = self.never_reached(&all, span);
             block.stmts.push(Stmt::Expr(Expr::Verbatim(never), Some(syn::Token![;](span))));
         }
@@ -94,10 +94,10 @@ impl Rewriter<'_> {
     /// Stands where all lanes have left: an expression of every type.
     pub(crate) fn never_reached(&mut self, exits: &[usize], span: Span) -> TokenStream {
         let private = self.private(span);
-        let (list, leave) = (self.exit_list(exits, span), self.leave_all(exits, span));
+        let (list, jump) = (self.exit_list(exits, span), self.exit_all(exits, span));
         quote_spanned! {span=> {
             #[allow(unreachable_code)]
-            { #private::joined(#list).traced_only(); #leave; };
+            { #private::joined(#list).traced_only(); #jump; };
         }}
     }
 
@@ -109,7 +109,7 @@ impl Rewriter<'_> {
         names.iter().all(|(name, ..)| is_deferred(name))
     }
 
-    /// `x = value;` where lanes may leave in the value is `let given = value; x = given;`.
+    /// `x = value;` where lanes may exit in the value is `let given = value; x = given;`.
     fn part_assignment(&mut self, statement: Stmt, left: &mut VecDeque<Stmt>) -> Stmt {
         let parted = match &statement {
             _ if self.host_only => None,
@@ -199,7 +199,7 @@ impl Rewriter<'_> {
         let splits = !self.host_only
             && jumps::of_body(body, label.as_ref().map(|label| &label.name), &self.scopes).split_lanes();
         let own = self.new_loop(label.as_ref(), span);
-        let why = self.left_in(&own);
+        let why = self.exit_reason(&own);
         self.controls.push(Control::Loop(own));
         if splits {
             deferred::redeclare(self, body);
@@ -245,7 +245,7 @@ impl Rewriter<'_> {
 
     /// Checks that no lanes leave in the middle of a statement.
     pub(crate) fn check_whole(&mut self, expr: &mut Expr, before: usize) {
-        let exits = self.left_partly_since(before);
+        let exits = self.partial_exits_since(before);
         if !exits.is_empty() {
             let span = syn::spanned::Spanned::span(&*expr);
             self.check_goes_on(expr, &exits, span);

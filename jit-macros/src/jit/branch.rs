@@ -39,7 +39,7 @@ pub(crate) struct Carried {
     is_dead: bool,
 }
 
-/// A guard and the state that it carries: the calls between the arms, which happen in the traced world only.
+/// A guard and the state that it carries: the calls between the arms, which happen in the traced stage only.
 pub(crate) struct Guarded<'a> {
     pub(crate) guard: &'a Ident,
     pub(crate) span: Span,
@@ -88,7 +88,7 @@ impl<'a> Guarded<'a> {
     }
 }
 
-/// Code that the host's world does not run, and which moves and borrows nothing there.
+/// Code that the host stage does not run, and which moves and borrows nothing there.
 pub(crate) fn traced_only(guard: &Ident, code: &TokenStream, span: Span) -> TokenStream {
     if code.is_empty() {
         return TokenStream::new();
@@ -177,7 +177,7 @@ struct Traced<'r, 'a> {
     span: Span,
     guard: Ident,
     slot: Ident,
-    /// The call that tells the guard how the branch is run.
+    /// The call that sets in the guard how the branch is run.
     mode: TokenStream,
     want: Want,
     tail: bool,
@@ -260,7 +260,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         for binding in &self.deferred {
             self.rewriter.scopes.initialise(&binding.name);
         }
-        let exits = self.rewriter.left_since(before);
+        let exits = self.rewriter.exits_since(before);
         let exits = if let Some(Live::InLoop(_)) = self.live { self.rewriter.but_continue(exits) } else { exits };
         let open = open.unwrap_or_else(|| self.open_live(&exits));
         Expr::Verbatim(self.emit(&open, &region, &exits, [&then_arm, &else_arm], expected.as_ref()))
@@ -285,7 +285,7 @@ impl<'r, 'a> Traced<'r, 'a> {
         let left = self.rewriter.exit_list(exits, span);
         let end = (!exits.is_empty()).then(|| {
             let target = self.rewriter.innermost_target();
-            quote_spanned!(span=> if #private::all_left(#left) { break #target; })
+            quote_spanned!(span=> if #private::all_exited(#left) { break #target; })
         });
         quote_spanned!(span=> #end let mut #guard = #private::branch_live(#left);)
     }
@@ -368,14 +368,14 @@ impl<'r, 'a> Traced<'r, 'a> {
             return quote_spanned!(span=> if #guard.then() { #then } #swap if #guard.otherwise() { #otherwise });
         }
         let private = self.rewriter.private(span);
-        let (world, arms) = (self.rewriter.helper("world", span), self.rewriter.label("arms", span));
+        let (stage, arms) = (self.rewriter.helper("stage", span), self.rewriter.label("arms", span));
         quote_spanned! {span=>
-            let #world = #private::joined((&#guard, ()));
+            let #stage = #private::joined((&#guard, ()));
             #arms: {
                 if #guard.then() {
                     #then
                     #[allow(unreachable_code)]
-                    if #world.is_host() { #world.host_only(); break #arms; } else { #world.traced_only(); }
+                    if #stage.is_host() { #stage.host_only(); break #arms; } else { #stage.traced_only(); }
                 }
                 #swap
                 if #guard.otherwise() { #otherwise }
@@ -477,7 +477,7 @@ impl<'r, 'a> Traced<'r, 'a> {
     }
 }
 
-/// Tells which places nothing reads after the region: variables of the function where the region is its end, and those of a
+/// ReportsValue which places nothing reads after the region: variables of the function where the region is its end, and those of a
 /// block of which it is the end. They are no state where no other arm sees them either.
 fn without_dead(
     rewriter: &Rewriter<'_>,

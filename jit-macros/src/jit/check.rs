@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Expr, FnArg, Pat, Signature};
 
-/// The attribute stands on something that cannot be traced.
+/// The attribute is on something that cannot be traced.
 pub(crate) fn not_a_function(item: &TokenStream, sink: &Sink) {
     let keyword = item.clone().into_iter().find(|token| {
         let text = token.to_string();

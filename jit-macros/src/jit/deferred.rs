@@ -79,7 +79,7 @@ pub(crate) struct GivenByLoop {
     carried: usize,
 }
 
-/// Prepares a `loop` that lanes leave at different times: where its body gives variables their first values, its jumps take them along.
+/// Prepares a `loop` that lanes exit at different times: where its body gives variables their first values, its jumps take them along.
 pub(crate) fn given_by_loop(rewriter: &mut Rewriter<'_>, node: &mut ExprLoop) -> Option<GivenByLoop> {
     let label = node.label.as_ref().map(|label| &label.name);
     let mut bindings = assigned(rewriter, &node.body);
@@ -149,22 +149,22 @@ fn nested<'a>(names: impl DoubleEndedIterator<Item = &'a Ident>) -> TokenStream 
 
 /// Whether each jump out of a `loop` comes after an assignment to a variable.
 fn gives(name: &Ident, body: &Block, own: Option<&Lifetime>) -> bool {
-    let mut given = Given { name, own, loops: 0, is_assigned: false, any: false, all: true };
+    let mut given = AssignedInRegion { name, own, loops: 0, is_assigned: false, any: false, all: true };
     given.visit_block(body);
     given.any && given.all
 }
 
-struct Given<'a> {
+struct AssignedInRegion<'a> {
     name: &'a Ident,
     own: Option<&'a Lifetime>,
-    /// How many loops stand around the place at hand.
+    /// How many loops are around this place.
     loops: usize,
     is_assigned: bool,
     any: bool,
     all: bool,
 }
 
-impl Given<'_> {
+impl AssignedInRegion<'_> {
     fn within(&mut self, visit: impl FnOnce(&mut Self)) {
         self.loops += 1;
         visit(self);
@@ -172,7 +172,7 @@ impl Given<'_> {
     }
 }
 
-impl Visit<'_> for Given<'_> {
+impl Visit<'_> for AssignedInRegion<'_> {
     fn visit_block(&mut self, block: &Block) {
         let before = self.is_assigned;
         for statement in &block.stmts {
@@ -207,7 +207,7 @@ impl Visit<'_> for Given<'_> {
     fn visit_item(&mut self, _: &syn::Item) {}
 }
 
-/// Whether `break` leaves the loop whose body has so many loops around the place at hand.
+/// Whether `break` exits the loop whose body has so many loops around this place.
 fn is_own(node: &syn::ExprBreak, own: Option<&Lifetime>, loops: usize) -> bool {
     match &node.label {
         Some(label) => own == Some(label),
@@ -238,7 +238,7 @@ fn assigns_here(name: &Ident, body: &Block) -> bool {
 /// Gives the jumps out of a loop the values of variables.
 struct TakeAlong<'a> {
     own: Option<Lifetime>,
-    /// How many loops stand around the place at hand.
+    /// How many loops are around this place.
     loops: usize,
     bindings: &'a [Binding],
 }

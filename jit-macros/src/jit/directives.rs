@@ -24,7 +24,7 @@ pub(crate) struct Mode {
     symbolic: Option<Span>,
     /// `#[evaluated]`: its body runs, and is launched, once for each iteration; both arms of an `if` run.
     evaluated: Option<Span>,
-    /// `#[compress]`: lanes that are done leave the launches.
+    /// `#[compress]`: lanes that are done exit the launches.
     compress: Option<Span>,
     /// `#[max_iterations(n)]`: more iterations are an error.
     max_iterations: Option<LitInt>,
@@ -65,7 +65,7 @@ impl Mode {
         if self.span().is_some() || self.unroll != Unroll::Unsaid { self } else { other }
     }
 
-    /// Calls that tell the guard of a loop.
+    /// Calls that set up the guard of a loop.
     pub(crate) fn of_loop(&self, guard: &Ident) -> TokenStream {
         let call = |name: &str, span: Span, argument: Option<&LitInt>| {
             let (guard, name) = (standing_at(guard, span), Ident::new(name, span));
@@ -77,7 +77,7 @@ impl Mode {
         evaluated.into_iter().chain(compress).chain(bound).collect()
     }
 
-    /// The call that tells the guard of a branch.
+    /// The call that sets up the guard of a branch.
     pub(crate) fn of_branch(&self, guard: &Ident, sink: &Sink) -> TokenStream {
         let bound = self.max_iterations.as_ref().map(|bound| (bound.span(), "max_iterations"));
         if let Some((span, name)) = self.compress.map(|span| (span, "compress")).or(bound) {
@@ -194,7 +194,7 @@ pub(crate) fn check_place(mode: &Mode, statement: &Stmt, sink: &Sink) {
     }
 }
 
-/// The attributes of an expression that can stand as a statement.
+/// The attributes of an expression that can be a statement.
 pub(crate) fn attributes_of(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
     match expr {
         Expr::If(node) => Some(&mut node.attrs),

@@ -227,7 +227,7 @@ fn pointer_method(krate: &TokenStream, of: &Ident, signature: &Signature) -> Tok
         quote_spanned!(span=> (&#private::Argument(#place)).note(&mut __jit_arguments);)
     });
     let given = arguments.iter().map(|Argument { name, passing, .. }| match passing {
-        Passing::Value => quote_spanned!(span=> #private::again(&#name)),
+        Passing::Value => quote_spanned!(span=> #private::clone_arg(&#name)),
         Passing::Shared => quote_spanned!(span=> #name),
         Passing::State => quote_spanned!(span=> &mut *#name),
     });
@@ -293,7 +293,7 @@ fn without_groups(mut ty: &Type) -> &Type {
     }
 }
 
-/// `dispatch` stands on something that is no trait.
+/// `dispatch` is on something that is no trait.
 pub(super) fn only_on_traits(options: &JitOptions, span: Span, sink: &Sink) {
     if options.dispatch() {
         sink.error(span, "the `jit` option `dispatch` goes on a trait");

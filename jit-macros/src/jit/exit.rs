@@ -6,8 +6,8 @@
 //!                     exit.give(v);
 //!                     break 'region; }
 //! ```
-//! where `exit` belongs to what the jump leaves for (see `jit_core::control::exit`) and `'region` is the innermost arm or
-//! body that may be traced: all lanes that run it leave, so that the rest of it is not recorded. What follows on a statement
+//! where `exit` belongs to what the jump exits to (see `jit_core::control::exit`) and `'region` is the innermost arm or
+//! body that may be traced: all lanes that run it exit, so that the rest of it is not recorded. What follows on a statement
 //! that lanes may have left in is recorded under the mask of those that have not: [`Rewriter::block`] makes it an `if`. A
 //! jump with nothing between it and its target that may be traced stays Rust's.
 
@@ -18,13 +18,13 @@ use std::collections::HashSet;
 use syn::visit_mut::VisitMut;
 use syn::{Expr, Lifetime, Type};
 
-/// What encloses the code at hand, outermost first.
+/// What encloses this code, outermost first.
 pub(crate) enum Control {
     /// The function, or a closure.
     Function(Frame),
     /// A loop of Rust's.
     Loop(Loop),
-    /// A block that `break` can leave by its label.
+    /// A block that `break` can exit by its label.
     Block(Lifetime, Option<usize>),
     /// Code that runs on some lanes only, if its condition is traced.
     Region(Region),
@@ -38,7 +38,7 @@ pub(crate) struct Frame {
     /// What it returns, if that can be named.
     pub(crate) output: Option<Type>,
     pub(crate) exit: Option<usize>,
-    /// Stand for the worlds of conditions in it.
+    /// Stand for the stages of conditions in it.
     pub(crate) witnesses: Vec<Ident>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Region {
     /// The label of the block that is the region's code.
     label: Lifetime,
     label_is_used: bool,
-    /// Stands for the world of its condition.
+    /// Represents the stage of its condition.
     pub(crate) witness: Option<Ident>,
     /// Variables declared before it are older.
     mark: usize,
@@ -103,7 +103,7 @@ impl Region {
     }
 }
 
-/// What decides about the world of an exit.
+/// What decides about the stage of an exit.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Dependency {
     /// A condition.
@@ -123,12 +123,12 @@ enum Target {
     Continue(Lifetime),
 }
 
-/// What a jump target needs to know of the lanes that have left for it.
+/// What a jump target needs to know of the lanes that have exited for it.
 struct Exit {
     name: Ident,
     target: Target,
     output: Option<Type>,
-    /// Its place: the position of what it belongs to in [`Rewriter::controls`], and whether it stands inside of that.
+    /// Its place: the position of what it belongs to in [`Rewriter::controls`], and whether it is inside of that.
     place: (usize, bool),
     dependencies: Vec<Dependency>,
 }
@@ -139,7 +139,7 @@ pub(crate) struct Exits {
     exits: Vec<Exit>,
     /// For each jump that may be traced: its exit, and the position of the innermost region around it.
     sites: Vec<(usize, usize)>,
-    /// For each loop, what decides about its world.
+    /// For each loop, what decides about its stage.
     loops: Vec<Vec<Dependency>>,
 }
 
@@ -161,16 +161,16 @@ fn distinct(exits: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl Rewriter<'_> {
-    /// The exits of the jumps since a mark that leave what is open now.
-    pub(crate) fn left_since(&self, mark: usize) -> Vec<usize> {
+    /// The exits of the jumps since a mark that exit what is open now.
+    pub(crate) fn exits_since(&self, mark: usize) -> Vec<usize> {
         let depth = self.controls.len();
         distinct(
             self.exits.sites[mark..].iter().map(|site| site.0).filter(|&exit| self.exits.exits[exit].place.0 < depth),
         )
     }
 
-    /// Those of them that some lanes may have taken, while others go on.
-    pub(crate) fn left_partly_since(&self, mark: usize) -> Vec<usize> {
+    /// Those of them that some lanes may have taken, while others continue.
+    pub(crate) fn partial_exits_since(&self, mark: usize) -> Vec<usize> {
         let depth = self.controls.len();
         let sites = self.exits.sites[mark..]
             .iter()
@@ -198,7 +198,7 @@ impl Rewriter<'_> {
     }
 
     /// Why the body of a loop of Rust's runs on some lanes only.
-    pub(crate) fn left_in(&self, node: &Loop) -> Why {
+    pub(crate) fn exit_reason(&self, node: &Loop) -> Why {
         Why::Left(vec![Dependency::Loop(node.id)])
     }
 
@@ -254,7 +254,7 @@ impl Rewriter<'_> {
         *expr = self.structured(expr, exit, region, keyword);
     }
 
-    /// The position of what a jump leaves for.
+    /// The position of what a jump exits to.
     fn target_of(&self, jump: &Expr, label: Option<&Lifetime>) -> Option<usize> {
         let inner = self.controls.iter().enumerate().rev();
         for (position, control) in inner {
@@ -325,7 +325,7 @@ impl Rewriter<'_> {
         next
     }
 
-    /// Notes a jump, and what decides about its world.
+    /// Notes a jump, and what decides about its stage.
     fn note_site(&mut self, exit: usize, target: usize, is_continue: bool) {
         let mut dependencies = Vec::new();
         for position in target..self.controls.len() {
@@ -352,7 +352,7 @@ impl Rewriter<'_> {
     /// The witness of a region's condition.
     fn witness(&mut self, position: usize) -> Ident {
         let span = self.region_mut(position).map_or_else(Span::call_site, |region| region.guard.span());
-        let name = self.helper("world", span);
+        let name = self.helper("stage", span);
         let Some(region) = self.region_mut(position) else { return name };
         if let Some(witness) = &region.witness {
             return witness.clone();
@@ -391,33 +391,33 @@ impl Rewriter<'_> {
             Target::Continue(label) => quote_spanned!(span=> continue #label),
         };
         let given = given.unwrap_or_else(|| quote_spanned!(span=> ()));
-        let leave = self.leave_region(region, span);
+        let jump = self.exit_region(region, span);
         Expr::Verbatim(quote_spanned! {span=> {
             #[allow(unreachable_code, clippy::needless_return, clippy::let_unit_value)]
             {
                 #bind
                 if #name.is_host() { #name.host_only(); #native; }
                 #name.give(#given);
-                #leave;
+                #jump;
             };
         }})
     }
 
-    fn leave_region(&mut self, position: usize, span: Span) -> TokenStream {
+    fn exit_region(&mut self, position: usize, span: Span) -> TokenStream {
         let Some(region) = self.region_mut(position) else { return TokenStream::new() };
         region.label_is_used = true;
         let label = Lifetime::new(&region.label.to_string(), span);
         quote_spanned!(span=> break #label)
     }
 
-    /// Where all lanes have left through some exits: goes to the end of the region, or to the nearest target.
-    pub(crate) fn leave_all(&mut self, exits: &[usize], span: Span) -> TokenStream {
+    /// Where all lanes have exited through some exits: goes to the end of the region, or to the nearest target.
+    pub(crate) fn exit_all(&mut self, exits: &[usize], span: Span) -> TokenStream {
         let nearest = exits.iter().copied().max_by_key(|&exit| self.exits.exits[exit].place);
         let Some(nearest) = nearest else { return TokenStream::new() };
         let Exit { name, target, place, .. } = &self.exits.exits[nearest];
         let (name, target, depth) = (Ident::new(&name.to_string(), span), target.clone(), place.0);
         if let Some(region) = self.innermost_region().filter(|&region| region >= depth) {
-            return self.leave_region(region, span);
+            return self.exit_region(region, span);
         }
         match target {
             Target::Function => quote_spanned!(span=> return #name.value()),
@@ -447,20 +447,20 @@ impl Rewriter<'_> {
 
     /// Declares an exit whose jumps are all known.
     pub(crate) fn declare_exit(&self, exit: usize, span: Span) -> TokenStream {
-        let mut worlds: Vec<Ident> = Vec::new();
+        let mut stages: Vec<Ident> = Vec::new();
         let (mut exits, mut loops) = (HashSet::from([exit]), HashSet::new());
         let mut open = self.exits.exits[exit].dependencies.clone();
         open.reverse();
         while let Some(next) = open.pop() {
             match next {
                 Dependency::Witness(name) => {
-                    if !worlds.contains(&name) {
-                        worlds.push(name);
+                    if !stages.contains(&name) {
+                        stages.push(name);
                     }
                 }
                 Dependency::Exit(other) if exits.insert(other) => {
                     if self.exits.is_outside(other, exit) {
-                        worlds.push(self.exits.exits[other].name.clone());
+                        stages.push(self.exits.exits[other].name.clone());
                     } else {
                         open.extend(self.exits.exits[other].dependencies.iter().cloned());
                     }
@@ -471,12 +471,12 @@ impl Rewriter<'_> {
         }
         let name = Ident::new(&self.exits.exits[exit].name.to_string(), span);
         let private = self.private(span);
-        let worlds = list(worlds.iter().map(|world| Ident::new(&world.to_string(), span)), span);
+        let stages = list(stages.iter().map(|stage| Ident::new(&stage.to_string(), span)), span);
         let ty = self.exits.exits[exit].output.iter();
-        quote_spanned!(span=> let mut #name = #private::exit #(::<_, #ty>)* (#worlds);)
+        quote_spanned!(span=> let mut #name = #private::exit #(::<_, #ty>)* (#stages);)
     }
 
-    /// Completes a function or closure: declares what its jumps need, and gives the value with which each lane leaves.
+    /// Completes a function or closure: declares what its jumps need, and gives the value with which each lane exits.
     pub(crate) fn finish_frame(&self, frame: &Frame, body: TokenStream, span: Span) -> TokenStream {
         let private = self.private(span);
         let witnesses = frame.witnesses.iter().map(|name| {
@@ -504,7 +504,7 @@ impl Rewriter<'_> {
         let span = self.at(span);
         let private = self.private(span);
         let names = self.exit_names(exits, span);
-        *expr = Expr::Verbatim(quote_spanned!(span=> { #(#private::goes_on(&#names);)* #expr }));
+        *expr = Expr::Verbatim(quote_spanned!(span=> { #(#private::may_continue(&#names);)* #expr }));
     }
 
     /// A jump out of the right side of `&&` or `||` compiles only if it is Rust's.

@@ -34,7 +34,7 @@ pub(crate) fn read(rewriter: &mut Rewriter<'_>, expr: &mut Expr) {
     *expr = Expr::Verbatim(quote_spanned!(span=> #private::element(&#place)));
 }
 
-/// Rewrites an element that is read where it stands; `None` if Rust indexes it.
+/// Rewrites an element that is read where it is; `None` if Rust indexes it.
 pub(crate) fn peek(rewriter: &mut Rewriter<'_>, expr: &Expr) -> Option<TokenStream> {
     let Expr::Index(node) = unparenthesised(expr) else { return None };
     if is_native(rewriter, node) {
@@ -204,7 +204,7 @@ impl Assigned<'_, '_> {
     }
 }
 
-/// Whether Rust indexes, as far as the syntax tells.
+/// Whether Rust indexes, as far as the syntax shows.
 fn is_native(rewriter: &Rewriter<'_>, node: &ExprIndex) -> bool {
     let never_traced = matches!(
         unparenthesised(&node.index),

@@ -1,4 +1,4 @@
-//! Finds jumps before their code is rewritten: whether a loop must be prepared for lanes that leave it.
+//! Finds jumps before their code is rewritten: whether a loop must be prepared for lanes that exit it.
 
 use super::branch::has_pattern;
 use super::range;
@@ -16,12 +16,12 @@ pub(crate) struct Jumps {
     pub(crate) any: bool,
     /// One leaves the code, other than by `continue` of a loop whose body the code is.
     pub(crate) outward: bool,
-    /// One stands under a condition that may be traced.
+    /// One is under a condition that may be traced.
     pub(crate) masked: bool,
 }
 
 impl Jumps {
-    /// Whether lanes may leave at different times.
+    /// Whether lanes may exit at different times.
     pub(crate) fn split_lanes(self) -> bool {
         self.outward && self.masked
     }
@@ -54,7 +54,7 @@ struct Finder<'a> {
     bound: HashSet<Ident>,
     /// The label of the loop whose body the code is.
     own: Option<&'a Lifetime>,
-    /// Labels of the loops and blocks in the code around the place at hand.
+    /// Labels of the loops and blocks in the code around this place.
     inner: Vec<Option<Lifetime>>,
     /// How many of them are loops.
     loops: usize,

@@ -74,7 +74,7 @@ fn masked(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary, is_and: bool, span
     Expr::Verbatim(under_guard(rewriter, &guard, state, &open, &lifted, constant, span))
 }
 
-/// A call that stands where the operand does that is blamed if it is no logical value.
+/// A call that is where the operand does that is blamed if it is no logical value.
 fn logical(rewriter: &Rewriter<'_>, method: &str, arguments: &TokenStream, span: Span) -> TokenStream {
     let (private, method) = (rewriter.private(span), Ident::new(method, span));
     quote_spanned!(span=> #private::Logical::#method(#arguments))

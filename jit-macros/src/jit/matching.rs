@@ -272,7 +272,7 @@ pub(crate) fn tested(pattern: &Pat) -> Option<Pat> {
     }
 }
 
-/// What is matched: a place of the program, or a helper that holds the value; nothing where no arm looks at it.
+/// What is matched: a place of the program, or a helper that holds the value; nothing where no arm reads it.
 struct Matched {
     value: TokenStream,
     /// The pattern that takes a value which is computed first.
@@ -499,7 +499,7 @@ fn replace_name(tokens: TokenStream, name: &Ident, matched: &TokenStream) -> Tok
     replaced
 }
 
-/// Rust's test of a pattern, and the comparisons that stand for it on arrays.
+/// Rust's test of a pattern, and the comparisons that represent it on arrays.
 pub(crate) fn test(rewriter: &mut Rewriter<'_>, pattern: &Pat, matched: &TokenStream, source: Span) -> Expr {
     let span = rewriter.at(pattern.span());
     let (kind, host, traced) =

@@ -1,8 +1,8 @@
 //! `#[jit]`: parse → check → rewrite.
 //!
-//! The rewritten function stands in the place of the user's one and holds each of the user's expressions once. Regions
+//! The rewritten function is in place of the user's and holds each of the user's expressions once. Regions
 //! are ordinary blocks between calls of the run-time support (`jit_core::control`), so that Rust's own control flow
-//! works where conditions are host values; the *type* of a condition decides which world it belongs to.
+//! works where conditions are host values; the *type* of a condition decides which stage it belongs to.
 
 mod assertion;
 mod block;
@@ -144,7 +144,7 @@ fn refused_body(signature: &Signature, original: Block) -> Block {
     syn::parse2(quote_spanned!(span=> { ::core::unreachable!() })).unwrap_or(original)
 }
 
-/// Takes the `#[constexpr]` marks from the parameters; tells for each parameter whether it had one.
+/// Takes the `#[constexpr]` marks from the parameters; returns for each parameter whether it had one.
 fn take_constexpr(signature: &mut Signature, sink: &Sink) -> Vec<bool> {
     let mut marks = Vec::new();
     for argument in &mut signature.inputs {

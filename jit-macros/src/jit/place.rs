@@ -74,7 +74,7 @@ impl Place {
         std::iter::once(self.base.to_string()).chain(fields).collect()
     }
 
-    /// The place as an expression whose tokens stand at `span`.
+    /// The place as an expression whose tokens are at `span`.
     pub(crate) fn tokens(&self, span: Span) -> TokenStream {
         let mut base = self.base.clone();
         base.set_span(span.resolved_at(base.span()));

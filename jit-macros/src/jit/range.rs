@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! for i in a..b { A }   →   { let mut r = counter(range(a, b));   let mut g = repeat();
-//!                             loop { g.collect("i", &r);  g.turn();  g.replace(&mut r);
+//!                             loop { g.collect("i", &r);  g.begin_iteration();  g.replace(&mut r);
 //!                                    if g.is_done() { break; }
 //!                                    if !g.test_range(&mut r, exits) { break; }
 //!                                    let i = r.next();
@@ -62,9 +62,9 @@ fn native(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, unroll: Unroll) ->
     rewriter.scopes.declare_lent(&node.pat, &source, host);
     let mut before = rewriter.native_loop(&mut node.label, &mut node.body, node.for_token.span);
     rewriter.scopes.pop();
-    if let Some((declare, turn)) = budget(rewriter, unroll, span) {
+    if let Some((declare, iteration)) = budget(rewriter, unroll, span) {
         before.extend(declare);
-        node.body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(turn), None));
+        node.body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(iteration), None));
     }
     let mut expr = Expr::ForLoop(node);
     prepend(&mut expr, &before);
@@ -81,7 +81,7 @@ fn budget(rewriter: &mut Rewriter<'_>, unroll: Unroll, span: Span) -> Option<(To
     };
     let (private, name) = (rewriter.private(span), rewriter.helper("unrolled", span));
     let declare = quote_spanned!(span=> let mut #name = #private::unrolled(#accepted););
-    Some((declare, quote_spanned!(span=> #name.turn();)))
+    Some((declare, quote_spanned!(span=> #name.begin_iteration();)))
 }
 
 /// A `for` over a range whose bounds may be traced.
@@ -95,7 +95,8 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
     let mut repeated = Repeated::new(rewriter, Kind::For, span, &[], &node.body).in_mode(mode);
     let before = repeated.rewriter.exits.mark();
     let own = repeated.rewriter.new_loop(label.as_ref(), span);
-    let (splits, why) = (splits_lanes(repeated.rewriter, &node.body, label.as_ref()), repeated.rewriter.left_in(&own));
+    let (splits, why) =
+        (splits_lanes(repeated.rewriter, &node.body, label.as_ref()), repeated.rewriter.exit_reason(&own));
     let region = repeated.rewriter.new_region(&repeated.guard, Why::Condition);
     repeated.rewriter.controls.push(Control::Repeat(region, own));
     repeated.rewriter.scopes.push();
@@ -103,8 +104,8 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
     let warnings = repeated.warnings(&node.body);
     let body = body(repeated.rewriter, node.body, splits.then_some(why), span);
     repeated.rewriter.scopes.pop();
-    repeated.exits = repeated.rewriter.but_continue(repeated.rewriter.left_since(before));
-    let warnings = repeated.if_world_is_known(warnings);
+    repeated.exits = repeated.rewriter.but_continue(repeated.rewriter.exits_since(before));
+    let warnings = repeated.if_stage_is_known(warnings);
     let budget = if is_symbolic { None } else { budget(repeated.rewriter, mode.unroll, span) };
     let Some(Control::Repeat(mut region, own)) = repeated.rewriter.controls.pop() else {
         return Expr::Verbatim(TokenStream::new());
@@ -114,10 +115,10 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
         let witness = Ident::new(&witness.to_string(), span);
         quote_spanned!(span=> #private::counted(&#witness, &#counter);)
     });
-    let (declare, turn) = budget.unzip();
+    let (declare, iteration) = budget.unzip();
     let open = quote_spanned!(span=> let mut #counter = #private::counter(#range); #(#witness)* #declare);
     let pattern = &node.pat;
-    let body = region.block(quote_spanned!(span=> #turn let #pattern = #counter.next(); #warnings #body), span);
+    let body = region.block(quote_spanned!(span=> #iteration let #pattern = #counter.next(); #warnings #body), span);
     let list = repeated.rewriter.exit_list(&repeated.exits, span);
     let guard = repeated.guard.clone();
     let test = quote_spanned!(span=> if !#guard.test_range(&mut #counter, #list) { break; });
@@ -126,7 +127,7 @@ fn counted(rewriter: &mut Rewriter<'_>, mut node: ExprForLoop, is_symbolic: bool
     Expr::Verbatim(emitted)
 }
 
-/// The body of a `for`. Where lanes may leave at different times, it is for those that have not.
+/// The body of a `for`. Where lanes may exit at different times, it is for those that have not.
 fn body(rewriter: &mut Rewriter<'_>, mut body: Block, splits: Option<Why>, span: Span) -> TokenStream {
     if let Some(why) = splits {
         let iteration = branch::rewrite_live(rewriter, Live::InLoop(why), body, Want::Nothing, false, span);

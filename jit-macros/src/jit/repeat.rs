@@ -2,19 +2,19 @@
 //!
 //! ```text
 //! while c { A }   →   { let mut g = repeat();
-//!                       loop { g.collect("x", &x);  g.turn();  g.replace(&mut x);
+//!                       loop { g.collect("x", &x);  g.begin_iteration();  g.replace(&mut x);
 //!                              if g.is_done() { break; }
 //!                              if !g.test(&c) { break; }
 //!                              A } }
 //! ```
 //! with one `collect` and one `replace` for each place `x` that the condition or the body changes. The type of the condition
-//! says which loop this is. For a `bool` it is Rust's, and only `test` does something. For a mask the first turn opens a
-//! recording and replaces the state by the loop's parameters, condition and body are recorded once, and the second turn
-//! closes it and replaces the state by the results. In an `#[evaluated]` loop each turn is an iteration, of which the state is
+//! says which loop this is. For a `bool` it is Rust's, and only `test` does something. For a mask the first iteration opens a
+//! recording and replaces the state by the loop's parameters, condition and body are recorded once, and the second iteration
+//! closes it and replaces the state by the results. In an `#[evaluated]` loop each iteration is an iteration, of which the state is
 //! computed before the next one begins.
 //!
-//! Exits that jumps in the body take are state as well. A lane goes on while it has not left and the condition holds, and a
-//! `loop` has no other condition. A host's condition is thus lifted where lanes leave at different times.
+//! Exits that jumps in the body take are state as well. A lane continues while it has not exited and the condition holds, and a
+//! `loop` has no other condition. A host's condition is thus lifted where lanes exit at different times.
 
 use super::branch::traced_only;
 use super::directives::Mode;
@@ -86,7 +86,7 @@ pub(crate) enum Kind {
 /// A condition, rewritten and borrowed.
 struct Condition {
     value: TokenStream,
-    /// Whether evaluating it on lanes that have left does no harm.
+    /// Whether evaluating it on lanes that have exited does no harm.
     is_plain: bool,
     /// What it changes.
     state: Vec<(String, TokenStream, Span)>,
@@ -99,7 +99,7 @@ pub(crate) struct Repeated<'r, 'a> {
     kind: Kind,
     span: Span,
     pub(crate) guard: Ident,
-    /// Calls that tell the guard how the loop is run.
+    /// Calls that set in the guard how the loop is run.
     mode: TokenStream,
     is_evaluated: bool,
     /// Places that the loop changes.
@@ -154,18 +154,18 @@ impl<'r, 'a> Repeated<'r, 'a> {
     fn rewrite(mut self, condition: Option<Expr>, mut body: Block, label: Option<Label>) -> Expr {
         let before = self.rewriter.exits.mark();
         let own = self.rewriter.new_loop(label.as_ref(), self.span);
-        let why = if condition.is_some() { Why::Condition } else { self.rewriter.left_in(&own) };
+        let why = if condition.is_some() { Why::Condition } else { self.rewriter.exit_reason(&own) };
         let region = self.rewriter.new_region(&self.guard, why);
         self.rewriter.controls.push(Control::Repeat(region, own));
         let condition = condition.map(|condition| self.condition(condition));
         let warnings = self.warnings(&body);
         self.rewriter.block(&mut body, false);
-        self.exits = self.rewriter.but_continue(self.rewriter.left_since(before));
+        self.exits = self.rewriter.but_continue(self.rewriter.exits_since(before));
         let declare = self.rewriter.declare_continue(self.span);
         let Some(Control::Repeat(mut region, own)) = self.rewriter.controls.pop() else {
             return Expr::Verbatim(TokenStream::new());
         };
-        let warnings = self.if_world_is_known(warnings);
+        let warnings = self.if_stage_is_known(warnings);
         let statements = &body.stmts;
         let body = region.block(quote_spanned!(self.span=> #warnings #declare #(#statements)*), self.span);
         let test = match condition {
@@ -187,8 +187,8 @@ impl<'r, 'a> Repeated<'r, 'a> {
         warning::of_region(self.rewriter, &self.guard, body)
     }
 
-    /// The world of a loop that lanes may leave early is the join of all conditions on the way, known after its body only.
-    pub(crate) fn if_world_is_known(&self, warnings: TokenStream) -> TokenStream {
+    /// The stage of a loop that lanes may exit early is the join of all conditions on the way, known after its body only.
+    pub(crate) fn if_stage_is_known(&self, warnings: TokenStream) -> TokenStream {
         if self.exits.is_empty() { warnings } else { TokenStream::new() }
     }
 
@@ -203,7 +203,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
         }
     }
 
-    /// The whole loop. `open` comes before it, `test` begins each turn.
+    /// The whole loop. `open` comes before it, `test` begins each iteration.
     pub(crate) fn emit(
         &mut self,
         open: &TokenStream,
@@ -225,15 +225,15 @@ impl<'r, 'a> Repeated<'r, 'a> {
             let guard = Ident::new(&guard.to_string(), *span);
             quote_spanned!(*span=> #guard.replace(&mut #place);)
         });
-        let turn = quote_spanned! {span=>
+        let iteration = quote_spanned! {span=>
             #(#collect)*
             #(#guard.collect_exit(&mut #exits);)*
-            #guard.turn();
+            #guard.begin_iteration();
             #(#replace)*
             #(#guard.replace_exit(&mut #exits);)*
             if #guard.is_done() { #end }
         };
-        let turn = traced_only(&guard, &turn, span);
+        let iteration = traced_only(&guard, &iteration, span);
         let enter = traced_only(&guard, &quote_spanned!(span=> #(#guard.enter_exit(&mut #exits);)*), span);
         quote_spanned! {span=> {
             #declare
@@ -241,7 +241,7 @@ impl<'r, 'a> Repeated<'r, 'a> {
             let mut #guard = #private::repeat();
             #mode
             #label loop {
-                #turn
+                #iteration
                 #test
                 #enter
                 #body
@@ -276,27 +276,27 @@ impl<'r, 'a> Repeated<'r, 'a> {
         quote_spanned!(span=> if !#test { break; })
     }
 
-    /// Leaves the loop after its last turn.
+    /// Leaves the loop after its last iteration.
     fn done(&mut self, own: &Loop) -> TokenStream {
         let span = self.span;
         if self.kind != Kind::Loop {
             return quote_spanned!(span=> break;);
         }
         let others: Vec<usize> = self.exits.iter().copied().filter(|exit| Some(*exit) != own.leaves).collect();
-        let leave = self.rewriter.leave_all(&others, span);
+        let jump = self.rewriter.exit_all(&others, span);
         match own.leaves.map(|exit| self.rewriter.exit_names(&[exit], span)) {
             Some(exit) if others.is_empty() => quote_spanned!(span=> break #(#exit)*.value();),
             Some(exit) => quote_spanned! {span=>
                 match #(#exit)*.take() {
                     ::core::option::Option::Some(value) => break value,
-                    ::core::option::Option::None => #leave,
+                    ::core::option::Option::None => #jump,
                 }
             },
             None if others.is_empty() => {
                 let guard = &self.guard;
                 quote_spanned!(span=> #guard.never_ends();)
             }
-            None => quote_spanned!(span=> #leave;),
+            None => quote_spanned!(span=> #jump;),
         }
     }
 }

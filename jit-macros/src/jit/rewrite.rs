@@ -1,6 +1,6 @@
 //! Walks a function's body and replaces what means more on arrays than Rust lets it mean.
 //!
-//! This file is the state of the walk and what stands around a body; the walk itself is in `block`, for statements, and
+//! This file is the state of the walk and what is around a body; the walk itself is in `block`, for statements, and
 //! `visit`, for expressions. What is replaced has a file for each family: `operators`, `logic`, `branch`, `repeat` and so on.
 
 use super::directives::Mode;
@@ -45,7 +45,7 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) compared: Vec<(Ident, Span)>,
     /// Inside of a statement with `#[allow(deprecated)]`.
     pub(crate) is_allowed: bool,
-    /// How the loop or branch of the statement at hand is run.
+    /// How the loop or branch of this statement is run.
     pub(crate) mode: Mode,
     /// Tests of patterns, each by the name that holds its place until the condition that it is part of is rewritten.
     pub(crate) tests: HashMap<String, TokenStream>,
@@ -205,7 +205,7 @@ pub(crate) fn unparenthesised(expr: &Expr) -> &Expr {
     }
 }
 
-/// Places that stand at the state's first change in a region.
+/// Places that are at the state's first change in a region.
 pub(crate) fn state_tokens(rewriter: &Rewriter<'_>, state: &[Place]) -> Vec<(String, TokenStream, Span)> {
     state
         .iter()

@@ -170,7 +170,7 @@ fn the_right_side_of_a_short_circuit_is_masked_only_where_it_could_do_harm() {
 }
 
 #[test]
-fn question_marks_are_checked_at_each_region_that_they_leave() {
+fn question_marks_are_checked_at_each_region_that_they_exit() {
     let got = body(quote! { fn f(a: C, b: C, x: R) -> R { let y = if a { if b { x? } else { 1 } } else { 2 }; y } });
     assert_eq!(got.matches("TryInIf :: pass").count(), 2, "{got}");
 }
@@ -186,14 +186,14 @@ fn jumps_with_nothing_traced_around_them_are_rusts() {
             n
         }
     };
-    // A loop that unrolls counts its turns, for the warning about long ones; nothing else is added.
+    // A loop that unrolls counts its iterations, for the warning about long ones; nothing else is added.
     assert_eq!(
         body(item.clone()),
         tokens(quote! {
             {
                 let mut __jit_unrolled3 = ::jit::__private::unrolled(0u32);
                 'a: for k in 0..n {
-                    __jit_unrolled3.turn();
+                    __jit_unrolled3.begin_iteration();
                     while k > 2 { if n > k { break 'a; } else { continue; } }
                     match g(k) { Some(j) => { if n == 3 { return j; } } None => break }
                 }
@@ -204,14 +204,14 @@ fn jumps_with_nothing_traced_around_them_are_rusts() {
 }
 
 #[test]
-fn the_world_of_an_exit_is_that_of_all_conditions_on_its_way() {
+fn the_stage_of_an_exit_is_that_of_all_conditions_on_its_way() {
     let got = body(quote! {
         fn f(a: M, b: M, mut x: Float) -> Float {
             while a { if b { break; } x += 1.0; if x { return x; } x += 2.0; }
             x
         }
     });
-    // `break` goes through the inner condition and the loop's own; what leaves by `return` passes the same loop.
+    // `break` goes through the inner condition and the loop's own; what exits by `return` passes the same loop.
     assert_eq!(got.matches("witness ()").count(), 3, "{got}");
     assert_eq!(got.matches(":: exit").count(), 2, "{got}");
     assert_eq!(got.matches("branch_live (").count(), 3, "{got}");

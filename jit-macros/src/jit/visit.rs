@@ -63,11 +63,11 @@ impl Rewriter<'_> {
             let guards = guards.iter().map(|guard| Ident::new(&guard.to_string(), span));
             let guards = super::exit::list(guards, span);
             self.shared += 1;
-            let (world, shared) = (self.helper("world", span), self.helper("shared", span));
+            let (stage, shared) = (self.helper("stage", span), self.helper("shared", span));
             *expr = Expr::Verbatim(quote_spanned! {span=> {
-                let #world = #private::joined(#guards);
+                let #stage = #private::joined(#guards);
                 #[allow(unreachable_code)]
-                let #shared = if #world.is_host() { #world.host_only(); #value } else { #world.traced_only(); #world.share(&#value) };
+                let #shared = if #stage.is_host() { #stage.host_only(); #value } else { #stage.traced_only(); #stage.share(&#value) };
                 #shared
             }});
         }

@@ -1,8 +1,8 @@
 //! Code that compiles and surely means something else under a traced condition: each finding becomes a call of a method that
 //! is deprecated if the condition is traced, so that the compiler warns at the user's token.
 //!
-//! Methods are looked up when the type of the guard is known, so a region whose world is inferred later is passed over.
-//! Only statements that a region surely runs are looked at: those of its own block, up to the first jump.
+//! Methods are looked up when the type of the guard is known, so a region whose stage is inferred later is passed over.
+//! Only statements that a region surely runs are considered: those of its own block, up to the first jump.
 
 use super::exit::Control;
 use super::jumps;
@@ -26,7 +26,7 @@ struct Finding<'s> {
     attributes: &'s [Attribute],
 }
 
-/// The calls that warn of what stands in the block of a region whose guard is at hand.
+/// The calls that warn of what is in the block of a region whose guard exists.
 pub(crate) fn of_region(rewriter: &Rewriter<'_>, guard: &Ident, block: &Block) -> TokenStream {
     let functions = rewriter.controls.iter().filter(|control| matches!(control, Control::Function(_))).count();
     // In a closure the type of a condition may be found out later than its method is looked up.

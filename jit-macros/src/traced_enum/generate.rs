@@ -37,7 +37,7 @@ pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
             fn __jit_variant(__jit_variant: u32, __jit_fields: &Self::Fields) -> Self {
                 #values
             }
-            fn __jit_again(__jit_fields: &Self::Fields) -> Self::Fields {
+            fn __jit_clone_arg(__jit_fields: &Self::Fields) -> Self::Fields {
                 #again
             }
             fn __jit_show(__jit_fields: &Self::Fields, __jit_visitor: &mut #krate::Visitor<'_>) {
@@ -89,7 +89,7 @@ fn list(items: impl DoubleEndedIterator<Item = TokenStream>) -> TokenStream {
     items.rev().fold(quote!(()), |rest, item| quote!((#item, #rest)))
 }
 
-/// Where a field stands in the nested pairs.
+/// Where a field is in the nested pairs.
 fn place(variant: usize, field: usize) -> TokenStream {
     let to_variant = std::iter::repeat_n(quote!(.1), variant);
     let to_field = std::iter::repeat_n(quote!(.1), field);

@@ -72,7 +72,7 @@ fn read(attributes: &[Attribute], sink: &Sink) -> Options {
             }
             other => sink.error(
                 other.span(),
-                "the options of `traced_enum` stand in parentheses, as in `#[traced_enum(crate = path)]`",
+                "the options of `traced_enum` are in parentheses, as in `#[traced_enum(crate = path)]`",
             ),
         }
     }

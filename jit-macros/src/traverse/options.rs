@@ -1,4 +1,4 @@
-//! The options of `#[traverse(…)]`, by where it stands.
+//! The options of `#[traverse(…)]`, by where it is.
 
 use crate::options::{self, Words};
 use crate::sink::Sink;
@@ -89,7 +89,7 @@ fn all(attributes: &[Attribute], sink: &Sink) -> TokenStream {
                 options.extend(quote!(#tokens,));
             }
             other => {
-                sink.error(other.span(), "the options of `traverse` stand in parentheses, as in `#[traverse(skip)]`")
+                sink.error(other.span(), "the options of `traverse` are in parentheses, as in `#[traverse(skip)]`")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The functions, their references and the domains that are told apart.
+//! The functions, their references and the domains that are distinguished.
 
 use std::f64::consts::PI;
 

@@ -20,7 +20,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The results for arguments of `f32`; the second ones are not looked at by an operation of one operand.
+    /// The results for arguments of `f32`; the second ones are ignored by an operation of one operand.
     pub(crate) fn of_singles(self, x: &[f32], y: &[f32]) -> Result<Vec<f32>, Error> {
         let mut results = vec![0.0; x.len()];
         let inputs = [bytemuck::cast_slice(x), bytemuck::cast_slice(y)];

@@ -7,7 +7,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `functions.rs` | the functions, their references and the domains that are told apart |
+//! | `functions.rs` | the functions, their references and the domains that are distinguished |
 //! | `reference.rs` | error function and gamma function of higher precision |
 //! | `machine.rs` | applying an operation to arrays |
 //! | `measure.rs` | arguments, errors, and what is kept of them |

@@ -9,7 +9,7 @@ use jit_runtime::Error;
 use crate::functions::{Domain, Exact, Function};
 use crate::machine::Operation;
 
-/// How many arguments to look at.
+/// How many arguments to test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thoroughness {
     /// All of them, or dense samples.

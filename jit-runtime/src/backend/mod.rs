@@ -55,7 +55,7 @@ pub enum Scatters {
 }
 
 impl Scatters {
-    /// Logarithm of the neighbours in memory that stand for one element.
+    /// Logarithm of the neighbours in memory that represent one element.
     #[must_use]
     pub const fn copies_log2(self) -> u8 {
         match self {

@@ -7,7 +7,7 @@ use crate::ir::random::{Case, Input};
 use crate::ir::types::Type;
 use crate::ir::{REDUCE_CHUNK, scalar};
 
-/// What stands around a buffer, where nothing may be written.
+/// What is around a buffer, where nothing may be written.
 const PADDING: u8 = 0xa5;
 
 /// A cache line; buffers are aligned to it, and padded by one before and behind.

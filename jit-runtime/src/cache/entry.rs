@@ -122,7 +122,7 @@ impl Entry {
         let _ = self.better.set(better);
     }
 
-    /// An entry that stands in no cache.
+    /// An entry that is in no cache.
     #[cfg(test)]
     pub(crate) fn for_test(kernel: Kernel, executable: Box<dyn Executable>) -> Entry {
         let (device, options) = (Device::Interpreter, CodeOptions::default());

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_are_told_apart() {
+    fn other_programs_are_distinguished() {
         let skeletons = Skeletons::new(100);
         promote(&skeletons, 1, 2);
         let mut builder = Builder::new();

@@ -29,7 +29,7 @@ type Bucket = SmallVec<[Arc<Entry>; 1]>;
 #[derive(Default)]
 struct Shard {
     ready: RwLock<FxHashMap<u64, Bucket>>,
-    /// Kernels that are being compiled. Few, and seldom looked at.
+    /// Kernels that are being compiled. Few, and seldom searched.
     compiling: Mutex<Vec<Arc<Compiling>>>,
 }
 
@@ -213,7 +213,7 @@ enum Turn<'a> {
     JustDone,
 }
 
-/// The duty to compile a kernel. Whether that succeeds, fails or panics, those who wait go on when it is dropped.
+/// The duty to compile a kernel. Whether that succeeds, fails or panics, those who wait continue when it is dropped.
 struct Claim<'a> {
     shard: &'a Shard,
     compiling: Arc<Compiling>,
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_with_equal_hashes_are_told_apart() {
+    fn kernels_with_equal_hashes_are_distinguished() {
         let store = Store::new(100);
         let plain = CodeOptions::default();
         let streaming = CodeOptions { streaming_stores: true, ..CodeOptions::default() };

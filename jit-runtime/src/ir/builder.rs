@@ -280,7 +280,7 @@ impl Builder {
         self.for_each_element(local, |builder, index| builder.local_write(local, index, value));
     }
 
-    /// Copies the elements of one memory of the lane to another of the same type and length.
+    /// Copies the elements of one per-lane local memory to another of the same type and length.
     pub fn local_copy(&mut self, from: LocalId, to: LocalId) {
         self.for_each_element(from, |builder, index| {
             let element = builder.local_read(from, index);
@@ -288,13 +288,13 @@ impl Builder {
         });
     }
 
-    /// The type and length of a memory of the lane.
+    /// The type and length of a per-lane local memory.
     #[must_use]
     pub fn local_memory(&self, local: LocalId) -> LocalMemory {
         self.kernel.local(local)
     }
 
-    /// Gives each element of a memory of the lane the value from one of two others, by a mask.
+    /// Gives each element of a per-lane local memory the value from one of two others, by a mask.
     pub fn local_select(&mut self, mask: Value, [a, b]: [LocalId; 2], to: LocalId) {
         self.for_each_element(to, |builder, index| {
             let [a, b] = [a, b].map(|from| builder.local_read(from, index));
@@ -315,8 +315,8 @@ impl Builder {
         }
         let [zero, one, end] = [0, 1, len.into()].map(|number| self.constant(Type::U32, number));
         let (condition, state) = self.open_region(&[Type::U32]);
-        let goes_on = self.compare(CompareOp::Lt, state[0], end);
-        self.close_region(vec![goes_on]);
+        let continues = self.compare(CompareOp::Lt, state[0], end);
+        self.close_region(vec![continues]);
         let (body, _) = self.open_region(&[]);
         each(self, state[0]);
         let next = self.binary(BinaryOp::Add, state[0], one);

@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_tells_kernels_apart() {
+    fn the_hash_distinguishes_kernels() {
         let hash = |seed| content_hash(&Case::new(seed, &Options::structured()).kernel);
         assert_eq!(hash(1), hash(1));
         assert_ne!(hash(1), hash(2));

@@ -73,7 +73,7 @@
 //! independently; a lane that has left keeps its state and is not *active* in further iterations. [`Op::If`] runs the
 //! region that the lane's condition chooses; the lane is not active in the other one. [`Op::Switch`] does so with any
 //! number of regions, and runs the last one, `default`, where the index is none of a case. Inactive lanes touch no memory.
-//! [`Op::Store`] and [`Op::Reduce`] stand in the top region only.
+//! [`Op::Store`] and [`Op::Reduce`] are in the top region only.
 //!
 //! # Parts
 //!

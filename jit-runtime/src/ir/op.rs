@@ -696,7 +696,7 @@ impl Op {
         }
     }
 
-    /// Whether the operation writes a buffer, itself; regions that it owns are not looked at.
+    /// Whether the operation writes a buffer, itself; regions that it owns are not considered.
     #[must_use]
     pub const fn writes_memory(&self) -> bool {
         matches!(

@@ -1,6 +1,6 @@
 //! Several small launches, one after another, in one go: what is to be ordered with other launches is marked once.
 //!
-//! Launches whose lanes have nothing to do with each other are run in *bands*: all of them on some lanes, then all of them on the next ones.
+//! Launches whose lanes have nothing to do with each other are run in *tiles*: all of them on some lanes, then all of them on the next ones.
 //! Bands are shared with idle threads, so that no thread waits for another one between two launches.
 
 use std::ops::Range;
@@ -24,15 +24,15 @@ pub(crate) struct Member {
     pub(crate) entry: Arc<Entry>,
     pub(crate) width: usize,
     pub(crate) reduce_block: Option<usize>,
-    /// Where its arguments stand in the table.
+    /// Where its arguments are in the table.
     pub(crate) arguments: Range<usize>,
-    /// The launches that may be run in bands with it have the same number; none if it is run in whole.
-    pub(crate) band: Option<u32>,
+    /// The launches that may be run in tiles with it have the same number; none if it is run in whole.
+    pub(crate) tile: Option<u32>,
     pub(crate) label: &'static str,
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
-/// Which launches are run, and what statistics are told of them.
+/// Which launches are run, and what statistics count them.
 #[derive(Default)]
 pub(crate) struct Run {
     /// Positions among the members.
@@ -45,11 +45,11 @@ pub(crate) struct Run {
     is_settled: AtomicBool,
 }
 
-/// Launches next to each other that are run in bands, or one that is not.
+/// Launches next to each other that are run in tiles, or one that is not.
 struct Stretch {
     /// Among the positions.
     range: Range<usize>,
-    is_banded: bool,
+    is_tiled: bool,
     width: usize,
     lanes_per_step: usize,
     estimate: Estimate,
@@ -60,7 +60,7 @@ impl Stretch {
         let each = || positions[range.clone()].iter().map(|&at| &members[at as usize]);
         let first = &members[positions[range.start] as usize];
         Stretch {
-            is_banded: first.band.is_some(),
+            is_tiled: first.tile.is_some(),
             width: first.width,
             lanes_per_step: each().map(|member| member.entry.facts.lanes_per_step).max().unwrap_or(1),
             estimate: Estimate::sum(each().map(|member| member.entry.cost.estimate(member.width))),
@@ -71,7 +71,7 @@ impl Stretch {
     /// How the lanes are cut, if that is worth the while.
     fn division(&self) -> Option<Division> {
         let threads = pool::threads();
-        if !self.is_banded || threads == 1 || self.estimate.is_small() {
+        if !self.is_tiled || threads == 1 || self.estimate.is_small() {
             return None;
         }
         Some(Division::of_lanes(self.width, self.estimate, self.lanes_per_step, threads))
@@ -91,11 +91,11 @@ impl Run {
             time: stats::Time::Done(0),
         });
         let planned = Some(Planned::new(planned.collect()));
-        let band = |position: usize| members[positions[position] as usize].band;
+        let tile = |position: usize| members[positions[position] as usize].tile;
         let mut stretches: Vec<Range<usize>> = Vec::new();
         for position in 0..positions.len() {
             match stretches.last_mut() {
-                Some(last) if band(position).is_some() && band(position) == band(last.start) => last.end += 1,
+                Some(last) if tile(position).is_some() && tile(position) == tile(last.start) => last.end += 1,
                 _ => stretches.push(position..position + 1),
             }
         }
@@ -139,12 +139,12 @@ fn shares<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<(Arc<Entry>, f64
     kernels
 }
 
-/// Runs launches in their order, if nothing stands in their way. Gives the nanoseconds that they took.
+/// Runs launches in their order, if nothing is in their way. Gives the nanoseconds that they took.
 ///
 /// # Safety
 ///
 /// The arguments of each member fit its code and launch, as for a launch that was checked; the code accesses the buffers as stated, and
-/// nothing else that others access. Of members of one band, no lane accesses what another one writes.
+/// nothing else that others access. Of members of one tile, no lane accesses what another one writes.
 pub(crate) unsafe fn try_run<'a>(
     accesses: impl Iterator<Item = Access<'a>> + Clone,
     members: &[Member],
@@ -156,8 +156,8 @@ pub(crate) unsafe fn try_run<'a>(
         for stretch in &run.stretches {
             let each = || run.positions[stretch.range.clone()].iter().map(|&at| &members[at as usize]);
             match stretch.division() {
-                // SAFETY: the caller's promise, which concerns bands.
-                Some(division) => unsafe { run_bands(division, &each, table) },
+                // SAFETY: the caller's promise, which concerns tiles.
+                Some(division) => unsafe { run_tiles(division, &each, table) },
                 None => each().try_for_each(|member| {
                     // SAFETY: the caller's promise; the launches run one after another.
                     unsafe { run_one(member, &table[member.arguments.clone()]) }
@@ -180,16 +180,16 @@ pub(crate) unsafe fn try_run<'a>(
 ///
 /// # Safety
 ///
-/// As for [`try_run`], of members of one band.
-unsafe fn run_bands<'m, I: Iterator<Item = &'m Member>>(
+/// As for [`try_run`], of members of one tile.
+unsafe fn run_tiles<'m, I: Iterator<Item = &'m Member>>(
     division: Division,
     members: &(impl Fn() -> I + Sync),
     table: &[RawArgument],
 ) {
-    team::share(division.blocks, &|band| {
+    team::share(division.blocks, &|tile| {
         for Member { entry, arguments, width, .. } in members() {
-            // SAFETY: the caller's promise; each band runs once, and what a lane reads of what another launch writes is of the same band.
-            unsafe { entry.executable(*width).run(division.units(band), &table[arguments.clone()]) };
+            // SAFETY: the caller's promise; each tile runs once, and what a lane reads of what another launch writes is of the same tile.
+            unsafe { entry.executable(*width).run(division.units(tile), &table[arguments.clone()]) };
         }
     });
 }

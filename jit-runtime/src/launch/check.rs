@@ -32,7 +32,7 @@ pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
     checks.looked_at().try_for_each(|(position, ty, len)| holds(ready, position, ty, len))
 }
 
-/// Whether an argument is a buffer with so many elements that the kernel writes, for checks that look at them.
+/// Whether an argument is a buffer with so many elements that the kernel writes, for checks that read them.
 fn holds(ready: &Ready, position: usize, ty: Type, len: usize) -> Result<(), Error> {
     let is_right = match (ready.entry.facts.params.get(position), ready.arguments.get(position)) {
         (Some(param), Some(Argument::Buffer(_, elements))) => param.ty == ty && *elements >= len,
@@ -41,7 +41,7 @@ fn holds(ready: &Ready, position: usize, ty: Type, len: usize) -> Result<(), Err
     if is_right {
         return Ok(());
     }
-    Err(refuse(ready, format!("argument {position} is no buffer of {len} {ty} elements, which its checks look at")))
+    Err(refuse(ready, format!("argument {position} is no buffer of {len} {ty} elements, which its checks read")))
 }
 
 fn argument_of(param: &ParamFacts, argument: &Argument, ready: &Ready) -> Result<(), String> {

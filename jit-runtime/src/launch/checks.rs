@@ -112,7 +112,7 @@ impl CheckedAccess {
 }
 
 impl Checks {
-    /// The elements that [`Checks::outcome`] looks at: the position of an argument, their type, and how many.
+    /// The elements that [`Checks::outcome`] reads: the position of an argument, their type, and how many.
     pub(super) fn looked_at(&self) -> impl Iterator<Item = (usize, Type, usize)> {
         let notes = (!self.accesses.is_empty()).then_some((self.report, Type::U64, self.accesses.len()));
         let lowest = |checked: &CheckedAssertion| checked.lowest.map(|argument| (argument, Type::U32, 1));
@@ -122,7 +122,7 @@ impl Checks {
         notes.into_iter().chain(assertions)
     }
 
-    /// Whether all was right, by what stands in the buffers: an element of an argument of a type.
+    /// Whether all was right, by what is in the buffers: an element of an argument of a type.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::float_mode::Standard;
 use crate::memory::failure::Failure;
 
-/// Runs a small launch if nothing stands in its way. Gives the nanoseconds that it took.
+/// Runs a small launch if nothing is in its way. Gives the nanoseconds that it took.
 ///
 /// # Safety
 ///

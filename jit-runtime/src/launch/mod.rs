@@ -262,7 +262,7 @@ pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a small launch at once, if nothing stands in its way.
+/// Runs a small launch at once, if nothing is in its way.
 fn run_inline(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
     let run = || {
         // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the end.

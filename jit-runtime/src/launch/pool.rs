@@ -110,7 +110,7 @@ fn start_workers(queue: &mut Queue) {
         let name = format!("jit-{}", queue.workers + 1);
         let index = queue.workers;
         if std::thread::Builder::new().name(name).spawn(move || work(index)).is_err() {
-            // The system refuses more threads: go on with those there are.
+            // The system refuses more threads: continue with those there are.
             POOL.wanted_workers.store(queue.workers, Ordering::Relaxed);
             return;
         }

@@ -229,7 +229,7 @@ impl Bound {
         }
     }
 
-    /// Has what the kernel notes looked at.
+    /// Reads what the kernel notes.
     pub(super) fn set_checks(&mut self, checks: Option<Checks>) {
         self.checks = checks;
     }
@@ -241,7 +241,7 @@ impl Bound {
     /// As for [`Bound::finish`], and all parts were merged.
     pub(super) unsafe fn check(&self) -> Result<(), Error> {
         let Some(checks) = &self.checks else { return Ok(()) };
-        // SAFETY: the arguments of checks have the elements that are looked at, and nobody writes them any more.
+        // SAFETY: the arguments of checks have the elements that are read, and nobody writes them any more.
         checks.outcome(|argument, ty, index| unsafe { read_element(self.raw[argument].word, ty, index) })
     }
 }

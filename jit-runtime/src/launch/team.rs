@@ -48,7 +48,7 @@ static TEAM: Team = Team {
 const HALF: u32 = usize::BITS / 2;
 const LOW: usize = (1 << HALF) - 1;
 
-/// Runs parts `0..count`, each once, on this thread and on workers. A panic of one of them goes on here.
+/// Runs parts `0..count`, each once, on this thread and on workers. A panic of one of them continues here.
 pub(super) fn share(count: usize, run: &(dyn Fn(usize) + Sync)) {
     let owner = if count > 1 && count <= LOW { Owner::take() } else { None };
     let Some(_owner) = owner else { return (0..count).for_each(run) };
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_a_part_goes_on_in_the_caller() {
+    fn a_panic_of_a_part_continues_in_the_caller() {
         let run = || {
             share(16, &|part| {
                 std::thread::yield_now();

@@ -536,7 +536,7 @@ fn checks_look_at_nothing_but_their_arguments() {
         let launch = Launch { device, kernel, width: 4, reduce_block: None, arguments, label, site: None };
         let outcome = launch_with_notes(launch, Notes { checks, ..Notes::default() });
         let error = outcome.expect_err("the report is no buffer of so many notes");
-        assert!(error.to_string().contains("which its checks look at"), "{report}: {error}");
+        assert!(error.to_string().contains("which its checks read"), "{report}: {error}");
     }
 }
 

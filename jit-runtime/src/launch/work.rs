@@ -1,4 +1,4 @@
-//! What a launch does, and which buffers it accesses: the part in which kernels and native work differ.
+//! What a launch does, and which buffers it accesses: the part in which kernels and library calls differ.
 
 use std::sync::Arc;
 

@@ -82,7 +82,7 @@ mod map {
     ///
     /// # Safety
     ///
-    /// The block came from [`acquire`] with this size, and nobody uses it any more.
+    /// The block came from [`acquire`] with this size, and nothing uses it any more.
     pub(super) unsafe fn release(data: NonNull<u8>, size_bytes: usize) {
         unmap(data.as_ptr() as usize, size_bytes.next_multiple_of(PAGE));
     }
@@ -96,7 +96,7 @@ mod map {
 
     fn unmap(start: usize, size_bytes: usize) {
         if size_bytes > 0 {
-            // SAFETY: the range is part of a mapping of ours that nobody uses.
+            // SAFETY: the range is part of a mapping of ours that nothing uses.
             unsafe { libc::munmap(start as *mut libc::c_void, size_bytes) };
         }
     }

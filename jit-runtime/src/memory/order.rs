@@ -5,7 +5,7 @@
 //!
 //! Queued launches register at all their buffers at once, under one lock: two launches that share several buffers are
 //! then ordered alike at all of them, and no cycle arises. Small launches that run on the calling thread register
-//! nowhere. They hold a mark in the buffer's state word while they run, and only if nothing stands in their way; a launch
+//! nowhere. They hold a mark in the buffer's state word while they run, and only if nothing is in their way; a launch
 //! that registers waits the few microseconds until such marks are gone. Who holds a mark waits for nobody, so this ends.
 
 use std::any::Any;
@@ -84,7 +84,7 @@ fn is_same(a: &Arc<dyn Pending>, b: &Arc<dyn Pending>) -> bool {
 }
 
 impl Accesses {
-    /// Marks the buffer as being read, if no writer stands in the way and its contents are valid.
+    /// Marks the buffer as being read, if no writer is in the way and its contents are valid.
     pub(crate) fn try_begin_read(&self) -> bool {
         let before = self.state.fetch_add(1, Ordering::Acquire);
         let free = before & (WRITE_QUEUED | WRITING | FAILED) == 0;

@@ -17,18 +17,18 @@ use crate::memory::Buffer;
 
 use super::bound::{Bound, Code};
 use super::plan::Blocks;
-use super::replay::{Given, State};
-use super::{Bind, Origin, Recording, Scalar, SlotId, Step, YieldedCopy};
+use super::replay::{ReplayInputs, State};
+use super::{Bind, DonatedCopy, Origin, Recording, Scalar, SlotId, Step};
 
 /// What replays of some sizes have in common.
 pub(crate) struct Chain {
     kernels: Vec<Member>,
     /// The arguments of all kernels, without the addresses of slots.
     template: Vec<RawArgument>,
-    /// Where the address of each slot stands in the table: a range of `places`.
+    /// Where the address of each slot is in the table: a range of `places`.
     of_slot: Vec<Range<u32>>,
     places: Vec<u32>,
-    /// Where scalars stand that are given, and which.
+    /// Where scalars are that are given, and which.
     scalars: Vec<(u32, u32)>,
     /// Inputs and constants that are read or overwritten.
     sources: Vec<SlotId>,
@@ -42,17 +42,17 @@ pub(crate) struct Tables {
     /// The sizes that the table is for.
     of: Option<Arc<Bound>>,
     table: Vec<RawArgument>,
-    /// The address that stands in the table, by slot.
+    /// The address that is in the table, by slot.
     addresses: Vec<u64>,
     /// The address of each block when its slots were put into the table.
     blocks: Vec<u64>,
     /// The memory of the results of the replay that runs.
     results: Vec<Arc<Buffer>>,
     /// Copies that are not made, since their sources are overwritten.
-    yielded: SmallVec<[YieldedCopy; 4]>,
+    donated: SmallVec<[DonatedCopy; 4]>,
     run: batch::Run,
     /// The copies that `run` does without.
-    run_without: SmallVec<[YieldedCopy; 4]>,
+    run_without: SmallVec<[DonatedCopy; 4]>,
 }
 
 impl Tables {
@@ -77,8 +77,8 @@ impl Chain {
         let mut kernels = Vec::with_capacity(codes.len());
         let mut template = Vec::new();
         let (mut places, mut scalars) = (vec![Vec::new(); recording.slots.len()], Vec::new());
-        let bands = recording.bands(values, codes, blocks);
-        for ((step, code), band) in recording.steps.iter().zip(codes).zip(bands) {
+        let tiles = recording.tiles(values, codes, blocks);
+        for ((step, code), tile) in recording.steps.iter().zip(codes).zip(tiles) {
             let (Step::Kernel(kernel), Some(code)) = (step, code) else { return None };
             let first = template.len() as u32;
             for (place, argument) in (first..).zip(&kernel.arguments) {
@@ -94,7 +94,7 @@ impl Chain {
                 width: values[kernel.lanes.index()],
                 reduce_block: kernel.reduce_block.map(|block| values[block.index()]),
                 arguments: first as usize..template.len(),
-                band,
+                tile,
                 label: kernel.label,
                 site: kernel.site,
             });
@@ -124,47 +124,53 @@ impl Chain {
 }
 
 impl Recording {
-    /// Runs all kernels on this thread, if no other launch stands in the way. Results are then in `state`.
+    /// Runs all kernels on this thread, if no other launch is in the way. Results are then in `state`.
     pub(crate) fn run_here(
         &self,
         bound: &Arc<Bound>,
         chain: &Chain,
-        given: Given<'_>,
+        given: ReplayInputs<'_>,
         state: &mut State,
     ) -> Option<Result<(), Error>> {
         if let Err(error) = self.fill_tables(bound, chain, given, state) {
             return Some(Err(error));
         }
-        let Tables { table, results, yielded, run, .. } = &state.tables;
-        let overwritten = |slot: &SlotId| yielded.iter().any(|copy| copy.from == *slot);
+        let Tables { table, results, donated, run, .. } = &state.tables;
+        let overwritten = |slot: &SlotId| donated.iter().any(|copy| copy.from == *slot);
         let source = |slot: &SlotId| match &self.slots[slot.index()].origin {
             Origin::Input(number) => given.buffers.get(*number as usize),
             Origin::Constant(buffer) => Some(buffer),
             Origin::Step => None,
         };
         let sources = chain.sources.iter().filter_map(|slot| {
-            Some(Access { buffer: source(slot)?, reads: true, writes: !yielded.is_empty() && overwritten(slot) })
+            Some(Access { buffer: source(slot)?, reads: true, writes: !donated.is_empty() && overwritten(slot) })
         });
         let is_made =
-            |(_, slot): &(&Arc<Buffer>, &SlotId)| yielded.is_empty() || yielded.iter().all(|copy| copy.to != **slot);
+            |(_, slot): &(&Arc<Buffer>, &SlotId)| donated.is_empty() || donated.iter().all(|copy| copy.to != **slot);
         let results = results.iter().zip(&self.outputs).filter(is_made).map(|(buffer, _)| buffer);
         let written = results.chain(state.blocks.iter().flatten());
         let accesses = sources.chain(written.map(|buffer| Access { buffer, reads: false, writes: true }));
         // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. A buffer
         // that is neither an input nor a constant belongs to this replay alone, or is donated. The tiles are those
-        // of `Recording::bands`.
+        // of `Recording::tiles`.
         let outcome = unsafe { batch::try_run(accesses, &chain.kernels, run, table) }?;
         Some(outcome.map(|elapsed| bound.note(elapsed, run.count())))
     }
 
     /// Puts addresses and scalars into the table.
-    fn fill_tables(&self, bound: &Arc<Bound>, chain: &Chain, given: Given<'_>, state: &mut State) -> Result<(), Error> {
+    fn fill_tables(
+        &self,
+        bound: &Arc<Bound>,
+        chain: &Chain,
+        given: ReplayInputs<'_>,
+        state: &mut State,
+    ) -> Result<(), Error> {
         let State { blocks, tables, .. } = state;
         let is_new = tables.begin(bound, chain);
         for (number, bytes) in bound.blocks.bytes.iter().enumerate() {
             super::replay::block_of(blocks, number, *bytes)?;
         }
-        tables.find_yielded(self, given);
+        tables.find_donated(self, given);
         if is_new || tables.have_moved(blocks) {
             for (slot, block) in &chain.temporaries {
                 if let Some(Some(block)) = blocks.get(*block as usize) {
@@ -191,11 +197,17 @@ impl Recording {
     }
 
     /// Finds memory for the results, and puts the sources of copies that are not made in the place of the copies.
-    fn put_results(&self, bound: &Bound, chain: &Chain, given: Given<'_>, state: &mut State) -> Result<(), Error> {
+    fn put_results(
+        &self,
+        bound: &Bound,
+        chain: &Chain,
+        given: ReplayInputs<'_>,
+        state: &mut State,
+    ) -> Result<(), Error> {
         let State { tables, results, .. } = state;
         tables.results.clear();
         for (output, slot) in self.outputs.iter().enumerate() {
-            let buffer = match tables.yielded.iter().find(|copy| copy.to == *slot) {
+            let buffer = match tables.donated.iter().find(|copy| copy.to == *slot) {
                 Some(copy) => Arc::clone(&given.buffers[copy.input as usize]),
                 None => self.result(output, self.bytes_of(slot.index(), &bound.values), results)?,
             };
@@ -206,7 +218,7 @@ impl Recording {
             let tables = &mut state.tables;
             let block =
                 bound.blocks.of_slot[copy.to.index()].and_then(|block| state.blocks.get(block as usize)?.as_ref());
-            match (tables.yielded.contains(copy), block) {
+            match (tables.donated.contains(copy), block) {
                 (true, _) => tables.put(chain, copy.to, given.buffers[copy.input as usize].address()),
                 (false, Some(block)) => tables.put(chain, copy.to, block.address()),
                 (false, None) => {}
@@ -232,16 +244,16 @@ impl Tables {
     }
 
     /// Finds the copies that need not be made.
-    fn find_yielded(&mut self, recording: &Recording, given: Given<'_>) {
-        self.yielded.clear();
-        self.yielded.extend(recording.yields.iter().filter(|copy| copy.is_yielded(given)).copied());
-        if self.yielded != self.run_without
+    fn find_donated(&mut self, recording: &Recording, given: ReplayInputs<'_>) {
+        self.donated.clear();
+        self.donated.extend(recording.yields.iter().filter(|copy| copy.is_donated(given)).copied());
+        if self.donated != self.run_without
             && let Some(bound) = &self.of
             && let Some(chain) = &bound.chain
         {
-            let is_left = |position: usize| !self.yielded.iter().any(|copy| copy.step as usize == position);
+            let is_left = |position: usize| !self.donated.iter().any(|copy| copy.step as usize == position);
             self.run = batch::Run::new(&chain.kernels, is_left);
-            self.run_without.clone_from(&self.yielded);
+            self.run_without.clone_from(&self.donated);
         }
     }
 

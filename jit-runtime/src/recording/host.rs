@@ -13,10 +13,10 @@ use smallvec::SmallVec;
 use crate::memory::Buffer;
 use crate::{Error, ErrorKind};
 
-use super::replay::{Given, Misfit, Replayed, State};
+use super::replay::{GuardFailure, ReplayInputs, Replayed, State};
 use super::{Bind, Recorder, Recording, Scalar, SizeId, SlotId, Step, Type, Unknown, bound};
 
-/// Something that a call of the host read when it was recorded.
+/// Something that a host call read when it was recorded.
 #[derive(Clone, Debug)]
 pub enum HostSource {
     /// Memory that the recording knows.
@@ -34,7 +34,7 @@ pub enum HostInput {
     Same(u64),
 }
 
-/// What a call of the host is given in a replay.
+/// What a host call is given in a replay.
 #[derive(Clone, Debug, Default)]
 pub struct HostGiven {
     /// What it reads, in the order in which that was noted.
@@ -43,7 +43,7 @@ pub struct HostGiven {
     pub sizes: Vec<usize>,
 }
 
-/// What a call of the host makes in a replay.
+/// What a host call makes in a replay.
 #[derive(Debug, Default)]
 pub struct HostMade {
     /// The memory of each array. Nobody else has it.
@@ -52,10 +52,10 @@ pub struct HostMade {
     pub counts: Vec<usize>,
 }
 
-/// A call of the host; it makes nothing if the recording does not fit what it finds.
+/// A host call; it makes nothing if the recording does not fit what it finds.
 pub type HostCall = dyn Fn(HostGiven) -> Result<Option<HostMade>, Error> + Send + Sync;
 
-/// A call of the host in a recording.
+/// A host call in a recording.
 #[derive(Clone)]
 pub(crate) struct HostStep {
     call: Arc<HostCall>,
@@ -74,7 +74,7 @@ impl HostStep {
 }
 
 impl Recorder {
-    /// Notes a call of the host: what it has read, and the arrays that it has made, with their numbers of elements. Those are the next counts,
+    /// Notes a host call: what it has read, and the arrays that it has made, with their numbers of elements. Those are the next counts,
     /// and after them come some sizes more.
     ///
     /// # Errors
@@ -100,15 +100,20 @@ impl Recorder {
 }
 
 impl Recording {
-    /// Runs a call of the host. The sizes that depend on what it makes are known then.
-    pub(crate) fn call_host(&self, step: &HostStep, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
+    /// Runs a host call. The sizes that depend on what it makes are known then.
+    pub(crate) fn call_host(
+        &self,
+        step: &HostStep,
+        given: ReplayInputs<'_>,
+        state: &mut State,
+    ) -> Result<Replayed, Error> {
         let input = |bind: &Bind| match bind {
             Bind::Slot(slot) => HostInput::Memory(self.operand(*slot, state).buffer),
             Bind::Scalar(scalar) => HostInput::Same(bound::bits(*scalar, &state.values, given.scalars)),
         };
         let inputs = step.reads.iter().map(input).collect();
         let Some(made) = (step.call)(HostGiven { inputs, sizes: state.values.clone() })? else {
-            return Ok(Replayed::Unfit(Misfit::Host(step.site)));
+            return Ok(Replayed::Rejected(GuardFailure::Host(step.site)));
         };
         self.check_made(step, &made)?;
         for (slot, buffer) in step.outputs.iter().zip(made.buffers) {
@@ -118,7 +123,7 @@ impl Recording {
             state.counts.push(count);
             let State { values, counts, .. } = state;
             if let Err(guard) = self.sizes.evaluate(given.sizes, counts, values) {
-                return Ok(Replayed::Unfit(guard.into()));
+                return Ok(Replayed::Rejected(guard.into()));
             }
         }
         Ok(Replayed::Done)
@@ -135,7 +140,7 @@ impl Recording {
         if is_right {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Internal, "a call of the host gives other memory than it says").at(step.site))
+        Err(Error::new(ErrorKind::Internal, "a host call gives other memory than it says").at(step.site))
     }
 }
 
@@ -190,11 +195,13 @@ mod tests {
             [(&[1, 2, 3, 4, 5][..], Some(&[11, 13, 15][..])), (&[2, 9], Some(&[19])), (&[2, 4, 6], None)]
         {
             let buffers = [Buffer::from_bytes(bytes).expect("there is memory")];
-            let given = Given { buffers: &buffers, scalars: &[10], sizes: &[bytes.len()], yielded: &[false] };
+            let given = ReplayInputs { buffers: &buffers, scalars: &[10], sizes: &[bytes.len()], donated: &[false] };
             let (mut outputs, mut sizes) = (SmallVec::new(), Vec::new());
             let replayed = recording.replay(given, &mut outputs, &mut sizes).expect("it runs");
             let Some(wanted) = wanted else {
-                assert!(matches!(replayed, Replayed::Unfit(Misfit::Host(site)) if site.file().ends_with("host.rs")));
+                assert!(
+                    matches!(replayed, Replayed::Rejected(GuardFailure::Host(site)) if site.file().ends_with("host.rs"))
+                );
                 continue;
             };
             let mut made = vec![0; outputs[0].size_bytes()];

@@ -18,21 +18,21 @@
 //! | memory that is retained between replays | `kept` |
 //! | launching | `replay` |
 //! | short kernels one after another, without launching them | `chain` |
-//! | which of these may run tile by tile | `bands` |
+//! | which of these may run tile by tile | `tiles` |
 //! | host calls between launches | `host` |
 
-mod alike;
-mod bands;
 mod bound;
 mod chain;
 mod host;
+mod iteration_match;
 mod kept;
+mod loop_rolling;
 mod plan;
 mod recorder;
 mod repeat;
 mod replay;
-mod rolled;
 mod size;
+mod tiles;
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -51,9 +51,9 @@ use crate::memory::Buffer;
 use bound::Bound;
 use host::HostStep;
 pub use host::{HostCall, HostGiven, HostInput, HostMade, HostSource};
-pub use recorder::{Looked, Recorder, Unknown};
-pub use replay::{Given, Misfit, Replayed};
-pub use rolled::Kept;
+pub use loop_rolling::Unchanged;
+pub use recorder::{ObservedValue, Recorder, Unknown};
+pub use replay::{GuardFailure, ReplayInputs, Replayed};
 pub use size::{Guard, Relation, SizeExpr, SizeId, SizeOp, Sizes};
 
 /// The position of a slot in its recording.
@@ -112,7 +112,7 @@ pub(crate) enum Bind {
 #[derive(Clone)]
 pub(crate) enum Step {
     Kernel(KernelStep),
-    Native(NativeStep),
+    Library(LibraryStep),
     Count(CountStep),
     Test(TestStep),
     Host(HostStep),
@@ -144,9 +144,9 @@ impl KernelStep {
     }
 }
 
-/// Native work to be done.
+/// A library call to be made.
 #[derive(Clone)]
-pub(crate) struct NativeStep {
+pub(crate) struct LibraryStep {
     pub(crate) call: Call,
     /// The sizes in the call.
     pub(crate) sizes: SmallVec<[SizeId; 4]>,
@@ -165,7 +165,7 @@ pub(crate) struct CountStep {
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
-/// A value that the program decided by, as an `#[evaluated]` loop does by whether any lane goes on.
+/// A value that the program decided by, as an `#[evaluated]` loop does by whether any lane continues.
 #[derive(Clone, Copy)]
 pub(crate) struct TestStep {
     pub(crate) slot: SlotId,
@@ -177,7 +177,7 @@ pub(crate) struct TestStep {
 #[derive(Clone)]
 pub(crate) struct LoopStep {
     pub(crate) carried: SmallVec<[Carried; 4]>,
-    /// The value that is looked at before each iteration: the number of what is carried.
+    /// The value that is read before each iteration: the number of what is carried.
     pub(crate) test: u32,
     /// How many steps are repeated; the step after them is [`Step::Repeat`].
     pub(crate) length: u32,
@@ -208,16 +208,16 @@ pub(crate) struct RepeatStep {
 
 /// A copy of an input that is made in order to overwrite it. Where nobody else needs the input, that is overwritten instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct YieldedCopy {
+pub(crate) struct DonatedCopy {
     step: u32,
     from: SlotId,
     to: SlotId,
     input: u32,
 }
 
-impl YieldedCopy {
-    fn is_yielded(&self, given: Given<'_>) -> bool {
-        given.yielded.get(self.input as usize) == Some(&true)
+impl DonatedCopy {
+    fn is_donated(&self, given: ReplayInputs<'_>) -> bool {
+        given.donated.get(self.input as usize) == Some(&true)
     }
 }
 
@@ -229,17 +229,17 @@ pub struct Recording {
     steps: Vec<Step>,
     /// What a replay gives back.
     outputs: Vec<SlotId>,
-    /// For each step, the slots that nobody uses after it.
+    /// For each step, the slots that nothing uses after it.
     plan: plan::Lifetimes,
     /// For each slot, whether it is given back.
     is_output: Vec<bool>,
     /// For each slot, whether loops exchange its memory with that of others of which one is given back.
     is_exchanged: Vec<bool>,
     /// Copies that need not be made where inputs may be overwritten.
-    yields: Vec<YieldedCopy>,
+    yields: Vec<DonatedCopy>,
     /// Some step finds sizes, so that they are known only in the middle of a replay.
     counts: bool,
-    /// Some step finds sizes, looks at a value or calls the host, so that a replay may turn out not to fit when it has begun.
+    /// Some step finds sizes, reads a value or calls the host, so that a replay may turn out not to fit when it has begun.
     is_tentative: bool,
     inputs: u32,
     scalars: u32,
@@ -343,7 +343,7 @@ impl Step {
         let (mut inputs, mut outputs): (&[SlotId], &[SlotId]) = (&[], &[]);
         match self {
             Step::Kernel(kernel) => binds = &kernel.arguments,
-            Step::Native(native) => (inputs, outputs) = (&native.inputs, &native.outputs),
+            Step::Library(native) => (inputs, outputs) = (&native.inputs, &native.outputs),
             Step::Count(count) => {
                 (inputs, outputs) = (std::slice::from_ref(&count.mask), std::slice::from_ref(&count.positions));
             }
@@ -372,7 +372,7 @@ impl Step {
                 }
                 kernel.copy = recorder::copied(kernel.kernel(), &kernel.arguments);
             }
-            Step::Native(native) => native.inputs.iter_mut().chain(&mut native.outputs).for_each(put),
+            Step::Library(native) => native.inputs.iter_mut().chain(&mut native.outputs).for_each(put),
             Step::Host(host) => {
                 let reads = host.reads.iter_mut().filter_map(|bind| match bind {
                     Bind::Slot(slot) => Some(slot),
@@ -396,7 +396,7 @@ impl Step {
         match self {
             Step::Count(_) => true,
             Step::Host(host) => host.counts(),
-            Step::Kernel(_) | Step::Native(_) | Step::Test(_) | Step::Loop(_) | Step::Repeat(_) => false,
+            Step::Kernel(_) | Step::Library(_) | Step::Test(_) | Step::Loop(_) | Step::Repeat(_) => false,
         }
     }
 
@@ -405,14 +405,14 @@ impl Step {
         match self {
             Step::Count(count) => count.positions == slot,
             Step::Host(host) => host.outputs.contains(&slot),
-            Step::Kernel(_) | Step::Native(_) | Step::Test(_) | Step::Loop(_) | Step::Repeat(_) => false,
+            Step::Kernel(_) | Step::Library(_) | Step::Test(_) | Step::Loop(_) | Step::Repeat(_) => false,
         }
     }
 
     fn name(&self) -> (&'static str, Option<&'static Location<'static>>) {
         match self {
             Step::Kernel(kernel) => (kernel.label, kernel.site),
-            Step::Native(native) => (native.call.name(), native.site),
+            Step::Library(native) => (native.call.name(), native.site),
             Step::Count(count) => ("compress", count.site),
             Step::Test(test) => ("test", test.site),
             Step::Host(host) => ("host", Some(host.site)),

@@ -1,6 +1,6 @@
 //! The storage of each slot: slots that are not used at the same time share a block.
 
-use super::{Origin, Recording, Slot, SlotId, Step, YieldedCopy};
+use super::{DonatedCopy, Origin, Recording, Slot, SlotId, Step};
 
 /// The steps between which a slot is used, both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +63,7 @@ fn exchange(steps: &[Step], is_output: &[bool], lifetimes: &mut Lifetimes, is_ex
 }
 
 /// Copies of inputs to which nobody comes back, to memory that nobody used before.
-pub(crate) fn yields(slots: &[Slot], steps: &[Step], plan: &Lifetimes, outputs: &[SlotId]) -> Vec<YieldedCopy> {
+pub(crate) fn yields(slots: &[Slot], steps: &[Step], plan: &Lifetimes, outputs: &[SlotId]) -> Vec<DonatedCopy> {
     let of_step = |(step, it): (u32, &Step)| {
         let Step::Kernel(super::KernelStep { copy: Some((from, to)), .. }) = it else { return None };
         let (from, to) = (*from, *to);
@@ -72,7 +72,7 @@ pub(crate) fn yields(slots: &[Slot], steps: &[Step], plan: &Lifetimes, outputs: 
         let is_first = plan[to.index()].is_some_and(|lifetime| lifetime.first == step);
         let is_right =
             is_last && is_first && !outputs.contains(&from) && slots[from.index()].ty == slots[to.index()].ty;
-        is_right.then_some(YieldedCopy { step, from, to, input })
+        is_right.then_some(DonatedCopy { step, from, to, input })
     };
     (0..).zip(steps).filter_map(of_step).collect()
 }

@@ -12,9 +12,9 @@ use crate::sync::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::rolled::{Kept as KeptByIteration, Log};
+use super::loop_rolling::{Log, Unchanged};
 use super::{
-    Bind, CountStep, KernelStep, NativeStep, Origin, Recording, Scalar, SizeId, Sizes, Slot, SlotId, Step, TestStep,
+    Bind, CountStep, KernelStep, LibraryStep, Origin, Recording, Scalar, SizeId, Sizes, Slot, SlotId, Step, TestStep,
     kept, plan,
 };
 use crate::config::Device;
@@ -27,9 +27,9 @@ use crate::memory::Buffer;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown(pub usize);
 
-/// A value that the program has looked at: its memory, what it was, and the line that did so.
+/// A value that the program has read: its memory, what it was, and the line that did so.
 #[derive(Clone, Copy)]
-pub struct Looked<'a> {
+pub struct ObservedValue<'a> {
     /// The memory of the value.
     pub buffer: &'a Arc<Buffer>,
     /// Its bits.
@@ -44,17 +44,17 @@ pub struct Recorder {
     slots: Vec<Slot>,
     /// The slot of each buffer, by address.
     by_address: FxHashMap<usize, SlotId>,
-    kept: Vec<Kept>,
+    kept: Vec<AddressHold>,
     log: Log,
     inputs: u32,
     scalars: u32,
 }
 
 /// What keeps an address from naming another buffer.
-enum Kept {
+enum AddressHold {
     Buffer(#[expect(dead_code, reason = "held for what it keeps alive")] Arc<Buffer>),
     Header(Weak<Buffer>),
-    Nothing,
+    Released,
 }
 
 impl Recorder {
@@ -72,7 +72,7 @@ impl Recorder {
         }
     }
 
-    fn add(&mut self, buffer: &Arc<Buffer>, slot: Slot, kept: Kept) -> SlotId {
+    fn add(&mut self, buffer: &Arc<Buffer>, slot: Slot, kept: AddressHold) -> SlotId {
         let id = SlotId(self.slots.len() as u32);
         self.slots.push(slot);
         self.by_address.insert(Arc::as_ptr(buffer).addr(), id);
@@ -96,7 +96,7 @@ impl Recorder {
     pub fn input(&mut self, buffer: &Arc<Buffer>, ty: Type, len: SizeId) -> SlotId {
         let origin = Origin::Input(self.inputs);
         self.inputs += 1;
-        self.add(buffer, Slot { ty, len, origin }, Kept::Buffer(Arc::clone(buffer)))
+        self.add(buffer, Slot { ty, len, origin }, AddressHold::Buffer(Arc::clone(buffer)))
     }
 
     /// Makes room for the next scalar that is given; gives its number.
@@ -109,13 +109,13 @@ impl Recorder {
     pub fn constant(&mut self, buffer: &Arc<Buffer>, ty: Type, len: SizeId) {
         if self.slot(buffer).is_none() {
             let origin = Origin::Constant(Arc::clone(buffer));
-            self.add(buffer, Slot { ty, len, origin }, Kept::Buffer(Arc::clone(buffer)));
+            self.add(buffer, Slot { ty, len, origin }, AddressHold::Buffer(Arc::clone(buffer)));
         }
     }
 
     /// Notes memory that steps will write.
     pub fn made(&mut self, buffer: &Arc<Buffer>, ty: Type, len: SizeId) -> SlotId {
-        let header = Kept::Header(Arc::downgrade(buffer));
+        let header = AddressHold::Header(Arc::downgrade(buffer));
         self.add(buffer, Slot { ty, len, origin: Origin::Step }, header)
     }
 
@@ -159,7 +159,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Notes native work, with the sizes that [`Call::with_sizes`] takes. The value of a fill is constant unless another one is given.
+    /// Notes a library call, with the sizes that [`Call::with_sizes`] takes. The value of a fill is constant unless another one is given.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl Recorder {
             each.map(|(position, operand)| self.slot(&operand.buffer).ok_or(Unknown(first + position))).collect()
         };
         let (inputs, outputs) = (slots(inputs, 0)?, slots(outputs, inputs.len())?);
-        self.log.push(Step::Native(NativeStep { call, sizes: sizes.into(), fill, inputs, outputs, site }));
+        self.log.push(Step::Library(LibraryStep { call, sizes: sizes.into(), fill, inputs, outputs, site }));
         Ok(())
     }
 
@@ -214,7 +214,7 @@ impl Recorder {
     /// # Errors
     ///
     /// When the recording knows nothing of the value.
-    pub fn begin_iteration(&mut self, test: Option<Looked<'_>>) -> Result<(), Unknown> {
+    pub fn begin_iteration(&mut self, test: Option<ObservedValue<'_>>) -> Result<(), Unknown> {
         let test = self.test(test)?;
         let dropped = self.log.begin_iteration(test, &self.slots);
         dropped.into_iter().flatten().for_each(|slot| self.forget(slot as usize));
@@ -223,20 +223,20 @@ impl Recorder {
 
     /// Lets go of what keeps the address of a slot, if its memory is gone.
     fn forget(&mut self, slot: usize) {
-        if let Kept::Header(header) = &self.kept[slot]
+        if let AddressHold::Header(header) = &self.kept[slot]
             && header.strong_count() == 0
         {
             self.by_address.remove(&header.as_ptr().addr());
-            self.kept[slot] = Kept::Nothing;
+            self.kept[slot] = AddressHold::Released;
         }
     }
 
     /// Notes that an iteration ends.
-    pub fn end_iteration(&mut self, kept: KeptByIteration) {
+    pub fn end_iteration(&mut self, kept: Unchanged) {
         self.log.end_iteration(kept);
     }
 
-    /// Whether the last two iterations of the innermost loop are alike, or more of them would not be.
+    /// Whether the last two iterations of the innermost loop match, or more of them would not.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.log.is_settled(&self.slots)
@@ -247,14 +247,14 @@ impl Recorder {
     /// # Errors
     ///
     /// When the recording knows nothing of the value.
-    pub fn end_loop(&mut self, test: Option<Looked<'_>>) -> Result<(), Unknown> {
+    pub fn end_loop(&mut self, test: Option<ObservedValue<'_>>) -> Result<(), Unknown> {
         let test = self.test(test)?;
         self.log.end_loop(test, self.slots.len());
         Ok(())
     }
 
-    fn test(&self, test: Option<Looked<'_>>) -> Result<Option<TestStep>, Unknown> {
-        let Some(Looked { buffer, bits, site }) = test else { return Ok(None) };
+    fn test(&self, test: Option<ObservedValue<'_>>) -> Result<Option<TestStep>, Unknown> {
+        let Some(ObservedValue { buffer, bits, site }) = test else { return Ok(None) };
         let slot = self.slot(buffer).ok_or(Unknown(0))?;
         Ok(Some(TestStep { slot, expected: bits, site: Some(site) }))
     }
@@ -272,7 +272,7 @@ impl Recorder {
         let may_break_off = |step: &Step| match step {
             Step::Count(_) | Step::Test(_) | Step::Host(_) => true,
             Step::Loop(inner) => inner.limit.is_some(),
-            Step::Kernel(_) | Step::Native(_) | Step::Repeat(_) => false,
+            Step::Kernel(_) | Step::Library(_) | Step::Repeat(_) => false,
         };
         Ok(Recording {
             is_output,

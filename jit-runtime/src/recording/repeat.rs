@@ -24,7 +24,7 @@ pub(crate) struct Running {
 }
 
 impl Recording {
-    /// Begins a loop; gives the step to go on with.
+    /// Begins a loop; gives the step to continue with.
     pub(crate) fn enter(&self, at: usize, inner: &LoopStep, state: &mut State) -> Result<usize, Error> {
         let mut running = Running::default();
         for Carried { param, init, .. } in &inner.carried {
@@ -35,7 +35,7 @@ impl Recording {
         self.go_on(at, inner, state)
     }
 
-    /// Ends an iteration; gives the step to go on with.
+    /// Ends an iteration; gives the step to continue with.
     pub(crate) fn repeat(&self, at: usize, end: &RepeatStep, state: &mut State) -> Result<usize, Error> {
         let begin = at - end.length as usize - 1;
         let Step::Loop(inner) = &self.steps[begin] else { unreachable!("a loop begins where its end says") };

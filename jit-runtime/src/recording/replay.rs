@@ -18,9 +18,9 @@ use crate::{Error, ErrorKind, log};
 use super::bound::{self, Bound, Code};
 use super::chain::Tables;
 use super::repeat::Running;
-use super::{Bind, CountStep, Guard, KernelStep, NativeStep, Origin, Recording, SlotId, Step, TestStep};
+use super::{Bind, CountStep, Guard, KernelStep, LibraryStep, Origin, Recording, SlotId, Step, TestStep};
 
-/// Results are kept for the next replay up to this size, if nobody else holds them any more; where there are several, up to a part of it.
+/// Results are kept for the next replay up to this size, if nothing else holds them any more; where there are several, up to a part of it.
 const MAX_KEPT_RESULTS: usize = 1 << 20;
 /// Generations of results that are kept: a caller holds those of the last call while the next one runs.
 const KEPT_RESULTS: usize = 3;
@@ -29,15 +29,15 @@ const MAX_KEPT_BLOCKS: usize = 4 << 20;
 
 /// What a replay is given.
 #[derive(Clone, Copy)]
-pub struct Given<'a> {
+pub struct ReplayInputs<'a> {
     /// The memory of each input.
     pub buffers: &'a [Arc<Buffer>],
     /// The bits of each scalar.
     pub scalars: &'a [u64],
-    /// The size that each symbol stands for.
+    /// The size that each symbol represents.
     pub sizes: &'a [usize],
     /// The inputs whose memory nobody else needs: a replay that would overwrite a copy overwrites them.
-    pub yielded: &'a [bool],
+    pub donated: &'a [bool],
 }
 
 /// What became of a replay.
@@ -46,25 +46,25 @@ pub enum Replayed {
     /// The results are there or will be: the memory of each output, in order, and the value of each size.
     Done,
     /// The recording does not fit. Nothing that the caller can see has happened.
-    Unfit(Misfit),
+    Rejected(GuardFailure),
 }
 
 /// Why a recording does not fit.
 #[derive(Clone, Copy, Debug)]
-pub enum Misfit {
+pub enum GuardFailure {
     /// A guard fails.
     Guard(Guard),
     /// An operation on sizes has no result.
     NoSize,
-    /// A value is another one than it was when the line looked at it.
+    /// A value is another one than when that line read it.
     Value(Option<&'static Location<'static>>),
-    /// A call of the host finds something else, on this line.
+    /// A host call finds something else, on this line.
     Host(&'static Location<'static>),
 }
 
-impl From<Option<Guard>> for Misfit {
+impl From<Option<Guard>> for GuardFailure {
     fn from(guard: Option<Guard>) -> Self {
-        guard.map_or(Misfit::NoSize, Misfit::Guard)
+        guard.map_or(GuardFailure::NoSize, GuardFailure::Guard)
     }
 }
 
@@ -92,7 +92,7 @@ impl Recording {
     /// No memory; a failure of a launch; inputs that do not fit what was recorded.
     pub fn replay(
         &self,
-        given: Given<'_>,
+        given: ReplayInputs<'_>,
         outputs: &mut SmallVec<[Arc<Buffer>; 4]>,
         sizes: &mut Vec<usize>,
     ) -> Result<Replayed, Error> {
@@ -100,7 +100,7 @@ impl Recording {
         self.check(given)?;
         let bound = match self.bind(given.sizes)? {
             Ok(bound) => bound,
-            Err(guard) => return Ok(Replayed::Unfit(guard.into())),
+            Err(guard) => return Ok(Replayed::Rejected(guard.into())),
         };
         let mut state = self.states.take();
         if let Some(chain) = bound.small_chain(self)
@@ -127,7 +127,7 @@ impl Recording {
         outcome
     }
 
-    fn check(&self, given: Given<'_>) -> Result<(), Error> {
+    fn check(&self, given: ReplayInputs<'_>) -> Result<(), Error> {
         let is_right = given.buffers.len() == self.inputs as usize && given.scalars.len() == self.scalars as usize;
         if is_right {
             return Ok(());
@@ -142,7 +142,7 @@ impl Recording {
         Err(Error::new(ErrorKind::InvalidArgument, message))
     }
 
-    fn launch_all(&self, bound: &Arc<Bound>, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
+    fn launch_all(&self, bound: &Arc<Bound>, given: ReplayInputs<'_>, state: &mut State) -> Result<Replayed, Error> {
         // They may be left from a replay that could not run on the calling thread.
         drop(state.tables.take_results());
         state.values.clone_from(&bound.values);
@@ -158,7 +158,7 @@ impl Recording {
                     let code = bound.codes[next].as_ref();
                     match self.launch(step, code, given, state)? {
                         Replayed::Done => {}
-                        unfit @ Replayed::Unfit(_) => return Ok(unfit),
+                        rejected @ Replayed::Rejected(_) => return Ok(rejected),
                     }
                     if self.counts {
                         self.let_go(next as u32, state);
@@ -171,11 +171,11 @@ impl Recording {
     }
 
     /// Finds or allocates the memory of all slots whose sizes are known.
-    fn give_memory(&self, bound: &Bound, given: Given<'_>, state: &mut State) -> Result<(), Error> {
+    fn give_memory(&self, bound: &Bound, given: ReplayInputs<'_>, state: &mut State) -> Result<(), Error> {
         state.slots.clear();
         state.slots.resize(self.slots.len(), None);
         // A copy of a donated input is made in place, unless a guard may fail after the input was overwritten.
-        for copy in self.yields.iter().filter(|copy| !self.is_tentative && copy.is_yielded(given)) {
+        for copy in self.yields.iter().filter(|copy| !self.is_tentative && copy.is_donated(given)) {
             state.slots[copy.to.index()] = given.buffers.get(copy.input as usize).cloned();
         }
         for (block, _) in bound.blocks.result.iter().enumerate().filter(|(_, result)| result.is_some()) {
@@ -214,7 +214,7 @@ impl Recording {
         &self,
         slot: usize,
         number: u32,
-        given: Given<'g>,
+        given: ReplayInputs<'g>,
         values: &[usize],
     ) -> Result<&'g Arc<Buffer>, Error> {
         let buffer = &given.buffers[number as usize];
@@ -254,7 +254,13 @@ impl Recording {
     }
 
     /// Launches a step.
-    fn launch(&self, step: &Step, code: Option<&Code>, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
+    fn launch(
+        &self,
+        step: &Step,
+        code: Option<&Code>,
+        given: ReplayInputs<'_>,
+        state: &mut State,
+    ) -> Result<Replayed, Error> {
         for slot in step.slots() {
             if state.slots[slot.index()].is_none() && !step.makes(slot) {
                 state.slots[slot.index()] = Some(Buffer::alloc(self.bytes_of(slot.index(), &state.values))?);
@@ -262,7 +268,7 @@ impl Recording {
         }
         match step {
             Step::Kernel(kernel) => self.launch_kernel(kernel, code, given, state).map(|()| Replayed::Done),
-            Step::Native(work) => self.launch_native(work, given, state).map(|()| Replayed::Done),
+            Step::Library(work) => self.launch_library(work, given, state).map(|()| Replayed::Done),
             Step::Count(count) => self.count(count, given, state),
             Step::Test(test) => self.test(test, state),
             Step::Host(host) => self.call_host(host, given, state),
@@ -274,7 +280,7 @@ impl Recording {
         &self,
         kernel: &KernelStep,
         code: Option<&Code>,
-        given: Given<'_>,
+        given: ReplayInputs<'_>,
         state: &State,
     ) -> Result<(), Error> {
         let is_done = |&(from, to): &(SlotId, SlotId)| {
@@ -313,7 +319,7 @@ impl Recording {
         })
     }
 
-    fn launch_native(&self, work: &NativeStep, given: Given<'_>, state: &State) -> Result<(), Error> {
+    fn launch_library(&self, work: &LibraryStep, given: ReplayInputs<'_>, state: &State) -> Result<(), Error> {
         let operands = |slots: &[SlotId]| slots.iter().map(|slot| self.operand(*slot, state)).collect();
         let call = match work.fill {
             Some(scalar) => native::Call::Fill(bound::bits(scalar, &state.values, given.scalars)),
@@ -327,14 +333,14 @@ impl Recording {
     }
 
     /// Lists the true elements of a mask; the sizes that depend on their number are known then.
-    fn count(&self, count: &CountStep, given: Given<'_>, state: &mut State) -> Result<Replayed, Error> {
+    fn count(&self, count: &CountStep, given: ReplayInputs<'_>, state: &mut State) -> Result<Replayed, Error> {
         let positions = native::compress(&self.operand(count.mask, state), self.device, count.site)?;
         state.counts.push(positions.len);
         state.slots[count.positions.index()] = Some(positions.buffer);
         let State { values, counts, .. } = state;
         Ok(match self.sizes.evaluate(given.sizes, counts, values) {
             Ok(()) => Replayed::Done,
-            Err(guard) => Replayed::Unfit(guard.into()),
+            Err(guard) => Replayed::Rejected(guard.into()),
         })
     }
 
@@ -346,7 +352,7 @@ impl Recording {
         Ok(if u64::from_le_bytes(bytes) == test.expected {
             Replayed::Done
         } else {
-            Replayed::Unfit(Misfit::Value(test.site))
+            Replayed::Rejected(GuardFailure::Value(test.site))
         })
     }
 

@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind};
 /// its values there. Of what several iterations of one lane would write, only the first is written.
 #[derive(Clone, Debug)]
 pub struct Assertion {
-    /// What stands before the number of the lane.
+    /// What is before the number of the lane.
     pub text: String,
     /// What is said about the lane, behind its number.
     pub message: Template,

@@ -15,12 +15,12 @@ pub enum Piece {
     Value(usize, Spec),
 }
 
-/// How a value is written: what stands behind the colon of a placeholder.
+/// How a value is written: what is behind the colon of a placeholder.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spec {
     /// What fills the width.
     pub fill: char,
-    /// Where the value stands in the width; by default numbers stand on the right.
+    /// Where the value is in the width; by default numbers are on the right.
     pub align: Option<Align>,
     /// Whether positive numbers get a sign.
     pub sign: Sign,
@@ -36,7 +36,7 @@ pub struct Spec {
     pub radix: Radix,
 }
 
-/// Where a value stands in a width.
+/// Where a value is in a width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
     /// `<`

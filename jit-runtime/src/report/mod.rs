@@ -1,4 +1,4 @@
-//! What kernels tell while they run: lines that lanes print, and assertions that fail on lanes.
+//! Reports of running kernels: lines that lanes print, and assertions that fail on lanes.
 //!
 //! A lane that has something to say takes the next place in a list, by an atomic addition, and writes its number and its
 //! values there; see [`Lines`] and [`Assertion`] for the memory. When the launch is done the host puts the values into the

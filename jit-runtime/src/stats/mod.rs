@@ -44,7 +44,7 @@ static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 pub struct Stats {
     /// Calls of traced functions.
     pub traces: u64,
-    /// Kernels that were launched, and steps of native work.
+    /// Kernels that were launched, and steps of library calls.
     pub launches: u64,
     /// Lanes of all launches.
     pub lanes: u64,
@@ -108,13 +108,13 @@ pub struct KernelRecord {
     pub label: &'static str,
     /// Where the user's program caused the launch.
     pub site: Option<&'static Location<'static>>,
-    /// Hash of kernel, device and code options, as in [`crate::cache::CacheEntry`]; 0 for native work.
+    /// Hash of kernel, device and code options, as in [`crate::cache::CacheEntry`]; 0 for library calls.
     pub hash: u64,
     /// Where it ran.
     pub device: Device,
     /// How many lanes.
     pub width: usize,
-    /// Operations in the kernel; 0 for native work.
+    /// Operations in the kernel; 0 for library calls.
     pub ops: usize,
     /// Buffers that the kernel reads.
     pub inputs: usize,
@@ -263,7 +263,7 @@ pub(crate) fn count_launch(launches: &AtomicU64, width: usize, is_hit: bool) {
     }
 }
 
-/// Counts launches whose code was at hand, and remembers them.
+/// Counts launches whose code was available, and remembers them.
 pub(crate) fn count_replayed(planned: &Planned) {
     let count = planned.records.len() as u64;
     if IS_RECORDING.load(Ordering::Relaxed) && count > 0 {
@@ -274,7 +274,7 @@ pub(crate) fn count_replayed(planned: &Planned) {
     LANES.fetch_add(planned.lanes, Ordering::Relaxed);
 }
 
-pub(crate) fn count_native_launch(width: usize) {
+pub(crate) fn count_library_launch(width: usize) {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     LANES.fetch_add(width as u64, Ordering::Relaxed);
 }

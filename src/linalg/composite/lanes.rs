@@ -1,4 +1,4 @@
-//! What looks at other lanes: gathers, flat arrays, and reading back.
+//! What reads other lanes: gathers, flat arrays, and reading back.
 
 use std::panic::Location;
 

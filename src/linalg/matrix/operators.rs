@@ -1,7 +1,7 @@
 //! Operators of matrices.
 //!
 //! `*` is the product of matrices, of a matrix and a column vector, and of a matrix and an array or a number. In sums, an array
-//! or a number stands for that times the identity.
+//! or a number represents that times the identity.
 
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -9,7 +9,7 @@ use super::{Component, Matrix};
 use crate::linalg::vector::{Vec2, Vec3, Vec4, for_each_vector, number_types, operand_types};
 use crate::{Array, Element, Number, Operand, Signed};
 
-/// What is added to a matrix: a matrix, a reference to one, or what stands for a multiple of the identity: an array or a
+/// What is added to a matrix: a matrix, a reference to one, or what represents a multiple of the identity: an array or a
 /// number.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added to a matrix of {N} by {N} elements `{T}`",

@@ -64,7 +64,7 @@ macro_rules! for_each_vector {
 pub(crate) use for_each_vector;
 pub(in crate::linalg) use geometry::difference_of_products;
 
-/// What operations take beside a vector: such a vector, a reference to one, or what stands for all components: an array
+/// What operations take beside a vector: such a vector, a reference to one, or what represents all components: an array
 /// or a number.
 #[diagnostic::on_unimplemented(
     message = "`{V}` cannot be combined with `{Self}`",
@@ -125,7 +125,7 @@ macro_rules! float_types {
 
 pub(crate) use float_types;
 
-/// Calls a macro once for each type of numbers that stand on the left of an operator: with no generics, the element type, and the
+/// Calls a macro once for each type of numbers that are on the left of an operator: with no generics, the element type, and the
 /// type of the number.
 macro_rules! number_types {
     ($macro:ident $($arguments:tt)*) => {

@@ -197,7 +197,7 @@ fn choices_are_elements() {
 }
 
 #[jit]
-fn steps_to_leave(rng: &mut Generator, width: usize) -> UInt {
+fn steps_to_exit(rng: &mut Generator, width: usize) -> UInt {
     let (mut position, mut steps) = (Float::zeros(width), UInt::zeros(width));
     while position.abs() < 3.0 {
         let step: Float = rng.uniform(-1.0, 1.0, width);
@@ -211,7 +211,7 @@ fn steps_to_leave(rng: &mut Generator, width: usize) -> UInt {
 fn loops_draw_other_numbers_in_each_iteration() {
     on_each_device(|| {
         let mut rng = rng(6);
-        let steps = steps_to_leave(&mut rng, 50).to_vec().unwrap();
+        let steps = steps_to_exit(&mut rng, 50).to_vec().unwrap();
         let mut apart = jit::random::rng(6);
         let rows: Vec<Vec<f32>> = (0..*steps.iter().max().unwrap())
             .map(|_| {
@@ -227,7 +227,7 @@ fn loops_draw_other_numbers_in_each_iteration() {
             });
             assert_eq!(Some(*steps as usize - 1), wanted, "lane {lane}");
         }
-        // Each lane goes on with its own number of calls.
+        // Each lane continues with its own number of calls.
         let after = rng.random::<f32>(50).to_vec().unwrap();
         assert!(after.iter().all(|x| (0.0..1.0).contains(x)));
         assert!(rng.split().random::<f32>(50).to_vec().is_ok());

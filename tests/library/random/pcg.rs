@@ -135,7 +135,7 @@ fn mean_of(rng: &mut Pcg32, draws: &UInt) -> Float {
 }
 
 #[test]
-fn lanes_that_left_a_loop_stop_drawing() {
+fn lanes_that_exited_a_loop_stop_drawing() {
     on_each_device(|| {
         let mut rng = Pcg32::new(3, 11);
         let begin = rng.clone();

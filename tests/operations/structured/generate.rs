@@ -86,7 +86,7 @@ impl Dice {
         }
     }
 
-    /// A block of statements; evaluated loops may stand where everything around is evaluated, and all lanes are there.
+    /// A block of statements; evaluated loops may be where everything around is evaluated, and all lanes are there.
     fn block(&mut self, depth: usize, can_evaluate: bool) -> Block {
         let length = 1 + self.roll(4);
         self.statements(length, depth, can_evaluate)
@@ -130,8 +130,8 @@ impl Dice {
                 Statement::While(mode, 1 + self.roll(5) as u8, self.condition(1), self.block(depth - 1, true))
             }
             _ => {
-                let turns = 1 + self.roll(5) as u8;
-                Statement::While(Mode::Recorded, turns, self.condition(1), self.block(depth - 1, false))
+                let iterations = 1 + self.roll(5) as u8;
+                Statement::While(Mode::Recorded, iterations, self.condition(1), self.block(depth - 1, false))
             }
         }
     }

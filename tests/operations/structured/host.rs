@@ -1,4 +1,4 @@
-//! What stands for the types of arrays when a program runs as plain Rust, on the numbers of one lane.
+//! What represents the types of arrays when a program runs as plain Rust, on the numbers of one lane.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Rem, Shl, Shr, Sub};
 

@@ -72,8 +72,8 @@ macro_rules! twice {
                 match instance(id) {
                     Some((true, held)) => s.shared.scatter_add(&(*value + held), place),
                     Some((false, _)) => {
-                        for turn in 0..value.0 & 3 {
-                            s.shared.scatter_add(&Word(turn + 1), place);
+                        for iteration in 0..value.0 & 3 {
+                            s.shared.scatter_add(&Word(iteration + 1), place);
                         }
                     }
                     None => {}
@@ -198,8 +198,8 @@ macro_rules! twice {
                 }
 
                 fn hit(&self, shared: &mut Int, place: &Int, value: &Int) {
-                    for turn in 0..value & 3 {
-                        shared.scatter_add(turn + 1, place);
+                    for iteration in 0..value & 3 {
+                        shared.scatter_add(iteration + 1, place);
                     }
                 }
             }
@@ -326,22 +326,22 @@ macro_rules! loops {
         twice! {
             { $($functions)* }
             {
-                $(fn $name(turns: u8, condition: &Condition, body: &Block, s: &mut State<'_>) -> Unit {
-                    let turns = i32::from(turns);
-                    let mut turn = Int::from(0);
+                $(fn $name(iterations: u8, condition: &Condition, body: &Block, s: &mut State<'_>) -> Unit {
+                    let iterations = i32::from(iterations);
+                    let mut iteration = Int::from(0);
                 } loop {
-                    'turns: while turn < Int::from(turns) && holds(condition, s) {
-                        turn = turn + 1;
+                    'iterations: while iteration < Int::from(iterations) && holds(condition, s) {
+                        iteration = iteration + 1;
                         for statement in body {
                             match statement {
                                 Statement::BreakIf(leaves) => {
                                     if holds(leaves, s) {
-                                        break 'turns;
+                                        break 'iterations;
                                     }
                                 }
                                 Statement::ContinueIf(leaves) => {
                                     if holds(leaves, s) {
-                                        continue 'turns;
+                                        continue 'iterations;
                                     }
                                 }
                                 Statement::If(condition, then, otherwise) => {
@@ -350,12 +350,12 @@ macro_rules! loops {
                                             match inner {
                                                 Statement::BreakIf(leaves) => {
                                                     if holds(leaves, s) {
-                                                        break 'turns;
+                                                        break 'iterations;
                                                     }
                                                 }
                                                 Statement::ContinueIf(leaves) => {
                                                     if holds(leaves, s) {
-                                                        continue 'turns;
+                                                        continue 'iterations;
                                                     }
                                                 }
                                                 other => step(other, s),
@@ -372,18 +372,18 @@ macro_rules! loops {
                 } $(#[$mode])*;)*
 
                 $(fn $count(to: usize, $start: Number, $end: Number, body: &Block, s: &mut State<'_>) -> Unit {} loop {
-                    'turns: for turn in $range {
-                        s.ints[to] = Int::from(turn.clone());
+                    'iterations: for iteration in $range {
+                        s.ints[to] = Int::from(iteration.clone());
                         for statement in body {
                             match statement {
                                 Statement::BreakIf(leaves) => {
                                     if holds(leaves, s) {
-                                        break 'turns;
+                                        break 'iterations;
                                     }
                                 }
                                 Statement::ContinueIf(leaves) => {
                                     if holds(leaves, s) {
-                                        continue 'turns;
+                                        continue 'iterations;
                                     }
                                 }
                                 other => step(other, s),
@@ -527,10 +527,10 @@ loops! {
                 }
                 Statement::Match(value, blocks) => select(Number::from(int(value, s) & 7), blocks, s),
                 Statement::Run(index, blocks) => run(&(int(index, s) & 3), blocks, s),
-                Statement::While(Mode::Recorded, turns, condition, body) => repeat(*turns, condition, body, s),
-                Statement::While(Mode::Evaluated, turns, condition, body) => repeat_evaluated(*turns, condition, body, s),
-                Statement::While(Mode::Compressed, turns, condition, body) => repeat_compressed(*turns, condition, body, s),
-                Statement::Loop(turns, body) => forever(*turns, body, s),
+                Statement::While(Mode::Recorded, iterations, condition, body) => repeat(*iterations, condition, body, s),
+                Statement::While(Mode::Evaluated, iterations, condition, body) => repeat_evaluated(*iterations, condition, body, s),
+                Statement::While(Mode::Compressed, iterations, condition, body) => repeat_compressed(*iterations, condition, body, s),
+                Statement::Loop(iterations, body) => forever(*iterations, body, s),
                 Statement::For(range, to, bounds, body) => {
                     let (start, end) = (Number::from((int(&bounds.0, s) & 3) - 2), Number::from(int(&bounds.1, s) & 3));
                     count(*range, *to, start, end, body, s);
@@ -561,24 +561,24 @@ loops! {
             }
         }
 
-        fn forever(turns: u8, body: &Block, s: &mut State<'_>) -> Unit {
-            let turns = i32::from(turns);
-            let mut turn = Int::from(0);
-            'turns: loop {
-                if turn >= Int::from(turns) {
+        fn forever(iterations: u8, body: &Block, s: &mut State<'_>) -> Unit {
+            let iterations = i32::from(iterations);
+            let mut iteration = Int::from(0);
+            'iterations: loop {
+                if iteration >= Int::from(iterations) {
                     break;
                 }
-                turn = turn + 1;
+                iteration = iteration + 1;
                 for statement in body {
                     match statement {
                         Statement::BreakIf(leaves) => {
                             if holds(leaves, s) {
-                                break 'turns;
+                                break 'iterations;
                             }
                         }
                         Statement::ContinueIf(leaves) => {
                             if holds(leaves, s) {
-                                continue 'turns;
+                                continue 'iterations;
                             }
                         }
                         other => step(other, s),

@@ -130,18 +130,18 @@ pub(super) enum Statement {
     If(Condition, Block, Block),
     /// The blocks of 0, of 1 and 2, and of 3 to 5, of three bits of a number.
     Match(Int, [Block; 3]),
-    /// A loop of at most so many turns.
+    /// A loop of at most so many iterations.
     While(Mode, u8, Condition, Block),
-    /// A `loop` that ends after so many turns.
+    /// A `loop` that ends after so many iterations.
     Loop(u8, Block),
     /// A loop that counts a variable, between bounds of few bits of two numbers.
     For(Range, usize, Box<(Int, Int)>, Block),
     /// Runs the block of a number, as a method of one of several instances.
     Run(Int, [Block; 2]),
-    /// Leaves the loop whose body this stands in, or in an `if` of whose body. Elsewhere it does nothing, as the next.
+    /// Leaves the loop whose body this is in, or in an `if` of whose body. Elsewhere it does nothing, as the next.
     BreakIf(Condition),
     ContinueIf(Condition),
-    /// Leaves the block that this stands in, which is a function of the interpreter.
+    /// Leaves the block that this is in, which is a function of the interpreter.
     ReturnIf(Condition),
 }
 
@@ -280,13 +280,13 @@ fn show(statement: &Statement, depth: usize, text: &mut String) -> fmt::Result {
             }
             Ok(())
         }
-        Statement::While(mode, turns, condition, body) => {
-            writeln!(text, "{indent}{mode:?} while turn < {turns} && {condition} {{")?;
+        Statement::While(mode, iterations, condition, body) => {
+            writeln!(text, "{indent}{mode:?} while iteration < {iterations} && {condition} {{")?;
             show_block(body, depth + 1, text)?;
             writeln!(text, "{indent}}}")
         }
-        Statement::Loop(turns, body) => {
-            writeln!(text, "{indent}loop {{ // {turns} turns at most")?;
+        Statement::Loop(iterations, body) => {
+            writeln!(text, "{indent}loop {{ // {iterations} iterations at most")?;
             show_block(body, depth + 1, text)?;
             writeln!(text, "{indent}}}")
         }

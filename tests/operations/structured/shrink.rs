@@ -30,7 +30,7 @@ fn smaller(block: &Block) -> Vec<Block> {
     blocks
 }
 
-/// What may stand in the place of a statement: what is inside of it, or itself with less inside.
+/// What may be in the place of a statement: what is inside of it, or itself with less inside.
 fn replacements(statement: &Statement) -> Vec<Block> {
     match statement {
         Statement::If(condition, then, otherwise) => {
@@ -40,9 +40,9 @@ fn replacements(statement: &Statement) -> Vec<Block> {
             let less = less.map(|(then, otherwise)| vec![Statement::If(condition.clone(), then, otherwise)]);
             [then.clone(), otherwise.clone()].into_iter().chain(less).collect()
         }
-        Statement::While(mode, turns, condition, body) => {
-            let with = |body| vec![Statement::While(*mode, *turns, condition.clone(), body)];
-            let recorded = vec![Statement::While(Mode::Recorded, *turns, condition.clone(), body.clone())];
+        Statement::While(mode, iterations, condition, body) => {
+            let with = |body| vec![Statement::While(*mode, *iterations, condition.clone(), body)];
+            let recorded = vec![Statement::While(Mode::Recorded, *iterations, condition.clone(), body.clone())];
             let recorded = (*mode != Mode::Recorded && !evaluates(body)).then_some(recorded);
             [body.clone()].into_iter().chain(recorded).chain(smaller(body).into_iter().map(with)).collect()
         }
@@ -59,8 +59,8 @@ fn replacements(statement: &Statement) -> Vec<Block> {
             let less = each_smaller(blocks).map(|blocks| vec![Statement::Run(index.clone(), blocks)]);
             blocks.iter().cloned().chain(less).collect()
         }
-        Statement::Loop(turns, body) => {
-            let less = smaller(body).into_iter().map(|body| vec![Statement::Loop(*turns, body)]);
+        Statement::Loop(iterations, body) => {
+            let less = smaller(body).into_iter().map(|body| vec![Statement::Loop(*iterations, body)]);
             [body.clone()].into_iter().chain(less).collect()
         }
         _ => Vec::new(),

@@ -3,7 +3,7 @@
 use crate::array::{Array, Element};
 use std::ops;
 
-/// Arrays whose elements lie in memory of their own: none.
+/// Arrays whose elements are in memory of their own: none.
 #[diagnostic::on_unimplemented(
     message = "a traced element has no address; read it into a variable first",
     label = "elements of `{Self}` are computed when the kernel runs",

@@ -221,12 +221,12 @@ impl<B: ?Sized, V> TracedRead<'_, B, V> {
 
     /// Reads.
     #[track_caller]
-    pub fn index<I>(&self, index: I) -> Kept
+    pub fn index<I>(&self, index: I) -> SetAside
     where
         B: ReadAt<I, Value = V>,
     {
         self.value.set(Some(self.base.read_at(index)));
-        Kept
+        SetAside
     }
 
     /// What was read.
@@ -260,9 +260,9 @@ impl<B: ?Sized, I, V> TracedWrite<B, I, V> {
     }
 
     /// Keeps the index.
-    pub fn index(&self, index: I) -> Kept {
+    pub fn index(&self, index: I) -> SetAside {
         self.index.set(Some(index));
-        Kept
+        SetAside
     }
 
     /// Keeps the value.
@@ -402,21 +402,21 @@ pub struct Nowhere;
 
 /// Stands for an index, or a value, that was kept aside.
 #[derive(Debug)]
-pub struct Kept;
+pub struct SetAside;
 
 /// Stands for an element of a traced base.
 #[derive(Debug)]
 pub struct Place;
 
-impl ops::Index<Kept> for Nowhere {
+impl ops::Index<SetAside> for Nowhere {
     type Output = Place;
-    fn index(&self, _: Kept) -> &Place {
+    fn index(&self, _: SetAside) -> &Place {
         const { &Place }
     }
 }
 
-impl ops::IndexMut<Kept> for Nowhere {
-    fn index_mut(&mut self, _: Kept) -> &mut Place {
+impl ops::IndexMut<SetAside> for Nowhere {
+    fn index_mut(&mut self, _: SetAside) -> &mut Place {
         // A value without a size needs no memory.
         Box::leak(Box::new(Place))
     }
@@ -443,7 +443,7 @@ assigned_nowhere!(
     note = "take a reference to it with `&`"
 )]
 pub trait CopiedOut: Sized {
-    /// The value, once more.
+    /// Returns a clone.
     #[must_use]
     fn copied_out(&self) -> Self;
 }

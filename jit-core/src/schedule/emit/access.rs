@@ -9,7 +9,7 @@ use jit_runtime::memory::Buffer;
 
 use super::Emitter;
 use crate::graph::Var;
-use crate::graph::payload::{Extra, How, RegionId as TraceRegion};
+use crate::graph::payload::{How, Payload, RegionId as TraceRegion};
 use crate::schedule::effect::Memory;
 use crate::schedule::order::{Entry, NONE};
 
@@ -49,18 +49,18 @@ impl Emitter<'_, '_> {
 
     pub(super) fn scatter(&mut self, number: u32, block: u32) -> Option<Value> {
         let effect = &self.graph.effects[self.entry(number).control as usize];
-        let param = self.memory(effect.memory, effect.extra.target.ty());
-        if let (Some(part), Some(checker)) = (&effect.extra.part, &mut self.checker) {
-            checker.tells(part, param);
+        let param = self.memory(effect.memory, effect.payload.target.ty());
+        if let (Some(part), Some(checker)) = (&effect.payload.part, &mut self.checker) {
+            checker.note_report(part, param);
         }
         let [index, value] = [effect.index, effect.value].map(|operand| self.value(operand));
         let is_masked = effect.mask != NONE && !self.is_implied(effect.mask, block);
         let mask = is_masked.then(|| self.value(effect.mask));
         let mask = if self.is_single(number) { Some(self.first_lane(mask)) } else { mask };
         let site = self.entry(number).var.site();
-        let mask = self.in_array(AccessKind::Scatter, &effect.extra.target, (effect.index, index), mask, site);
+        let mask = self.in_array(AccessKind::Scatter, &effect.payload.target, (effect.index, index), mask, site);
         let builder = &mut self.builder;
-        match effect.extra.how {
+        match effect.payload.how {
             How::Write => builder.scatter(None, param, index, value, mask),
             How::Reduce(op) => builder.scatter(Some(op), param, index, value, mask),
             How::Atomic(op) => return Some(builder.atomic(op, param, index, value, mask)),
@@ -81,9 +81,9 @@ impl Emitter<'_, '_> {
     /// Whether what has width 1 in a loop's body is the same in all lanes.
     fn is_uniform(&self, mut region: TraceRegion) -> bool {
         while region != TraceRegion::NONE {
-            let around = self.group.order.iter().find_map(|&number| match self.entry(number).var.extra() {
-                Some(Extra::Loop(extra)) if extra.id == region => {
-                    Some((extra.is_uniform, self.entry(number).var.region()))
+            let around = self.group.order.iter().find_map(|&number| match self.entry(number).var.payload() {
+                Some(Payload::Loop(payload)) if payload.id == region => {
+                    Some((payload.is_uniform, self.entry(number).var.region()))
                 }
                 _ => None,
             });

@@ -8,7 +8,7 @@ use super::super::check::Checker;
 use super::Emitter;
 use crate::graph::Var;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, LoopExtra};
+use crate::graph::payload::{LoopPayload, Payload};
 use crate::schedule::order::{NONE, Part};
 use crate::schedule::place::TOP;
 use crate::trace::record;
@@ -121,7 +121,9 @@ impl Emitter<'_, '_> {
 
     /// Notes lanes that wanted to make more iterations than their loop allows.
     fn check_iterations(&mut self, number: u32) {
-        let Some(Extra::Loop(LoopExtra { bound: Some(bound), .. })) = self.entry(number).var.extra() else { return };
+        let Some(Payload::Loop(LoopPayload { bound: Some(bound), .. })) = self.entry(number).var.payload() else {
+            return;
+        };
         let Some(count) = self.result(number, bound.position) else { return };
         let lane = self.lane.unwrap_or_else(|| self.builder.lane_index());
         let checker = self.checker.get_or_insert_with(Checker::of_iterations);
@@ -181,8 +183,8 @@ impl Emitter<'_, '_> {
     fn check_call(&mut self, number: u32) {
         let (control, site) =
             (&self.graph.controls[self.entry(number).control as usize], self.entry(number).var.site());
-        let (Extra::Switch(extra), Some([index, mask])) = (control.extra, control.checked) else { return };
-        let Some(call) = &extra.checked else { return };
+        let (Payload::Switch(payload), Some([index, mask])) = (control.payload, control.checked) else { return };
+        let Some(call) = &payload.checked else { return };
         let (ty, width) = (call.index.ty(), call.count);
         let access =
             CheckedAccess { kind: AccessKind::Call(call.what), ty, width, is_signed: ty.is_signed_integer(), site };
@@ -219,16 +221,16 @@ impl Emitter<'_, '_> {
         true
     }
 
-    /// Whether a mask is what the side of a branch or switch stands for.
+    /// Whether a mask is what the side of a branch or switch represents.
     fn says(&self, branch: u32, side: u32, mask: u32) -> bool {
         let control = &self.graph.controls[self.entry(branch).control as usize];
-        if let Extra::Switch(extra) = control.extra {
+        if let Payload::Switch(payload) = control.payload {
             let mask = self.entry(mask).var;
             let is_own = |(case, says): (usize, &Var)| match case == side as usize {
                 true => says.is_same(mask),
-                false => extra.is_exclusive && record::is_negation(mask, says),
+                false => payload.is_exclusive && record::is_negation(mask, says),
             };
-            return extra.masks.iter().enumerate().any(is_own);
+            return payload.masks.iter().enumerate().any(is_own);
         }
         let condition = control.condition;
         let is_not =

@@ -133,7 +133,7 @@ impl<'e> Emitter<'_, 'e> {
         }
     }
 
-    /// Whether the elements of an entry lie in memory for the lanes that are computed.
+    /// Whether the elements of an entry are in memory for the lanes that are computed.
     fn is_at_hand(&self, number: u32) -> bool {
         let (var, is_written) = (self.entry(number).var, self.outputs.contains_key(&number));
         is_written || self.selection.is_some_and(|selection| selection.narrow(var).is_some())
@@ -293,9 +293,9 @@ impl<'e> Emitter<'_, 'e> {
             // The first result is the array, the others are consecutive values.
             Op::ScatterResult => Value(self.values[a as usize]?.0 + var.position() as u32 - 1),
             Op::LoopResult | Op::BranchResult | Op::SwitchResult => self.result(a, var.position())?,
-            // A reduction is what the kernel writes; loops and branches are emitted by their blocks; native work is no
+            // A reduction is what the kernel writes; loops and branches are emitted by their blocks; a library call is no
             // part of a kernel.
-            Op::Local | Op::LocalWrite | Op::Reduce(_) | Op::Native | Op::NativeResult => return None,
+            Op::Local | Op::LocalWrite | Op::Reduce(_) | Op::LibraryCall | Op::LibraryResult => return None,
             Op::Loop | Op::Branch | Op::Switch => return None,
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder => self.leaf(number),
         };

@@ -29,7 +29,7 @@ pub(super) struct Frame<'a> {
     block: usize,
     /// The carriers of local memory: element `i` of the block is at `i * stride`, lanes side by side.
     locals: Vec<Vec<u64>>,
-    /// For each parameter: logarithm of the neighbours in memory that stand for one element.
+    /// For each parameter: logarithm of the neighbours in memory that represent one element.
     copies_log2: Vec<u8>,
 }
 

@@ -14,7 +14,7 @@ fn run(builder: Builder, width: usize, inputs: Vec<Input>) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn lanes_leave_a_loop_one_by_one() {
+fn lanes_exit_a_loop_one_by_one() {
     // Collatz steps until 1.
     let mut b = Builder::new();
     let (source, target) = (b.buffer(Type::U32, Access::Read), b.buffer(Type::U32, Access::Write));
@@ -22,8 +22,8 @@ fn lanes_leave_a_loop_one_by_one() {
     let zero = b.constant(Type::U32, 0);
     let (condition, state) = b.open_region(&[Type::U32, Type::U32]);
     let one = b.constant(Type::U32, 1);
-    let goes_on = b.compare(CompareOp::Ne, state[0], one);
-    b.close_region(vec![goes_on]);
+    let continues = b.compare(CompareOp::Ne, state[0], one);
+    b.close_region(vec![continues]);
     let (body, _) = b.open_region(&[]);
     let odd = b.binary(BinaryOp::And, state[0], one);
     let is_odd = b.compare(CompareOp::Eq, odd, one);
@@ -47,8 +47,8 @@ fn loop_state_is_exchanged_at_once() {
     let inits = [100, 200].map(|value| b.constant(Type::U32, value));
     let zero = b.constant(Type::U32, 0);
     let (condition, state) = b.open_region(&[Type::U32; 3]);
-    let goes_on = b.compare(CompareOp::Lt, state[2], lane);
-    b.close_region(vec![goes_on]);
+    let continues = b.compare(CompareOp::Lt, state[2], lane);
+    b.close_region(vec![continues]);
     let (body, _) = b.open_region(&[]);
     let one = b.constant(Type::U32, 1);
     let next = b.binary(BinaryOp::Add, state[2], one);

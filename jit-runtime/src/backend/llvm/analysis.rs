@@ -5,7 +5,7 @@
 //! consecutive indices is read as a vector. Loops are solved by a fixpoint: the state is assumed to be as uniform as its
 //! initial value and weakened until nothing changes.
 //!
-//! Inside a loop that lanes leave at different times, the *active* lanes have all run the same number of iterations. So a
+//! Inside a loop that lanes exit at different times, the *active* lanes have all run the same number of iterations. So a
 //! counter is uniform inside of it, although its final value is not.
 
 use super::hints::{self, Hint};
@@ -185,9 +185,9 @@ impl Solver<'_> {
                 break;
             }
         }
-        let leaves_together = self.shape(kernel.region(condition).yields[0]);
+        let exits_together = self.shape(kernel.region(condition).yields[0]);
         for (result, param) in inst.values().zip(params) {
-            self.shapes[result.index()] = match (leaves_together, self.shape(*param)) {
+            self.shapes[result.index()] = match (exits_together, self.shape(*param)) {
                 (Shape::Uniform, shape) => shape,
                 (Shape::Packet, Shape::Uniform) => Shape::Packet,
                 (Shape::Packet, shape) => shape,

@@ -116,7 +116,7 @@ impl Bound {
 pub(super) struct Bounds<'k> {
     kernel: &'k Kernel,
     definitions: Vec<Option<&'k Op>>,
-    /// For states of the loops whose bodies are looked at: their first value, and what they are below.
+    /// For states of the loops whose bodies are analysed: their first value, and what they are below.
     counters: Vec<Option<Counter>>,
     is_known: Vec<bool>,
 }
@@ -176,7 +176,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// What a state must be below for its loop to go on.
+    /// What a state must be below for its loop to continue.
     fn limit(&self, param: Value, condition: RegionId) -> Option<Value> {
         let mut conjunction = SmallVec::<[Value; 4]>::from_slice(&self.kernel.region(condition).yields);
         while let Some(part) = conjunction.pop() {

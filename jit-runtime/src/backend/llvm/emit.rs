@@ -45,7 +45,7 @@ pub(super) struct Emitter {
     intrinsics: RefCell<FxHashMap<IntrinsicKey, (RawType, Raw)>>,
 }
 
-/// Constants that code reads from memory, and the global variable that stands for them until all are known.
+/// Constants that code reads from memory, and the global variable that represents them until all are known.
 #[derive(Default)]
 struct ConstantTable {
     offsets: FxHashMap<(Type, u64), usize>,
@@ -185,7 +185,7 @@ impl Emitter {
         }
     }
 
-    /// How an element lies in memory.
+    /// How an element is in memory.
     pub(super) fn memory_type(&self, ty: Type) -> RawType {
         if ty == Type::Bool { self.int(8) } else { self.register_type(ty) }
     }

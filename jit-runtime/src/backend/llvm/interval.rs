@@ -15,7 +15,7 @@
 
 use crate::ir::Type;
 
-/// Computes words of 64 bits with a sign. Results that leave them wrap, and are not looked at.
+/// Computes words of 64 bits with a sign. Results that leave them wrap, and are not used.
 pub(super) trait Machine {
     type Word: Copy + PartialEq;
     type Flag: Copy;

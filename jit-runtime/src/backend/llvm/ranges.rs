@@ -1,6 +1,6 @@
 //! Which indices cannot leave their buffers, and on which lanes.
 //!
-//! Two kinds of index need no look at each access. The number of the lane moved by what all lanes share is in range on an interval
+//! Two kinds of index need no check at each access. The number of the lane moved by what all lanes share is in range on an interval
 //! of lanes. A value with a [`Bound`], as `x & 255`, `x.min(99)` or the counter of a loop, is in range on all lanes if the buffer is
 //! long enough. Both are known before the first lane runs, so groups of lanes outside of the interval get other code; see
 //! [`super::codegen`].
@@ -18,7 +18,7 @@ use super::analysis::{Analysis, Shape};
 use super::bound::{Bound, Bounds};
 use crate::ir::{BinaryOp, Kernel, Op, ParamId, RegionId, TOP, Type, Value};
 
-/// Proofs of a kernel, at most: they are looked at for each block of lanes.
+/// Proofs of a kernel, at most: they are evaluated for each block of lanes.
 const MAX_PROOFS: usize = 32;
 
 /// What must hold for an index.

@@ -14,7 +14,7 @@ use crate::ir::{Access, BinaryOp, Kernel, Op, Param, ParamId, Region, Type, Valu
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) buffer: ParamId,
-    /// The index of the gather that comes first in the kernel, which stands for all.
+    /// The index of the gather that comes first in the kernel, which represents all.
     pub(super) index: Value,
     /// How far the row's first element lies from the element at that index.
     pub(super) start: i64,

@@ -57,7 +57,7 @@ pub(super) fn enter() -> Result<Inside, Error> {
     WATCHED.call_once(|| fork::register(Handlers { hold, reset }));
     let mut state = STATE.lock();
     match state.closed {
-        // Who is in it may go on with what it began.
+        // Who is in it may continue with what it began.
         Some(closed) if DEPTH.get() == 0 => Err(refused(closed)),
         _ => {
             state.inside += 1;
@@ -129,7 +129,7 @@ mod exit {
     use std::ffi::{c_int, c_void};
 
     unsafe extern "C" {
-        /// As `atexit`, of a function that is told the status.
+        /// As `atexit`, of a function that receives the status.
         fn on_exit(run: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     }
 

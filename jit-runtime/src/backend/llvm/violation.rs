@@ -1,6 +1,6 @@
 //! Accesses that analyses have found to be in range, checked nevertheless.
 //!
-//! With `JIT_VERIFY_ACCESSES=1` in the environment, generated code looks at every index that it would otherwise
+//! With `JIT_VERIFY_ACCESSES=1` in the environment, generated code checks every index that it would otherwise
 //! trust: those in range by proof, runs of consecutive ones, rows, elements that lanes share, local memory, and the
 //! lane's own. One that is not in range is a mistake of this backend. The code then writes a record to the end of the
 //! memory that it is lent and returns; the host says what is wrong, and ends the process. This is for tests: nothing

@@ -49,7 +49,7 @@ pub(super) fn synchronise_instructions(start: usize, size_bytes: usize) {
 pub(crate) mod x86_64 {
     use super::Patch;
 
-    /// Computes a relocation: `word` is what stands at `place`, `target` is the symbol plus the addend.
+    /// Computes a relocation: `word` is what is at `place`, `target` is the symbol plus the addend.
     pub(crate) fn apply(kind: u32, _word: u32, place: usize, target: i64) -> Result<Patch, String> {
         const R_X86_64_64: u32 = 1;
         const R_X86_64_PC32: u32 = 2;
@@ -79,7 +79,7 @@ pub(crate) mod x86_64 {
 pub(crate) mod aarch64 {
     use super::Patch;
 
-    /// Computes a relocation: `word` is what stands at `place`, `target` is the symbol plus the addend.
+    /// Computes a relocation: `word` is what is at `place`, `target` is the symbol plus the addend.
     pub(crate) fn apply(kind: u32, word: u32, place: usize, target: i64) -> Result<Patch, String> {
         const ABS64: u32 = 257;
         const ADR_PREL_PG_HI21: u32 = 275;

@@ -14,7 +14,7 @@ struct Format {
     bits: Type,
     mantissa_bits: u64,
     /// Its last place is 1, and 1.5 times a power of two keeps it so for negative n; twice the bias of the exponent
-    /// stands in the low bits already.
+    /// is in the low bits already.
     rounder: f64,
 }
 

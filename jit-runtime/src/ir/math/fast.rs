@@ -58,7 +58,7 @@ pub(super) fn binary<A: Arithmetic>(m: &mut A, op: BinaryOp, x: A::Value, y: A::
 
 /// The whole number nearest to `x * factor`, and the power of two that belongs to it: 0 for -127, infinite for 128.
 fn nearest<A: Arithmetic>(m: &mut A, x: A::Value, factor: f64) -> (A::Value, A::Value) {
-    // The last place of the sum is 1, and the bias of the exponent stands in its low bits.
+    // The last place of the sum is 1, and the bias of the exponent is in its low bits.
     let rounder = m.like(x, 12_582_912.0 + 127.0);
     let sum = if factor == 1.0 { m.add(x, rounder) } else { m.fma_by(x, factor, rounder) };
     let bits = m.bitcast(Type::U32, sum);

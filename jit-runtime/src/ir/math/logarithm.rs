@@ -62,7 +62,7 @@ pub(super) fn split_normal_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Val
     let mantissa = m.sub(bits, exponent);
     let mantissa = m.bitcast(Type::F32, mantissa);
     let one = m.number(Type::F32, 1.0);
-    // The exponent still stands above the mantissa bits.
+    // The exponent still is above the mantissa bits.
     (m.cast(Type::F32, exponent), m.sub(mantissa, one))
 }
 

@@ -22,7 +22,7 @@ pub struct ParseError {
     pub column: usize,
     /// What would have been right.
     pub expected: String,
-    /// What stands there.
+    /// What is there.
     pub found: String,
 }
 

@@ -43,7 +43,7 @@ impl Rewrite for Deduplicate {
         self.scopes.push(self.order.len());
     }
 
-    fn leave(&mut self) {
+    fn exit_region(&mut self) {
         let visible = self.scopes.pop().expect("a region that ends has started");
         for key in self.order.drain(visible..) {
             self.known.remove(&key);

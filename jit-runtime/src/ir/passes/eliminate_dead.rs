@@ -41,7 +41,7 @@ struct Marker<'a> {
     owners: Vec<(RegionId, usize)>,
     /// Where each local memory is written.
     local_writes: Vec<Vec<(RegionId, usize)>>,
-    /// Values that became live and are not looked at yet.
+    /// Values that became live and are not visited yet.
     pending: Vec<Value>,
 }
 
@@ -182,7 +182,7 @@ impl EliminateDead {
     }
 
     fn loop_(&mut self, to: &mut Rewriter<'_>, inst: &Inst, inits: &[Value], regions: [RegionId; 2]) {
-        // A parameter is live where the result is, and also where only the loop itself looks at it.
+        // A parameter is live where the result is, and also where only the loop itself reads it.
         let [condition, body] = regions;
         let state = self.positions(&to.old.region(condition).params);
         let inits = state.iter().map(|&index| to.value(inits[index])).collect();

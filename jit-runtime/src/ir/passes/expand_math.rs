@@ -62,7 +62,7 @@ impl Rewrite for ExpandMath {
         self.scopes.push(self.angles.len());
     }
 
-    fn leave(&mut self) {
+    fn exit_region(&mut self) {
         let visible = self.scopes.pop().expect("a region that ends has started");
         self.angles.truncate(visible);
     }

@@ -6,7 +6,7 @@ use crate::ir::op::Op;
 
 /// Decides what each instruction becomes.
 pub(super) trait Rewrite {
-    /// Writes what stands for an instruction, and says which values stand for its results, by [`Rewriter::define`]; or
+    /// Writes what represents an instruction, and says which values represent its results, by [`Rewriter::define`]; or
     /// returns false, and it is copied.
     fn inst(&mut self, to: &mut Rewriter<'_>, inst: &Inst) -> bool;
 
@@ -15,10 +15,10 @@ pub(super) trait Rewrite {
 
     /// What was written since the last [`Rewrite::enter`] is visible no more. For a loop, condition and body end
     /// together.
-    fn leave(&mut self) {}
+    fn exit_region(&mut self) {}
 }
 
-/// The kernel being written, and which new value stands for each old one.
+/// The kernel being written, and which new value represents each old one.
 pub(super) struct Rewriter<'a> {
     pub(super) old: &'a Kernel,
     pub(super) new: Builder,
@@ -48,7 +48,7 @@ impl Rewriter<'_> {
         self.map[old.index()]
     }
 
-    /// Says which new value stands for an old one from here on.
+    /// Says which new value represents an old one from here on.
     pub(super) fn define(&mut self, old: Value, new: Value) {
         self.map[old.index()] = new;
     }
@@ -60,7 +60,7 @@ impl Rewriter<'_> {
         op
     }
 
-    /// Writes the instructions of an old region where the new kernel stands.
+    /// Writes the instructions of an old region where the new kernel is being written.
     pub(super) fn insts(&mut self, rewrite: &mut impl Rewrite, region: RegionId) {
         let old = self.old;
         for inst in &old.region(region).insts {
@@ -81,7 +81,7 @@ impl Rewriter<'_> {
     fn branch(&mut self, rewrite: &mut impl Rewrite, region: RegionId) -> RegionId {
         rewrite.enter();
         let region = self.region(rewrite, region);
-        rewrite.leave();
+        rewrite.exit_region();
         region
     }
 
@@ -113,7 +113,7 @@ impl Rewriter<'_> {
                 rewrite.enter();
                 *condition = self.region(rewrite, *condition);
                 *body = self.region(rewrite, *body);
-                rewrite.leave();
+                rewrite.exit_region();
             }
             Op::If { then_region, else_region, .. } => {
                 for region in [then_region, else_region] {
@@ -130,7 +130,7 @@ impl Rewriter<'_> {
         self.append(op, inst);
     }
 
-    /// Appends an operation whose results stand for those of an old instruction.
+    /// Appends an operation whose results represent those of an old instruction.
     pub(super) fn append(&mut self, op: Op, inst: &Inst) {
         let types: Vec<_> = inst.values().map(|value| self.old.ty(value)).collect();
         let results = self.new.append(op, &types);

@@ -171,7 +171,7 @@ impl Generator {
     }
 
     /// An index into so many elements, of any integer type and more or less often in range, of each kind that code
-    /// generators tell apart.
+    /// generators distinguish.
     fn any_index(&mut self, elements: usize) -> Value {
         match self.rng.below(8) {
             0 => {
@@ -519,7 +519,7 @@ impl Generator {
         results.into_iter().for_each(|value| self.add(value));
     }
 
-    /// A write to memory of the lane, and a read at another index; both may be out of range.
+    /// A write to per-lane local memory, and a read at another index; both may be out of range.
     fn local(&mut self) {
         let local = if self.locals.is_empty() || self.rng.one_in(3) { self.new_local() } else { self.any_local() };
         let ty = self.builder.kernel().local(local).ty;
@@ -574,12 +574,12 @@ impl Generator {
         let (condition, state) = self.builder.open_region(&types);
         state[1..].iter().for_each(|&value| self.add(value));
         self.instructions(budget / 4);
-        let mut goes_on = self.builder.compare(CompareOp::Lt, state[0], bound);
+        let mut continues = self.builder.compare(CompareOp::Lt, state[0], bound);
         if self.rng.one_in(2) {
             let other = self.pick(Type::Bool);
-            goes_on = self.builder.binary(BinaryOp::And, goes_on, other);
+            continues = self.builder.binary(BinaryOp::And, continues, other);
         }
-        self.builder.close_region(vec![goes_on]);
+        self.builder.close_region(vec![continues]);
 
         let (body, _) = self.builder.open_region(&[]);
         self.add(state[0]);

@@ -223,7 +223,7 @@ impl Generator {
         let (condition, state) = self.builder.open_region(&[ty, Type::U32, Type::U32]);
         self.leaves.push(state[0]);
         let read = if self.rng.one_in(3) { self.gather() } else { state[2] };
-        let goes_on = match self.rng.below(8) {
+        let continues = match self.rng.below(8) {
             0 => self.builder.compare(CompareOp::Le, state[0], limit),
             1 => self.builder.compare(CompareOp::Ne, state[0], limit),
             2 => self.builder.compare(CompareOp::Gt, limit, state[0]),
@@ -232,9 +232,9 @@ impl Generator {
         let most = self.builder.constant(Type::U32, 9);
         let is_early = self.builder.compare(CompareOp::Lt, state[1], most);
         let other = if self.rng.one_in(4) { self.condition() } else { is_early };
-        let goes_on = self.builder.binary(BinaryOp::And, goes_on, other);
-        let goes_on = self.builder.binary(BinaryOp::And, is_early, goes_on);
-        self.builder.close_region(vec![goes_on]);
+        let continues = self.builder.binary(BinaryOp::And, continues, other);
+        let continues = self.builder.binary(BinaryOp::And, is_early, continues);
+        self.builder.close_region(vec![continues]);
 
         let (body, _) = self.builder.open_region(&[]);
         let found = self.statement();

@@ -6,7 +6,7 @@ use super::CompareFn;
 use super::cast::Wide;
 use crate::ir::op::CompareOp;
 
-/// A Rust type that an element type stands for.
+/// A Rust type that an element type represents.
 pub(super) trait Element: Copy + PartialOrd {
     /// The widest type of its kind, which holds every value exactly.
     type Wide: Wide;

@@ -84,7 +84,7 @@ struct Use {
 
 struct Verifier<'a> {
     kernel: &'a Kernel,
-    /// The place that is looked at, for errors.
+    /// The place that is verified, for errors.
     region: RegionId,
     index: Option<usize>,
     state: Vec<State>,
@@ -112,7 +112,7 @@ impl Verifier<'_> {
         let local_bytes = self.kernel.locals.iter().map(|local| local.size_bytes()).fold(0, u64::saturating_add);
         ensure!(
             local_bytes <= MAX_LOCAL_BYTES,
-            "the local memory of a lane takes {local_bytes} bytes, expected at most {MAX_LOCAL_BYTES}"
+            "the per-lane local memory takes {local_bytes} bytes, expected at most {MAX_LOCAL_BYTES}"
         );
         self.enter(TOP, 0)?;
         self.index = None;
@@ -152,7 +152,7 @@ impl Verifier<'_> {
     }
 
     /// Ends the visibility of all that was defined since there were so many visible values.
-    fn leave(&mut self, visible: usize) {
+    fn exit_region(&mut self, visible: usize) {
         for value in self.in_scope.drain(visible..) {
             self.state[value.index()] = State::OutOfScope;
         }
@@ -312,8 +312,7 @@ impl Verifier<'_> {
     }
 
     fn write(&mut self, inst: &Inst) -> Check {
-        let top_only =
-            |region| if region == TOP { Ok(()) } else { Err("it stands outside of the top region".to_owned()) };
+        let top_only = |region| if region == TOP { Ok(()) } else { Err("it is outside of the top region".to_owned()) };
         self.results(inst, &[])?;
         match inst.op {
             Op::Store { buffer, value } => {
@@ -412,7 +411,7 @@ impl Verifier<'_> {
         self.yields(condition, &[Type::Bool])?;
         self.enter(body, depth + 1)?;
         self.yields(body, &state)?;
-        self.leave(visible);
+        self.exit_region(visible);
         Ok(())
     }
 
@@ -435,7 +434,7 @@ impl Verifier<'_> {
             let (owner, index) = (self.region, self.index);
             self.enter(region, depth + 1)?;
             self.yields(region, types)?;
-            self.leave(visible);
+            self.exit_region(visible);
             (self.region, self.index) = (owner, index);
         }
         Ok(())

@@ -140,8 +140,8 @@ fn parameters_are_accessed_as_they_are_declared() {
         ("store p0, v0", "p0 is declared as read, expected write or readwrite"),
         ("store p1, v1", "v1 is i32, expected f32"),
         ("store p1, v0 store p1, v0", "p1 is stored twice"),
-        ("if v2 { store p1, v0 } else { }", "it stands outside of the top region"),
-        ("if v2 { } else { reduce.and p3, v2 }", "it stands outside of the top region"),
+        ("if v2 { store p1, v0 } else { }", "it is outside of the top region"),
+        ("if v2 { } else { reduce.and p3, v2 }", "it is outside of the top region"),
         ("scatter p1[v1] = v0", "p1 is declared as write, expected readwrite"),
         ("reduce.add p3, v2", "the reduction does not exist for bool"),
         ("reduce.and p3, v2 reduce.or p3, v2", "p3 receives two reductions"),
@@ -158,7 +158,7 @@ fn local_memory_is_bounded() {
     let kernel = parse("kernel() locals(l0: f64[131072], l1: u8[1]) { }").unwrap();
     assert_eq!(
         verify(&kernel).unwrap_err().to_string(),
-        "in region r0: the local memory of a lane takes 1048577 bytes, expected at most 1048576"
+        "in region r0: the per-lane local memory takes 1048577 bytes, expected at most 1048576"
     );
     let huge = parse("kernel() locals(l0: f64[4294967295], l1: f64[4294967295]) { }").unwrap();
     assert!(verify(&huge).is_err());

@@ -1,4 +1,4 @@
-//! Element types as native work sees them, and the operations that reductions join them by.
+//! Element types as library calls see them, and the operations that reductions join them by.
 //!
 //! The operations are those of [`crate::ir::scalar::reduce`]; halves are joined in `f32`.
 

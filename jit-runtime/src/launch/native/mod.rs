@@ -1,4 +1,4 @@
-//! Native work: launches that run functions of this library instead of kernels.
+//! Library calls: launches that run functions of this library instead of kernels.
 //!
 //! Some operations are no programs of one lane: prefix reductions, sorting, matrix products. They are launched like
 //! kernels all the same: ordered by the buffers that they read and write, asynchronous, on all cores, small ones at
@@ -53,7 +53,7 @@ pub use matmul::{MatMul, is_supported_matmul};
 pub use prefix::{Prefix, is_supported_prefix};
 pub use sort::{Sort, Sorted};
 
-/// Memory that native work reads or writes.
+/// Memory that library calls read or write.
 #[derive(Clone, Debug)]
 pub struct Operand {
     /// The memory.
@@ -90,7 +90,7 @@ impl Operand {
     }
 }
 
-/// An operation that is launched as native work.
+/// An operation that is launched as a library call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Call {
     /// One value, given by its bits, in every element. No input, one output.
@@ -130,7 +130,7 @@ impl Call {
     }
 }
 
-/// Native work to be done.
+/// A library call to be made.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// Where it counts as run in statistics; the work is the same on every device of the host.
@@ -145,7 +145,7 @@ pub struct Launch {
     pub site: Option<&'static Location<'static>>,
 }
 
-/// Does native work. Returns when it is done or queued; whoever reads a buffer waits for its contents.
+/// Makes a library call. Returns when it is done or queued; whoever reads a buffer waits for its contents.
 ///
 /// # Errors
 ///
@@ -239,7 +239,7 @@ impl Step {
         if self.blocks == 0 {
             return Ok(());
         }
-        stats::count_native_launch(self.width);
+        stats::count_library_launch(self.width);
         if self.estimate_ns < SMALL_NS
             // SAFETY: the caller's promise.
             && let Some(result) = unsafe { self.run_inline(&run) }
@@ -276,7 +276,7 @@ impl Step {
         let reads = self.reads.into_iter().map(|buffer| Accessed { buffer, reads: true, writes: false });
         let writes = self.writes.into_iter().map(|buffer| Accessed { buffer, reads: false, writes: true });
         let accessed = reads.chain(writes).collect();
-        let work = Box::new(NativeWork { run, carries: self.carries });
+        let work = Box::new(LibraryCall { run, carries: self.carries });
         let Context { name, site, .. } = self.context;
         task::enqueue(Queued { work, accessed, blocks, time, label: name, site });
     }
@@ -312,12 +312,12 @@ impl Step {
 }
 
 /// A queued step.
-struct NativeWork {
+struct LibraryCall {
     run: Box<dyn Fn(usize) + Send + Sync>,
     carries: Option<Arc<Carries>>,
 }
 
-impl Work for NativeWork {
+impl Work for LibraryCall {
     unsafe fn run(&self, block: usize) -> Result<(), Error> {
         (self.run)(block);
         Ok(())

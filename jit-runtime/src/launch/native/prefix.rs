@@ -105,7 +105,7 @@ struct Layout {
     is_reverse: bool,
 }
 
-/// Some elements, and how they stand in their part.
+/// Some elements, and how they are in their part.
 struct Piece {
     first: usize,
     end: usize,
@@ -244,7 +244,7 @@ fn chained<T: Copy + 'static, O: Join<T>>(
     }
 }
 
-/// Scans up to a chunk of elements, going on from what came before.
+/// Scans up to a chunk of elements, continuing from what came before.
 fn write<T: Copy + 'static, O: Join<T>>(mode: Mode, source: &[T], target: &mut [T], before: O::Sum) {
     if !O::IS_EXACT {
         O::Sum::with_scratch(source.len(), |rows| {

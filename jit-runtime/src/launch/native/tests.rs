@@ -1,4 +1,4 @@
-//! Native work against plain Rust.
+//! Library calls against plain Rust.
 
 use super::*;
 use crate::ir::{ReduceOp, scalar};
@@ -51,7 +51,7 @@ pub(super) fn run(call: Call, inputs: Vec<Operand>, outputs: Vec<Operand>) -> Re
     launch(Launch { device: Device::Cpu, call, inputs, outputs, site: None })
 }
 
-/// NaN are alike.
+/// NaN match.
 pub(super) fn canonical(ty: Type, bits: u64) -> u64 {
     let is_nan = ty.is_float() && f64::from_bits(scalar::cast(ty, Type::F64, bits)).is_nan();
     if is_nan { u64::MAX } else { bits }

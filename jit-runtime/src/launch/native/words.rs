@@ -22,7 +22,7 @@ fn has_vectors() -> bool {
     false
 }
 
-/// Writes the sums up to each element, or those before each element, going on from what came before. Gives the total. Only where
+/// Writes the sums up to each element, or those before each element, continuing from what came before. Gives the total. Only where
 /// [`apply`] says so.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn scan(source: &[u32], target: &mut [u32], before: u32, is_exclusive: bool) -> u32 {

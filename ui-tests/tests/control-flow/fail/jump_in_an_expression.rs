@@ -1,4 +1,4 @@
-// wanted: a `break`, `continue` or `return` under a traced condition stands inside of an expression
+// wanted: a `break`, `continue` or `return` under a traced condition is inside of an expression
 use jit::prelude::*;
 
 #[jit]

@@ -8,7 +8,7 @@ fn reveal(secret: Secret) -> f32 {
 }
 
 #[jit]
-fn tell(x: Float, secret: Secret) -> Float {
+fn report(x: Float, secret: Secret) -> Float {
     if x < 0.0 { Float::from(reveal(secret)) } else { Float::from(-reveal(secret)) }
 }
 

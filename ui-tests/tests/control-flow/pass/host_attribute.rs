@@ -11,7 +11,7 @@ struct Switch {
 }
 
 #[jit]
-fn tell(x: Float, switch: &Switch, secret: Secret) -> Float {
+fn report(x: Float, switch: &Switch, secret: Secret) -> Float {
     #[host]
     let number = if switch.is_on { reveal(secret) } else { -reveal(secret) };
     #[label("sum")]

@@ -1,5 +1,5 @@
 #![deny(warnings)]
-//! Frozen functions where functions may stand.
+//! Frozen functions where functions may be.
 use jit::prelude::*;
 
 #[derive(Clone, Traverse)]

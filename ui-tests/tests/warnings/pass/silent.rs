@@ -46,7 +46,7 @@ fn decided_by_the_host(x: &Float, n: u32, list: &[f32]) -> Float {
     y + count as f32
 }
 
-/// Lanes that leave: the world of the loop is found out later.
+/// Lanes that exit: the stage of the loop is found out later.
 #[jit]
 fn left_early(xs: &[i32]) -> i32 {
     let mut sum = 0;

@@ -101,7 +101,7 @@ impl Codegen<'_> {
         addresses.zip(&lanes).map(|(addresses, &lanes)| self.emit.select(lanes, addresses, each)).collect()
     }
 
-    /// The addresses of elements whose neighbours stand for one element together; each lane takes another neighbour. Behind
+    /// The addresses of elements whose neighbours represent one element together; each lane takes another neighbour. Behind
     /// the last element there is another one, which no one reads, for lanes that are off or out of range.
     fn copy_addresses(&mut self, buffer: ParamId, index: Value, copies_log2: u8, lanes: Option<&Packets>) -> Packets {
         let (ty, indices) = (self.ty(index), self.vectors(index));

@@ -1,7 +1,7 @@
 //! Loops and branches.
 //!
 //! Where all lanes take the same way, a loop or branch is an ordinary one. Otherwise lanes that went another way are
-//! switched off by a mask: a loop runs while any lane is active, and lanes that have left keep their state; a branch runs
+//! switched off by a mask: a loop runs while any lane is active, and lanes that have exited keep their state; a branch runs
 //! each side under its mask, and skips a side that no lane takes.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
@@ -22,7 +22,7 @@ struct State {
     /// The scalar phi, or one for each packet.
     phis: Packets,
     scalar: bool,
-    /// The final values, where lanes leave a loop at different times but agree while they are in it.
+    /// The final values, where lanes exit a loop at different times but agree while they are in it.
     results: Option<Packets>,
 }
 
@@ -109,10 +109,10 @@ impl Codegen<'_> {
 
     fn uniform_loop(&mut self, inst: &Inst, inits: &[Value], condition: RegionId, body: RegionId) {
         let (head, states) = self.enter(inst, inits, condition, false);
-        let [repeat, leave] = ["body", "leave"].map(|name| self.emit.new_block(name));
+        let [repeat, exit] = ["body", "exit"].map(|name| self.emit.new_block(name));
         self.region(condition);
-        let goes_on = self.scalar(self.kernel.region(condition).yields[0]);
-        self.emit.cond_br(goes_on, repeat, leave);
+        let continues = self.scalar(self.kernel.region(condition).yields[0]);
+        self.emit.cond_br(continues, repeat, exit);
         self.emit.position_at_end(repeat);
         self.region(body);
         let mut next_state = Vec::new();
@@ -124,7 +124,7 @@ impl Codegen<'_> {
         for (state, next) in states.iter().zip(&next_state) {
             self.add_all_incoming(&state.phis, next, latch);
         }
-        self.emit.position_at_end(leave);
+        self.emit.position_at_end(exit);
         for state in &states {
             let shape = self.analysis.shape(state.param);
             self.set_parts(state.result, shape, &state.phis);
@@ -136,31 +136,31 @@ impl Codegen<'_> {
         let entering = outer.clone().unwrap_or_else(|| self.all_lanes());
         let (before, (head, states)) = (self.emit.block(), self.enter(inst, inits, condition, true));
         let active = self.phis(&entering, before);
-        let [repeat, leave] = ["body", "leave"].map(|name| self.emit.new_block(name));
+        let [repeat, exit] = ["body", "exit"].map(|name| self.emit.new_block(name));
         self.mask = Some(active.clone());
         self.region(condition);
         let wanted = self.vectors(self.kernel.region(condition).yields[0]);
-        let staying: Packets = active.iter().zip(&wanted).map(|(&a, &b)| self.emit.and(a, b)).collect();
-        let any = self.any(&staying);
-        self.emit.cond_br(any, repeat, leave);
+        let remaining: Packets = active.iter().zip(&wanted).map(|(&a, &b)| self.emit.and(a, b)).collect();
+        let any = self.any(&remaining);
+        self.emit.cond_br(any, repeat, exit);
 
         self.emit.position_at_end(repeat);
-        self.mask = Some(staying.clone());
+        self.mask = Some(remaining.clone());
         self.region(body);
         let mut next_state = Vec::new();
         for (state, &next) in states.iter().zip(&self.kernel.region(body).yields) {
-            next_state.push(self.next_state(state, next, &staying));
+            next_state.push(self.next_state(state, next, &remaining));
         }
         let latch = self.emit.block();
         self.emit.br(head);
-        self.add_all_incoming(&active, &staying, latch);
+        self.add_all_incoming(&active, &remaining, latch);
         for (state, (next, results)) in states.iter().zip(&next_state) {
             self.add_all_incoming(&state.phis, next, latch);
             if let (Some(phis), Some(results)) = (&state.results, results) {
                 self.add_all_incoming(phis, results, latch);
             }
         }
-        self.emit.position_at_end(leave);
+        self.emit.position_at_end(exit);
         self.mask = outer;
         for state in states {
             if self.analysis.used[state.result.index()] {
@@ -171,10 +171,10 @@ impl Codegen<'_> {
 
     /// What a state variable is next, and the value that lanes have if they leave then. Lanes that have left keep what they
     /// had, unless nobody asks for it.
-    fn next_state(&mut self, state: &State, next: Value, staying: &Packets) -> (Packets, Option<Packets>) {
+    fn next_state(&mut self, state: &State, next: Value, remaining: &Packets) -> (Packets, Option<Packets>) {
         let parts = self.parts(next, state.scalar);
         let keep = |new: &Packets, old: &Packets| -> Packets {
-            let lanes = new.iter().zip(old).zip(staying);
+            let lanes = new.iter().zip(old).zip(remaining);
             lanes.map(|((&new, &old), &stays)| self.emit.select(stays, new, old)).collect()
         };
         if !self.analysis.used[state.result.index()] {
@@ -185,7 +185,7 @@ impl Codegen<'_> {
             Some(_) => {
                 let vectors = self.vectors(next);
                 let keep = |new: &Packets, old: &Packets| -> Packets {
-                    let lanes = new.iter().zip(old).zip(staying);
+                    let lanes = new.iter().zip(old).zip(remaining);
                     lanes.map(|((&new, &old), &stays)| self.emit.select(stays, new, old)).collect()
                 };
                 (parts, state.results.as_ref().map(|old| keep(&vectors, old)))

@@ -57,14 +57,14 @@ pub(super) fn is_only_written(param: Param) -> bool {
 
 impl Codegen<'_> {
     pub(super) fn function(&mut self) {
-        let (entry, prologue, leave) =
-            (self.emit.new_block("entry"), self.emit.new_block("prologue"), self.emit.new_block("leave"));
+        let (entry, prologue, exit) =
+            (self.emit.new_block("entry"), self.emit.new_block("prologue"), self.emit.new_block("exit"));
         let (start, end) = (self.emit.parameter(0), self.emit.parameter(1));
-        self.emit.position_at_end(leave);
+        self.emit.position_at_end(exit);
         self.emit.ret();
         self.emit.position_at_end(entry);
         let some = self.emit.icmp(LLVMIntULT, start, end);
-        self.emit.cond_br(some, prologue, leave);
+        self.emit.cond_br(some, prologue, exit);
         self.emit.position_at_end(prologue);
         self.load_pointers();
         self.place_locals();

@@ -70,7 +70,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// How an element lies in memory.
+    /// How an element is in memory.
     fn local_element(&self, ty: Type) -> RawType {
         if ty.size_bytes() < 4 { self.emit.int(32) } else { self.emit.memory_type(ty) }
     }

@@ -292,7 +292,7 @@ impl<'a> Codegen<'a> {
             Op::CompareExchange { buffer, index, expected, value, mask } => {
                 self.compare_exchange(result, *buffer, *index, [*expected, *value], *mask);
             }
-            Op::Reduce { .. } => unreachable!("reductions stand in the top region, whose body handles them"),
+            Op::Reduce { .. } => unreachable!("reductions are in the top region, whose body handles them"),
             Op::Loop { inits, condition, body } => self.loop_(inst, inits, *condition, *body),
             Op::If { condition, then_region, else_region } => self.if_(inst, *condition, *then_region, *else_region),
             Op::Switch { index, cases, default } => self.switch(inst, *index, cases, *default),

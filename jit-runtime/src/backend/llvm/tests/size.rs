@@ -29,8 +29,8 @@ fn long(ops: usize, is_loop: bool) -> Kernel {
     let zero = b.constant(Type::U32, 0);
     let (condition, state) = b.open_region(&[Type::U32, Type::F32]);
     let limit = b.constant(Type::F32, f32::to_bits(1e9).into());
-    let goes_on = b.compare(CompareOp::Lt, state[1], limit);
-    b.close_region(vec![goes_on]);
+    let continues = b.compare(CompareOp::Lt, state[1], limit);
+    b.close_region(vec![continues]);
     let (inside, _) = b.open_region(&[]);
     let one = b.constant(Type::U32, 1);
     let count = b.binary(BinaryOp::Add, state[0], one);

@@ -221,7 +221,7 @@ fn print_until(x: &UInt, stop: usize) -> UInt {
 }
 
 #[test]
-fn what_is_given_up_prints_nothing() {
+fn what_is_aborted_prints_nothing() {
     on_each_device(|printed| {
         let x = UInt::opaque(4);
         for stop in 0..2 {
@@ -305,7 +305,7 @@ fn find(x: &UInt) -> UInt {
 }
 
 #[test]
-fn lanes_that_leave_a_loop_print_no_more() {
+fn lanes_that_exit_a_loop_print_no_more() {
     on_each_device(|printed| {
         let n = find(&UInt::from([2, 0, 9, 77]).make_opaque());
         assert_eq!(n.to_vec().unwrap(), [2, 0, 9, 10]);
@@ -328,7 +328,7 @@ fn halve_aloud(start: &Float) -> Float {
 }
 
 #[test]
-fn lanes_that_are_left_print_under_their_own_numbers() {
+fn lanes_that_remain_print_under_their_own_numbers() {
     on_each_device(|printed| {
         let end = halve_aloud(&Float::from([1.0, 2.0, 8.0, 0.5, 3.0]));
         assert_eq!(end.to_vec().unwrap(), [1.0, 1.0, 1.0, 0.5, 0.75]);

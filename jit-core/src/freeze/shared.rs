@@ -9,14 +9,14 @@ use crate::graph::node::Var;
 use crate::traverse::{Leaf, Visitor};
 
 /// An array that stays where it is.
-pub(super) struct Staying {
+pub(super) struct SharedLeaf {
     argument: usize,
     path: String,
     var: Var,
 }
 
-impl Staying {
-    fn is_same(&self, other: &Staying) -> bool {
+impl SharedLeaf {
+    fn is_same(&self, other: &SharedLeaf) -> bool {
         (self.argument, &self.path) == (other.argument, &other.path) && self.var.is_same(&other.var)
     }
 
@@ -28,15 +28,15 @@ impl Staying {
     }
 }
 
-/// Those in the twins of arguments that the body may change.
-pub(super) fn in_twins<A: Arguments>(twins: &A::Twins) -> Vec<Staying> {
+/// Those in the proxies of arguments that the body may change.
+pub(super) fn in_proxies<A: Arguments>(proxies: &A::Proxies) -> Vec<SharedLeaf> {
     let (mut found, mut arguments) = (Vec::new(), 0..);
-    A::show_twins(twins, &mut |is_exclusive, show| {
+    A::show_proxies(proxies, &mut |is_exclusive, show| {
         let argument = arguments.next().unwrap_or_default();
         if is_exclusive {
             show(&mut Visitor::with_paths(&mut |path, leaf| {
                 if let Leaf::Shared(var) = leaf {
-                    found.push(Staying { argument, path: path.to_owned(), var: var.clone() });
+                    found.push(SharedLeaf { argument, path: path.to_owned(), var: var.clone() });
                 }
             }));
         }
@@ -45,7 +45,7 @@ pub(super) fn in_twins<A: Arguments>(twins: &A::Twins) -> Vec<Staying> {
 }
 
 /// The place of the first one that is another one after the body, or came or went.
-pub(super) fn changed(before: &[Staying], after: &[Staying], names: &[&'static str]) -> Option<String> {
+pub(super) fn changed(before: &[SharedLeaf], after: &[SharedLeaf], names: &[&'static str]) -> Option<String> {
     let differs = (0..before.len().max(after.len())).find(|&at| match (before.get(at), after.get(at)) {
         (Some(before), Some(after)) => !before.is_same(after),
         _ => true,
@@ -54,11 +54,11 @@ pub(super) fn changed(before: &[Staying], after: &[Staying], names: &[&'static s
 }
 
 /// Whether the arguments of a call hold the same ones.
-pub(super) fn are_in(arguments: &impl Arguments, names: &[&'static str], staying: &[Staying]) -> bool {
-    let (mut expected, mut is_same) = (staying.iter(), true);
+pub(super) fn are_in(arguments: &impl Arguments, names: &[&'static str], shared: &[SharedLeaf]) -> bool {
+    let (mut expected, mut is_same) = (shared.iter(), true);
     let mut compare = |_: &str, leaf: Leaf<'_>| {
         if let Leaf::Shared(var) = leaf {
-            is_same &= expected.next().is_some_and(|staying| staying.var.is_same(var));
+            is_same &= expected.next().is_some_and(|shared| shared.var.is_same(var));
         }
     };
     arguments.show(names, &mut |is_exclusive, show| {
@@ -70,9 +70,9 @@ pub(super) fn are_in(arguments: &impl Arguments, names: &[&'static str], staying
 }
 
 /// Whether the arguments that the body may change have fields that are skipped: nobody knows what becomes of those.
-pub(super) fn are_fields_skipped<A: Arguments>(twins: &A::Twins) -> bool {
+pub(super) fn are_fields_skipped<A: Arguments>(proxies: &A::Proxies) -> bool {
     let mut are_skipped = false;
-    A::show_twins(twins, &mut |is_exclusive, show| {
+    A::show_proxies(proxies, &mut |is_exclusive, show| {
         let mut ignore = |_: &str, _: Leaf<'_>| {};
         let mut visitor = Visitor::new(&mut ignore);
         show(&mut visitor);

@@ -6,13 +6,13 @@
 
 use super::branch::Branch;
 use super::repeat::Repeat;
-use super::world::Host;
+use super::stage::HostStage;
 
-/// Guards that a jump on the right side of `&&` or `||` may leave.
+/// Guards that a jump on the right side of `&&` or `||` may exit.
 #[diagnostic::on_unimplemented(
     message = "`break`, `continue` or `return` on the right side of `&&` or `||` under a traced condition",
-    label = "the rest of this expression would also be computed for the lanes that have left",
-    note = "write an `if` of its own for what stands there"
+    label = "the rest of this expression would also be computed for the lanes that have exited",
+    note = "write an `if` of its own for what is there"
 )]
 pub trait JumpsFromOperand {
     /// Checks that a jump on the right side of `&&` or `||` may leave the guard.
@@ -21,18 +21,18 @@ pub trait JumpsFromOperand {
 }
 
 #[diagnostic::do_not_recommend]
-impl JumpsFromOperand for Branch<Host> {}
+impl JumpsFromOperand for Branch<HostStage> {}
 #[diagnostic::do_not_recommend]
-impl JumpsFromOperand for Repeat<Host> {}
+impl JumpsFromOperand for Repeat<HostStage> {}
 
-/// Guards of an `if` that `?` may leave.
+/// Guards of an `if` that `?` may exit.
 #[diagnostic::on_unimplemented(
     message = "`?` inside an `if` on a traced value",
     label = "`?` decides once, while tracing, but what it would skip differs by lane",
     note = "compute the value before, where the condition is not traced yet"
 )]
 pub trait TryInIf {
-    /// Passes the operand of `?` through; checks that it may leave an `if`.
+    /// Passes the operand of `?` through; checks that it may exit an `if`.
     #[inline(always)]
     fn pass<T>(&self, operand: T) -> T {
         operand
@@ -40,16 +40,16 @@ pub trait TryInIf {
 }
 
 #[diagnostic::do_not_recommend]
-impl TryInIf for Branch<Host> {}
+impl TryInIf for Branch<HostStage> {}
 
-/// Guards of a `while` that `?` may leave.
+/// Guards of a `while` that `?` may exit.
 #[diagnostic::on_unimplemented(
     message = "`?` inside a `while` on a traced value",
     label = "`?` decides once, while tracing, but what it would skip differs by lane",
     note = "compute the value before, where the condition is not traced yet"
 )]
 pub trait TryInWhile {
-    /// Passes the operand of `?` through; checks that it may leave a `while`.
+    /// Passes the operand of `?` through; checks that it may exit a `while`.
     #[inline(always)]
     fn pass<T>(&self, operand: T) -> T {
         operand
@@ -57,7 +57,7 @@ pub trait TryInWhile {
 }
 
 #[diagnostic::do_not_recommend]
-impl TryInWhile for Repeat<Host> {}
+impl TryInWhile for Repeat<HostStage> {}
 
 /// Guards of an `if` in which what others share may be changed.
 #[diagnostic::on_unimplemented(
@@ -74,7 +74,7 @@ pub trait SharedInIf {
 }
 
 #[diagnostic::do_not_recommend]
-impl SharedInIf for Branch<Host> {}
+impl SharedInIf for Branch<HostStage> {}
 
 /// Guards of a `while` in which what others share may be changed.
 #[diagnostic::on_unimplemented(
@@ -91,4 +91,4 @@ pub trait SharedInWhile {
 }
 
 #[diagnostic::do_not_recommend]
-impl SharedInWhile for Repeat<Host> {}
+impl SharedInWhile for Repeat<HostStage> {}

@@ -1,7 +1,7 @@
 //! Which lanes have an index that is in range.
 //!
 //! Kernels see to it that an access to memory out of range reads zero and writes nothing. Here is what makes the same of elements
-//! that are not in memory: where an array is an expression, or lies in memory behind another one.
+//! that are not in memory: where an array is an expression, or is in memory behind another one.
 
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, scalar};
 
@@ -10,7 +10,7 @@ use crate::graph::node::Var;
 use crate::graph::op::Op;
 use crate::size::Size;
 
-/// Operations that are looked at to find out how large an index can be.
+/// Operations that are visited to find out how large an index can be.
 const MAX_DEPTH: u32 = 8;
 
 /// The lanes of a mask whose index is in range of an array of a width; none if that is all lanes.

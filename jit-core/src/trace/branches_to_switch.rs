@@ -1,7 +1,7 @@
 //! Chains of branches on one integer, as a `match` makes them, as one switch.
 //!
 //! `if n == 0 { A } else if n == 1 { B } else …` asks for one number after another. What the arms give is pure, so nothing but the results
-//! tells in which arm a lane is: a result whose value is a branch or a selection on `n == 1` where `n` is not 0 is one of three values,
+//! determines in which arm a lane is: a result whose value is a branch or a selection on `n == 1` where `n` is not 0 is one of three values,
 //! and so on. If enough arms are found, and their numbers lie close to one another, the kernel jumps to the arm instead.
 
 use std::panic::Location;
@@ -12,14 +12,14 @@ use smallvec::SmallVec;
 use super::{record, tables};
 use crate::graph::node::Var;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, RegionId, SwitchExtra, control_node, result};
+use crate::graph::payload::{Payload, RegionId, SwitchPayload, control_node, result};
 use crate::size::extent::Extent;
 
 /// So many arms, the one for all other numbers not counted, are worth a jump.
 const LEAST_ARMS: usize = 4;
 /// Longer chains are left as they are.
 const MOST_ARMS: usize = 512;
-/// So many nodes are looked at to find out whether a value uses another.
+/// So many nodes are visited to find out whether a value uses another.
 const LOOKED_AT: usize = 32;
 
 /// An arm: its condition, and the numbers for which it holds.
@@ -60,10 +60,10 @@ pub(super) fn switch(
     let results: Vec<Vec<Var>> = results.collect();
     let types: Vec<Type> = results.iter().map(|values| values[0].ty()).collect();
     let masks = arms.iter().map(|arm| arm.condition.clone()).collect();
-    let extra = Extra::Switch(SwitchExtra { index, masks, is_exclusive: true, results, checked: None });
+    let payload = Payload::Switch(SwitchPayload { index, masks, is_exclusive: true, results, checked: None });
     let mut region = RegionId::NONE;
-    extra.inputs().for_each(|(_, var)| region = region.max(var.region()));
-    let node = control_node(Op::Switch, width, extra, region, site);
+    payload.inputs().for_each(|(_, var)| region = region.max(var.region()));
+    let node = control_node(Op::Switch, width, payload, region, site);
     let results = types.into_iter().enumerate();
     Some(results.map(|(position, ty)| result(Op::SwitchResult, &node, ty, width, position, region, site)).collect())
 }
@@ -108,16 +108,18 @@ fn chain(condition: &Var, [then, otherwise]: &[Var; 2], number: &Var, controls: 
             Op::BranchResult | Op::SwitchResult => {
                 let Some(control) = rest.operand(0) else { break };
                 let position = rest.position();
-                let next = match control.extra() {
-                    Some(Extra::Branch(extra)) if is_on_number(&extra.condition) => {
-                        let [a, b] = extra.results[position].clone();
-                        values.push((extra.condition.clone(), a));
+                let next = match control.payload() {
+                    Some(Payload::Branch(payload)) if is_on_number(&payload.condition) => {
+                        let [a, b] = payload.results[position].clone();
+                        values.push((payload.condition.clone(), a));
                         b
                     }
-                    Some(Extra::Switch(extra)) if extra.is_exclusive && extra.masks.iter().all(is_on_number) => {
-                        let of_cases = &extra.results[position];
-                        values.extend(extra.masks.iter().cloned().zip(of_cases.iter().cloned()));
-                        of_cases[extra.masks.len()].clone()
+                    Some(Payload::Switch(payload))
+                        if payload.is_exclusive && payload.masks.iter().all(is_on_number) =>
+                    {
+                        let of_cases = &payload.results[position];
+                        values.extend(payload.masks.iter().cloned().zip(of_cases.iter().cloned()));
+                        of_cases[payload.masks.len()].clone()
                     }
                     _ => break,
                 };
@@ -150,7 +152,7 @@ fn arms(chains: &[Chain]) -> Option<Vec<Arm>> {
     (fits && numbers.len() == count).then_some(arms)
 }
 
-/// Whether a value is made from results of some branches and switches, as far as few steps tell.
+/// Whether a value is made from results of some branches and switches, as far as few steps show.
 fn uses(value: &Var, controls: &[Var]) -> bool {
     let mut pending = vec![value.clone()];
     for _ in 0..LOOKED_AT {

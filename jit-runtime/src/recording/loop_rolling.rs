@@ -16,7 +16,7 @@ use std::panic::Location;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::alike::{self, Form, Place};
+use super::iteration_match::{self, Form, Place};
 use super::{Carried, LoopStep, Origin, RepeatStep, Slot, SlotId, Step, TestStep};
 
 /// What happened, in order.
@@ -31,7 +31,7 @@ pub(super) struct Noted {
     site: &'static Location<'static>,
     /// How many iterations it may make.
     limit: Option<u32>,
-    /// What computes the first value that is looked at.
+    /// What computes the first value that is read.
     before: Vec<Item>,
     iterations: Vec<Iteration>,
     /// The value that ended it; none where it ended otherwise.
@@ -42,24 +42,24 @@ pub(super) struct Noted {
 
 /// What an iteration has left as it was.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept {
+pub struct Unchanged {
     /// The host had the same in its variables after it as before.
     pub host: bool,
-    /// What lies in memory lay there before, and is as wide.
+    /// What is in memory lay there before, and is as wide.
     pub forms: bool,
 }
 
 struct Iteration {
     test: Option<TestStep>,
-    kept: Kept,
+    unchanged: Unchanged,
     first_slot: u32,
-    /// Iterations before it were dropped, which were alike as it is.
+    /// Iterations before it were dropped, which match it.
     follows_gap: bool,
     items: Vec<Item>,
 }
 
-/// Iterations of a loop that are kept while it runs, before those in the middle are dropped if they are alike.
-const MAX_KEPT: usize = 64;
+/// Iterations of a loop that are kept while it runs, before those in the middle are dropped if they match.
+const MAX_RETAINED: usize = 64;
 
 /// What was noted so far, with the loops that are open.
 #[derive(Default)]
@@ -88,19 +88,19 @@ impl Log {
         self.open.push(Noted { site, limit, before, iterations, end: None, slots: 0..0 });
     }
 
-    /// Begins an iteration, after the value that said so was looked at. Gives the slots that were made in iterations that need not be kept any
+    /// Begins an iteration, after the value that said so was read. Gives the slots that were made in iterations that need not be kept any
     /// longer.
     pub(super) fn begin_iteration(&mut self, test: Option<TestStep>, slots: &[Slot]) -> Option<Range<u32>> {
         let noted = self.open.last_mut()?;
-        let dropped = if noted.iterations.len() >= MAX_KEPT { noted.drop_middle(slots) } else { None };
-        let (kept, first_slot) = (Kept { host: false, forms: false }, slots.len() as u32);
-        noted.iterations.push(Iteration { test, kept, first_slot, follows_gap: false, items: Vec::new() });
+        let dropped = if noted.iterations.len() >= MAX_RETAINED { noted.drop_middle(slots) } else { None };
+        let (unchanged, first_slot) = (Unchanged { host: false, forms: false }, slots.len() as u32);
+        noted.iterations.push(Iteration { test, unchanged, first_slot, follows_gap: false, items: Vec::new() });
         dropped
     }
 
-    pub(super) fn end_iteration(&mut self, kept: Kept) {
+    pub(super) fn end_iteration(&mut self, unchanged: Unchanged) {
         if let Some(iteration) = self.open.last_mut().and_then(|noted| noted.iterations.last_mut()) {
-            iteration.kept = kept;
+            iteration.unchanged = unchanged;
         }
     }
 
@@ -113,10 +113,10 @@ impl Log {
         }
     }
 
-    /// Whether the last two iterations of the innermost open loop are alike, or more of them would not be.
+    /// Whether the last two iterations of the innermost open loop match, or more of them would not.
     pub(super) fn is_settled(&self, slots: &[Slot]) -> bool {
         let Some(noted) = self.open.last() else { return true };
-        if noted.iterations.iter().any(|iteration| !iteration.kept.host || counts(&iteration.items)) {
+        if noted.iterations.iter().any(|iteration| !iteration.unchanged.host || counts(&iteration.items)) {
             return true;
         }
         let [.., first, second] = &noted.iterations[..] else { return false };
@@ -124,7 +124,7 @@ impl Log {
         let middle = second.first_slot;
         let segments = [roller.segment(first, middle), roller.segment(second, slots.len() as u32)];
         let forms = roller.forms(&segments);
-        roller.first_alike(&segments, &forms, true).is_some()
+        roller.first_match(&segments, &forms, true).is_some()
     }
 
     /// The steps of a recording that gives back some slots. New slots are appended, and what is given back is renamed.
@@ -154,7 +154,7 @@ impl Log {
 }
 
 impl Noted {
-    /// Drops iterations in the middle, if all of them are alike; gives the slots that were made in them.
+    /// Drops iterations in the middle, if all of them match; gives the slots that were made in them.
     fn drop_middle(&mut self, slots: &[Slot]) -> Option<Range<u32>> {
         let mut roller = Roller::new(slots, None);
         let segments = roller.segments(self, slots.len() as u32);
@@ -202,7 +202,7 @@ fn note_uses(items: &[Item], position: &mut u32, last_use: &mut [u32]) {
 /// An iteration as steps, loops in it rolled up.
 pub(super) struct Segment {
     pub(super) test: Option<TestStep>,
-    kept: Kept,
+    unchanged: Unchanged,
     follows_gap: bool,
     pub(super) steps: Vec<Step>,
     /// Slots that were made in it: by what happened, and by rolling up.
@@ -214,7 +214,7 @@ pub(super) struct Segment {
 pub(super) struct Roller<'a> {
     slots: &'a [Slot],
     added: Vec<Slot>,
-    /// What stands for a slot from here on.
+    /// What represents a slot from here on.
     renamed: FxHashMap<SlotId, SlotId>,
     last_use: Option<&'a [u32]>,
     position: u32,
@@ -273,8 +273,8 @@ impl<'a> Roller<'a> {
         let mut steps = Vec::new();
         self.flatten(&iteration.items, &mut steps);
         let (slots, added) = (iteration.first_slot..end_slot, first_added..self.next_added());
-        let Iteration { kept, follows_gap, .. } = *iteration;
-        Segment { test, kept, follows_gap, steps, slots, added }
+        let Iteration { unchanged, follows_gap, .. } = *iteration;
+        Segment { test, unchanged, follows_gap, steps, slots, added }
     }
 
     /// All iterations of a loop, of which the last one ends before a slot.
@@ -302,8 +302,8 @@ impl<'a> Roller<'a> {
         segments.iter().map(|segment| Form::of(self, segment)).collect()
     }
 
-    /// The first iteration from which on all are alike, with what stands at each of its places; none if there are no two that are.
-    fn first_alike(&self, segments: &[Segment], forms: &[Form], is_tested: bool) -> Option<(usize, Vec<Place>)> {
+    /// The first iteration from which on all match, with what is at each of its places; none if there are no two that match.
+    fn first_match(&self, segments: &[Segment], forms: &[Form], is_tested: bool) -> Option<(usize, Vec<Place>)> {
         let mut found: Option<(usize, Vec<Place>)> = None;
         if !is_tested {
             return None;
@@ -316,10 +316,10 @@ impl<'a> Roller<'a> {
                 found = Some((number, places));
                 continue;
             }
-            if !pair.iter().all(|segment| segment.kept.host && segment.kept.forms && segment.test.is_some()) {
+            if !pair.iter().all(|segment| segment.unchanged.host && segment.unchanged.forms && segment.test.is_some()) {
                 break;
             }
-            let Some(places) = alike::places(self, pair, &forms[number..number + 2]) else { break };
+            let Some(places) = iteration_match::places(self, pair, &forms[number..number + 2]) else { break };
             if found.as_ref().is_some_and(|(_, known)| *known != places) {
                 break;
             }
@@ -343,7 +343,7 @@ impl<'a> Roller<'a> {
         Ok(())
     }
 
-    /// The iteration that is the body of a loop, with what stands at each of its places.
+    /// The iteration that is the body of a loop, with what is at each of its places.
     fn body(
         &self,
         noted: &Noted,
@@ -351,10 +351,10 @@ impl<'a> Roller<'a> {
         forms: &[Form],
         is_tested: bool,
     ) -> Option<(usize, Vec<Place>)> {
-        let (found, places) = self.first_alike(segments, forms, is_tested)?;
+        let (found, places) = self.first_match(segments, forms, is_tested)?;
         let last = segments.len() - 1;
         // Two states that begin as different slots and become one match from the next iteration on.
-        let first = (found..last).find(|&number| alike::is_one_for_each(&forms[number], &places))?;
+        let first = (found..last).find(|&number| iteration_match::is_one_for_each(&forms[number], &places))?;
         let is_carried = |place: &Place| matches!(place, Place::Carried { .. });
         let is_written =
             places.iter().zip(&forms[first].written).any(|(place, &is_written)| is_written && is_carried(place));
@@ -394,7 +394,7 @@ impl<'a> Roller<'a> {
         let (carried, inside) = self.parameters([form, last], places);
         let mut inside = inside.into_iter();
         // The body runs once in any case. Host variables have their later values only if lanes ran these iterations.
-        let is_steady: Vec<bool> = segments.iter().take(first).map(|segment| segment.kept.host).collect();
+        let is_steady: Vec<bool> = segments.iter().take(first).map(|segment| segment.unchanged.host).collect();
         let is_tested = |number: usize| number > 0 && is_steady[number..].contains(&false);
         let mut body = Vec::new();
         for (number, segment) in segments.into_iter().take(first + 1).enumerate() {
@@ -407,7 +407,7 @@ impl<'a> Roller<'a> {
         }
         body.iter_mut().for_each(|step| step.rename(|slot| inside.next().unwrap_or(slot)));
         let test = inside.next().and_then(|test| carried.iter().position(|carried| carried.param == test));
-        let test = test.expect("what is looked at is the last of the places, and carried") as u32;
+        let test = test.expect("what is read is the last of the places, and carried") as u32;
         let (length, limit) = (body.len() as u32, noted.limit.map(|limit| (limit, first as u32)));
         let slots = carried.iter().flat_map(|carried| [carried.param, carried.out]).collect();
         steps.push(Step::Loop(LoopStep { carried, test, length, limit, site: noted.site }));
@@ -415,7 +415,7 @@ impl<'a> Roller<'a> {
         steps.push(Step::Repeat(RepeatStep { length, slots }));
     }
 
-    /// Makes the parameters of a body, which stand for what the last iteration has made from here on; gives what is carried, and the slot
+    /// Makes the parameters of a body, which represent what the last iteration has made from here on; gives what is carried, and the slot
     /// at each place.
     fn parameters(&mut self, [form, last]: [&Form; 2], places: &[Place]) -> (SmallVec<[Carried; 4]>, Vec<SlotId>) {
         let mut carried: SmallVec<[Carried; 4]> = SmallVec::new();

@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::{Access, Param};
 
-use super::rolled::{Roller, Segment};
+use super::loop_rolling::{Roller, Segment};
 use super::{Bind, KernelStep, Origin, Slot, SlotId, Step};
 
-/// The slots of an iteration, in the order of their places; that of the value that was looked at before it comes last.
+/// The slots of an iteration, in the order of their places; that of the value that was read before it comes last.
 pub(super) struct Form {
     /// The slot at each place.
     pub(super) slots: Vec<SlotId>,
@@ -21,7 +21,7 @@ pub(super) struct Form {
     numbers: FxHashMap<SlotId, u32>,
 }
 
-/// What stands at a place in each iteration.
+/// What is at a place in each iteration.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Place {
     /// What the iteration makes itself: its number.
@@ -62,7 +62,7 @@ fn note_written(step: &Step, written: &mut Vec<bool>) {
             let slots = kernel.arguments.iter().zip(params).filter(|(bind, _)| matches!(bind, Bind::Slot(_)));
             written.extend(slots.map(|(_, param)| !matches!(param, Param::Buffer { access: Access::Read, .. })));
         }
-        Step::Native(native) => {
+        Step::Library(native) => {
             written.extend(native.inputs.iter().map(|_| false).chain(native.outputs.iter().map(|_| true)));
         }
         // A loop reads the initial values of its parameters.
@@ -77,7 +77,7 @@ fn note_written(step: &Step, written: &mut Vec<bool>) {
     }
 }
 
-/// What stands at each place of two iterations, one after the other; none if they are not alike.
+/// What is at each place of two iterations, one after the other; none if they do not match.
 pub(super) fn places(roller: &Roller<'_>, segments: &[Segment], forms: &[Form]) -> Option<Vec<Place>> {
     let ([first, second], [form, next]) = (segments, forms) else { return None };
     let is_same = first.steps.len() == second.steps.len()
@@ -136,7 +136,7 @@ fn is_same_work(a: &Step, b: &Step) -> bool {
                 && a.arguments.len() == b.arguments.len()
                 && a.arguments.iter().zip(&b.arguments).all(is_same_kind)
         }
-        (Step::Native(a), Step::Native(b)) => {
+        (Step::Library(a), Step::Library(b)) => {
             (a.call, &a.sizes, a.fill) == (b.call, &b.sizes, b.fill)
                 && (a.inputs.len(), a.outputs.len()) == (b.inputs.len(), b.outputs.len())
         }

@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 use super::*;
 use crate::ir::Type;
 use crate::launch::native::Call;
-use crate::recording::{NativeStep, SizeId};
+use crate::recording::{LibraryStep, SizeId};
 
 const GOES_ON: u64 = 1;
-const STEADY: Kept = Kept { host: true, forms: true };
+const STEADY: Unchanged = Unchanged { host: true, forms: true };
 
 /// A program that a recording is made of.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Program {
     fn write(&mut self, what: u64, inputs: &[SlotId], output: SlotId) {
         let (inputs, outputs) = (inputs.into(), SmallVec::from_slice(&[output]));
         let (call, sizes) = (Call::Fill(what), SmallVec::new());
-        self.log.push(Step::Native(NativeStep { call, sizes, fill: None, inputs, outputs, site: None }));
+        self.log.push(Step::Library(LibraryStep { call, sizes, fill: None, inputs, outputs, site: None }));
     }
 
     fn begin_loop(&mut self, limit: Option<u32>, value: SlotId) -> State {
@@ -59,16 +59,16 @@ impl Program {
     }
 
     /// An iteration that does something to the state.
-    fn iterate(&mut self, state: State, what: u64, kept: Kept) -> State {
+    fn iterate(&mut self, state: State, what: u64, unchanged: Unchanged) -> State {
         self.begin(state);
-        self.advance(state, what, kept)
+        self.advance(state, what, unchanged)
     }
 
     /// The rest of an iteration that has begun: it does something to the state.
-    fn advance(&mut self, state: State, what: u64, kept: Kept) -> State {
+    fn advance(&mut self, state: State, what: u64, unchanged: Unchanged) -> State {
         let value = self.work(what, &[state.value]);
         let state = State { value, test: self.work(GOES_ON, &[value]) };
-        self.log.end_iteration(kept);
+        self.log.end_iteration(unchanged);
         state
     }
 
@@ -93,7 +93,7 @@ fn looked(slot: SlotId, expected: u64) -> TestStep {
 fn said(step: &Step) -> String {
     let list = |slots: &[SlotId]| slots.iter().map(|slot| slot.0.to_string()).collect::<Vec<_>>().join(" ");
     match step {
-        Step::Native(native) => {
+        Step::Library(native) => {
             let Call::Fill(what) = native.call else { return native.call.name().to_owned() };
             format!("{what}({}) = {}", list(&native.inputs), list(&native.outputs))
         }
@@ -124,7 +124,7 @@ fn plain(iterations: usize) -> (Program, State) {
 }
 
 #[test]
-fn iterations_that_are_alike_become_one_body_whatever_their_number() {
+fn matching_iterations_become_one_body_whatever_their_number() {
     for iterations in [2, 3, 10] {
         let (program, state) = plain(iterations);
         // Parameters are appended behind the slots that there are.
@@ -167,13 +167,13 @@ fn what_begins_otherwise_stays_in_front_without_a_test() {
 
 #[test]
 fn what_the_host_had_in_its_variables_is_tested() {
-    let changed = Kept { host: false, forms: true };
+    let changed = Unchanged { host: false, forms: true };
     // In the second iteration, which some calls do not make.
     let mut program = Program::default();
     let input = program.input();
     let mut state = program.begin_loop(None, input);
-    for (what, kept) in [(3, STEADY), (4, changed), (7, STEADY), (7, STEADY)] {
-        state = program.iterate(state, what, kept);
+    for (what, unchanged) in [(3, STEADY), (4, changed), (7, STEADY), (7, STEADY)] {
+        state = program.iterate(state, what, unchanged);
     }
     program.end(state);
     let (steps, _) = program.finish(&[state.value]).expect("it is rolled up");
@@ -222,9 +222,9 @@ fn a_long_loop_is_kept_in_part() {
         state = program.advance(state, 7, STEADY);
     }
     let kept = program.log.open[0].iterations.len();
-    assert!(kept <= MAX_KEPT, "{kept} iterations");
+    assert!(kept <= MAX_RETAINED, "{kept} iterations");
     assert!(dropped.windows(2).all(|pair| pair[0].end <= pair[1].start), "each is dropped once: {dropped:?}");
-    assert!(dropped.iter().map(|range| range.len()).sum::<usize>() >= 2 * (500 - MAX_KEPT), "{dropped:?}");
+    assert!(dropped.iter().map(|range| range.len()).sum::<usize>() >= 2 * (500 - MAX_RETAINED), "{dropped:?}");
     program.end(state);
     let (steps, outputs) = program.finish(&[state.value]).expect("it is rolled up");
     assert_eq!(steps.len(), 4, "{steps:?}");
@@ -237,7 +237,7 @@ fn of_a_long_loop_only_the_state_is_left() {
     program.log = Log::default();
     program.log.begin_loop(None, Location::caller());
     let mut beside = state.value;
-    for _ in 0..2 * MAX_KEPT {
+    for _ in 0..2 * MAX_RETAINED {
         program.begin(state);
         beside = program.work(5, &[state.value]);
         state = program.advance(state, 7, STEADY);
@@ -285,7 +285,7 @@ fn a_loop_that_writes_to_what_it_carries_is_tested_instead() {
 }
 
 #[test]
-fn a_loop_is_settled_when_its_last_iterations_are_alike_or_never_will_be() {
+fn a_loop_is_settled_when_its_last_iterations_match_or_never_will_be() {
     let mut program = Program::default();
     assert!(program.log.is_settled(&program.slots), "there is none");
     let input = program.input();
@@ -296,6 +296,6 @@ fn a_loop_is_settled_when_its_last_iterations_are_alike_or_never_will_be() {
         settled.push(program.log.is_settled(&program.slots));
     }
     assert_eq!(settled, [false, false, true]);
-    program.iterate(state, 7, Kept { host: false, forms: true });
+    program.iterate(state, 7, Unchanged { host: false, forms: true });
     assert!(program.log.is_settled(&program.slots), "the host's variables change");
 }

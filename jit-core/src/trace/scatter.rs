@@ -1,7 +1,7 @@
 //! Recording a scatter: writing to elements at computed positions.
 //!
 //! A scatter is a value like any other: the array after it is a new node, made from the array before it, so what comes
-//! after what is written in the graph, and a scatter whose result nobody reads is never run. That it usually happens in
+//! after what is written in the graph, and a scatter whose result nothing reads is never run. That it usually happens in
 //! place is decided by the scheduler. Two things are different from other nodes. A scatter has several results, the array
 //! and, of some operations, what was there before; and once it has run in place it cannot be run again, so all results
 //! that are still held are computed at once. The node therefore knows its results, weakly.
@@ -17,13 +17,13 @@ use jit_runtime::config;
 use jit_runtime::ir::{AtomicOp, ReduceOp, Type, scalar};
 use jit_runtime::report::Assertion;
 
-use super::inside::is_never_inside;
+use super::index_range::is_never_inside;
 use super::region::{self, Writes};
 use super::{local, record};
 use crate::graph::node::{Var, Weak};
 use crate::graph::numbering;
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, How, Part, RegionId, Results, ScatterExtra, control_node, result};
+use crate::graph::payload::{How, Part, Payload, RegionId, Results, ScatterPayload, control_node, result};
 use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::size::extent::Extent;
@@ -57,8 +57,8 @@ pub(crate) fn scatter(target: &mut Var, request: &Request<'_>) {
 
 /// As [`scatter`]; the caller knows whether the last scatter to the array was one of the same kind, to other elements.
 #[track_caller]
-pub(crate) fn scatter_beside(target: &mut Var, request: &Request<'_>, is_beside: bool) {
-    record_scatter(target, request, is_beside);
+pub(crate) fn scatter_disjoint(target: &mut Var, request: &Request<'_>, is_disjoint: bool) {
+    record_scatter(target, request, is_disjoint);
 }
 
 /// As [`scatter`]; gives what was there before, zero where the mask does not hold.
@@ -88,7 +88,7 @@ fn zero(request: &Request<'_>, ty: Type) -> Var {
 
 /// Records a scatter, unless it has no effect.
 #[track_caller]
-fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> Option<Var> {
+fn record_scatter(target: &mut Var, request: &Request<'_>, is_disjoint: bool) -> Option<Var> {
     let site = Location::caller();
     let Request { how, index, value, mask, .. } = *request;
     check_operation(target, how, site);
@@ -107,7 +107,7 @@ fn record_scatter(target: &mut Var, request: &Request<'_>, is_beside: bool) -> O
     if mask.as_ref().is_some_and(|mask| mask.width() == 0 || mask.literal() == Some(0)) {
         return None;
     }
-    let node = append(target, request, mask, is_beside, Telling::Nothing, site);
+    let node = append(target, request, mask, is_disjoint, OldValue::Unused, site);
     region::note_effect();
     Some(node)
 }
@@ -122,25 +122,25 @@ fn reaching(mask: Option<&Var>) -> Option<Var> {
 }
 
 /// Records a scatter to an array that belongs to a report, wherever that stands; gives what was there before, for those
-/// operations that tell it, or else the array.
-pub(crate) fn tell(
+/// operations that return it, or else the array.
+pub(crate) fn report(
     target: &mut Var,
     request: &Request<'_>,
-    is_beside: bool,
+    is_disjoint: bool,
     part: Option<&(Arc<Assertion>, Part)>,
     site: &'static Location<'static>,
 ) -> Var {
     let ty = target.ty();
-    let node = append(target, request, reaching(request.mask), is_beside, Telling::Of(part.cloned()), site);
+    let node = append(target, request, reaching(request.mask), is_disjoint, OldValue::Of(part.cloned()), site);
     match request.how {
         How::Write | How::Reduce(_) => target.clone(),
         How::Atomic(_) | How::CompareExchange => value_after(&node, ty, OLD),
     }
 }
 
-/// Whether a scatter belongs to a report, and what it tells of an assertion.
-enum Telling {
-    Nothing,
+/// Whether a scatter belongs to a report, and what it reports of an assertion.
+enum OldValue {
+    Unused,
     Of(Option<(Arc<Assertion>, Part)>),
 }
 
@@ -150,20 +150,20 @@ fn append(
     target: &mut Var,
     request: &Request<'_>,
     mask: Option<Var>,
-    is_beside: bool,
-    telling: Telling,
+    is_disjoint: bool,
+    telling: OldValue,
     site: &'static Location<'static>,
 ) -> Var {
     let (is_report, part) = match telling {
-        Telling::Nothing => (false, None),
-        Telling::Of(part) => (true, part),
+        OldValue::Unused => (false, None),
+        OldValue::Of(part) => (true, part),
     };
     let Request { how, index, value, expected, .. } = *request;
     let lanes = lanes(request, mask.as_ref());
     let operands = region::of_operands([Some(index), Some(value), expected]);
     let region = operands.max(region::of_operands([mask.as_ref(), None, None])).max(region::innermost_loop());
     let (ty, width) = (target.ty(), target.extent());
-    let extra = ScatterExtra {
+    let payload = ScatterPayload {
         how,
         // Not a clone: who holds the array alone still does.
         target: std::mem::replace(target, record::literal(ty, 0, 1)),
@@ -171,13 +171,13 @@ fn append(
         value: value.clone(),
         expected: expected.cloned(),
         mask,
-        is_beside,
+        is_disjoint,
         is_in_condition: region::is_at_condition(),
         is_report,
         part,
         results: Results::default(),
     };
-    let node = control_node(Op::Scatter, lanes, Extra::Scatter(extra), region, site);
+    let node = control_node(Op::Scatter, lanes, Payload::Scatter(payload), region, site);
     numbering::count_work(Op::Scatter.weight());
     region::note_write(&node);
     *target = array_after(&node, ty, width, ARRAY, site);
@@ -222,7 +222,7 @@ pub(crate) fn array_after(
     array
 }
 
-/// What a node is: itself, unless the region was aborted in which it stood for something that was there before.
+/// What a node is: itself, unless the region was aborted in which it represented something that was there before.
 pub(crate) fn original(var: &Var) -> Var {
     let mut found = var.clone();
     while let Some(original) = found.original() {
@@ -232,10 +232,10 @@ pub(crate) fn original(var: &Var) -> Var {
 }
 
 fn register(result: Var, control: &Var) -> Var {
-    match control.extra() {
-        Some(Extra::Scatter(extra)) => extra.results.add(&result),
-        Some(Extra::Loop(extra)) => extra.results.add(&result),
-        Some(Extra::Branch(_) | Extra::Switch(_) | Extra::Native(_)) | None => {}
+    match control.payload() {
+        Some(Payload::Scatter(payload)) => payload.results.add(&result),
+        Some(Payload::Loop(payload)) => payload.results.add(&result),
+        Some(Payload::Branch(_) | Payload::Switch(_) | Payload::LibraryCall(_)) | None => {}
     }
     result
 }
@@ -247,21 +247,23 @@ pub(crate) fn before(array: &Var) -> Option<(Var, Var)> {
         return None;
     }
     let control = array.operand(0)?;
-    let before = match control.extra()? {
-        Extra::Scatter(extra) if array.position() == ARRAY => extra.target.clone(),
-        Extra::Loop(extra) if extra.states[array.position()].is_memory => extra.states[array.position()].init.clone(),
+    let before = match control.payload()? {
+        Payload::Scatter(payload) if array.position() == ARRAY => payload.target.clone(),
+        Payload::Loop(payload) if payload.states[array.position()].is_memory => {
+            payload.states[array.position()].init.clone()
+        }
         _ => return None,
     };
     Some((before, control))
 }
 
-/// The array or memory of the lane that one was made from by a write, and the node that writes.
+/// The array or per-lane local memory that one was made from by a write, and the node that writes.
 fn before_write(after: &Var) -> Option<(Var, Var)> {
     if local::is_local(after) { local::before(after) } else { before(after) }
 }
 
-/// Whether an array was made from another one by scatters alone, or a lane's memory by writes to it.
-pub(crate) fn continues(after: &Var, from: &Var) -> bool {
+/// Whether an array was made from another one by scatters alone, or per-lane local memory by writes to it.
+pub(crate) fn is_version_of(after: &Var, from: &Var) -> bool {
     let mut array = before_write(after);
     while let Some((before, _)) = array {
         if before.is_same(from) {
@@ -272,7 +274,7 @@ pub(crate) fn continues(after: &Var, from: &Var) -> bool {
     false
 }
 
-/// As [`continues`], by what a region has written, which it has on its own lanes; also where arrays were evaluated in between.
+/// As [`is_version_of`], by what a region has written, which it has on its own lanes; also where arrays were evaluated in between.
 pub(crate) fn continues_within(writes: &Writes, after: &Var, from: &Var) -> bool {
     let (mut array, from) = (after.downgrade(), from.downgrade());
     let before = |array: Weak| match array.upgrade().as_ref().and_then(before_write) {

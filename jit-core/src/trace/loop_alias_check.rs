@@ -9,10 +9,10 @@ use std::ptr::NonNull;
 
 use rustc_hash::FxHashSet;
 
-use super::{effect, region};
+use super::{region, scatter};
 use crate::graph::node::{Node, Var};
 use crate::graph::op::Op;
-use crate::graph::payload::{Extra, RegionId, State};
+use crate::graph::payload::{Payload, RegionId, State};
 use crate::misuse::Misuse;
 
 /// The scatters and loops that write to a state in memory in the body, the last first.
@@ -20,7 +20,7 @@ pub(crate) fn writers(state: &State) -> Vec<Var> {
     let mut writers = Vec::new();
     let mut array = state.next.clone().filter(|_| state.is_memory);
     while let Some(after) = array.take().filter(|array| !array.is_same(&state.param)) {
-        let Some((before, writer)) = effect::before(&after) else { break };
+        let Some((before, writer)) = scatter::before(&after) else { break };
         writers.push(writer);
         array = Some(before);
     }
@@ -76,21 +76,21 @@ impl Search {
         if self.arrays.contains(&var.address()) {
             region::refuse_reading(var, self.site);
         }
-        match var.extra() {
-            Some(payload @ Extra::Scatter(extra)) => {
-                self.check_writer(var, &extra.target);
+        match var.payload() {
+            Some(payload @ Payload::Scatter(scatter)) => {
+                self.check_writer(var, &scatter.target);
                 payload
                     .inputs()
-                    .filter(|(_, operand)| !operand.is_same(&extra.target))
+                    .filter(|(_, operand)| !operand.is_same(&scatter.target))
                     .for_each(|(_, operand)| self.reach(operand));
-                self.reach_array(&extra.target);
+                self.reach_array(&scatter.target);
             }
-            Some(Extra::Loop(extra)) => {
-                for state in extra.states.iter().filter(|state| state.is_memory) {
+            Some(Payload::Loop(payload)) => {
+                for state in payload.states.iter().filter(|state| state.is_memory) {
                     self.check_writer(var, &state.init);
                     self.reach_array(&state.init);
                 }
-                for state in &extra.states {
+                for state in &payload.states {
                     if state.next.is_none() && self.arrays.contains(&state.init.address()) {
                         self.arrays.insert(state.param.address());
                     }
@@ -99,10 +99,10 @@ impl Search {
                         self.reach(&state.init);
                     }
                 }
-                self.reach(&extra.condition);
+                self.reach(&payload.condition);
             }
-            Some(extra @ (Extra::Branch(_) | Extra::Switch(_) | Extra::Native(_))) => {
-                extra.inputs().for_each(|(_, var)| self.reach(var))
+            Some(payload @ (Payload::Branch(_) | Payload::Switch(_) | Payload::LibraryCall(_))) => {
+                payload.inputs().for_each(|(_, var)| self.reach(var))
             }
             None => {
                 (0..var.op().slots()).filter_map(|slot| var.operand(slot)).for_each(|operand| self.reach(&operand));
@@ -120,7 +120,7 @@ impl Search {
     /// Refuses to write to a state that the loop does not take the result of: every iteration would begin with what was there
     /// before the loop.
     fn check_writer(&self, writer: &Var, target: &Var) {
-        let origin = effect::origin(target);
+        let origin = scatter::origin(target);
         if origin.region() != self.id || self.writers.contains(&writer.address()) {
             return;
         }

@@ -11,14 +11,14 @@ use std::panic::Location;
 
 /// Conditions that are `bool`: Rust decides while tracing.
 #[derive(Debug)]
-pub struct Host;
+pub struct HostStage;
 
 /// Conditions that are masks: lanes decide when the kernel runs.
 #[derive(Debug)]
-pub struct Traced;
+pub struct TracedStage;
 
-/// What a guard keeps in a world.
-pub trait World: Sized {
+/// What a guard keeps in a stage.
+pub trait Stage: Sized {
     /// A condition.
     type Condition;
     /// What the guard of an `if` keeps.
@@ -27,11 +27,11 @@ pub trait World: Sized {
     type Repeat;
     /// What an exit keeps.
     type Exit<T>;
-    /// Inhabited in the host's world.
+    /// Inhabited in the host stage.
     type HostOnly;
-    /// Inhabited in the traced world.
+    /// Inhabited in the traced stage.
     type TracedOnly;
-    /// Whether it is the host's world.
+    /// Whether it is the host stage.
     const IS_HOST: bool;
 
     /// Opens a branch.
@@ -42,31 +42,31 @@ pub trait World: Sized {
     fn otherwise(branch: &mut Self::Branch) -> bool;
     /// Closes a branch without a value.
     fn merge(branch: &mut Self::Branch);
-    /// A loop before its first turn.
+    /// A loop before its first iteration.
     fn repeat(site: &'static Location<'static>) -> Self::Repeat;
     /// How a loop is run.
     fn set(repeat: &mut Self::Repeat, setting: Setting);
     /// Computes both sides of a branch and blends them.
     fn evaluate(branch: &mut Self::Branch);
-    /// Begins a turn of a loop.
-    fn turn(repeat: &mut Self::Repeat);
-    /// Whether all turns were made.
+    /// Begins an iteration of a loop.
+    fn begin_iteration(repeat: &mut Self::Repeat);
+    /// Whether all iterations were made.
     fn is_done(repeat: &Self::Repeat) -> bool;
     /// Whether to run the body.
     fn test(repeat: &mut Self::Repeat, condition: Self::Condition) -> bool;
     /// The opposite condition.
     fn not(condition: Self::Condition) -> Self::Condition;
-    /// Comes before what happens in the host's world only.
+    /// Comes before what happens in the host stage only.
     fn host_only() -> Self::HostOnly;
-    /// Comes before what happens in the traced world only.
+    /// Comes before what happens in the traced stage only.
     fn traced_only() -> Self::TracedOnly;
     /// An exit that no lane has taken.
     fn exit<T>(site: &'static Location<'static>) -> Self::Exit<T>;
-    /// The lanes that have left through an exit.
+    /// The lanes that have exited through an exit.
     fn left<T>(exit: &Self::Exit<T>) -> Option<&Array<bool>>;
-    /// Lanes that have left through none.
+    /// Lanes that have taken no exit.
     fn live(left: Vec<Array<bool>>) -> Self::Condition;
-    /// A condition on the lanes that have left through none; the host's holds for all lanes.
+    /// A condition on the lanes that have exited through none; the host's holds for all lanes.
     fn and_live(condition: Self::Condition, left: Vec<Array<bool>>) -> Self::Condition;
     /// The guard of an `if`, if it is traced.
     fn traced_branch(branch: &mut Self::Branch) -> Option<&mut TracedBranch>;
@@ -74,7 +74,7 @@ pub trait World: Sized {
     fn traced_repeat(repeat: &mut Self::Repeat) -> Option<&mut TracedRepeat>;
 }
 
-/// Types that may change in a region of a world.
+/// Types that may change in a region of a stage.
 #[diagnostic::on_unimplemented(
     message = "`{X}` cannot be the state of a traced `if` or `while`",
     label = "this changes, or may change, under a traced condition",
@@ -82,7 +82,7 @@ pub trait World: Sized {
             give a closure what it changes as an argument, move the change out, or mark the statement with `#[host]` if \
             its condition is a `bool`"
 )]
-pub trait Carries<X: ?Sized>: World {
+pub trait Carries<X: ?Sized>: Stage {
     /// The state before the arms.
     fn save(branch: &mut Self::Branch, name: &'static str, value: &X);
     /// Takes the state after the first arm and puts the one from before it back.
@@ -91,13 +91,13 @@ pub trait Carries<X: ?Sized>: World {
     fn collect(branch: &mut Self::Branch, value: &X);
     /// Writes the merged state.
     fn restore(branch: &mut Self::Branch, value: &mut X);
-    /// The state at the begin of a turn.
-    fn turn_collect(repeat: &mut Self::Repeat, name: &'static str, value: &X);
-    /// Writes the state that the turn works on.
-    fn turn_replace(repeat: &mut Self::Repeat, value: &mut X);
+    /// The state at the begin of an iteration.
+    fn collect_state(repeat: &mut Self::Repeat, name: &'static str, value: &X);
+    /// Writes the state that the iteration works on.
+    fn replace_state(repeat: &mut Self::Repeat, value: &mut X);
 }
 
-impl World for Host {
+impl Stage for HostStage {
     type Condition = bool;
     type Branch = bool;
     type Repeat = HostRepeat;
@@ -131,7 +131,7 @@ impl World for Host {
     #[inline(always)]
     fn evaluate(_: &mut bool) {}
     #[inline(always)]
-    fn turn(_: &mut HostRepeat) {}
+    fn begin_iteration(_: &mut HostRepeat) {}
     #[inline(always)]
     fn is_done(_: &HostRepeat) -> bool {
         false
@@ -177,7 +177,7 @@ impl World for Host {
 }
 
 #[diagnostic::do_not_recommend]
-impl<X: ?Sized> Carries<X> for Host {
+impl<X: ?Sized> Carries<X> for HostStage {
     #[inline(always)]
     fn save(_: &mut bool, _: &'static str, _: &X) {}
     #[inline(always)]
@@ -187,12 +187,12 @@ impl<X: ?Sized> Carries<X> for Host {
     #[inline(always)]
     fn restore(_: &mut bool, _: &mut X) {}
     #[inline(always)]
-    fn turn_collect(_: &mut HostRepeat, _: &'static str, _: &X) {}
+    fn collect_state(_: &mut HostRepeat, _: &'static str, _: &X) {}
     #[inline(always)]
-    fn turn_replace(_: &mut HostRepeat, _: &mut X) {}
+    fn replace_state(_: &mut HostRepeat, _: &mut X) {}
 }
 
-impl World for Traced {
+impl Stage for TracedStage {
     type Condition = Array<bool>;
     type Branch = TracedBranch;
     type Repeat = TracedRepeat;
@@ -222,8 +222,8 @@ impl World for Traced {
     fn repeat(site: &'static Location<'static>) -> TracedRepeat {
         TracedRepeat::new(site)
     }
-    fn turn(repeat: &mut TracedRepeat) {
-        repeat.turn();
+    fn begin_iteration(repeat: &mut TracedRepeat) {
+        repeat.begin_iteration();
     }
     fn is_done(repeat: &TracedRepeat) -> bool {
         repeat.is_done()
@@ -245,10 +245,10 @@ impl World for Traced {
         Some(exit.mask())
     }
     fn live(left: Vec<Array<bool>>) -> Array<bool> {
-        Traced::none_of(left)
+        TracedStage::none_of(left)
     }
     fn and_live(condition: Array<bool>, left: Vec<Array<bool>>) -> Array<bool> {
-        if left.is_empty() { condition } else { Traced::none_of(left) & condition }
+        if left.is_empty() { condition } else { TracedStage::none_of(left) & condition }
     }
     fn traced_branch(branch: &mut TracedBranch) -> Option<&mut TracedBranch> {
         Some(branch)
@@ -259,7 +259,7 @@ impl World for Traced {
 }
 
 #[diagnostic::do_not_recommend]
-impl<X: Traverse + ?Sized> Carries<X> for Traced {
+impl<X: Traverse + ?Sized> Carries<X> for TracedStage {
     fn save(branch: &mut TracedBranch, name: &'static str, value: &X) {
         branch.save(name, Leaves::with_paths(value));
     }
@@ -276,38 +276,38 @@ impl<X: Traverse + ?Sized> Carries<X> for Traced {
             merged.write(value);
         }
     }
-    fn turn_collect(repeat: &mut TracedRepeat, name: &'static str, value: &X) {
+    fn collect_state(repeat: &mut TracedRepeat, name: &'static str, value: &X) {
         let leaves = if repeat.is_first() { Leaves::with_paths(value) } else { Leaves::of(value) };
         repeat.collect(name, leaves);
     }
-    fn turn_replace(repeat: &mut TracedRepeat, value: &mut X) {
+    fn replace_state(repeat: &mut TracedRepeat, value: &mut X) {
         repeat.replace(value);
     }
 }
 
-/// What may stand as the condition of an `if`.
+/// What may be the condition of an `if`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition: `if` takes a `bool` or a `Mask`",
     label = "expected `bool` or `Mask`, found `{Self}`",
     note = "compare it, as in `n != 0`"
 )]
 pub trait IfCondition {
-    /// The world that decides.
-    type World: World;
+    /// The stage that decides.
+    type Stage: Stage;
     /// The condition's value.
-    fn condition(&self) -> <Self::World as World>::Condition;
+    fn condition(&self) -> <Self::Stage as Stage>::Condition;
 
     /// Opens an `if`.
     #[track_caller]
     #[inline]
-    fn branch(&self) -> Branch<Self::World> {
-        Branch(Self::World::branch(self.condition(), Location::caller()))
+    fn branch(&self) -> Branch<Self::Stage> {
+        Branch(Self::Stage::branch(self.condition(), Location::caller()))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl IfCondition for bool {
-    type World = Host;
+    type Stage = HostStage;
     #[inline(always)]
     fn condition(&self) -> bool {
         *self
@@ -316,7 +316,7 @@ impl IfCondition for bool {
 
 #[diagnostic::do_not_recommend]
 impl IfCondition for Array<bool> {
-    type World = Traced;
+    type Stage = TracedStage;
     #[inline]
     fn condition(&self) -> Array<bool> {
         self.clone()
@@ -325,7 +325,7 @@ impl IfCondition for Array<bool> {
 
 #[diagnostic::do_not_recommend]
 impl IfCondition for &Array<bool> {
-    type World = Traced;
+    type Stage = TracedStage;
     #[inline]
     fn condition(&self) -> Array<bool> {
         (*self).clone()

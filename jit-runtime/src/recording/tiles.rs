@@ -8,7 +8,7 @@ use super::bound::Code;
 use super::plan::Blocks;
 use super::{Bind, KernelStep, Recording, SlotId, Step};
 
-/// What launches of a band know of a piece of memory.
+/// What launches of a tile know of a piece of memory.
 struct Use {
     /// Elements of another size lie elsewhere in it.
     element_bytes: usize,
@@ -24,8 +24,8 @@ enum Place {
     Block(u32),
 }
 
-/// The kernels that were looked at since the last band began.
-struct Bands<'a> {
+/// The kernels that were examined since the last tile began.
+struct Tiles<'a> {
     recording: &'a Recording,
     blocks: &'a Blocks,
     width: usize,
@@ -34,20 +34,20 @@ struct Bands<'a> {
 }
 
 impl Recording {
-    /// For each step, the number of the band that it belongs to; none for a kernel that is run in whole. Kernels next to each other that
+    /// For each step, the number of the tile that it belongs to; none for a kernel that is run in whole. Kernels next to each other that
     /// have the same number are as wide, and no lane of theirs accesses memory that another lane of them writes.
-    pub(crate) fn bands(&self, values: &[usize], codes: &[Option<Code>], blocks: &Blocks) -> Vec<Option<u32>> {
-        let mut bands = Bands { recording: self, blocks, width: 0, uses: FxHashMap::default(), number: 0 };
-        let band = |(step, code): (&Step, &Option<Code>)| match (step, code) {
-            (Step::Kernel(kernel), Some(code)) => bands.take(kernel, code, values[kernel.lanes.index()]),
-            _ => bands.leave(),
+    pub(crate) fn tiles(&self, values: &[usize], codes: &[Option<Code>], blocks: &Blocks) -> Vec<Option<u32>> {
+        let mut tiles = Tiles { recording: self, blocks, width: 0, uses: FxHashMap::default(), number: 0 };
+        let tile = |(step, code): (&Step, &Option<Code>)| match (step, code) {
+            (Step::Kernel(kernel), Some(code)) => tiles.take(kernel, code, values[kernel.lanes.index()]),
+            _ => tiles.end_tile(),
         };
-        self.steps.iter().zip(codes).map(band).collect()
+        self.steps.iter().zip(codes).map(tile).collect()
     }
 }
 
-impl Bands<'_> {
-    fn leave(&mut self) -> Option<u32> {
+impl Tiles<'_> {
+    fn end_tile(&mut self) -> Option<u32> {
         self.number += 1;
         self.uses.clear();
         None
@@ -56,17 +56,17 @@ impl Bands<'_> {
     fn take(&mut self, kernel: &KernelStep, code: &Code, width: usize) -> Option<u32> {
         // A copy may be elided; then its source and its target share storage.
         if kernel.copy.is_some() || !is_by_lane(code) {
-            return self.leave();
+            return self.end_tile();
         }
         if width != self.width || !self.fits(kernel, code) {
-            self.leave();
+            self.end_tile();
             self.width = width;
         }
         self.add(kernel, code);
         Some(self.number)
     }
 
-    /// Whether no lane of the kernel accesses what another lane of the band writes, nor the other way round.
+    /// Whether no lane of the kernel accesses what another lane of the tile writes, nor the other way round.
     fn fits(&self, kernel: &KernelStep, code: &Code) -> bool {
         self.each(kernel, code).all(|(place, it)| {
             let Some(before) = self.uses.get(&place) else { return true };

@@ -5,7 +5,7 @@
 //! claim wakes the next one, so that whoever launches pays for one wake-up at most.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,11 @@ struct Pool {
     progress: Condvar,
     /// Launches that are not done, by the address of the task.
     outstanding: Mutex<FxHashMap<usize, Arc<Task>>>,
+    /// How many there are, to be seen without the lock.
+    outstanding_count: AtomicUsize,
     failures: Mutex<Vec<Arc<Failure>>>,
+    /// Whether `failures` may hold some, to be seen without its lock.
+    has_failed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -61,7 +65,9 @@ static POOL: LazyLock<Pool> = LazyLock::new(|| {
         progress_lock: Mutex::new(()),
         progress: Condvar::new(),
         outstanding: Mutex::new(FxHashMap::default()),
+        outstanding_count: AtomicUsize::new(0),
         failures: Mutex::new(Vec::new()),
+        has_failed: AtomicBool::new(false),
     }
 });
 
@@ -79,6 +85,7 @@ pub(super) fn reset() {
     POOL.queued.store(0, Ordering::Relaxed);
     POOL.waiters.store(0, Ordering::Relaxed);
     let outstanding = std::mem::take(&mut *POOL.outstanding.lock());
+    POOL.outstanding_count.store(0, Ordering::Relaxed);
     outstanding.values().for_each(Task::abandon);
     POOL.failures.lock().clear();
 }
@@ -195,7 +202,9 @@ fn find_task() -> Option<Arc<Task>> {
 
 /// Notes a launch before it is registered anywhere.
 pub(super) fn announce(task: &Arc<Task>) {
-    POOL.outstanding.lock().insert(Arc::as_ptr(task) as usize, Arc::clone(task));
+    let mut outstanding = POOL.outstanding.lock();
+    outstanding.insert(Arc::as_ptr(task) as usize, Arc::clone(task));
+    POOL.outstanding_count.store(outstanding.len(), Ordering::Release);
 }
 
 /// Queues a task that may run, behind the others.
@@ -229,9 +238,13 @@ pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
         let is_known = failures.iter().any(|known| Arc::ptr_eq(known, failure));
         if !is_known && failures.len() < MAX_FAILURES {
             failures.push(Arc::clone(failure));
+            POOL.has_failed.store(true, Ordering::Release);
         }
     }
-    POOL.outstanding.lock().remove(&(Arc::as_ptr(task) as usize));
+    let mut outstanding = POOL.outstanding.lock();
+    outstanding.remove(&(Arc::as_ptr(task) as usize));
+    POOL.outstanding_count.store(outstanding.len(), Ordering::Release);
+    drop(outstanding);
     for dependent in dependents {
         if dependent.stop_waiting() {
             // First in line: what was just written is still in the cache.
@@ -273,7 +286,16 @@ fn wait_until(condition: impl Fn() -> bool) {
 }
 
 /// Returns when all launches that were made before are done.
+#[inline]
 pub(super) fn wait_for_all() {
+    // What this thread has launched it has counted, and what others have done is seen once it is not counted any more.
+    if POOL.outstanding_count.load(Ordering::Acquire) > 0 {
+        wait_for_outstanding();
+    }
+}
+
+#[cold]
+fn wait_for_outstanding() {
     let outstanding: Vec<Arc<Task>> = POOL.outstanding.lock().values().cloned().collect();
     for task in &outstanding {
         wait_for(task);
@@ -281,8 +303,16 @@ pub(super) fn wait_for_all() {
 }
 
 /// The first failure that nobody has seen; the others stay.
+#[inline]
 pub(super) fn take_failure() -> Option<Arc<Failure>> {
+    if POOL.has_failed.load(Ordering::Acquire) { take_noted_failure() } else { None }
+}
+
+#[cold]
+fn take_noted_failure() -> Option<Arc<Failure>> {
     let mut failures = POOL.failures.lock();
     failures.retain(|failure| !failure.is_reported());
-    (!failures.is_empty()).then(|| failures.remove(0))
+    let first = (!failures.is_empty()).then(|| failures.remove(0));
+    POOL.has_failed.store(!failures.is_empty(), Ordering::Relaxed);
+    first
 }

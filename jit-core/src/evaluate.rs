@@ -11,7 +11,8 @@ use jit_runtime::memory::Buffer;
 use crate::graph::node::Node;
 use crate::graph::{Var, pool};
 use crate::schedule::{self as scheduler, state_name};
-use crate::traverse::{Leaf, Traverse, Visitor, arrays};
+use crate::traverse::{Leaf, Traverse, Visitor, arrays, for_each_array};
+use smallvec::SmallVec;
 
 /// Computes all arrays of a value, in as few kernels as possible, and whatever [`schedule`] has marked on this thread. Returns when
 /// the kernels are launched; reading an array waits for it.
@@ -23,8 +24,10 @@ use crate::traverse::{Leaf, Traverse, Visitor, arrays};
 #[track_caller]
 pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
     let site = Location::caller();
-    let vars = arrays(tree);
-    scheduler::evaluate(&vars.iter().collect::<Vec<_>>(), "`eval` asks for it", site)
+    // Mostly few.
+    let mut vars: SmallVec<[Var; 4]> = SmallVec::new();
+    for_each_array(tree, |var| vars.push(var.clone()));
+    scheduler::evaluate(&vars.iter().collect::<SmallVec<[&Var; 8]>>(), "`eval` asks for it", site)
 }
 
 /// Marks all arrays of a value to be computed together with the next evaluation of this thread, those that still live then.

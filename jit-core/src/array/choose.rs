@@ -103,7 +103,7 @@ impl Mask {
     #[track_caller]
     pub fn select<A: Choice<B, R>, B, R: Element>(&self, if_true: A, if_false: B) -> Array<R> {
         let (a, b) = if_true.both(if_false);
-        Array::from_var(record::select(self.var(), a.var(), b.var()))
+        Array::recorded(record::select(self.var(), a.var(), b.var()))
     }
 }
 

@@ -21,14 +21,14 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
-        Array::from_var(gather::gather(&self.var, index.var(), None))
+        Array::recorded(gather::gather(&self.var, index.var(), None))
     }
 
     /// As [`Array::gather`] where the mask is true; zero, reading nothing, where it is false.
     #[must_use]
     #[track_caller]
     pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
-        Array::from_var(gather::gather(&self.var, index.var(), Some(mask.var())))
+        Array::recorded(gather::gather(&self.var, index.var(), Some(mask.var())))
     }
 
     /// As [`Array::gather`], or [`Array::gather_masked`], of an array that belongs to a value of so many elements, all of which share its
@@ -42,7 +42,7 @@ impl<T: Element> Array<T> {
 
     #[track_caller]
     pub(super) fn reduce_all(&self, op: ReduceOp) -> Self {
-        Array::from_var(reduce::reduce(op, &self.var))
+        Array::recorded(reduce::reduce(op, &self.var))
     }
 }
 

@@ -94,7 +94,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn full(value: T, width: impl Into<Size>) -> Self {
-        Array::from_var(record::literal(T::TYPE, value.to_bits(), width))
+        Array::recorded(record::literal(T::TYPE, value.to_bits(), width))
     }
 
     /// Zero (false) in every lane.

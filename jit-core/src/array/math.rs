@@ -142,7 +142,7 @@ impl<T: FloatElement> Array<T> {
     #[track_caller]
     pub fn copysign(&self, other: impl Operand<T>) -> Self {
         let other = other.into_array();
-        Array::from_var(record::binary(BinaryOp::CopySign, &self.var, &nan::canonical(&other.var)))
+        Array::recorded(record::binary(BinaryOp::CopySign, &self.var, &nan::canonical(&other.var)))
     }
 
     /// The length of the hypotenuse, `sqrt(x² + y²)`, without overflow on the way; infinite if one of them is. At most
@@ -186,7 +186,7 @@ impl<T: Number> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn mul_add(&self, factor: impl Operand<T>, addend: impl Operand<T>) -> Self {
-        Array::from_var(record::fma(&self.var, factor.into_array().var(), addend.into_array().var()))
+        Array::recorded(record::fma(&self.var, factor.into_array().var(), addend.into_array().var()))
     }
 }
 

@@ -120,7 +120,7 @@ pub type Mask = Array<bool>;
 impl<T: Element> Clone for Array<T> {
     #[inline]
     fn clone(&self) -> Self {
-        Array::from_var(self.var.clone())
+        Array::recorded(self.var.clone())
     }
 }
 
@@ -140,6 +140,13 @@ impl<T: Element> Array<T> {
         if var.ty() != T::TYPE || lane_memory::is_local(&var) {
             refuse_type(&var, T::TYPE);
         }
+        Array { var, element: PhantomData }
+    }
+
+    /// As [`Array::from_var`], of a node that an operation on arrays has just made for this element type.
+    #[inline]
+    pub(crate) fn recorded(var: Var) -> Self {
+        debug_assert!(var.ty() == T::TYPE && !lane_memory::is_local(&var), "{var:?} is no array of {}", T::TYPE);
         Array { var, element: PhantomData }
     }
 
@@ -206,7 +213,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     #[track_caller]
     pub fn cast<U: Element>(&self) -> Array<U> {
-        Array::from_var(record::cast(U::TYPE, &self.var))
+        Array::recorded(record::cast(U::TYPE, &self.var))
     }
 
     /// The bits of each element as another type of the same size. Every NaN has the bits of Rust's `NAN` here, since what
@@ -219,25 +226,25 @@ impl<T: Element> Array<T> {
         }
         let is_read = T::TYPE.is_float() && T::TYPE != U::TYPE;
         let bits = if is_read { nan::canonical(&self.var) } else { self.var.clone() };
-        Array::from_var(record::bitcast(U::TYPE, &bits))
+        Array::recorded(record::bitcast(U::TYPE, &bits))
     }
 
     #[inline]
     #[track_caller]
     fn unary(&self, op: UnaryOp) -> Self {
-        Array::from_var(record::unary(op, &self.var))
+        Array::recorded(record::unary(op, &self.var))
     }
 
     #[inline]
     #[track_caller]
     fn binary(&self, op: BinaryOp, other: &Array<T>) -> Self {
-        Array::from_var(record::binary(op, &self.var, &other.var))
+        Array::recorded(record::binary(op, &self.var, &other.var))
     }
 
     #[inline]
     #[track_caller]
     fn compare(&self, op: CompareOp, other: &Array<T>) -> Mask {
-        Array::from_var(record::compare(op, &self.var, &other.var))
+        Array::recorded(record::compare(op, &self.var, &other.var))
     }
 
     /// The line of the program that made the value.

@@ -39,7 +39,7 @@ impl<T: Element> Operand<T> for T {
     #[inline]
     #[track_caller]
     fn into_array(self) -> Array<T> {
-        Array::from_var(record::literal(T::TYPE, self.to_bits(), 1))
+        Array::recorded(record::literal(T::TYPE, self.to_bits(), 1))
     }
 }
 

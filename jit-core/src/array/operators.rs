@@ -19,7 +19,7 @@ use crate::trace::record;
 #[track_caller]
 fn mixed<A: Promote<B> + Element, B: Element>(op: BinaryOp, a: &Array<A>, b: &Array<B>) -> Array<Promoted<A, B>> {
     if A::TYPE == B::TYPE && A::TYPE == <Promoted<A, B>>::TYPE {
-        return Array::from_var(record::binary(op, a.var(), b.var()));
+        return Array::recorded(record::binary(op, a.var(), b.var()));
     }
     a.promoted().binary(op, &b.promoted())
 }
@@ -29,7 +29,7 @@ fn mixed<A: Promote<B> + Element, B: Element>(op: BinaryOp, a: &Array<A>, b: &Ar
 #[track_caller]
 fn mixed_bits<A: Promote<B> + Element, B: Element>(op: BinaryOp, a: &Array<A>, b: &Array<B>) -> Array<Promoted<A, B>> {
     if A::TYPE == B::TYPE && A::TYPE == <Promoted<A, B>>::TYPE {
-        return Array::from_var(record::binary(op, a.var(), b.var()));
+        return Array::recorded(record::binary(op, a.var(), b.var()));
     }
     bits_as::<A, Promoted<A, B>>(a).binary(op, &bits_as(b))
 }
@@ -48,7 +48,7 @@ fn bits_as<A: Element, T: Element>(a: &Array<A>) -> Array<T> {
 #[track_caller]
 fn shifted<A: Integer, B: Integer>(op: BinaryOp, a: &Array<A>, count: &Array<B>) -> Array<A> {
     if A::TYPE == B::TYPE {
-        return Array::from_var(record::binary(op, a.var(), count.var()));
+        return Array::recorded(record::binary(op, a.var(), count.var()));
     }
     let (to, from) = (unsigned(A::TYPE), unsigned(B::TYPE));
     let mut count = record::bitcast(from, count.var());
@@ -56,7 +56,7 @@ fn shifted<A: Integer, B: Integer>(op: BinaryOp, a: &Array<A>, count: &Array<B>)
         count = record::binary(BinaryOp::Min, &count, &record::literal(from, u64::from(to.bits()), 1));
     }
     let count = record::bitcast(A::TYPE, &record::cast(to, &count));
-    Array::from_var(record::binary(op, a.var(), &count))
+    Array::recorded(record::binary(op, a.var(), &count))
 }
 
 /// An operator between arrays, by the function that records it.

@@ -116,15 +116,15 @@ meet! {
 
 impl<T: Element> Array<T> {
     /// The array as one of the type that it promotes into.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub(crate) fn promoted<U: Element>(&self) -> Array<U> {
-        Array::from_var(cast(U::TYPE, self.var()))
+        Array::recorded(cast(U::TYPE, self.var()))
     }
 }
 
 /// Conversion that is none, and costs nothing, for the most frequent case.
-#[inline]
+#[inline(always)]
 #[track_caller]
 fn cast(ty: Type, var: &Var) -> Var {
     if var.ty() == ty { var.clone() } else { record::cast(ty, var) }

@@ -60,7 +60,7 @@ impl<T: Element> Array<T> {
                 schedule::deliver_reports(site)?;
                 Ok(T::from_bits(bits))
             }
-            HostElements::Memory(buffer) => Ok(copy(&buffer, index, 1)?[0]),
+            HostElements::Memory(buffer) => element(&buffer, index),
         }
     }
 }
@@ -68,6 +68,13 @@ impl<T: Element> Array<T> {
 /// Some of the elements that are in memory.
 pub(super) fn copy<T: Element>(buffer: &Buffer, first: usize, count: usize) -> Result<Vec<T>, Error> {
     T::read(count, |bytes| buffer.read(first * size_of::<T>(), bytes))
+}
+
+/// One of the elements that are in memory.
+fn element<T: Element>(buffer: &Buffer, index: usize) -> Result<T, Error> {
+    let mut bits = [0; 8];
+    buffer.read(index * size_of::<T>(), &mut bits[..size_of::<T>()])?;
+    Ok(T::from_bits(u64::from_le_bytes(bits)))
 }
 
 /// The value of a float, exactly.

@@ -119,7 +119,8 @@ impl Draft<'_> {
     }
 
     /// The node that the draft describes: an equal one that lives, or a new one.
-    #[inline]
+    // Never: the many callers are small, and what is called here is then inlined into this one function.
+    #[inline(never)]
     pub(crate) fn number(self) -> Var {
         let numbered = TABLE.try_with(|table| table.try_borrow_mut().ok().map(|mut table| table.number(self)));
         // A thread that is being torn down has no table any more.

@@ -29,12 +29,27 @@ pub(crate) enum Payload {
 
 impl Payload {
     /// Gives every node that the payload holds to a function.
-    pub(crate) fn take_apart(self, drop_var: impl FnMut(Var)) {
+    pub(crate) fn take_apart(self, mut give: impl FnMut(Var)) {
         match self {
-            Payload::Loop(payload) => payload.into_vars().into_iter().for_each(drop_var),
-            Payload::Branch(payload) => payload.into_vars().into_iter().for_each(drop_var),
-            Payload::Switch(payload) => payload.into_vars().into_iter().for_each(drop_var),
-            Payload::Scatter(payload) => payload.into_vars().into_iter().for_each(drop_var),
+            Payload::Loop(LoopPayload { condition, states, .. }) => {
+                give(condition);
+                for State { param, init, next, .. } in states {
+                    [param, init].into_iter().chain(next).for_each(&mut give);
+                }
+            }
+            Payload::Branch(BranchPayload { condition, results }) => {
+                give(condition);
+                results.into_iter().flatten().for_each(give);
+            }
+            Payload::Switch(SwitchPayload { index, masks, checked, results, .. }) => {
+                give(index);
+                masks.into_iter().for_each(&mut give);
+                checked.into_iter().flat_map(|checked| [checked.index, checked.mask]).for_each(&mut give);
+                results.into_iter().flatten().for_each(give);
+            }
+            Payload::Scatter(ScatterPayload { target, index, value, expected, mask, .. }) => {
+                [target, index, value].into_iter().chain(expected).chain(mask).for_each(give);
+            }
             Payload::LibraryCall(_) => {}
         }
     }
@@ -156,35 +171,6 @@ pub(crate) struct CheckedCall {
     pub(crate) count: usize,
 }
 
-impl LoopPayload {
-    pub(crate) fn into_vars(self) -> Vec<Var> {
-        let mut vars = vec![self.condition];
-        for state in self.states {
-            vars.extend([state.param, state.init]);
-            vars.extend(state.next);
-        }
-        vars
-    }
-}
-
-impl BranchPayload {
-    pub(crate) fn into_vars(self) -> Vec<Var> {
-        let mut vars = vec![self.condition];
-        vars.extend(self.results.into_iter().flatten());
-        vars
-    }
-}
-
-impl SwitchPayload {
-    pub(crate) fn into_vars(self) -> Vec<Var> {
-        let mut vars = vec![self.index];
-        vars.extend(self.masks);
-        vars.extend(self.checked.into_iter().flat_map(|checked| [checked.index, checked.mask]));
-        vars.extend(self.results.into_iter().flatten());
-        vars
-    }
-}
-
 /// What a scatter does to an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum How {
@@ -249,12 +235,6 @@ pub(crate) enum Part {
     Lowest,
     /// Their values.
     Records,
-}
-
-impl ScatterPayload {
-    pub(crate) fn into_vars(self) -> Vec<Var> {
-        [self.target, self.index, self.value].into_iter().chain(self.expected).chain(self.mask).collect()
-    }
 }
 
 /// A library call.

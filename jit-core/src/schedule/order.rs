@@ -23,6 +23,8 @@ use crate::trace::{local, region};
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
+/// Room for a small graph, which is less than a KiB: allocators are slower where more is asked for.
+const SMALL: usize = 20;
 
 /// One node.
 #[derive(Clone, Copy)]
@@ -181,14 +183,14 @@ impl<'e> Graph<'e> {
         let wanted: SmallVec<[&Var; 8]> = wanted.iter().copied().chain(held.iter()).collect();
         let live = Live::search(edges, &wanted);
         let graph = Graph {
-            entries: Vec::with_capacity(64),
+            entries: Vec::with_capacity(SMALL),
             controls: Vec::new(),
             effects: Vec::new(),
             memories: Vec::new(),
             natives: Vec::new(),
             selection,
         };
-        let stack = Vec::with_capacity(32);
+        let stack = Vec::with_capacity(SMALL);
         let mut walk = Walk { edges, live, held, graph, numbers: NodeMap::take(), stack, placeholder: None };
         for var in wanted {
             let number = walk.run(var);
@@ -230,10 +232,10 @@ impl<'e> Walk<'e> {
         self.push_frame(var);
         while let Some(frame) = self.stack.last() {
             let var = frame.var;
-            let missing = match (self.original(var), var.op()) {
-                (Some(original), _) => self.known(original).is_none().then_some(original),
-                (None, Op::Loop | Op::Branch | Op::Switch | Op::Param | Op::Scatter) => self.missing_child(var),
-                (None, op) => self.missing_operand(var, op),
+            let missing = match var.op() {
+                Op::Loop | Op::Branch | Op::Switch | Op::Scatter => self.missing_child(var),
+                op @ (Op::Param | Op::LoopResult | Op::ScatterResult) => self.missing_of_region(var, op),
+                op => self.missing_operand(var, op),
             };
             match missing {
                 Some(child) => self.push_frame(child),
@@ -244,6 +246,15 @@ impl<'e> Walk<'e> {
             }
         }
         self.number(var)
+    }
+
+    /// The next part that has no entry yet, of a node that is another one where its region was aborted.
+    fn missing_of_region(&mut self, var: &'e Var, op: Op) -> Option<&'e Var> {
+        match self.original(var) {
+            Some(original) => self.known(original).is_none().then_some(original),
+            None if op == Op::Param => self.missing_child(var),
+            None => self.missing_operand(var, op),
+        }
     }
 
     /// What a node is whose region was aborted.
@@ -360,20 +371,27 @@ impl<'e> Walk<'e> {
 
     /// Makes the entry of a node whose operands have theirs.
     fn finish(&mut self, var: &'e Var) -> u32 {
+        match var.op() {
+            Op::Loop | Op::Branch | Op::Switch => self.finish_control(var),
+            Op::Scatter => self.finish_scatter(var),
+            op @ (Op::Param | Op::LoopResult | Op::ScatterResult) => self.finish_of_region(var, op),
+            op => self.finish_plain(var, op),
+        }
+    }
+
+    /// Makes the entry of a node that is another one where its region was aborted.
+    fn finish_of_region(&mut self, var: &'e Var, op: Op) -> u32 {
         if let Some(original) = self.original(var) {
             return self.finish_original(var, original);
         }
-        match var.op() {
-            Op::Loop | Op::Branch | Op::Switch => self.finish_control(var),
+        match op {
             Op::Param => self.finish_param(var),
-            Op::Scatter => self.finish_scatter(var),
             Op::ScatterResult => self.finish_scatter_result(var),
-            Op::LoopResult => {
-                let number = self.finish_plain(var, Op::LoopResult);
+            _ => {
+                let number = self.finish_plain(var, op);
                 self.complete_loop_result(number);
                 number
             }
-            op => self.finish_plain(var, op),
         }
     }
 

@@ -378,8 +378,13 @@ impl Writes {
     }
 
     fn extend(&mut self, inner: &Writes) {
-        self.nodes.extend(&inner.nodes);
-        self.before.extend(&inner.before);
+        // Most regions write nothing.
+        if !inner.nodes.is_empty() {
+            self.nodes.extend(&inner.nodes);
+        }
+        if !inner.before.is_empty() {
+            self.before.extend(&inner.before);
+        }
     }
 }
 

@@ -313,12 +313,12 @@ impl Report {
 
 /// Whether anything waits for the next evaluation of this thread.
 pub(crate) fn is_pending() -> bool {
-    PENDING.try_with(|pending| !pending.reports.borrow().is_empty()).unwrap_or_default()
+    PENDING.with(|pending| !pending.reports.borrow().is_empty())
 }
 
 /// Takes what waits for the next evaluation of this thread.
 pub(crate) fn take_pending() -> Vec<Report> {
-    PENDING.try_with(|pending| pending.reports.take()).unwrap_or_default()
+    if is_pending() { PENDING.with(|pending| pending.reports.take()) } else { Vec::new() }
 }
 
 /// Marks a value to be computed by this thread's next evaluation, if it still lives then.
@@ -328,9 +328,11 @@ pub(crate) fn mark(var: &Var) {
 
 /// The values that were marked and live; none is marked any more.
 pub(crate) fn take_marked() -> Vec<Var> {
-    let take =
-        |pending: &Pending| pending.marked.borrow_mut().drain(..).filter_map(|marked| marked.upgrade()).collect();
-    PENDING.try_with(take).unwrap_or_default()
+    PENDING.with(|pending| {
+        let mut marked = pending.marked.borrow_mut();
+        // Mostly there are none.
+        if marked.is_empty() { Vec::new() } else { marked.drain(..).filter_map(|marked| marked.upgrade()).collect() }
+    })
 }
 
 /// Has reports wait again, before those that were recorded meanwhile.

@@ -242,6 +242,8 @@ fn register(result: Var, control: &Var) -> Var {
 
 /// The array that one was made from by a scatter, or by a loop that scatters; and that scatter or loop.
 pub(crate) fn before(array: &Var) -> Option<(Var, Var)> {
+    // What can be neither another array nor the result of a scatter.
+    array.op().original_slot()?;
     let array = &original(array);
     if !matches!(array.op(), Op::ScatterResult | Op::LoopResult) {
         return None;

@@ -49,12 +49,17 @@ pub trait Traverse {
 /// The arrays of a value, in order.
 pub(crate) fn arrays(tree: &(impl Traverse + ?Sized)) -> Vec<Var> {
     let mut vars = Vec::new();
+    for_each_array(tree, |var| vars.push(var.clone()));
+    vars
+}
+
+/// Calls a function with each array of a value, in order.
+pub(crate) fn for_each_array(tree: &(impl Traverse + ?Sized), mut visit: impl FnMut(&Var)) {
     tree.traverse(&mut Visitor::new(&mut |_, leaf| {
         if let Leaf::Array(var) | Leaf::Shared(var) = leaf {
-            vars.push(var.clone());
+            visit(var);
         }
     }));
-    vars
 }
 
 /// The arrays of a value that [`Traverse::traverse_mut`] lends, in order.

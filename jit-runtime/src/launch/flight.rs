@@ -45,6 +45,11 @@ impl Flight {
         }
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
     /// All launches, the oldest first.
     pub(super) fn tasks(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.tasks.values()

@@ -1,7 +1,8 @@
 //! Small launches: run at once on the calling thread, with no task and no registration.
 //!
 //! Marks in the state words of the buffers keep others away for these few microseconds, see `order`. Where a mark cannot be had,
-//! because a launch before this one is not done, the launch is queued like any other.
+//! because a launch before this one is not done, or has failed to write what this one overwrites, the launch is queued
+//! like any other.
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
@@ -29,10 +30,7 @@ pub(super) unsafe fn try_run<'a>(
     let outcome = catch_unwind(AssertUnwindSafe(run));
     let elapsed = started.elapsed().as_nanos() as u64;
     Some(match Failure::of(outcome, label, site) {
-        None => {
-            marks.mend();
-            Ok(elapsed)
-        }
+        None => Ok(elapsed),
         Some(failure) => Err(marks.fail(&failure)),
     })
 }
@@ -49,7 +47,7 @@ impl<'a, I: Iterator<Item = Access<'a>> + Clone> Marks<'a, I> {
     fn take(accesses: I) -> Option<Self> {
         // Grows with each mark, so that those taken before a failure are given back by the drop.
         let mut marks = Marks { accesses: accesses.clone(), taken: 0 };
-        for Access { buffer, writes, .. } in accesses {
+        for Access { buffer, writes } in accesses {
             let state = buffer.accesses();
             let is_free = if writes { state.try_begin_write() } else { state.try_begin_read() };
             if !is_free {
@@ -64,11 +62,6 @@ impl<'a, I: Iterator<Item = Access<'a>> + Clone> Marks<'a, I> {
         self.accesses.clone().take(self.taken)
     }
 
-    /// Notes that what was only written is valid, whatever failed before.
-    fn mend(&self) {
-        self.each().filter(|access| access.writes && !access.reads).for_each(|access| access.buffer.accesses().mend());
-    }
-
     /// Notes a failure at all buffers that should have been written.
     fn fail(&self, failure: &Arc<Failure>) -> Error {
         self.each().filter(|access| access.writes).for_each(|access| access.buffer.accesses().fail(failure));
@@ -78,7 +71,7 @@ impl<'a, I: Iterator<Item = Access<'a>> + Clone> Marks<'a, I> {
 
 impl<'a, I: Iterator<Item = Access<'a>> + Clone> Drop for Marks<'a, I> {
     fn drop(&mut self) {
-        for Access { buffer, writes, .. } in self.each() {
+        for Access { buffer, writes } in self.each() {
             if writes {
                 buffer.accesses().end_write();
             } else {

@@ -5,7 +5,7 @@
 //! claim wakes the next one, so that whoever launches pays for one wake-up at most.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,11 @@ struct Pool {
     progress: Condvar,
     /// Launches that are not done.
     flight: Mutex<Flight>,
+    /// How many there are, to be seen without the lock.
+    in_flight: AtomicUsize,
     failures: Mutex<Vec<Arc<Failure>>>,
+    /// Whether `failures` may hold some, to be seen without its lock.
+    has_failed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -61,7 +65,9 @@ static POOL: LazyLock<Pool> = LazyLock::new(|| {
         progress_lock: Mutex::new(()),
         progress: Condvar::new(),
         flight: Mutex::new(Flight::default()),
+        in_flight: AtomicUsize::new(0),
         failures: Mutex::new(Vec::new()),
+        has_failed: AtomicBool::new(false),
     }
 });
 
@@ -79,6 +85,7 @@ pub(super) fn reset() {
     POOL.queued.store(0, Ordering::Relaxed);
     POOL.waiters.store(0, Ordering::Relaxed);
     let flight = std::mem::take(&mut *POOL.flight.lock());
+    POOL.in_flight.store(0, Ordering::Relaxed);
     flight.tasks().for_each(Task::abandon);
     POOL.failures.lock().clear();
 }
@@ -195,7 +202,9 @@ fn find_task() -> Option<Arc<Task>> {
 
 /// Notes a launch before it is registered anywhere.
 pub(super) fn announce(task: &Arc<Task>) {
-    POOL.flight.lock().add(task);
+    let mut flight = POOL.flight.lock();
+    flight.add(task);
+    POOL.in_flight.store(flight.len(), Ordering::Release);
 }
 
 /// Returns when so few launches are in flight that another one may be queued, taking part in the oldest ones meanwhile.
@@ -241,9 +250,13 @@ pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
         let is_known = failures.iter().any(|known| Arc::ptr_eq(known, failure));
         if !is_known && failures.len() < MAX_FAILURES {
             failures.push(Arc::clone(failure));
+            POOL.has_failed.store(true, Ordering::Release);
         }
     }
-    POOL.flight.lock().remove(task);
+    let mut flight = POOL.flight.lock();
+    flight.remove(task);
+    POOL.in_flight.store(flight.len(), Ordering::Release);
+    drop(flight);
     for dependent in dependents {
         if dependent.stop_waiting() {
             // First in line: what was just written is still in the cache.
@@ -285,7 +298,16 @@ fn wait_until(condition: impl Fn() -> bool) {
 }
 
 /// Returns when all launches that were made before are done.
+#[inline]
 pub(super) fn wait_for_all() {
+    // What this thread has launched it has counted, and what others have done is seen once it is not counted any more.
+    if POOL.in_flight.load(Ordering::Acquire) > 0 {
+        wait_for_flight();
+    }
+}
+
+#[cold]
+fn wait_for_flight() {
     let tasks: Vec<Arc<Task>> = POOL.flight.lock().tasks().cloned().collect();
     for task in &tasks {
         wait_for(task);
@@ -293,8 +315,16 @@ pub(super) fn wait_for_all() {
 }
 
 /// The first failure that nobody has seen; the others stay.
+#[inline]
 pub(super) fn take_failure() -> Option<Arc<Failure>> {
+    if POOL.has_failed.load(Ordering::Acquire) { take_noted_failure() } else { None }
+}
+
+#[cold]
+fn take_noted_failure() -> Option<Arc<Failure>> {
     let mut failures = POOL.failures.lock();
     failures.retain(|failure| !failure.is_reported());
-    (!failures.is_empty()).then(|| failures.remove(0))
+    let first = (!failures.is_empty()).then(|| failures.remove(0));
+    POOL.has_failed.store(!failures.is_empty(), Ordering::Relaxed);
+    first
 }

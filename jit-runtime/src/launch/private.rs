@@ -7,8 +7,9 @@
 //! end the others are merged into it.
 //!
 //! Sums and products of floats depend on order and grouping. Their launches are cut into segments of lanes instead, whose number
-//! follows from the sizes alone, and each segment has a target of its own, whoever runs it. Lanes of a segment are combined in their
-//! order, then segments are merged in theirs. So neither the number of threads nor the time that anything takes changes a bit.
+//! follows from the sizes alone, and each segment has a target of its own, whoever runs it. Lanes of a segment are
+//! combined in their order, then segments are merged in theirs: neighbour by neighbour, and then all neighbours of an
+//! element into the result. So neither the number of threads nor the time that anything takes changes a bit.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -177,11 +178,18 @@ struct Target {
     /// Elements with their neighbours.
     slots: usize,
     result: u64,
+    /// Combines the neighbours of each element into the result.
     merge: Arc<dyn Executable>,
+    /// Combines one set into another one, where elements have neighbours: gathering those takes longest, and is then
+    /// done once.
+    join: Option<Arc<dyn Executable>>,
 }
 
 /// One buffer for each target.
 type Memory = SmallVec<[Arc<Buffer>; 1]>;
+
+/// Where the memory of one target is, in each set.
+type Addresses = SmallVec<[u64; SEGMENTS[0]]>;
 
 /// Which sets of targets were handed out.
 struct State {
@@ -201,10 +209,11 @@ impl PrivateTargets {
     pub(super) fn bind(
         entry: &Entry,
         width: usize,
-        units: usize,
+        units: impl FnOnce() -> usize,
         raw: &RawArguments,
-    ) -> Result<Option<PrivateTargets>, Error> {
+    ) -> Result<Option<Box<PrivateTargets>>, Error> {
         let Scatters::Private { copies_log2 } = entry.options.scatters else { return Ok(None) };
+        let units = units();
         let starts_with_result = copies_log2 == 0;
         let mut targets: SmallVec<[Target; 1]> = SmallVec::new();
         for (param, facts) in entry.facts.params.iter().enumerate() {
@@ -219,6 +228,10 @@ impl PrivateTargets {
                 slots: elements << copies_log2,
                 result: raw[param].word,
                 merge: merge_code(entry.facts.device, op, facts.ty, copies_log2)?,
+                join: match copies_log2 {
+                    0 => None,
+                    _ => Some(merge_code(entry.facts.device, op, facts.ty, 0)?),
+                },
             });
         }
         let is_cut = targets.iter().any(|target| target.is_rounded);
@@ -236,7 +249,9 @@ impl PrivateTargets {
         let state = State { used: vec![None; if is_cut { sets } else { 0 }], free: Vec::new() };
         let (state, returned) = (Mutex::new(state), Condvar::new());
         let group = 1 << copies_log2;
-        Ok(Some(PrivateTargets { targets, starts_with_result, group, sets, segment_units, state, returned }))
+        let private = PrivateTargets { targets, starts_with_result, group, sets, segment_units, state, returned };
+        // In a box, as most launches have none, and move where it would be.
+        Ok(Some(Box::new(private)))
     }
 
     /// How many units of the launch are a segment, if it is cut into segments.
@@ -254,35 +269,37 @@ impl PrivateTargets {
         })
     }
 
-    /// A set of targets for some units, one of [`PrivateTargets::parts`], and the argument table with it. Waits if all are in use,
-    /// which takes more threads than were meant to take part.
-    pub(super) fn lease(&self, first_unit: u64, raw: &RawArguments) -> Result<(Lease<'_>, RawArguments), Error> {
-        let (set, mut memory, is_fresh) = match self.segment_units {
-            Some(each) => ((first_unit / each) as usize, None, true),
+    /// A set of targets for some units, one of [`PrivateTargets::parts`], which is put into the argument table. Waits if
+    /// all are in use, which takes more threads than were meant to take part.
+    pub(super) fn lease(&self, first_unit: u64, raw: &mut RawArguments) -> Result<Lease<'_>, Error> {
+        let (set, is_fresh) = match self.segment_units {
+            Some(each) => ((first_unit / each) as usize, true),
             None => self.take_set(),
         };
         let lease = Lease { targets: self, set };
-        if is_fresh && (set > 0 || !self.starts_with_result) {
-            memory = Some(self.allocate()?);
-            self.state.lock().used[set].clone_from(&memory);
+        let needs_memory = is_fresh && (set > 0 || !self.starts_with_result);
+        let fresh = if needs_memory { Some(self.allocate()?) } else { None };
+        let mut state = self.state.lock();
+        let memory = &mut state.used[set];
+        if fresh.is_some() {
+            *memory = fresh;
         }
-        let mut raw = raw.clone();
-        for (target, memory) in self.targets.iter().zip(memory.iter().flatten()) {
-            raw[target.param].word = memory.address();
+        for (position, target) in self.targets.iter().enumerate() {
+            raw[target.param].word = memory.as_ref().map_or(target.result, |memory| memory[position].address());
         }
-        Ok((lease, raw))
+        Ok(lease)
     }
 
-    /// The number of a set that is not in use, with its memory, and whether it never was.
-    fn take_set(&self) -> (usize, Option<Memory>, bool) {
+    /// The number of a set that is not in use, and whether it never was.
+    fn take_set(&self) -> (usize, bool) {
         let mut state = self.state.lock();
         loop {
             if let Some(set) = state.free.pop() {
-                return (set, state.used[set].clone(), false);
+                return (set, false);
             }
             if state.used.len() < self.sets {
                 state.used.push(None);
-                return (state.used.len() - 1, None, true);
+                return (state.used.len() - 1, true);
             }
             state = self.returned.wait(state);
         }
@@ -315,15 +332,25 @@ impl PrivateTargets {
     ///
     /// All lanes ran, nobody else accesses the results, and no other call merges this part.
     pub(super) unsafe fn merge(&self, part: usize) {
-        let sets: SmallVec<[Memory; 4]> = self.state.lock().used.iter().flatten().cloned().collect();
         for (position, target) in self.targets.iter().enumerate() {
             let start = (part * MERGE_ELEMENTS).min(target.elements);
             let end = (start + MERGE_ELEMENTS).min(target.elements);
-            for memory in &sets {
-                let arguments = [(target.result, target.elements), (memory[position].address(), target.slots)];
-                let arguments = arguments.map(|(word, length)| RawArgument { word, length: length as u64 });
-                // SAFETY: the arguments fit the kernel that merges; the caller's promise.
-                unsafe { target.merge.run(start as u64..end as u64, &arguments) };
+            // The memory is there until it is given back, when all parts are merged.
+            let addresses = |memory: &Memory| memory[position].address();
+            let sets: Addresses = self.state.lock().used.iter().flatten().map(addresses).collect();
+            let memory = |&address: &u64| (address, target.slots);
+            let result = (target.result, target.elements);
+            match (&target.join, sets.split_first()) {
+                (Some(join), Some((first, others))) => {
+                    let slots = start * self.group..end * self.group;
+                    // SAFETY: the arguments fit the kernels, and the sets belong to the launch; the caller's promise.
+                    unsafe {
+                        others.iter().for_each(|set| run(&**join, slots.clone(), memory(first), memory(set)));
+                        run(&*target.merge, start..end, result, memory(first));
+                    }
+                }
+                // SAFETY: as above.
+                _ => sets.iter().for_each(|set| unsafe { run(&*target.merge, start..end, result, memory(set)) }),
             }
         }
     }
@@ -342,6 +369,18 @@ impl Drop for Lease<'_> {
         self.targets.state.lock().free.push(self.set);
         self.targets.returned.notify_one();
     }
+}
+
+/// Runs code of [`merge_code`] on some elements of a target and what is combined into it, each an address and a number
+/// of elements.
+///
+/// # Safety
+///
+/// As for [`Executable::run`].
+unsafe fn run(code: &dyn Executable, lanes: Range<usize>, target: (u64, usize), source: (u64, usize)) {
+    let arguments = [target, source].map(|(word, length)| RawArgument { word, length: length as u64 });
+    // SAFETY: the caller's promise.
+    unsafe { code.run(lanes.start as u64..lanes.end as u64, &arguments) };
 }
 
 /// The value that changes nothing, to the bit: -0 in sums of floats, since `-0 + +0` is +0.
@@ -372,18 +411,19 @@ fn merge_kernel(op: BinaryOp, ty: Type, copies_log2: u8) -> Kernel {
     let mut b = Builder::new();
     let (result, source) = (b.buffer(ty, Access::ReadWrite), b.buffer(ty, Access::Read));
     let mut value = b.load(result);
-    let lane = b.lane_index();
-    let shift = b.constant(Type::U32, copies_log2.into());
-    let first = b.binary(BinaryOp::Shl, lane, shift);
-    for neighbour in 0..1 << copies_log2 {
-        let other = if copies_log2 == 0 {
-            b.load(source)
-        } else {
+    if copies_log2 == 0 {
+        let other = b.load(source);
+        value = b.binary(op, value, other);
+    } else {
+        let lane = b.lane_index();
+        let shift = b.constant(Type::U32, copies_log2.into());
+        let first = b.binary(BinaryOp::Shl, lane, shift);
+        for neighbour in 0..1 << copies_log2 {
             let neighbour = b.constant(Type::U32, neighbour);
             let index = b.binary(BinaryOp::Or, first, neighbour);
-            b.gather(source, index, None)
-        };
-        value = b.binary(op, value, other);
+            let other = b.gather(source, index, None);
+            value = b.binary(op, value, other);
+        }
     }
     b.store(result, value);
     b.finish()

@@ -29,7 +29,7 @@ pub(super) struct Bound {
     chunks: Chunks,
     partials: SmallVec<[Partial; 1]>,
     /// What threads combine into, where they don't share the targets of scatters.
-    private: Option<PrivateTargets>,
+    private: Option<Box<PrivateTargets>>,
     checks: Option<Checks>,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn bind(entry: &Entry, width: usize, block: Option<usize>, arguments:
 /// As [`bind`], of arguments that are in the form that code sees.
 pub(super) fn bind_raw(entry: &Entry, width: usize, block: Option<usize>, raw: RawArguments) -> Result<Bound, Error> {
     let chunks = Chunks::new(width, block);
-    let units = if entry.facts.reduces { chunks.count() } else { width };
+    let units = || if entry.facts.reduces { chunks.count() } else { width };
     let private = PrivateTargets::bind(entry, width, units, &raw)?;
     let mut bound = Bound { raw, chunks, partials: SmallVec::new(), private, checks: None };
     if entry.facts.reduces {
@@ -126,7 +126,7 @@ impl Bound {
         if self.is_in_order(entry) {
             return Division::of_segments(units, units);
         }
-        if let Some(segment) = self.private.as_ref().and_then(PrivateTargets::segment_units) {
+        if let Some(segment) = self.private.as_ref().and_then(|private| private.segment_units()) {
             return Division::of_segments(units, segment as usize);
         }
         match self.partials.is_empty() {
@@ -168,8 +168,9 @@ impl Bound {
             return Ok(());
         }
         if let Some(private) = &self.private {
+            let mut raw = self.raw.clone();
             for units in private.parts(units) {
-                let (_lease, raw) = private.lease(units.start, &self.raw)?;
+                let _lease = private.lease(units.start, &mut raw)?;
                 // SAFETY: the caller's promise; the targets in the table are ours while the lease lives, and those of a segment are
                 // nobody else's.
                 unsafe { self.run_with(entry, units, &raw) };
@@ -201,7 +202,7 @@ impl Bound {
 
     /// Parts of the work that is left to be done for private targets after all lanes ran.
     pub(super) fn merge_parts(&self) -> usize {
-        self.private.as_ref().map_or(0, PrivateTargets::merge_parts)
+        self.private.as_ref().map_or(0, |private| private.merge_parts())
     }
 
     /// Does one of these parts.
@@ -222,7 +223,7 @@ impl Bound {
     ///
     /// All lanes ran, and nobody else accesses the targets of reductions.
     pub(super) unsafe fn finish(&self) {
-        self.private.iter().for_each(PrivateTargets::release);
+        self.private.iter().for_each(|private| private.release());
         for partial in &self.partials {
             // SAFETY: all chunks were written, and the targets are ours.
             unsafe { partial.finish(self.chunks) };

@@ -64,7 +64,6 @@ pub(super) struct Accessed {
 #[derive(Clone, Copy)]
 pub(crate) struct Access<'a> {
     pub(crate) buffer: &'a Buffer,
-    pub(crate) reads: bool,
     pub(crate) writes: bool,
 }
 
@@ -110,7 +109,7 @@ impl Ready {
     /// The buffers of the launch, without counting references.
     pub(super) fn accesses(&self) -> impl Iterator<Item = Access<'_>> + Clone {
         self.entry.facts.params.iter().zip(&self.arguments).filter_map(|(param, argument)| match argument {
-            Argument::Buffer(buffer, _) => Some(Access { buffer, reads: param.reads, writes: param.writes }),
+            Argument::Buffer(buffer, _) => Some(Access { buffer, writes: param.writes }),
             Argument::Scalar(_) => None,
         })
     }

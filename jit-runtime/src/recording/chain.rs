@@ -143,13 +143,13 @@ impl Recording {
             Origin::Step => None,
         };
         let sources = chain.sources.iter().filter_map(|slot| {
-            Some(Access { buffer: source(slot)?, reads: true, writes: !donated.is_empty() && overwritten(slot) })
+            Some(Access { buffer: source(slot)?, writes: !donated.is_empty() && overwritten(slot) })
         });
         let is_made =
             |(_, slot): &(&Arc<Buffer>, &SlotId)| donated.is_empty() || donated.iter().all(|copy| copy.to != **slot);
         let results = results.iter().zip(&self.outputs).filter(is_made).map(|(buffer, _)| buffer);
         let written = results.chain(state.blocks.iter().flatten());
-        let accesses = sources.chain(written.map(|buffer| Access { buffer, reads: false, writes: true }));
+        let accesses = sources.chain(written.map(|buffer| Access { buffer, writes: true }));
         // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. A buffer
         // that is neither an input nor a constant belongs to this replay alone, or is donated. The tiles are those
         // of `Recording::tiles`.

@@ -247,6 +247,7 @@ impl Planned {
 }
 
 /// Remembers a launch.
+#[inline]
 pub(crate) fn record(record: impl FnOnce() -> Record) {
     if IS_RECORDING.load(Ordering::Relaxed) {
         let record = record();

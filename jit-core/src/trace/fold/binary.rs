@@ -52,7 +52,7 @@ fn with_constant(op: BinaryOp, a: &Var, b: Constant, width: Size) -> Option<Var>
         BinaryOp::Shl | BinaryOp::Shr if b.bits == 0 => fit(a, width),
         BinaryOp::CopySign => {
             let magnitude = record::unary(UnaryOp::Abs, a);
-            let is_negative = b.bits & !(b.ty.bit_mask() >> 1) != 0;
+            let is_negative = b.bits & b.sign_bit() != 0;
             fit(&if is_negative { record::unary(UnaryOp::Neg, &magnitude) } else { magnitude }, width)
         }
         _ => None,
@@ -88,7 +88,7 @@ fn divided(a: &Var, b: Constant, width: Size) -> Option<Var> {
     if b.is_one() {
         return fit(a, width);
     }
-    if b.is_float(-1.0) {
+    if b.is_float_minus_one() {
         return fit(&record::unary(UnaryOp::Neg, a), width);
     }
     if let Some(shift) = b.power_of_two() {
@@ -110,7 +110,7 @@ fn exact_reciprocal(b: Constant) -> Option<u64> {
 /// The bits of the reciprocal of a literal, rounded, if it is a normal number.
 pub(crate) fn reciprocal(b: &Var) -> Option<u64> {
     let b = Constant::of(b)?;
-    let bits = scalar::binary(BinaryOp::Div, b.ty, scalar::cast(Type::F64, b.ty, 1f64.to_bits()), b.bits);
+    let bits = scalar::binary(BinaryOp::Div, b.ty, scalar::one(b.ty), b.bits);
     let size = Constant { ty: b.ty, bits }.float()?.abs();
     let least = match b.ty {
         Type::F16 => half::f16::MIN_POSITIVE.to_f64(),

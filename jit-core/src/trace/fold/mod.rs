@@ -56,8 +56,9 @@ impl Constant {
         self.ty.is_float().then(|| f64::from_bits(scalar::cast(self.ty, Type::F64, self.bits)))
     }
 
-    fn is_float(self, value: f64) -> bool {
-        self.float().is_some_and(|float| float.to_bits() == value.to_bits())
+    /// The highest bit: the sign.
+    fn sign_bit(self) -> u64 {
+        self.ty.bit_mask() ^ self.ty.bit_mask() >> 1
     }
 
     /// Zero, but for floats.
@@ -71,21 +72,25 @@ impl Constant {
     }
 
     fn is_one(self) -> bool {
-        self.is_float(1.0) || (self.ty.is_integer() && self.bits == 1)
+        self.bits == scalar::one(self.ty) && self.ty != Type::Bool
     }
 
     fn is_minus_one(self) -> bool {
-        self.is_float(-1.0) || (self.ty.is_signed_integer() && self.is_all_ones())
+        self.is_float_minus_one() || (self.ty.is_signed_integer() && self.is_all_ones())
     }
 
-    /// What may be added to any number without changing it.
+    fn is_float_minus_one(self) -> bool {
+        self.ty.is_float() && self.bits == scalar::one(self.ty) | self.sign_bit()
+    }
+
+    /// What may be added to any number without changing it: -0 of floats.
     fn is_neutral_to_add(self) -> bool {
-        self.is_float(-0.0) || self.is_integer_zero()
+        self.bits == if self.ty.is_float() { self.sign_bit() } else { 0 }
     }
 
-    /// What may be subtracted from any number without changing it.
+    /// What may be subtracted from any number without changing it: +0 of floats.
     fn is_neutral_to_subtract(self) -> bool {
-        self.is_float(0.0) || self.is_integer_zero()
+        self.bits == 0
     }
 
     fn power_of_two(self) -> Option<u32> {
@@ -96,5 +101,34 @@ impl Constant {
     fn extremes(ty: Type) -> [u64; 2] {
         use jit_runtime::ir::ReduceOp;
         [scalar::identity(ReduceOp::Max, ty), scalar::identity(ReduceOp::Min, ty)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_that_rules_know_are_known_in_every_type_of_floats_and_no_others() {
+        let values = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        for ty in Type::ALL.into_iter().filter(|ty| ty.is_float()) {
+            for value in values {
+                let constant = Constant { ty, bits: scalar::cast(Type::F64, ty, value.to_bits()) };
+                let is = |other: f64| value.to_bits() == other.to_bits();
+                assert_eq!(constant.is_one(), is(1.0), "{ty} {value}");
+                assert_eq!(constant.is_minus_one(), is(-1.0), "{ty} {value}");
+                assert_eq!(constant.is_neutral_to_add(), is(-0.0), "{ty} {value}");
+                assert_eq!(constant.is_neutral_to_subtract(), is(0.0), "{ty} {value}");
+            }
+        }
+        for ty in Type::ALL.into_iter().filter(|ty| ty.is_integer()) {
+            for bits in [0, 1, 2, ty.bit_mask(), ty.bit_mask() >> 1, ty.bit_mask() ^ ty.bit_mask() >> 1] {
+                let constant = Constant { ty, bits };
+                assert_eq!(constant.is_one(), bits == 1, "{ty} {bits:x}");
+                assert_eq!(constant.is_minus_one(), ty.is_signed_integer() && bits == ty.bit_mask(), "{ty} {bits:x}");
+                assert_eq!(constant.is_neutral_to_add(), bits == 0, "{ty} {bits:x}");
+                assert_eq!(constant.is_neutral_to_subtract(), bits == 0, "{ty} {bits:x}");
+            }
+        }
     }
 }

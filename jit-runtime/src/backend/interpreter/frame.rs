@@ -122,29 +122,36 @@ impl<'a> Frame<'a> {
         let out = inst.first;
         match inst.op {
             Op::Const(_, bits) => self.fill(out, |_, _| bits),
-            Op::LaneIndex => self.fill(out, |frame, lane| u64::from((frame.first_lane + lane as u64) as u32)),
+            Op::LaneIndex => {
+                let first = self.first_lane;
+                self.fill(out, |_, lane| u64::from((first + lane as u64) as u32));
+            }
             Op::Scalar(param) => {
                 let bits = self.arguments[param.index()].word & self.ty(out).bit_mask();
                 self.fill(out, |_, _| bits);
             }
-            Op::Unary(op, a) => self.map(out, a, legal(scalar::unary_function(op, self.ty(a)))),
-            Op::Binary(op, a, b) => {
+            Op::Unary(op, a) => self.map(out, [a], {
+                let function = legal(scalar::unary_function(op, self.ty(a)));
+                move |[a]| function(a)
+            }),
+            Op::Binary(op, a, b) => self.map(out, [a, b], {
                 let function = legal(scalar::binary_function(op, self.ty(a)));
-                self.fill(out, |frame, lane| function(frame.at(a, lane), frame.at(b, lane)));
-            }
-            Op::Fma(a, b, c) => {
+                move |[a, b]| function(a, b)
+            }),
+            Op::Fma(a, b, c) => self.map(out, [a, b, c], {
                 let function = legal(scalar::fma_function(self.ty(a)));
-                self.fill(out, |frame, lane| function(frame.at(a, lane), frame.at(b, lane), frame.at(c, lane)));
-            }
-            Op::Compare(op, a, b) => {
+                move |[a, b, c]| function(a, b, c)
+            }),
+            Op::Compare(op, a, b) => self.map(out, [a, b], {
                 let function = scalar::compare_function(op, self.ty(a));
-                self.fill(out, |frame, lane| u64::from(function(frame.at(a, lane), frame.at(b, lane))));
-            }
-            Op::Select(mask, a, b) => {
-                self.fill(out, |frame, lane| scalar::select(frame.at(mask, lane), frame.at(a, lane), frame.at(b, lane)))
-            }
-            Op::Cast(to, a) => self.map(out, a, scalar::cast_function(self.ty(a), to)),
-            Op::Bitcast(to, a) => self.fill(out, |frame, lane| scalar::bitcast(to, frame.at(a, lane))),
+                move |[a, b]| u64::from(function(a, b))
+            }),
+            Op::Select(mask, a, b) => self.map(out, [mask, a, b], |[mask, a, b]| scalar::select(mask, a, b)),
+            Op::Cast(to, a) => self.map(out, [a], {
+                let function = scalar::cast_function(self.ty(a), to);
+                move |[a]| function(a)
+            }),
+            Op::Bitcast(to, a) => self.map(out, [a], |[a]| scalar::bitcast(to, a)),
             Op::Load(buffer) => self.load(out, buffer, active),
             Op::Gather { buffer, index, mask } => self.gather(out, buffer, index, &self.and(active, mask)),
             Op::Store { buffer, value } => self.store(buffer, value, active),
@@ -185,16 +192,23 @@ impl<'a> Frame<'a> {
         self.columns[value.index() * self.stride + lane] = bits;
     }
 
-    /// Computes a column lane by lane.
-    fn fill(&mut self, out: Value, function: impl Fn(&Self, usize) -> u64) {
+    /// Where the column of a value begins.
+    fn start(&self, value: Value) -> usize {
+        value.index() * self.stride
+    }
+
+    /// Computes a column lane by lane, from all columns.
+    fn fill(&mut self, out: Value, function: impl Fn(&[u64], usize) -> u64) {
+        let (start, columns) = (self.start(out), &mut self.columns[..]);
         for lane in 0..self.stride {
-            let bits = function(self, lane);
-            self.set(out, lane, bits);
+            columns[start + lane] = function(columns, lane);
         }
     }
 
-    fn map(&mut self, out: Value, a: Value, function: scalar::UnaryFn) {
-        self.fill(out, |frame, lane| function(frame.at(a, lane)));
+    /// Computes a column lane by lane, from some others.
+    fn map<const N: usize>(&mut self, out: Value, operands: [Value; N], function: impl Fn([u64; N]) -> u64) {
+        let starts = operands.map(|operand| self.start(operand));
+        self.fill(out, |columns, lane| function(starts.map(|start| columns[start + lane])));
     }
 
     /// The active lanes whose mask is on.
@@ -207,11 +221,14 @@ impl<'a> Frame<'a> {
         Elements::new(self.arguments[buffer.index()], self.kernel.param(buffer).ty())
     }
 
-    /// An index by value, so that a negative one is negative.
-    fn index(&self, index: Value, lane: usize) -> i128 {
-        let bits = self.at(index, lane);
-        let ty = self.ty(index);
-        if ty.is_signed_integer() { i128::from(scalar::cast(ty, Type::I64, bits) as i64) } else { i128::from(bits) }
+    /// An index by value. A negative one is larger than any length.
+    fn index(&self, index: Value, lane: usize) -> u64 {
+        let (bits, ty) = (self.at(index, lane), self.ty(index));
+        if !ty.is_signed_integer() {
+            return bits;
+        }
+        let unused = 64 - ty.bits();
+        ((bits << unused).cast_signed() >> unused).cast_unsigned()
     }
 
     fn load(&mut self, out: Value, buffer: ParamId, active: &Mask) {

@@ -53,8 +53,8 @@ impl Elements {
     }
 
     /// An index by value as the position of an element; none if it is out of range.
-    pub(super) fn place(self, index: i128) -> Option<u64> {
-        u64::try_from(index).ok().filter(|&index| index < self.length)
+    pub(super) fn place(self, index: u64) -> Option<u64> {
+        (index < self.length).then_some(index)
     }
 
     /// The carrier of an element.

@@ -40,6 +40,7 @@ mod violation;
 pub(crate) mod tests;
 
 use std::ops::Range;
+use std::ptr;
 
 pub use super::target::{Architecture, Target};
 pub use library::Library;
@@ -171,16 +172,23 @@ impl LlvmExecutable {
     }
 }
 
+/// The function of a kernel: the range of lanes, the arguments, and memory that it is lent.
+type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8);
+
 impl LlvmExecutable {
-    /// As [`Executable::run`]. Gives what was found by code that verifies its accesses.
+    fn function(&self) -> Function {
+        // SAFETY: the entry of a loaded object has this signature.
+        unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) }
+    }
+
+    /// As [`Executable::run`], of code that is lent memory. Gives what was found by code that verifies its accesses.
     ///
     /// # Safety
     ///
     /// As [`Executable::run`].
+    // Most code takes no memory, and should not pay for that of others.
+    #[inline(never)]
     unsafe fn run_verified(&self, lanes: Range<u64>, arguments: &[RawArgument]) -> Option<Violation> {
-        type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8);
-        // SAFETY: the entry of a loaded object has this signature.
-        let function = unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) };
         let mut violation = None;
         scratch::with(self.loaded.scratch_bytes(), |scratch| {
             let record = self.loaded.record_offset().map(|offset| scratch.wrapping_add(offset));
@@ -188,7 +196,7 @@ impl LlvmExecutable {
             // includes a record in code that writes one.
             unsafe {
                 record.inspect(|&record| violation::clear(record));
-                function(lanes.start, lanes.end, arguments.as_ptr(), scratch);
+                self.function()(lanes.start, lanes.end, arguments.as_ptr(), scratch);
                 violation = record.and_then(|record| Violation::read(record));
             }
         });
@@ -198,7 +206,11 @@ impl LlvmExecutable {
 
 impl Executable for LlvmExecutable {
     unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
-        // SAFETY: the caller keeps the promises of this function.
+        if self.loaded.scratch_bytes() == 0 {
+            // SAFETY: the caller keeps the promises of this function.
+            return unsafe { self.function()(lanes.start, lanes.end, arguments.as_ptr(), ptr::null_mut()) };
+        }
+        // SAFETY: as above.
         if let Some(violation) = unsafe { self.run_verified(lanes, arguments) } {
             violation.abort();
         }

@@ -27,7 +27,7 @@ pub(super) struct Rewriter<'a> {
 
 /// Writes a kernel anew.
 pub(super) fn rewrite(kernel: &mut Kernel, rewrite: &mut impl Rewrite) {
-    let mut new = Builder::new();
+    let mut new = Builder::with_capacity(kernel.region(TOP).insts.len());
     for &param in &kernel.params {
         match param {
             Param::Buffer { ty, access } => new.buffer(ty, access),
@@ -132,6 +132,11 @@ impl Rewriter<'_> {
 
     /// Appends an operation whose results represent those of an old instruction.
     pub(super) fn append(&mut self, op: Op, inst: &Inst) {
+        // Most instructions have one result, which needs no lists.
+        if inst.results == 1 {
+            let new = self.new.append_one(op, self.old.ty(inst.first));
+            return self.define(inst.first, new);
+        }
         let types: Vec<_> = inst.values().map(|value| self.old.ty(value)).collect();
         let results = self.new.append(op, &types);
         for (old, new) in inst.values().zip(results) {

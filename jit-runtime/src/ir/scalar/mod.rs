@@ -225,7 +225,7 @@ pub fn identity(op: ReduceOp, ty: Type) -> u64 {
     match op {
         ReduceOp::Add | ReduceOp::Or => 0,
         ReduceOp::And => all_ones,
-        ReduceOp::Mul => cast(Type::U64, ty, 1),
+        ReduceOp::Mul => one(ty),
         ReduceOp::Min if ty.is_float() => infinity(ty),
         ReduceOp::Max if ty.is_float() => infinity(ty) | sign,
         ReduceOp::Min if ty.is_signed_integer() => all_ones ^ sign,
@@ -235,8 +235,27 @@ pub fn identity(op: ReduceOp, ty: Type) -> u64 {
     }
 }
 
-fn infinity(ty: Type) -> u64 {
-    cast(Type::F64, ty, f64::INFINITY.to_bits())
+/// The number one, and `true`.
+#[inline]
+#[must_use]
+pub const fn one(ty: Type) -> u64 {
+    match ty {
+        Type::F16 => f16::ONE.to_bits() as u64,
+        Type::BF16 => bf16::ONE.to_bits() as u64,
+        Type::F32 => 1f32.to_bits() as u64,
+        Type::F64 => 1f64.to_bits(),
+        _ => 1,
+    }
+}
+
+/// Infinity, of a type of floats.
+const fn infinity(ty: Type) -> u64 {
+    match ty {
+        Type::F16 => f16::INFINITY.to_bits() as u64,
+        Type::BF16 => bf16::INFINITY.to_bits() as u64,
+        Type::F32 => f32::INFINITY.to_bits() as u64,
+        _ => f64::INFINITY.to_bits(),
+    }
 }
 
 /// Whether an operation on one value exists for a type.

@@ -33,6 +33,18 @@ fn integer_division_never_traps() {
 }
 
 #[test]
+fn one_and_infinity_are_what_conversion_gives() {
+    for ty in Type::ALL {
+        assert_eq!(one(ty), cast(Type::U64, ty, 1), "{ty}");
+    }
+    for ty in Type::ALL.into_iter().filter(|ty| ty.is_float()) {
+        let infinity = cast(Type::F64, ty, f64::INFINITY.to_bits());
+        assert_eq!(identity(ReduceOp::Min, ty), infinity, "{ty}");
+        assert_eq!(identity(ReduceOp::Max, ty), infinity | 1 << (ty.bits() - 1), "{ty}");
+    }
+}
+
+#[test]
 fn shifts_by_the_width_and_more_shift_out_every_bit() {
     for ty in Type::ALL.into_iter().filter(|ty| ty.is_integer()) {
         let width = u64::from(ty.bits());

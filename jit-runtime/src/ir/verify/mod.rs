@@ -88,7 +88,7 @@ struct Verifier<'a> {
     region: RegionId,
     index: Option<usize>,
     state: Vec<State>,
-    /// Visible values in the order of their definition.
+    /// Visible values of nested regions, in the order of their definition.
     in_scope: Vec<Value>,
     entered: Vec<bool>,
     uses: Vec<Use>,
@@ -139,13 +139,13 @@ impl Verifier<'_> {
         let Region { params, insts, yields } = kernel.region(region);
         (self.region, self.index) = (region, None);
         for &param in params {
-            self.define(param)?;
+            self.define(param, depth)?;
         }
         for (index, inst) in insts.iter().enumerate() {
             (self.region, self.index) = (region, Some(index));
             self.inst(inst, depth)?;
             (self.region, self.index) = (region, Some(index));
-            inst.values().try_for_each(|value| self.define(value))?;
+            inst.values().try_for_each(|value| self.define(value, depth))?;
         }
         (self.region, self.index) = (region, None);
         yields.iter().try_for_each(|&value| self.visible(value).map(|_| ()))
@@ -158,27 +158,31 @@ impl Verifier<'_> {
         }
     }
 
-    fn define(&mut self, value: Value) -> Check {
-        ensure!(value.index() < self.state.len(), "{value} has no type");
-        ensure!(self.state[value.index()] == State::Undefined, "{value} is defined twice");
-        self.state[value.index()] = State::Visible;
-        self.in_scope.push(value);
+    #[inline]
+    fn define(&mut self, value: Value, depth: usize) -> Check {
+        let Some(state) = self.state.get_mut(value.index()) else { return Err(format!("{value} has no type")) };
+        ensure!(*state == State::Undefined, "{value} is defined twice");
+        *state = State::Visible;
+        // What the top region defines stays visible.
+        if depth > 0 {
+            self.in_scope.push(value);
+        }
         Ok(())
     }
 
     /// The type of an operand, which must be visible.
+    #[inline]
     fn visible(&self, value: Value) -> Result<Type, String> {
         match self.state.get(value.index()) {
             Some(State::Visible) => Ok(self.kernel.ty(value)),
-            Some(State::OutOfScope) => Err(format!("{value} is used outside of the region that defines it")),
-            _ => Err(format!("{value} is used before it is defined")),
+            state => Err(invisible(value, state)),
         }
     }
 
+    #[inline]
     fn operand(&self, value: Value, expected: Type) -> Check {
         let ty = self.visible(value)?;
-        ensure!(ty == expected, "{value} is {ty}, expected {expected}");
-        Ok(())
+        if ty == expected { Ok(()) } else { Err(mistyped(value, ty, expected)) }
     }
 
     fn mask(&self, mask: Option<Value>) -> Check {
@@ -192,6 +196,14 @@ impl Verifier<'_> {
             ensure!(ty == expected, "{what}: {value} is {ty}, expected {expected}");
         }
         Ok(())
+    }
+
+    /// The only result.
+    #[inline]
+    fn result(&self, inst: &Inst, ty: Type) -> Check {
+        let is_right = inst.results == 1 && self.kernel.types.get(inst.first.index()) == Some(&ty);
+        // The general check says what is wrong.
+        if is_right { Ok(()) } else { self.results(inst, &[ty]) }
     }
 
     fn results(&self, inst: &Inst, types: &[Type]) -> Check {
@@ -218,7 +230,7 @@ impl Verifier<'_> {
             Op::Atomic { .. } | Op::CompareExchange { .. } => self.atomic(inst),
             _ => {
                 let result = self.elementwise(&inst.op)?;
-                self.results(inst, &[result])
+                self.result(inst, result)
             }
         }
     }
@@ -229,21 +241,19 @@ impl Verifier<'_> {
             let ty = self.visible(a)?;
             others.iter().try_for_each(|&other| self.operand(other, ty)).map(|()| ty)
         };
-        let supported = |ty: Type, is_supported: bool, name: &str| {
-            if is_supported { Ok(ty) } else { Err(format!("{name} does not exist for {ty}")) }
-        };
+        let missing = |name: &str, ty: Type| Err(format!("{name} does not exist for {ty}"));
         match *op {
             Op::Unary(op, a) => {
                 let ty = self.visible(a)?;
-                supported(ty, scalar::is_supported_unary(op, ty), op.name())
+                if scalar::is_supported_unary(op, ty) { Ok(ty) } else { missing(op.name(), ty) }
             }
             Op::Binary(op, a, b) => {
                 let ty = same(a, &[b])?;
-                supported(ty, scalar::is_supported_binary(op, ty), op.name())
+                if scalar::is_supported_binary(op, ty) { Ok(ty) } else { missing(op.name(), ty) }
             }
             Op::Fma(a, b, c) => {
                 let ty = same(a, &[b, c])?;
-                supported(ty, scalar::is_supported_fma(ty), "fma")
+                if scalar::is_supported_fma(ty) { Ok(ty) } else { missing("fma", ty) }
             }
             Op::Compare(_, a, b) => same(a, &[b]).map(|_| Type::Bool),
             Op::Select(mask, a, b) => {
@@ -264,13 +274,13 @@ impl Verifier<'_> {
         match inst.op {
             Op::Const(ty, bits) => {
                 ensure!(bits & !ty.bit_mask() == 0, "the constant {bits:#x} does not fit into {ty}");
-                self.results(inst, &[ty])
+                self.result(inst, ty)
             }
             Op::Scalar(param) => match self.param(param)? {
-                Param::Scalar { ty } => self.results(inst, &[ty]),
+                Param::Scalar { ty } => self.result(inst, ty),
                 Param::Buffer { .. } => Err(format!("{param} is a buffer, expected a scalar")),
             },
-            _ => self.results(inst, &[Type::U32]),
+            _ => self.result(inst, Type::U32),
         }
     }
 
@@ -301,11 +311,11 @@ impl Verifier<'_> {
                 self.mask(mask)?;
                 let ty = self.buffer(buffer, &[Access::Read, Access::ReadWrite])?;
                 self.uses[buffer.index()].is_gathered = true;
-                self.results(inst, &[ty])
+                self.result(inst, ty)
             }
             Op::Load(buffer) => {
                 let ty = self.buffer(buffer, &[Access::Read, Access::ReadWrite])?;
-                self.results(inst, &[ty])
+                self.result(inst, ty)
             }
             _ => unreachable!("other operations are checked elsewhere"),
         }
@@ -358,7 +368,7 @@ impl Verifier<'_> {
                 };
                 ensure!(is_supported, "the reduction does not exist for {ty}");
                 self.written(buffer);
-                self.results(inst, &[ty])
+                self.result(inst, ty)
             }
             Op::CompareExchange { buffer, index, expected, value, mask } => {
                 let ty = self.buffer(buffer, &[Access::ReadWrite])?;
@@ -386,7 +396,7 @@ impl Verifier<'_> {
             Op::LocalRead { local, index } => {
                 let ty = known(local)?;
                 self.index(index)?;
-                self.results(inst, &[ty])
+                self.result(inst, ty)
             }
             Op::LocalWrite { local, index, value } => {
                 let ty = known(local)?;
@@ -453,6 +463,19 @@ impl Verifier<'_> {
     fn yields(&self, region: RegionId, types: &[Type]) -> Check {
         self.operands(&self.kernel.region(region).yields, types, "what the region yields")
     }
+}
+
+#[cold]
+fn invisible(value: Value, state: Option<&State>) -> String {
+    match state {
+        Some(State::OutOfScope) => format!("{value} is used outside of the region that defines it"),
+        _ => format!("{value} is used before it is defined"),
+    }
+}
+
+#[cold]
+fn mistyped(value: Value, ty: Type, expected: Type) -> String {
+    format!("{value} is {ty}, expected {expected}")
 }
 
 #[cfg(test)]

@@ -254,8 +254,8 @@ impl Step {
     ///
     /// As [`Step::submit`].
     unsafe fn run_inline(&self, run: &impl Fn(usize)) -> Option<Result<(), Error>> {
-        let reads = self.reads.iter().map(|buffer| Access { buffer, reads: true, writes: false });
-        let writes = self.writes.iter().map(|buffer| Access { buffer, reads: false, writes: true });
+        let reads = self.reads.iter().map(|buffer| Access { buffer, writes: false });
+        let writes = self.writes.iter().map(|buffer| Access { buffer, writes: true });
         let all = || {
             (0..self.blocks).for_each(run);
             Ok(())

@@ -9,6 +9,7 @@
 //! | gathers of neighbouring elements | `rows` |
 //! | indices that stay in range | `ranges`, by `bound` and `interval` |
 //! | whether they do, in tests | `violation` |
+//! | which loops look whether the run is cancelled | `polls` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
 //! | memory that code is lent when it runs | `scratch` |
@@ -29,6 +30,7 @@ mod interleave;
 mod interval;
 mod library;
 mod machine;
+mod polls;
 mod ranges;
 mod rows;
 mod scratch;
@@ -46,12 +48,13 @@ pub use library::Library;
 
 use super::loader::LoadedObject;
 use super::{CodeOptions, Effort, Executable, RawArgument};
+use crate::cancel::Poll;
 use crate::error::Error;
 use crate::ir::Kernel;
 use violation::Violation;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
-pub const CODE_VERSION: u32 = 7;
+pub const CODE_VERSION: u32 = 8;
 
 /// Machine code of one kernel.
 #[derive(Debug)]
@@ -172,13 +175,13 @@ impl LlvmExecutable {
 }
 
 impl LlvmExecutable {
-    /// As [`Executable::run`]. Gives what was found by code that verifies its accesses.
+    /// As [`Executable::run_polled`]. Gives what was found by code that verifies its accesses.
     ///
     /// # Safety
     ///
     /// As [`Executable::run`].
-    unsafe fn run_verified(&self, lanes: Range<u64>, arguments: &[RawArgument]) -> Option<Violation> {
-        type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8);
+    unsafe fn run_verified(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) -> Option<Violation> {
+        type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8, *const Poll<'_>);
         // SAFETY: the entry of a loaded object has this signature.
         let function = unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) };
         let mut violation = None;
@@ -188,7 +191,7 @@ impl LlvmExecutable {
             // includes a record in code that writes one.
             unsafe {
                 record.inspect(|&record| violation::clear(record));
-                function(lanes.start, lanes.end, arguments.as_ptr(), scratch);
+                function(lanes.start, lanes.end, arguments.as_ptr(), scratch, &raw const poll);
                 violation = record.and_then(|record| Violation::read(record));
             }
         });
@@ -197,9 +200,9 @@ impl LlvmExecutable {
 }
 
 impl Executable for LlvmExecutable {
-    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
+    unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) {
         // SAFETY: the caller keeps the promises of this function.
-        if let Some(violation) = unsafe { self.run_verified(lanes, arguments) } {
+        if let Some(violation) = unsafe { self.run_verified(lanes, arguments, poll) } {
             violation.abort();
         }
     }

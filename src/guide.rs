@@ -5,7 +5,7 @@
 //! | [`language`] | what Rust's constructs mean in `#[jit]` functions when arrays take part in them |
 //! | [`evaluation`] | what stays lazy, what evaluates and why, what is the same to the bit, how to observe it |
 //! | [`freezing`] | `#[freeze]`: what a recording is good for, its arguments and results, host calls |
-//! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG` |
+//! | [`debugging`] | how errors are reported, printing from lanes, checks with `JIT_DEBUG`, cancelling |
 //! | [`accuracy`] | the largest errors of the math functions, measured |
 //! | [`performance`] | what is measured, against what, and where it falls short |
 //!
@@ -18,6 +18,7 @@
 #[doc = include_str!("../docs/language.md")]
 pub mod language {}
 
+#[doc = "[debugging.md]: crate::guide::debugging#cancelling"]
 #[doc = "[freezing.md]: crate::guide::freezing"]
 #[doc = ""]
 #[doc = include_str!("../docs/evaluation.md")]

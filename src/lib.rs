@@ -81,6 +81,8 @@
 //! **Observing.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
 //! times, [`whos`] lists the arrays, [`graphviz`] draws the recorded graph.
 //!
+//! **Cancelling.** [`cancel`] ends what the process is computing, and [`with_timeout`] what a closure computes for too long.
+//!
 //! # To go on
 //!
 //! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on [evaluation](guide::evaluation),
@@ -105,6 +107,7 @@ pub use jit_core::{
 };
 pub use jit_macros::{TracedEnum, Traverse, freeze, jit, print};
 pub use jit_runtime::cache;
+pub use jit_runtime::cancel::{cancel, with_timeout};
 pub use jit_runtime::device::{Device, DeviceInfo, devices, set_device, with_device};
 pub use jit_runtime::ir::ReduceOp;
 pub use jit_runtime::launch::{is_deterministic, set_deterministic, set_threads, threads};

@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Compile,
     /// A launch was aborted: its results are not there.
     Launch,
+    /// A launch was cancelled, by [`cancel`](crate::cancel::cancel) or a time limit: its results are not there.
+    Cancelled,
     /// A frozen function does what cannot be recorded.
     NotRecordable,
     /// A replay of a frozen function differs from what the function gives.

@@ -6,11 +6,11 @@
 //! started anew, launches that were not done are failures, kernels that were being compiled are nobody's.
 //!
 //! Each floor registers the locks that it has; those that are registered later are taken earlier, as who holds a lock may take
-//! those of the floors beneath. Only `fork` as a function of the C library is seen. What an array's own locks protect is not
-//! seen to: a child that uses an array which another thread was using at that moment may wait for ever.
+//! those of the floors beneath. Only `fork` as a function of the C library is seen. What another thread was
+//! writing at that moment is half written, and a failure for whoever reads it: see [`generation`].
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::sync::Mutex;
 
@@ -45,6 +45,15 @@ pub fn is_in_child() -> bool {
     IS_IN_CHILD.load(Ordering::Relaxed)
 }
 
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// How many forks there were from the first process to this one: what notes another number was done by a thread of another
+/// process, and will not be ended.
+#[inline]
+pub(crate) fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
 /// Has these called from now on whenever the process forks.
 pub fn register(handlers: Handlers) {
     let mut registered = REGISTERED.lock();
@@ -76,6 +85,7 @@ extern "C" fn in_parent() {
 
 #[cfg(unix)]
 extern "C" fn in_child() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
     IS_IN_CHILD.store(true, Ordering::Relaxed);
     in_parent();
     IS_IN_CHILD.store(false, Ordering::Relaxed);

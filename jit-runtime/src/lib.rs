@@ -10,10 +10,11 @@
 //! | what lanes print, and assertions that fail on them | [`report`] |
 //!
 //! Beside the way of the data stand [`device`] (where things run), [`config`] (the environment), [`stats`] (what
-//! happened), [`log`] and [`dump`] (what is said about it).
+//! happened), [`log`] and [`dump`] (what is said about it), and [`cancel`] (how it ends early).
 
 pub mod backend;
 pub mod cache;
+pub mod cancel;
 pub mod config;
 pub mod device;
 pub mod dump;

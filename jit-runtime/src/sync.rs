@@ -37,6 +37,10 @@ impl<T> Mutex<T> {
 pub(crate) struct RwLock<T>(std::sync::RwLock<T>);
 
 impl<T> RwLock<T> {
+    pub(crate) const fn new(value: T) -> RwLock<T> {
+        RwLock(std::sync::RwLock::new(value))
+    }
+
     #[inline]
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
@@ -78,6 +82,11 @@ impl Condvar {
         condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'a, T> {
         self.0.wait_timeout_while(guard, limit, condition).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// As [`Condvar::wait`], for a limited time.
+    pub(crate) fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, limit: Duration) -> MutexGuard<'a, T> {
+        self.0.wait_timeout(guard, limit).unwrap_or_else(PoisonError::into_inner).0
     }
 
     pub(crate) fn notify_one(&self) {

@@ -65,6 +65,7 @@ const PARTS: [(&str, &[&str]); 2] = [
             "sync",
             "fork",
             "float_mode",
+            "cancel",
             "config",
             "log",
             "dump",

@@ -1,6 +1,7 @@
 //! What a process may do at any time: end, fork, run out of memory, use arrays in destructors. Each in a process of its own.
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -116,6 +117,51 @@ fn a_forked_process_uses_arrays_and_exits() {
     }
 }
 
+/// Ends for 1 alone.
+#[jit]
+fn spin(x: &UInt) -> UInt {
+    let mut x = x.clone();
+    while x != 1 {
+        x *= 2;
+    }
+    x
+}
+
+#[test]
+#[ignore = "run by another test in a process of its own"]
+fn fork_while_computing() {
+    let width = std::env::var("WIDTH").unwrap().parse().unwrap();
+    let mut sums = UInt::arange(width);
+    jit::eval(&sums).unwrap();
+    jit::sync().unwrap();
+    // Written in place, by whoever evaluates it first.
+    sums.scatter_add(&spin(&UInt::full(2, width).make_opaque()), &UInt::arange(width));
+    let before = jit::stats().launches;
+    let shared = sums.clone();
+    let thread = std::thread::spawn(move || shared.to_vec());
+    while jit::stats().launches == before {
+        std::thread::yield_now();
+    }
+    let is_refused = || {
+        // If the other thread had not begun to write, this one does, for ever.
+        let result = jit::with_timeout(std::time::Duration::from_secs(1), || sums.to_vec());
+        i32::from(result.is_ok()) + use_arrays()
+    };
+    assert_eq!(in_child(is_refused), 3 << 8);
+    jit::cancel();
+    assert_eq!(thread.join().unwrap().unwrap_err().kind(), jit::ErrorKind::Cancelled);
+    assert_eq!(use_arrays(), 3);
+    println!("the child did not wait");
+}
+
+#[test]
+fn a_forked_process_does_not_wait_for_what_was_being_computed() {
+    for width in ["3", "100000"] {
+        let output = run("fork_while_computing", &[("WIDTH", width)]);
+        assert!(output.status.success() && text(&output).contains("the child did not wait"), "{}", text(&output));
+    }
+}
+
 thread_local! {
     static LAST: RefCell<Vec<AtTheEnd>> = const { RefCell::new(Vec::new()) };
 }
@@ -188,6 +234,11 @@ fn large_local(x: &UInt) -> UInt {
     memory.read(&(x * 100).min(1600))
 }
 
+#[jit::freeze]
+fn frozen_sum(x: &UInt) -> UInt {
+    x + 1
+}
+
 #[test]
 #[ignore = "run by another test in processes of their own"]
 fn run_out_of_memory() {
@@ -197,6 +248,7 @@ fn run_out_of_memory() {
     let large = UInt::arange(16 << 20);
     jit::eval(&large).unwrap();
     let constant = UInt::full(7, 16 << 20);
+    let (bytes, words) = (vec![1_u8; 64 << 20], vec![1_u32; 16 << 20]);
     assert_eq!(expected[2], 3);
     limit_memory(16 << 20);
     // What is left, and what the allocator keeps of earlier kernels, but for little pieces.
@@ -213,6 +265,30 @@ fn run_out_of_memory() {
         let error = result.expect_err("there is no memory");
         assert_eq!(error.kind(), jit::ErrorKind::OutOfMemory, "{number}: {error}");
     }
+    let errors = [
+        UInt::from_bytes(&bytes).map(drop),
+        Mask::from_bytes(&bytes).map(drop),
+        large.to_bytes().map(drop),
+        large.sort().to_vec().map(drop),
+        jit::eval(&(&constant * &large)),
+        jit::eval(&constant.prefix_sum()),
+    ];
+    for (number, result) in errors.into_iter().enumerate() {
+        let error = result.expect_err("there is no memory");
+        assert_eq!(error.kind(), jit::ErrorKind::OutOfMemory, "{number}: {error}");
+    }
+    // What returns an array has no other way to say it than a panic.
+    let text = |work: &dyn Fn() -> UInt| {
+        let panic = catch_unwind(AssertUnwindSafe(work)).expect_err("there is no memory");
+        panic.downcast_ref::<String>().cloned().unwrap_or_default()
+    };
+    let frozen = || frozen_sum(&large);
+    let from = || UInt::from(&words);
+    for (number, work) in [&from as &dyn Fn() -> UInt, &frozen].into_iter().enumerate() {
+        assert!(text(work).contains("no memory for 67108864 bytes"), "{number}: {}", text(work));
+    }
+    // Of equal elements there is no list.
+    assert_eq!(Float::full(0.5, 1 << 40).sum().item().unwrap(), (1_u64 << 39) as f32);
     drop(taken);
     assert_eq!((UInt::arange(3) + 1).to_vec().unwrap(), [1, 2, 3]);
     println!("refused all");

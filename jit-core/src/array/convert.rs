@@ -6,7 +6,7 @@
 use std::panic::Location;
 
 use jit_runtime::ir::Type;
-use jit_runtime::memory::Buffer;
+use jit_runtime::memory::{Buffer, copied_list};
 use jit_runtime::{Error, ErrorKind};
 
 use super::{Array, Element};
@@ -41,7 +41,10 @@ impl<T: Element> Array<T> {
         }
         let count = bytes.len() / size;
         let buffer = match T::TYPE {
-            Type::Bool => Buffer::from_bytes(&bytes.iter().map(|byte| u8::from(*byte != 0)).collect::<Vec<u8>>()),
+            Type::Bool => copied_list(bytes).and_then(|mut bytes| {
+                bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+                Buffer::from_bytes(&bytes)
+            }),
             _ => Buffer::from_bytes(bytes),
         };
         Ok(Array::from_var(record::data(T::TYPE, count, buffer.map_err(|error| error.at(site))?)))
@@ -55,7 +58,7 @@ impl<T: Element> Array<T> {
     /// As [`Array::to_vec`].
     #[track_caller]
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        Ok(T::as_bytes(&self.to_vec()?).to_vec())
+        copied_list(T::as_bytes(&self.to_vec()?))
     }
 
     /// Copies the elements into a slice that is as long as the array is wide. Evaluates the array if that has not been done,

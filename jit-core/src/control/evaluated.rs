@@ -9,6 +9,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::Error;
+use jit_runtime::cancel::{self, Operation};
 use jit_runtime::ir::{ReduceOp, Type};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{Scalar, Unchanged};
@@ -53,6 +54,8 @@ pub(super) struct Evaluated {
     compaction: Option<Compaction>,
     noted: Option<Noted>,
     site: &'static Location<'static>,
+    /// The iterations are cancelled together.
+    _operation: Operation,
 }
 
 /// What a frozen function that is recorded notes of a loop.
@@ -92,6 +95,7 @@ impl Evaluated {
                 .panic();
         }
         inits.iter().for_each(|init| region::check(init, site));
+        let operation = cancel::begin();
         let (current, elements) = stored_all(&inits, site);
         Evaluated {
             is_memory: vec![false; inits.len()],
@@ -112,6 +116,7 @@ impl Evaluated {
                 Noted { forms: Vec::new(), extra: 0 }
             }),
             site,
+            _operation: operation,
         }
     }
 
@@ -223,6 +228,7 @@ impl Evaluated {
     pub(super) fn test(&mut self, condition: &Var, is_endless: bool, is_steady: bool) -> bool {
         // It may be uniform and constant: the host recomputes it for each iteration.
         loops::check_mask(condition, self.site);
+        cancel::check_loop(self.site).unwrap_or_else(|error| panic_at(self.site, error));
         let is_never = condition.literal() == Some(0);
         let condition = region::conjunction(condition);
         let active = match &self.active {
@@ -422,7 +428,7 @@ fn resident(var: &Var, site: &'static Location<'static>) -> Result<Var, Error> {
         schedule::filled(var, bits, site)?
     } else {
         let element = &bits.to_le_bytes()[..var.ty().size_bytes()];
-        Buffer::from_bytes(&element.repeat(var.lanes()))?
+        Buffer::repeated(element, var.lanes())?
     };
     let copy = record::data_at(var.site(), var.ty(), var.width(), buffer);
     region::note_version(&copy, var);

@@ -6,6 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use jit_runtime::Error;
+use jit_runtime::cancel;
 use jit_runtime::ir::{Type, scalar};
 use jit_runtime::memory::Buffer;
 use jit_runtime::recording::{GuardFailure, ReplayInputs, Replayed, Scalar, SizeId};
@@ -143,6 +144,7 @@ impl<A: Arguments, R: Recordable> Call<'_, A, R> {
         arguments: A,
         body: impl FnOnce(&mut A::Proxies) -> R,
     ) -> Result<Option<R>, Error> {
+        let _operation = cancel::begin();
         let mut body = Some(body);
         scratch.layout.fill(&arguments, self.function.parameters);
         host::check_arguments(&scratch.layout, self.site);

@@ -215,16 +215,15 @@ fn made(arrays: Vec<Var>, sizes: Vec<usize>) -> Result<HostMade, Error> {
 fn own_memory(var: Var) -> Result<Arc<Buffer>, Error> {
     let (ty, lanes) = (var.ty(), var.lanes());
     if let Some(bits) = var.known_bits() {
-        return Buffer::from_bytes(&bits.to_le_bytes()[..ty.size_bytes()].repeat(lanes));
+        return Buffer::repeated(&bits.to_le_bytes()[..ty.size_bytes()], lanes);
     }
     let buffer = var.data().expect("an array that was evaluated is in memory");
     drop(var);
     if Arc::strong_count(&buffer) == 1 {
         return Ok(buffer);
     }
-    let mut bytes = vec![0; lanes * ty.size_bytes()];
-    buffer.read(0, &mut bytes)?;
-    Buffer::from_bytes(&bytes)
+    let bytes = buffer.bytes()?;
+    Buffer::from_bytes(&bytes[..lanes * ty.size_bytes()])
 }
 
 /// Refuses arrays of the frozen function as arguments of another one that a host call calls.

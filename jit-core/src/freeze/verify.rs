@@ -8,6 +8,7 @@ use std::panic::Location;
 
 use jit_runtime::ir::print::Literal;
 use jit_runtime::ir::{Type, scalar};
+use jit_runtime::memory::zeroed_list;
 use jit_runtime::{Error, ErrorKind};
 
 use super::argument::{Arguments, Recordable};
@@ -138,7 +139,7 @@ fn differing_element(path: &str, given: &Var, wanted: &Var) -> Result<Option<Str
 /// The elements of an array that is evaluated, in bytes.
 fn bytes(var: &Var) -> Result<Vec<u8>, Error> {
     let (ty, size) = (var.ty(), var.ty().size_bytes());
-    let mut bytes = vec![0; var.lanes() * size];
+    let mut bytes = zeroed_list(var.lanes() * size)?;
     match (var.known_bits(), var.data()) {
         (Some(bits), _) => bytes.chunks_mut(size).for_each(|chunk| chunk.copy_from_slice(&bits.to_le_bytes()[..size])),
         (None, Some(buffer)) => buffer.read(0, &mut bytes)?,

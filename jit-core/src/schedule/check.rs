@@ -140,7 +140,7 @@ fn blank(notes: usize) -> Result<Arc<Buffer>, Error> {
         let nothing = record::literal(Type::U64, u64::MAX, notes);
         return native::filled(&nothing, u64::MAX, Location::caller());
     }
-    Buffer::from_bytes(&vec![u8::MAX; notes * Type::U64.size_bytes()])
+    Buffer::repeated(&[u8::MAX; Type::U64.size_bytes()], notes)
 }
 
 fn checked((assertion, [lowest, records]): (Arc<Assertion>, [Option<usize>; 2])) -> Option<CheckedAssertion> {

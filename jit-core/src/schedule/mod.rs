@@ -30,7 +30,7 @@ use jit_runtime::fork::Held;
 use jit_runtime::launch::{Launch, Notes, prepare};
 use jit_runtime::log::{self, Level};
 use jit_runtime::memory::Buffer;
-use jit_runtime::{Error, ErrorKind, launch as machine, stats};
+use jit_runtime::{Error, ErrorKind, cancel, launch as machine, stats};
 use smallvec::SmallVec;
 
 use crate::capture::{self, host_call, launches};
@@ -95,6 +95,7 @@ pub(crate) fn mark(var: &Var) {
 /// Computes values, and whatever was marked on this thread, and runs pending prints and assertions. Returns when the kernels are
 /// launched, and their reports are printed. Messages say why.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
+    let _operation = cancel::begin();
     let marked = report::take_marked();
     let own;
     let is_inside = host_call::is_inside();

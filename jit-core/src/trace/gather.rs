@@ -97,7 +97,7 @@ fn checked_lanes(source: &Var, elements: Size, index: &Var, mask: Option<&Var>) 
 fn in_memory(source: &Var) -> Var {
     let Some(bits) = source.known_bits() else { return source.clone() };
     let size = source.ty().size_bytes();
-    match Buffer::from_bytes(&bits.to_ne_bytes()[..size].repeat(source.lanes())) {
+    match Buffer::repeated(&bits.to_ne_bytes()[..size], source.lanes()) {
         Ok(buffer) => record::data(source.ty(), source.width(), buffer),
         Err(error) => misuse::panic_with(error),
     }

@@ -102,9 +102,11 @@ fn repeated_float(op: ReduceOp, ty: Type, bits: u64, width: usize) -> u64 {
         row[0]
     };
     let full = chunk(REDUCE_CHUNK);
-    let mut chunks = vec![full; width / REDUCE_CHUNK];
-    chunks.extend((!width.is_multiple_of(REDUCE_CHUNK)).then(|| chunk(width % REDUCE_CHUNK)));
-    scalar::reduce_in_pairs(op, ty, &mut chunks)
+    let last = if width.is_multiple_of(REDUCE_CHUNK) { full } else { chunk(width % REDUCE_CHUNK) };
+    match width.div_ceil(REDUCE_CHUNK) {
+        0 => scalar::identity(op, ty),
+        chunks => scalar::reduce_equal_in_pairs(op, ty, full, last, chunks),
+    }
 }
 
 fn wrapping_power(base: u64, mut exponent: u64) -> u64 {

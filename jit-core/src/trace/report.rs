@@ -175,7 +175,7 @@ fn number(value: usize) -> Var {
 }
 
 fn filled(ty: Type, elements: usize, byte: u8) -> Arc<Buffer> {
-    memory(Buffer::from_bytes(&vec![byte; elements * ty.size_bytes()]))
+    memory(Buffer::repeated(&[byte], elements * ty.size_bytes()))
 }
 
 fn memory(buffer: Result<Arc<Buffer>, Error>) -> Arc<Buffer> {

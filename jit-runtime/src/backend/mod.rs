@@ -23,6 +23,7 @@ use choose::check;
 pub(crate) use choose::render;
 pub use choose::{Capabilities, capabilities, check_usable, compile, improve};
 
+use crate::cancel::Poll;
 use crate::memory;
 
 /// What a kernel's code does that the kernel itself does not say.
@@ -95,7 +96,17 @@ pub trait Executable: Send + Sync {
     /// can be read; those that are loaded or stored reach to the end of the range, and all have as many elements as the
     /// argument says; nobody writes what the kernel reads, or accesses what it writes, during the run, but for runs of the same launch on other ranges; with [`Scatters::Private`], not even those
     /// access the buffers that are only combined into.
-    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]);
+    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
+        // SAFETY: the caller's promise.
+        unsafe { self.run_polled(lanes, arguments, Poll::NEVER) };
+    }
+
+    /// As [`Executable::run`], until the run is cancelled: the results are those of none, some or all lanes then.
+    ///
+    /// # Safety
+    ///
+    /// As [`Executable::run`].
+    unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>);
 
     /// Lanes that are computed together; ranges that start at a multiple of it run fastest.
     fn lanes_per_step(&self) -> usize;

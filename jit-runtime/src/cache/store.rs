@@ -249,12 +249,13 @@ mod tests {
     use crate::ErrorKind;
     use crate::backend::{Executable, RawArgument};
     use crate::cache::entry::Origin;
+    use crate::cancel::Poll;
     use crate::ir::{Access, Builder, Type};
 
     struct Nothing;
 
     impl Executable for Nothing {
-        unsafe fn run(&self, _lanes: Range<u64>, _arguments: &[RawArgument]) {}
+        unsafe fn run_polled(&self, _lanes: Range<u64>, _arguments: &[RawArgument], _poll: Poll<'_>) {}
 
         fn lanes_per_step(&self) -> usize {
             1

@@ -15,6 +15,7 @@ use crate::Error;
 use crate::backend::{RawArgument, Scatters};
 use crate::cache::Entry;
 use crate::cache::cost::{Division, Estimate};
+use crate::cancel::{Poll, Token};
 use crate::stats::{self, Planned};
 
 pub(crate) use super::work::Access;
@@ -152,19 +153,22 @@ pub(crate) unsafe fn try_run<'a>(
     table: &[RawArgument],
 ) -> Option<Result<u64, Error>> {
     let Some(first) = run.positions.first().map(|&at| &members[at as usize]) else { return Some(Ok(0)) };
+    let token = Token::current();
     let all = || {
+        token.check(first.label, first.site)?;
         for stretch in &run.stretches {
             let each = || run.positions[stretch.range.clone()].iter().map(|&at| &members[at as usize]);
             match stretch.division() {
                 // SAFETY: the caller's promise, which concerns tiles.
-                Some(division) => unsafe { run_tiles(division, &each, table) },
+                Some(division) => unsafe { run_tiles(division, &each, table, token.poll()) },
                 None => each().try_for_each(|member| {
                     // SAFETY: the caller's promise; the launches run one after another.
-                    unsafe { run_one(member, &table[member.arguments.clone()]) }
+                    unsafe { run_one(member, &table[member.arguments.clone()], token.poll())? };
+                    token.check(member.label, member.site)
                 })?,
             }
         }
-        Ok(())
+        token.check(first.label, first.site)
     };
     // SAFETY: the caller's promise.
     let outcome = unsafe { inline::try_run(accesses, all, first.label, first.site) }?;
@@ -185,11 +189,15 @@ unsafe fn run_tiles<'m, I: Iterator<Item = &'m Member>>(
     division: Division,
     members: &(impl Fn() -> I + Sync),
     table: &[RawArgument],
+    poll: Poll<'_>,
 ) {
     team::share(division.blocks, &|tile| {
+        if poll.is_cancelled() {
+            return;
+        }
         for Member { entry, arguments, width, .. } in members() {
             // SAFETY: the caller's promise; each tile runs once, and what a lane reads of what another launch writes is of the same tile.
-            unsafe { entry.executable(*width).run(division.units(tile), &table[arguments.clone()]) };
+            unsafe { entry.executable(*width).run_polled(division.units(tile), &table[arguments.clone()], poll) };
         }
     });
 }
@@ -197,19 +205,19 @@ unsafe fn run_tiles<'m, I: Iterator<Item = &'m Member>>(
 /// # Safety
 ///
 /// As for [`try_run`], of one launch.
-unsafe fn run_one(member: &Member, raw: &[RawArgument]) -> Result<(), Error> {
+unsafe fn run_one(member: &Member, raw: &[RawArgument], poll: Poll<'_>) -> Result<(), Error> {
     let Member { entry, width, reduce_block, .. } = member;
     if !entry.facts.reduces && entry.options.scatters == Scatters::Shared {
         if *width > 0 {
             // SAFETY: the caller's promise.
-            unsafe { entry.executable(*width).run(0..*width as u64, raw) };
+            unsafe { entry.executable(*width).run_polled(0..*width as u64, raw, poll) };
         }
         return Ok(());
     }
     let bound = run::bind_raw(entry, *width, *reduce_block, raw.into())?;
     // SAFETY: the caller's promise; all units are run before the end.
     unsafe {
-        bound.run(entry, bound.all())?;
+        bound.run(entry, bound.all(), poll)?;
         (0..bound.merge_parts()).for_each(|part| bound.merge(part));
         bound.finish();
         bound.check()

@@ -19,6 +19,7 @@ pub fn watch() {
 /// Takes all locks of the machine. Who holds one may take those after it.
 fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| order::REGISTRATION.try_lock()).map(|guard| Box::new(guard) as Held));
+    held.extend(persist(|| order::LISTS.try_write()).map(|guard| Box::new(guard) as Held));
     pool::hold(held);
     team::hold(held);
     cache::hold(held);
@@ -31,4 +32,54 @@ fn reset() {
     pool::reset();
     team::reset();
     cache::reset();
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::mpsc;
+
+    use crate::memory::Buffer;
+
+    /// Runs a function in a forked process; whether it held there.
+    fn holds_in_child(test: impl FnOnce() -> bool) -> bool {
+        super::watch();
+        // SAFETY: the child uses locks that are free there, which is what is tested, and ends without destructors.
+        match unsafe { libc::fork() } {
+            0 => unsafe {
+                libc::alarm(60);
+                libc::_exit(i32::from(!test()));
+            },
+            child => {
+                let mut status = 0;
+                // SAFETY: the place lives.
+                assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+                status == 0
+            }
+        }
+    }
+
+    #[test]
+    fn what_another_thread_was_writing_is_a_failure_after_a_fork() {
+        let buffer = Buffer::from_bytes(&[1, 2, 3]).unwrap();
+        let ((begun, has_begun), (end, is_over)) = (mpsc::channel(), mpsc::channel::<()>());
+        std::thread::scope(|scope| {
+            let buffer = &buffer;
+            scope.spawn(move || {
+                let _writing = buffer.accesses().begin_host_write().unwrap();
+                begun.send(()).unwrap();
+                is_over.recv().unwrap_err();
+            });
+            has_begun.recv().unwrap();
+            let is_refused = || {
+                let mut byte = [0];
+                let is_failed = buffer.read(0, &mut byte).is_err_and(|error| error.message().contains("was forked"));
+                is_failed && buffer.overwrite(&[4, 5, 6]).is_ok() && buffer.read(0, &mut byte).is_ok() && byte == [4]
+            };
+            assert!(holds_in_child(is_refused));
+            drop(end);
+        });
+        let mut bytes = [0; 3];
+        buffer.read(0, &mut bytes).unwrap();
+        assert_eq!(bytes, [1, 2, 3], "here it was written");
+    }
 }

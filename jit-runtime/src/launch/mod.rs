@@ -51,6 +51,7 @@ use std::sync::atomic::AtomicU64;
 use crate::Error;
 use crate::backend::{CodeOptions, Effort, RawArgument};
 use crate::cache::{self, Entry, Found, Origin};
+use crate::cancel::{self, Token};
 use crate::config::{self, Device, Tier};
 use crate::ir::{Kernel, Op, Param, Value};
 use crate::log::{self, Level};
@@ -192,6 +193,7 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
 ///
 /// As [`launch`], and an index out of range of a kernel that checks them.
 pub fn launch_with_notes(launch: Launch, notes: Notes<'_>) -> Result<(), Error> {
+    let _operation = cancel::begin();
     prepare(launch, notes)?.start()
 }
 
@@ -258,24 +260,27 @@ pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
         let hit = if ready.is_hit { "hit" } else { "miss" };
         format!("launch `{}` over {} lanes ({hit} {:016x})", ready.label, ready.width, ready.entry.facts.hash)
     });
+    let token = Token::current();
     let estimate = ready.entry.cost.estimate(ready.width);
     let mut bound = run::bind(&ready.entry, ready.width, ready.reduce_block, &ready.arguments)?;
     bound.set_checks(ready.checks.take());
     if estimate.is_small()
-        && let Some(result) = run_inline(&ready, &bound)
+        && let Some(result) = run_inline(&ready, &bound, &token)
     {
         return result;
     }
-    enqueue(ready, bound, estimate);
+    enqueue(ready, bound, estimate, token);
     Ok(())
 }
 
 /// Runs a small launch at once, if nothing is in its way.
-fn run_inline(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
+fn run_inline(ready: &Ready, bound: &Bound, token: &Token) -> Option<Result<(), Error>> {
     let run = || {
+        token.check(ready.label, ready.site)?;
         // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the end.
         unsafe {
-            bound.run(&ready.entry, bound.all())?;
+            bound.run(&ready.entry, bound.all(), token.poll())?;
+            token.check(ready.label, ready.site)?;
             (0..bound.merge_parts()).for_each(|part| bound.merge(part));
             bound.finish();
             bound.check()
@@ -291,14 +296,14 @@ fn run_inline(ready: &Ready, bound: &Bound) -> Option<Result<(), Error>> {
     }))
 }
 
-fn enqueue(ready: Ready, bound: Bound, estimate: Estimate) {
+fn enqueue(ready: Ready, bound: Bound, estimate: Estimate, token: Token) {
     let time = Arc::new(AtomicU64::new(0));
     stats::record(|| ready.record(Time::Later(Arc::clone(&time))));
     let division = bound.division(&ready.entry, estimate, threads());
     let (label, site) = (ready.label, ready.site);
     let work = Box::new(KernelWork { entry: Arc::clone(&ready.entry), bound, division });
     let blocks = Blocks::new(division.blocks, threads());
-    task::enqueue(Queued { work, accessed: ready.into_accessed(), blocks, time, label, site });
+    task::enqueue(Queued { work, accessed: ready.into_accessed(), blocks, time, token, label, site });
 }
 
 /// Targets of scatters are private where that pays. Results bypass the cache where the arrays of the launch would not

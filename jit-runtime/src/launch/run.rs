@@ -15,6 +15,7 @@ use crate::Error;
 use crate::backend::RawArgument;
 use crate::cache::Entry;
 use crate::cache::cost::{Division, Estimate};
+use crate::cancel::Poll;
 use crate::ir::{REDUCE_CHUNK, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
 
@@ -157,13 +158,14 @@ impl Bound {
         self.chunks.width
     }
 
-    /// Runs some units of [`Bound::division`]. Fails without memory for private targets.
+    /// Runs some units of [`Bound::division`], or a part of them if the launch is cancelled. Fails without memory for private
+    /// targets.
     ///
     /// # Safety
     ///
     /// The arguments were checked, live, and nobody else accesses them in a way that conflicts, see
     /// [`crate::backend::Executable::run`].
-    pub(super) unsafe fn run(&self, entry: &Entry, units: Range<u64>) -> Result<(), Error> {
+    pub(super) unsafe fn run(&self, entry: &Entry, units: Range<u64>, poll: Poll<'_>) -> Result<(), Error> {
         if units.is_empty() {
             return Ok(());
         }
@@ -173,11 +175,11 @@ impl Bound {
                 let _lease = private.lease(units.start, &mut raw)?;
                 // SAFETY: the caller's promise; the targets in the table are ours while the lease lives, and those of a segment are
                 // nobody else's.
-                unsafe { self.run_with(entry, units, &raw) };
+                unsafe { self.run_with(entry, units, &raw, poll) };
             }
         } else {
             // SAFETY: the caller's promise.
-            unsafe { self.run_with(entry, units, &self.raw) };
+            unsafe { self.run_with(entry, units, &self.raw, poll) };
         }
         Ok(())
     }
@@ -185,18 +187,18 @@ impl Bound {
     /// # Safety
     ///
     /// As for [`Bound::run`], for the arguments of this table.
-    unsafe fn run_with(&self, entry: &Entry, units: Range<u64>, raw: &RawArguments) {
+    unsafe fn run_with(&self, entry: &Entry, units: Range<u64>, raw: &RawArguments, poll: Poll<'_>) {
         if self.partials.is_empty() {
             // SAFETY: the caller's promise; units are lanes.
-            return unsafe { entry.executable(self.chunks.width).run(units, raw) };
+            return unsafe { entry.executable(self.chunks.width).run_polled(units, raw, poll) };
         }
         let mut raw = raw.clone();
-        for chunk in units.start as usize..units.end as usize {
+        for chunk in (units.start as usize..units.end as usize).take_while(|_| !poll.is_cancelled()) {
             for partial in &self.partials {
                 raw[partial.param] = RawArgument { word: partial.address(chunk), length: 1 };
             }
             // SAFETY: the caller's promise; the lanes are one chunk, whose results have a place of their own.
-            unsafe { entry.executable(self.chunks.width).run(self.chunks.lanes(chunk), &raw) };
+            unsafe { entry.executable(self.chunks.width).run_polled(self.chunks.lanes(chunk), &raw, poll) };
         }
     }
 

@@ -11,11 +11,12 @@ use smallvec::SmallVec;
 use super::blocks::Blocks;
 use super::pool;
 use super::work::{Accessed, Work};
+use crate::Error;
+use crate::cancel::Token;
 use crate::float_mode::Standard;
 use crate::memory::failure::Failure;
 use crate::memory::order::{self, Pending, Registration};
 use crate::stats::{self, now_ns};
-use crate::{Error, ErrorKind};
 
 /// A launch that is to be queued.
 pub(super) struct Queued {
@@ -25,6 +26,8 @@ pub(super) struct Queued {
     pub(super) blocks: Blocks,
     /// Where statistics find how long it took.
     pub(super) time: Arc<AtomicU64>,
+    /// What decides whether it is cancelled.
+    pub(super) token: Token,
     pub(super) label: &'static str,
     pub(super) site: Option<&'static Location<'static>>,
 }
@@ -52,6 +55,7 @@ pub(crate) struct Task {
     busy_ns: AtomicU64,
     /// Where statistics find how long it took.
     time: Arc<AtomicU64>,
+    token: Token,
     label: &'static str,
     site: Option<&'static Location<'static>>,
 }
@@ -83,6 +87,7 @@ pub(super) fn enqueue(queued: Queued) {
         started_ns: AtomicU64::new(u64::MAX),
         busy_ns: AtomicU64::new(0),
         time: queued.time,
+        token: queued.token,
         label: queued.label,
         site: queued.site,
     });
@@ -188,10 +193,12 @@ impl Task {
         let _mode = Standard::enter();
         let started = now_ns();
         self.started_ns.fetch_min(started, Ordering::Relaxed);
+        self.note_cancellation();
         if self.failure.get().is_none() {
             // SAFETY: the buffers live until the launch is done; launches that conflict come before or after this one, and
             // all before are done; the block was claimed, so it runs once.
-            self.guard(|| unsafe { self.work.run(block) });
+            self.guard(|| unsafe { self.work.run(block, self.token.poll()) });
+            self.note_cancellation();
         } else {
             self.work.skip(block);
         }
@@ -201,6 +208,13 @@ impl Task {
             self.finish_blocks(ended);
         }
         true
+    }
+
+    /// A launch that is cancelled fails, be it that no block runs any more or that one has broken off.
+    fn note_cancellation(&self) {
+        if self.token.poll().is_cancelled() && self.failure.get().is_none() {
+            self.guard(|| self.token.check(self.label, self.site));
+        }
     }
 
     /// Runs once, on the thread that finished the last block.
@@ -254,6 +268,8 @@ impl Task {
             self.guard(finish);
         }
         self.measure(ended_ns);
+        // At once for all buffers: a forked process would not find those that are left.
+        let lists = order::LISTS.read();
         let accessed = std::mem::take(&mut *self.accessed.lock());
         let pending: Arc<dyn Pending> = Arc::<Task>::clone(self);
         for Accessed { buffer, reads, writes } in &accessed {
@@ -262,6 +278,7 @@ impl Task {
             }
             buffer.accesses().complete(&pending, self.failure.get().filter(|_| *writes));
         }
+        drop(lists);
         drop(accessed);
         let dependents = self.dependents.lock().take().unwrap_or_default();
         self.is_done.store(true, Ordering::SeqCst);
@@ -271,11 +288,7 @@ impl Task {
     /// Ends a launch in a forked process, whose workers are not there: it is a failure for whoever reads its results. What a
     /// thread of the other process held at that moment stays as it is.
     pub(super) fn abandon(self: &Arc<Self>) {
-        let error = Error::new(ErrorKind::Launch, "the process was forked before it was done")
-            .with_hint("call `jit::sync()` before a fork, or compute the array anew");
-        if let Some(failure) = Failure::of(Ok(Err(error)), self.label, self.site) {
-            let _ = self.failure.set(failure);
-        }
+        let _ = self.failure.set(Failure::of_fork(Some(self.label), self.site));
         let accessed = self.accessed.try_lock().map(|mut accessed| std::mem::take(&mut *accessed)).unwrap_or_default();
         let pending: Arc<dyn Pending> = Arc::<Task>::clone(self);
         for Accessed { buffer, writes, .. } in &accessed {

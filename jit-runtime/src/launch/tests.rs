@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::ErrorKind;
 use crate::backend::{Executable, RawArgument, interpreter};
+use crate::cancel::Poll;
 use crate::ir::random::{Case, Input, Options};
 use crate::ir::{Access, BinaryOp, Builder, REDUCE_CHUNK, ReduceOp, Type};
 
@@ -76,7 +77,7 @@ fn reduction(op: ReduceOp, ty: Type) -> Kernel {
 struct Closure<F>(F);
 
 impl<F: Fn(Range<u64>, &[RawArgument]) + Send + Sync> Executable for Closure<F> {
-    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
+    unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], _poll: Poll<'_>) {
         (self.0)(lanes, arguments);
     }
 
@@ -100,7 +101,7 @@ fn run_closure(
         entry,
         width,
         reduce_block: None,
-        arguments,
+        arguments: arguments.into(),
         label: "closure",
         site: None,
         is_hit: false,

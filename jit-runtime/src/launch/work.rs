@@ -7,16 +7,17 @@ use super::{Argument, Ready};
 use crate::Error;
 use crate::cache::Entry;
 use crate::cache::cost::Division;
+use crate::cancel::Poll;
 use crate::memory::Buffer;
 
 /// The work of a launch, in blocks that any thread may run.
 pub(super) trait Work: Send + Sync {
-    /// Runs a block. Fails where memory is missing.
+    /// Runs a block, or a part of it if the launch is cancelled. Fails where memory is missing.
     ///
     /// # Safety
     ///
     /// Each block runs once. The buffers live, and nobody else accesses them in a way that conflicts.
-    unsafe fn run(&self, block: usize) -> Result<(), Error>;
+    unsafe fn run(&self, block: usize, poll: Poll<'_>) -> Result<(), Error>;
 
     /// Notes that a block does not run, because the launch has failed. Blocks that wait for it must not wait for ever.
     fn skip(&self, _block: usize) {}
@@ -75,9 +76,9 @@ pub(super) struct KernelWork {
 }
 
 impl Work for KernelWork {
-    unsafe fn run(&self, block: usize) -> Result<(), Error> {
+    unsafe fn run(&self, block: usize, poll: Poll<'_>) -> Result<(), Error> {
         // SAFETY: the arguments were checked; the rest is the caller's promise.
-        unsafe { self.bound.run(&self.entry, self.division.units(block)) }
+        unsafe { self.bound.run(&self.entry, self.division.units(block), poll) }
     }
 
     fn merge_parts(&self) -> usize {

@@ -69,6 +69,25 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// Memory that holds an element so many times, one after another.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::alloc`].
+    pub fn repeated(element: &[u8], count: usize) -> Result<Arc<Buffer>, Error> {
+        let size_bytes = element.len().saturating_mul(count);
+        // SAFETY: all of it is written, here.
+        let buffer = unsafe { Buffer::alloc_uninit(size_bytes)? };
+        for number in 0..count {
+            // SAFETY: the buffer is fresh, so nobody else accesses it, and has room for so many elements.
+            unsafe {
+                let place = buffer.block.data.as_ptr().add(number * element.len());
+                std::ptr::copy_nonoverlapping(element.as_ptr(), place, element.len());
+            }
+        }
+        Ok(buffer)
+    }
+
     /// The bytes that were asked for.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
@@ -147,6 +166,15 @@ impl Buffer {
         unsafe {
             std::ptr::copy_nonoverlapping(source.as_ptr(), self.block.data.as_ptr().add(offset), source.len());
         }
+        Ok(())
+    }
+
+    /// As [`Buffer::write`] from the first byte on, where what is behind the bytes does not matter, nor what failed before.
+    pub(crate) fn overwrite(&self, source: &[u8]) -> Result<(), Error> {
+        self.check_range(0, source.len())?;
+        let _writing = self.accesses.begin_host_overwrite();
+        // SAFETY: the range was checked; no launch accesses the buffer while the guard lives.
+        unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), self.block.data.as_ptr(), source.len()) };
         Ok(())
     }
 
@@ -245,6 +273,15 @@ mod tests {
         let mut back = [0; 3];
         buffer.read(0, &mut back).unwrap();
         assert_eq!(back, [1, 7, 8]);
+    }
+
+    #[test]
+    fn an_element_is_repeated() {
+        for (element, count) in [(&[1, 2, 3, 4][..], 5), (&[7], 100), (&[1, 2], 0), (&[], 3)] {
+            let buffer = Buffer::repeated(element, count).unwrap();
+            assert_eq!(buffer.bytes().unwrap()[..], element.repeat(count));
+        }
+        assert_eq!(Buffer::repeated(&[0; 8], usize::MAX / 2).unwrap_err().kind(), ErrorKind::OutOfMemory);
     }
 
     #[test]

@@ -36,7 +36,10 @@ impl Failure {
         match outcome {
             Ok(Ok(())) => None,
             Ok(Err(error)) => {
+                let (hint, site) = (error.hint().map(str::to_owned), error.site().or(site));
                 let kind = match error.kind() {
+                    // It says itself what was cancelled.
+                    ErrorKind::Cancelled => return Some(Self::with_message(error.kind(), error.message(), site, hint)),
                     ErrorKind::OutOfMemory => ErrorKind::OutOfMemory,
                     _ => ErrorKind::Launch,
                 };
@@ -44,10 +47,18 @@ impl Failure {
                     Some(cause) => format!("{}, because {cause}", error.message()),
                     None => error.message().to_owned(),
                 };
-                Some(Self::new(kind, &what, label, error.site().or(site), error.hint().map(str::to_owned)))
+                Some(Self::new(kind, &what, label, site, hint))
             }
             Err(payload) => Some(Self::new(ErrorKind::Launch, panic_message(&*payload), label, site, None)),
         }
+    }
+
+    /// The failure of what was not done when the process was forked.
+    pub(crate) fn of_fork(label: Option<&str>, site: Option<&'static Location<'static>>) -> Arc<Failure> {
+        let what = label.map_or_else(|| "a launch".to_owned(), |label| format!("the launch of `{label}`"));
+        let message = format!("{what} failed: the process was forked before it was done");
+        let hint = "call `jit::sync()` before a fork, or compute the array anew".to_owned();
+        Self::with_message(ErrorKind::Launch, &message, site, Some(hint))
     }
 
     fn new(
@@ -57,8 +68,16 @@ impl Failure {
         site: Option<&'static Location<'static>>,
         hint: Option<String>,
     ) -> Arc<Failure> {
-        let message = format!("the launch of `{label}` failed: {what}");
-        Arc::new(Failure { kind, message, site, hint, reported: AtomicBool::new(false) })
+        Self::with_message(kind, &format!("the launch of `{label}` failed: {what}"), site, hint)
+    }
+
+    fn with_message(
+        kind: ErrorKind,
+        message: &str,
+        site: Option<&'static Location<'static>>,
+        hint: Option<String>,
+    ) -> Arc<Failure> {
+        Arc::new(Failure { kind, message: message.to_owned(), site, hint, reported: AtomicBool::new(false) })
     }
 
     /// The failure as an error for the user, who has seen it from then on.

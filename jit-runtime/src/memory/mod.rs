@@ -32,7 +32,7 @@ pub(crate) use allocator::hold;
 pub use allocator::{MemoryStats, memory, reset_peak, trim_memory};
 pub use buffer::{Buffer, Bytes};
 pub(crate) use limit::available_bytes;
-pub use list::{filled_list, zeroed_list};
+pub use list::{copied_list, filled_list, zeroed_list};
 
 /// Every buffer starts at a multiple of this many bytes.
 pub const ALIGNMENT: usize = 64;

@@ -9,15 +9,16 @@
 //! that registers waits the few microseconds until such marks are gone. Who holds a mark waits for nobody, so this ends.
 
 use std::any::Any;
+use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use smallvec::SmallVec;
 
 use super::failure::Failure;
-use crate::Error;
+use crate::{Error, fork};
 
 /// A registered launch is still to write the buffer.
 const WRITE_QUEUED: u32 = 1 << 31;
@@ -27,11 +28,43 @@ const READ_QUEUED: u32 = 1 << 30;
 const WRITING: u32 = 1 << 29;
 /// The launch that should have written the buffer failed.
 const FAILED: u32 = 1 << 28;
+/// Beside [`WRITING`]: in which process that is, by the lowest bits of [`fork::generation`].
+const GENERATION: u32 = 0xff << GENERATION_SHIFT;
+const GENERATION_SHIFT: u32 = 20;
 /// How many read the buffer at this moment without being registered.
-const READERS: u32 = FAILED - 1;
+const READERS: u32 = (1 << GENERATION_SHIFT) - 1;
+
+/// The mark of somebody who writes.
+fn writing() -> u32 {
+    WRITING | (fork::generation() << GENERATION_SHIFT & GENERATION)
+}
 
 /// Held while a launch registers at its buffers.
 pub(crate) static REGISTRATION: Mutex<()> = Mutex::new(());
+
+/// Held for reading while lists of launches are used, so that a fork finds none of them half changed. Nobody waits for it
+/// to write: a fork tries.
+pub(crate) static LISTS: RwLock<()> = RwLock::new(());
+
+/// Launches at buffers, with the right to use them.
+struct Lists<'a> {
+    queued: MutexGuard<'a, Queued>,
+    _right: RwLockReadGuard<'static, ()>,
+}
+
+impl Deref for Lists<'_> {
+    type Target = Queued;
+
+    fn deref(&self) -> &Queued {
+        &self.queued
+    }
+}
+
+impl DerefMut for Lists<'_> {
+    fn deref_mut(&mut self) -> &mut Queued {
+        &mut self.queued
+    }
+}
 
 /// A launch that is registered at buffers.
 pub(crate) trait Pending: Any + Send + Sync {
@@ -84,6 +117,12 @@ fn is_same(a: &Arc<dyn Pending>, b: &Arc<dyn Pending>) -> bool {
 }
 
 impl Accesses {
+    fn lists(&self) -> Lists<'_> {
+        // In this order: who has the list has the right.
+        let right = LISTS.read();
+        Lists { queued: self.queued.lock(), _right: right }
+    }
+
     /// Marks the buffer as being read, if no writer is in the way and its contents are valid.
     pub(crate) fn try_begin_read(&self) -> bool {
         let before = self.state.fetch_add(1, Ordering::Acquire);
@@ -100,16 +139,16 @@ impl Accesses {
 
     /// Marks the buffer as being written, if nobody else is to access it.
     pub(crate) fn try_begin_write(&self) -> bool {
-        self.state.compare_exchange(0, WRITING, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.state.compare_exchange(0, writing(), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     pub(crate) fn end_write(&self) {
-        self.state.fetch_and(!WRITING, Ordering::Release);
+        self.state.fetch_and(!(WRITING | GENERATION), Ordering::Release);
     }
 
     /// Adds a launch that reads the buffer; gives the one that it must come after.
     pub(crate) fn register_read(&self, _: &Registration, task: &Arc<dyn Pending>) -> Option<Arc<dyn Pending>> {
-        let mut queued = self.queued.lock();
+        let mut queued = self.lists();
         queued.readers.push(Arc::clone(task));
         let writer = queued.writer.clone();
         self.state.fetch_or(READ_QUEUED, Ordering::Relaxed);
@@ -120,7 +159,7 @@ impl Accesses {
 
     /// Adds a launch that writes the buffer; gives those that it must come after.
     pub(crate) fn register_write(&self, _: &Registration, task: &Arc<dyn Pending>) -> SmallVec<[Arc<dyn Pending>; 2]> {
-        let mut queued = self.queued.lock();
+        let mut queued = self.lists();
         let mut before = std::mem::take(&mut queued.readers);
         before.extend(queued.writer.replace(Arc::clone(task)));
         self.state.fetch_or(WRITE_QUEUED, Ordering::Relaxed);
@@ -133,7 +172,15 @@ impl Accesses {
     /// Those who hold marks run a small launch, or copy, and wait for nobody; or they look at memory that nobody writes.
     fn wait_for_marks(&self, marks: u32) {
         let mut turns = 0_u32;
-        while self.state.load(Ordering::Acquire) & marks != 0 {
+        loop {
+            let state = self.state.load(Ordering::Acquire);
+            if state & marks == 0 {
+                return;
+            }
+            if state & marks & WRITING != 0 && state & (WRITING | GENERATION) != writing() {
+                self.abandon_writing();
+                continue;
+            }
             turns += 1;
             if turns < 1000 {
                 std::hint::spin_loop();
@@ -143,9 +190,16 @@ impl Accesses {
         }
     }
 
+    /// Ends what a thread of the process before a fork was writing: it is not here, and the contents are half written.
+    #[cold]
+    fn abandon_writing(&self) {
+        self.fail(&Failure::of_fork(None, None));
+        self.end_write();
+    }
+
     /// Takes a launch that is done off the list. A failure stays with the buffers that the launch should have written.
     pub(crate) fn complete(&self, task: &Arc<dyn Pending>, failure: Option<&Arc<Failure>>) {
-        let mut queued = self.queued.lock();
+        let mut queued = self.lists();
         let mut done = 0;
         if queued.writer.as_ref().is_some_and(|writer| is_same(writer, task)) {
             queued.writer = None;
@@ -164,14 +218,14 @@ impl Accesses {
 
     /// Notes that the contents are not what they should be.
     pub(crate) fn fail(&self, failure: &Arc<Failure>) {
-        self.queued.lock().failure = Some(Arc::clone(failure));
+        self.lists().failure = Some(Arc::clone(failure));
         self.state.fetch_or(FAILED, Ordering::Relaxed);
     }
 
     /// Notes that all contents were written anew, whatever failed before: memory of replays serves again.
     pub(crate) fn mend(&self) {
         if self.state.load(Ordering::Relaxed) & FAILED != 0 {
-            self.queued.lock().failure = None;
+            self.lists().failure = None;
             self.state.fetch_and(!FAILED, Ordering::Relaxed);
         }
     }
@@ -181,7 +235,7 @@ impl Accesses {
         if self.state.load(Ordering::Acquire) & FAILED == 0 {
             return None;
         }
-        self.queued.lock().failure.clone()
+        self.lists().failure.clone()
     }
 
     fn check_failure(&self) -> Result<(), Error> {
@@ -200,14 +254,18 @@ impl Accesses {
 
     /// Returns when the buffer is written.
     pub(crate) fn wait_written(&self) -> Result<(), Error> {
+        self.wait_for_writer();
+        self.check_failure()
+    }
+
+    fn wait_for_writer(&self) {
         while !self.is_written() {
-            let writer = self.queued.lock().writer.clone();
+            let writer = self.lists().writer.clone();
             match writer {
                 Some(writer) => writer.wait(),
                 None => self.wait_for_marks(WRITING),
             }
         }
-        self.check_failure()
     }
 
     /// Waits until the buffer may be read on the host.
@@ -224,14 +282,33 @@ impl Accesses {
     pub(crate) fn begin_host_write(&self) -> Result<Writing<'_>, Error> {
         loop {
             self.wait_written()?;
-            let reader = self.queued.lock().readers.first().cloned();
-            if let Some(reader) = reader {
-                reader.wait();
-            } else if self.try_begin_write() {
-                return Ok(Writing(self));
-            } else {
-                self.wait_for_marks(WRITING | READERS);
+            if let Some(writing) = self.try_host_write() {
+                return Ok(writing);
             }
         }
+    }
+
+    /// As [`Accesses::begin_host_write`], of all contents, whatever failed before.
+    pub(crate) fn begin_host_overwrite(&self) -> Writing<'_> {
+        loop {
+            self.wait_for_writer();
+            self.mend();
+            if let Some(writing) = self.try_host_write() {
+                return writing;
+            }
+        }
+    }
+
+    /// Waits for readers, if there are some; none if somebody was faster.
+    fn try_host_write(&self) -> Option<Writing<'_>> {
+        let reader = self.lists().readers.first().cloned();
+        if let Some(reader) = reader {
+            reader.wait();
+        } else if self.try_begin_write() {
+            return Some(Writing(self));
+        } else {
+            self.wait_for_marks(WRITING | READERS);
+        }
+        None
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::memory::Buffer;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, cancel};
 
 use super::replay::State;
 use super::{Carried, LoopStep, Recording, RepeatStep, Step};
@@ -53,6 +53,7 @@ impl Recording {
 
     /// Looks whether there is another iteration.
     fn go_on(&self, begin: usize, inner: &LoopStep, state: &mut State) -> Result<usize, Error> {
+        cancel::check_loop(inner.site)?;
         let test = self.operand(inner.carried[inner.test as usize].param, state);
         let mut byte = [0];
         test.buffer.read(0, &mut byte)?;
@@ -77,7 +78,7 @@ impl Recording {
             let bytes = self.bytes_of(param.index(), &state.values);
             let own = spare.map_or_else(|| Buffer::alloc(bytes), Ok)?;
             if let Some(before) = &state.slots[param.index()] {
-                own.write(0, &before.bytes()?[..bytes])?;
+                own.overwrite(&before.bytes()?[..bytes])?;
             }
             state.slots[param.index()] = Some(own);
         }

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::launch::native::{self, Operand};
 use crate::launch::{self, Argument, Ready};
 use crate::memory::Buffer;
-use crate::{Error, ErrorKind, log};
+use crate::{Error, ErrorKind, cancel, log};
 
 use super::bound::{self, Bound, Code};
 use super::chain::Tables;
@@ -97,6 +97,7 @@ impl Recording {
         sizes: &mut Vec<usize>,
     ) -> Result<Replayed, Error> {
         log::check_environment()?;
+        let _operation = cancel::begin();
         self.check(given)?;
         let bound = match self.bind(given.sizes)? {
             Ok(bound) => bound,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use jit_runtime::memory::filled_list;
+
 use super::Matrix;
 use crate::linalg::print::{is_symbolic, write_lanes};
 use crate::{Array, Element, Error, eval};
@@ -15,7 +17,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<[[T; N]; N]>, Error> {
         eval(self)?;
-        let mut lanes = vec![[[T::default(); N]; N]; self.len()];
+        let mut lanes = filled_list(self.len(), [[T::default(); N]; N])?;
         for row in 0..N {
             for column in 0..N {
                 let values = self.rows[row][column].to_vec()?;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::memory::Elements;
 use crate::backend::{RawArgument, Scatters, filled};
+use crate::cancel::Poll;
 use crate::ir::scalar::{self, BinaryFn};
 use crate::ir::{
     AtomicOp, Inst, Kernel, LocalId, Op, ParamId, REDUCE_CHUNK, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value,
@@ -31,6 +32,7 @@ pub(super) struct Frame<'a> {
     locals: Vec<Vec<u64>>,
     /// For each parameter: logarithm of the neighbours in memory that represent one element.
     copies_log2: Vec<u8>,
+    poll: Poll<'a>,
 }
 
 impl<'a> Frame<'a> {
@@ -44,6 +46,7 @@ impl<'a> Frame<'a> {
         arguments: &'a [RawArgument],
         block: usize,
         scatters: Scatters,
+        poll: Poll<'a>,
     ) -> Self {
         let partials = vec![Vec::new(); kernel.params.len()];
         let copies_log2 = match scatters.copies_log2() {
@@ -61,6 +64,7 @@ impl<'a> Frame<'a> {
             block,
             locals: Vec::new(),
             copies_log2,
+            poll,
         }
     }
 
@@ -71,7 +75,8 @@ impl<'a> Frame<'a> {
         self.stride = width;
         self.locals = self.kernel.locals.iter().map(|local| filled(local.len as usize * width, 0)).collect();
         self.start_reductions();
-        for first in lanes.clone().step_by(width) {
+        let poll = self.poll;
+        for first in lanes.clone().step_by(width).take_while(|_| !poll.is_cancelled()) {
             let count = (lanes.end - first).min(width as u64) as usize;
             (self.first_lane, self.lanes_before) = (first, first - lanes.start);
             self.locals.iter_mut().for_each(|local| local.fill(0));
@@ -325,7 +330,7 @@ impl<'a> Frame<'a> {
         loop {
             self.region(condition, &running);
             running = self.and(&running, kernel.region(condition).yields.first().copied());
-            if !running.contains(&true) {
+            if !running.contains(&true) || self.poll.is_cancelled() {
                 break;
             }
             self.region(body, &running);

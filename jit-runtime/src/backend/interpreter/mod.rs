@@ -12,6 +12,7 @@ mod memory;
 use std::ops::Range;
 
 use super::{Executable, RawArgument, Scatters};
+use crate::cancel::Poll;
 use crate::ir::Kernel;
 use frame::Frame;
 
@@ -52,13 +53,13 @@ impl InterpreterExecutable {
 }
 
 impl Executable for InterpreterExecutable {
-    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
+    unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) {
         if lanes.is_empty() {
             return;
         }
         assert_eq!(arguments.len(), self.kernel.params.len(), "one argument for each parameter");
         // SAFETY: the caller keeps the promises of `Executable::run`, which are those of `Frame::new`.
-        let mut frame = unsafe { Frame::new(&self.kernel, arguments, self.block, self.scatters) };
+        let mut frame = unsafe { Frame::new(&self.kernel, arguments, self.block, self.scatters, poll) };
         frame.run(lanes);
     }
 

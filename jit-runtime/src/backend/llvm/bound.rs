@@ -190,6 +190,17 @@ impl<'k> Bounds<'k> {
         None
     }
 
+    /// The most iterations of a loop that constants show.
+    pub(super) fn most_iterations(&self, inits: &[Value], condition: RegionId, body: RegionId) -> Option<u64> {
+        let states = self.kernel.region(condition).params.iter().zip(&self.kernel.region(body).yields).zip(inits);
+        let counted =
+            states.filter(|((param, next), _)| self.is_next(**param, **next)).filter_map(|((param, _), init)| {
+                let (first, limit) = (self.constant(*init)?, self.constant(self.limit(*param, condition)?)?);
+                Some(limit.saturating_sub(first).max(0).unsigned_abs())
+            });
+        counted.min()
+    }
+
     /// Between which numbers an integer lies.
     pub(super) fn of(&self, value: Value) -> Rc<Bound> {
         self.bound(value, MAX_DEPTH)

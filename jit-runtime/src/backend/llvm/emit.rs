@@ -41,6 +41,7 @@ pub(super) struct Emitter {
     function: Raw,
     invariant_load: u32,
     nontemporal: u32,
+    prof: u32,
     table: RefCell<ConstantTable>,
     intrinsics: RefCell<FxHashMap<IntrinsicKey, (RawType, Raw)>>,
 }
@@ -129,6 +130,7 @@ impl Emitter {
             function,
             invariant_load: kind("invariant.load"),
             nontemporal: kind("nontemporal"),
+            prof: kind("prof"),
             table: RefCell::default(),
             intrinsics: RefCell::default(),
         }
@@ -573,6 +575,20 @@ impl Emitter {
     pub(super) fn cond_br(&self, condition: Raw, then_block: Block, else_block: Block) {
         // SAFETY: see the head of the file.
         unsafe { LLVMBuildCondBr(self.builder, condition, then_block, else_block) };
+    }
+
+    /// As [`Emitter::cond_br`], where the condition holds once in a thousand times.
+    pub(super) fn cond_br_seldom(&self, condition: Raw, then_block: Block, else_block: Block) {
+        let name = "branch_weights";
+        // SAFETY: see the head of the file; the length is that of the string.
+        unsafe {
+            let branch = LLVMBuildCondBr(self.builder, condition, then_block, else_block);
+            let name = LLVMMDStringInContext2(self.context, name.as_ptr().cast(), name.len());
+            let [seldom, mostly] = [1, 1 << 10].map(|weight| LLVMValueAsMetadata(self.int_const(32, weight)));
+            let mut parts = [name, seldom, mostly];
+            let node = LLVMMDNodeInContext2(self.context, parts.as_mut_ptr(), parts.len());
+            LLVMSetMetadata(branch, self.prof, LLVMMetadataAsValue(self.context, node));
+        }
     }
 
     /// A jump to the block whose position is the value, or to the last one.

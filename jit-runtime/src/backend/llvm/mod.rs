@@ -9,6 +9,7 @@
 //! | gathers of neighbouring elements | `rows` |
 //! | indices that stay in range | `ranges`, by `bound` and `interval` |
 //! | whether they do, in tests | `violation` |
+//! | which loops look whether the run is cancelled | `polls` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
 //! | memory that code is lent when it runs | `scratch` |
@@ -29,6 +30,7 @@ mod interleave;
 mod interval;
 mod library;
 mod machine;
+mod polls;
 mod ranges;
 mod rows;
 mod scratch;
@@ -47,12 +49,13 @@ pub use library::Library;
 
 use super::loader::LoadedObject;
 use super::{CodeOptions, Effort, Executable, RawArgument};
+use crate::cancel::Poll;
 use crate::error::Error;
 use crate::ir::Kernel;
 use violation::Violation;
 
 /// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
-pub const CODE_VERSION: u32 = 7;
+pub const CODE_VERSION: u32 = 8;
 
 /// Machine code of one kernel.
 #[derive(Debug)]
@@ -172,8 +175,8 @@ impl LlvmExecutable {
     }
 }
 
-/// The function of a kernel: the range of lanes, the arguments, and memory that it is lent.
-type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8);
+/// The function of a kernel: the range of lanes, the arguments, memory that it is lent, and what its loops poll.
+type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8, *const Poll<'_>);
 
 impl LlvmExecutable {
     fn function(&self) -> Function {
@@ -181,14 +184,14 @@ impl LlvmExecutable {
         unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) }
     }
 
-    /// As [`Executable::run`], of code that is lent memory. Gives what was found by code that verifies its accesses.
+    /// As [`Executable::run_polled`], of code that is lent memory. Gives what was found by code that verifies its accesses.
     ///
     /// # Safety
     ///
     /// As [`Executable::run`].
     // Most code takes no memory, and should not pay for that of others.
     #[inline(never)]
-    unsafe fn run_verified(&self, lanes: Range<u64>, arguments: &[RawArgument]) -> Option<Violation> {
+    unsafe fn run_verified(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) -> Option<Violation> {
         let mut violation = None;
         scratch::with(self.loaded.scratch_bytes(), |scratch| {
             let record = self.loaded.record_offset().map(|offset| scratch.wrapping_add(offset));
@@ -196,7 +199,7 @@ impl LlvmExecutable {
             // includes a record in code that writes one.
             unsafe {
                 record.inspect(|&record| violation::clear(record));
-                self.function()(lanes.start, lanes.end, arguments.as_ptr(), scratch);
+                self.function()(lanes.start, lanes.end, arguments.as_ptr(), scratch, &raw const poll);
                 violation = record.and_then(|record| Violation::read(record));
             }
         });
@@ -205,13 +208,14 @@ impl LlvmExecutable {
 }
 
 impl Executable for LlvmExecutable {
-    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
+    unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) {
         if self.loaded.scratch_bytes() == 0 {
+            let (arguments, poll) = (arguments.as_ptr(), &raw const poll);
             // SAFETY: the caller keeps the promises of this function.
-            return unsafe { self.function()(lanes.start, lanes.end, arguments.as_ptr(), ptr::null_mut()) };
+            return unsafe { self.function()(lanes.start, lanes.end, arguments, ptr::null_mut(), poll) };
         }
         // SAFETY: as above.
-        if let Some(violation) = unsafe { self.run_verified(lanes, arguments) } {
+        if let Some(violation) = unsafe { self.run_verified(lanes, arguments, poll) } {
             violation.abort();
         }
     }

@@ -212,6 +212,23 @@ pub fn reduce_in_pairs(op: ReduceOp, ty: Type, parts: &mut [u64]) -> u64 {
     parts.first().copied().unwrap_or_else(|| identity(op, ty))
 }
 
+/// As [`reduce_in_pairs`] of so many parts that are equal, but for the last one. There is one at least.
+///
+/// # Panics
+///
+/// As [`reduce_in_pairs`].
+#[must_use]
+pub fn reduce_equal_in_pairs(op: ReduceOp, ty: Type, mut each: u64, mut last: u64, mut count: usize) -> u64 {
+    while count > 1 {
+        if count.is_multiple_of(2) {
+            last = reduce(op, ty, each, last);
+        }
+        each = reduce(op, ty, each, each);
+        count = count.div_ceil(2);
+    }
+    last
+}
+
 /// The value that a reduction starts from; the result of an empty one. For a sum of floats it is +0.
 ///
 /// # Panics

@@ -27,6 +27,7 @@ use super::task::{self, Queued};
 use super::work::{Access, Accessed, Work};
 use super::{fork, inline, threads};
 use crate::cache::cost::SMALL_NS;
+use crate::cancel::{Poll, Token};
 use crate::config::Device;
 use crate::ir::Type;
 use crate::log;
@@ -256,9 +257,10 @@ impl Step {
     unsafe fn run_inline(&self, run: &impl Fn(usize)) -> Option<Result<(), Error>> {
         let reads = self.reads.iter().map(|buffer| Access { buffer, writes: false });
         let writes = self.writes.iter().map(|buffer| Access { buffer, writes: true });
+        let token = Token::current();
         let all = || {
-            (0..self.blocks).for_each(run);
-            Ok(())
+            (0..self.blocks).take_while(|_| !token.poll().is_cancelled()).for_each(run);
+            token.check(self.context.name, self.context.site)
         };
         // SAFETY: the caller's promise.
         let outcome = unsafe { inline::try_run(reads.chain(writes), all, self.context.name, self.context.site) }?;
@@ -278,7 +280,7 @@ impl Step {
         let accessed = reads.chain(writes).collect();
         let work = Box::new(LibraryCall { run, carries: self.carries });
         let Context { name, site, .. } = self.context;
-        task::enqueue(Queued { work, accessed, blocks, time, label: name, site });
+        task::enqueue(Queued { work, accessed, blocks, time, token: Token::current(), label: name, site });
     }
 
     /// What statistics keep of the step.
@@ -318,7 +320,7 @@ struct LibraryCall {
 }
 
 impl Work for LibraryCall {
-    unsafe fn run(&self, block: usize) -> Result<(), Error> {
+    unsafe fn run(&self, block: usize, _poll: Poll<'_>) -> Result<(), Error> {
         (self.run)(block);
         Ok(())
     }

@@ -108,7 +108,8 @@ impl Codegen<'_> {
     }
 
     fn uniform_loop(&mut self, inst: &Inst, inits: &[Value], condition: RegionId, body: RegionId) {
-        let (head, states) = self.enter(inst, inits, condition, false);
+        let (before, (head, states)) = (self.emit.block(), self.enter(inst, inits, condition, false));
+        let countdown = self.count_down(condition, before);
         let [repeat, exit] = ["body", "exit"].map(|name| self.emit.new_block(name));
         self.region(condition);
         let continues = self.scalar(self.kernel.region(condition).yields[0]);
@@ -119,8 +120,8 @@ impl Codegen<'_> {
         for (state, &next) in states.iter().zip(&self.kernel.region(body).yields) {
             next_state.push(self.parts(next, state.scalar));
         }
+        self.repeat(countdown, head);
         let latch = self.emit.block();
-        self.emit.br(head);
         for (state, next) in states.iter().zip(&next_state) {
             self.add_all_incoming(&state.phis, next, latch);
         }
@@ -136,6 +137,7 @@ impl Codegen<'_> {
         let entering = outer.clone().unwrap_or_else(|| self.all_lanes());
         let (before, (head, states)) = (self.emit.block(), self.enter(inst, inits, condition, true));
         let active = self.phis(&entering, before);
+        let countdown = self.count_down(condition, before);
         let [repeat, exit] = ["body", "exit"].map(|name| self.emit.new_block(name));
         self.mask = Some(active.clone());
         self.region(condition);
@@ -151,8 +153,8 @@ impl Codegen<'_> {
         for (state, &next) in states.iter().zip(&self.kernel.region(body).yields) {
             next_state.push(self.next_state(state, next, &remaining));
         }
+        self.repeat(countdown, head);
         let latch = self.emit.block();
-        self.emit.br(head);
         self.add_all_incoming(&active, &remaining, latch);
         for (state, (next, results)) in states.iter().zip(&next_state) {
             self.add_all_incoming(&state.phis, next, latch);

@@ -62,6 +62,7 @@ impl Codegen<'_> {
         let (start, end) = (self.emit.parameter(0), self.emit.parameter(1));
         self.emit.position_at_end(exit);
         self.emit.ret();
+        self.leave = Some(exit);
         self.emit.position_at_end(entry);
         let some = self.emit.icmp(LLVMIntULT, start, end);
         self.emit.cond_br(some, prologue, exit);
@@ -158,6 +159,7 @@ impl Codegen<'_> {
         self.body(full_lane, None);
         let next = self.emit.add(full_lane, step);
         let again = self.emit.icmp(LLVMIntULE, self.emit.add(next, step), full_end);
+        self.poll_for_groups();
         let latch = self.emit.block();
         self.emit.cond_br(again, full, dispatch);
         for (phi, reductions) in [(full_lane, &full_reductions), (lane, &reductions)] {
@@ -192,12 +194,19 @@ impl Codegen<'_> {
         self.body(lane, mask.clone());
         self.finish_stores(lane, mask);
         let next = self.emit.add(lane, step);
+        self.poll_for_groups();
         let latch = self.emit.block();
         self.emit.add_incoming(lane, next, latch);
         self.add_accumulators(&reductions, latch);
         self.emit.cond_br(self.emit.icmp(LLVMIntULT, next, end), repeat, exit);
         self.emit.position_at_end(exit);
         next
+    }
+
+    fn poll_for_groups(&self) {
+        if self.polls.for_groups {
+            self.poll();
+        }
     }
 
     /// Emits the stores of a body that serves whole and partial groups: without masks for the former.

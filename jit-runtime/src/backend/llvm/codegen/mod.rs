@@ -19,6 +19,7 @@ mod frame;
 mod half_floats;
 mod local;
 mod memory;
+mod poll;
 mod reduce;
 mod rows;
 mod switch;
@@ -37,7 +38,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::analysis::{Analysis, Shape};
-use super::emit::{Conversion, Emitter, Raw};
+use super::emit::{Block, Conversion, Emitter, Raw};
+use super::polls::Polls;
 use super::rows::Role;
 use crate::backend::loader::{ENTRY, RECORD_BYTES, VERIFIED};
 use crate::backend::target::Target;
@@ -109,6 +111,10 @@ struct Codegen<'a> {
     is_edge: bool,
     /// The lanes whose whole groups get the other one of these bodies: those of the range where all proofs hold.
     proven_lanes: Option<[Raw; 2]>,
+    /// How often loops look whether the run is cancelled.
+    polls: Polls,
+    /// Where a run ends that is cancelled.
+    leave: Option<Block>,
 }
 
 /// What to generate code from, and how.
@@ -132,7 +138,8 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
     let Job { kernel, analysis, target, options, packets, optimised } = *job;
     let frame = Frame::of(kernel, analysis, target, packets);
     let (word, pointer) = (context.i64_type(), context.ptr_type(inkwell::AddressSpace::default()));
-    let signature = context.void_type().fn_type(&[word.into(), word.into(), pointer.into(), pointer.into()], false);
+    let signature =
+        context.void_type().fn_type(&[word.into(), word.into(), pointer.into(), pointer.into(), pointer.into()], false);
     let step = packets * target.lanes;
     let local_bytes = local::scratch_bytes(kernel, step);
     let name = match target.verifies_accesses {
@@ -173,6 +180,8 @@ pub(super) fn generate<'ctx>(context: &'ctx Context, module: &Module<'ctx>, job:
         constants_in_memory: !optimised,
         is_edge: false,
         proven_lanes: None,
+        polls: Polls::of(kernel, analysis),
+        leave: None,
     };
     codegen.function();
 }

@@ -7,15 +7,16 @@ use super::*;
 use crate::backend::Effort;
 use crate::backend::interpreter;
 use crate::backend::llvm::analysis::Analysis;
+use crate::cancel::Poll;
 use crate::ir::{Op, ParamId, Value};
 
 /// Code that says what it found instead of ending the process.
 struct Verified(LlvmExecutable);
 
 impl Executable for Verified {
-    unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
+    unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) {
         // SAFETY: the caller keeps the promises.
-        if let Some(violation) = unsafe { self.0.run_verified(lanes, arguments) } {
+        if let Some(violation) = unsafe { self.0.run_verified(lanes, arguments, poll) } {
             panic!("{violation}");
         }
     }

@@ -7,6 +7,7 @@ mod indices;
 mod interval;
 mod memory;
 mod operations;
+mod polls;
 mod random;
 mod size;
 mod violation;

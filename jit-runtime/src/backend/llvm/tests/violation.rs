@@ -39,7 +39,7 @@ fn violation(text: &str, target: &Target, length: u64) -> Option<Violation> {
     };
     let arguments = [argument(&mut input), argument(&mut output)];
     // SAFETY: the arguments are those of the kernel; nothing is accessed behind them once that is found to be wrong.
-    unsafe { executable.run_verified(0..WIDTH, &arguments) }
+    unsafe { executable.run_verified(0..WIDTH, &arguments, crate::cancel::Poll::NEVER) }
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod repeat;
 mod stage;
 pub(crate) mod state;
 mod tell;
+mod tie;
 mod unroll;
 mod variants;
 mod warning;
@@ -58,6 +59,7 @@ pub use range::{Bounds, Countable, Counter, SymbolicBounds, TracedRange, counted
 pub use repeat::{Repeat, Setting, WhileCondition, bounded, repeat};
 pub use stage::{Carries, HostStage, IfCondition, Stage, TracedStage};
 pub use tell::{Assertable, Assertion, Asserts, Printable, Printing, ReportsValue, ShowsSide, fail, print};
+pub use tie::{Tie, tie};
 pub use unroll::{Unrolled, unrolled};
 pub use variants::{Borrowed, Choice, Choosable, Chosen, Lends, Owned, other_variant};
 pub use warning::{Harmless, Suspicious};

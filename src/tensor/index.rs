@@ -1,5 +1,6 @@
 //! What picks elements along an axis: numbers, ranges, new axes, index arrays. The macro [`s!`](crate::s) makes lists of them.
 
+use std::fmt;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::panic::Location;
 
@@ -13,8 +14,8 @@ use crate::{Array, Integer, Size};
 ///
 /// | index | picks |
 /// |---|---|
-/// | `2`, `-1` | one element, and drops the axis; negative numbers count from the end |
-/// | `..`, `1..4`, `2..=-1`, `..-1` | a range; its ends may be negative and are clipped |
+/// | `2`, `-1`, `n / 2` | one element, and drops the axis; negative numbers count from the end, and `n` may be a [`Size`] |
+/// | `..`, `1..4`, `2..=-1`, `..-1`, `1..n - 1` | a range; its ends may be negative and are clipped |
 /// | `0..;2`, `..;-1` | every other element, all of them backwards |
 /// | `None` | a new axis of length 1 |
 /// | `Ellipsis` | all axes that the others leave over |
@@ -31,17 +32,41 @@ use crate::{Array, Integer, Size};
 /// assert_eq!(x.slice(s![0, 0, ..;2]).to_vec()?, [0, 2]);
 /// assert_eq!(x.slice(s![Ellipsis, None, 1..3]).shape(), [2, 3, 1, 2]);
 /// assert_eq!(x.slice(s![0, [2, 0], 0]).to_vec()?, [8, 0]);
+/// assert_eq!(x.slice(s![0, 0, ..x.size(2) / 2]).to_vec()?, [0, 1]);
 /// # Ok::<(), jit::Error>(())
 /// ```
 #[macro_export]
 macro_rules! s {
-    ($($index:expr $(; $step:expr)?),* $(,)?) => {
+    ($($indices:tt)*) => {
         {
             // Backwards, a range begins at its larger end.
             #[allow(clippy::reversed_empty_ranges)]
-            let indices: [$crate::tensor::Index; _] = [$($crate::tensor::IntoIndex::into_index($index)$(.stepped($step))?),*];
+            let indices: [$crate::tensor::Index; _] = $crate::__slice_indices!([] $($indices)*);
             indices
         }
+    };
+}
+
+/// The indices of a list one by one. A range from a literal to something else is taken apart, as Rust has both ends of a range
+/// of one type, and the other one may be a [`Size`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __slice_indices {
+    ([$($done:tt)*]) => { [$($done)*] };
+    ([$($done:tt)*] $start:literal..=$end:expr $(; $step:expr)? $(, $($rest:tt)*)?) => {
+        $crate::__slice_indices!(
+            [$($done)* $crate::tensor::Index::between($start, $end, true)$(.stepped($step))?,] $($($rest)*)?
+        )
+    };
+    ([$($done:tt)*] $start:literal..$end:expr $(; $step:expr)? $(, $($rest:tt)*)?) => {
+        $crate::__slice_indices!(
+            [$($done)* $crate::tensor::Index::between($start, $end, false)$(.stepped($step))?,] $($($rest)*)?
+        )
+    };
+    ([$($done:tt)*] $index:expr $(; $step:expr)? $(, $($rest:tt)*)?) => {
+        $crate::__slice_indices!(
+            [$($done)* $crate::tensor::IntoIndex::into_index($index)$(.stepped($step))?,] $($($rest)*)?
+        )
     };
 }
 
@@ -55,18 +80,43 @@ pub struct Index(pub(super) Kind);
 
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    At(isize),
+    At(Position),
     Range(Steps),
     NewAxis,
     Ellipsis,
     Positions(Box<Positions>),
 }
 
+/// A position along an axis, as it was written.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub enum Position {
+    /// From the start or, if negative, from the end.
+    Number(isize),
+    /// From the start; another one in a replay for another size.
+    Size(Size),
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Position::Number(position) => position.fmt(f),
+            Position::Size(position) => position.fmt(f),
+        }
+    }
+}
+
+impl From<Size> for Position {
+    fn from(position: Size) -> Self {
+        Position::Size(position)
+    }
+}
+
 /// A range with a step, as it was written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
-    pub(super) start: Option<isize>,
-    pub(super) end: Option<isize>,
+    pub(super) start: Option<Position>,
+    pub(super) end: Option<Position>,
     /// The end belongs to the range.
     pub(super) is_inclusive: bool,
     pub(super) step: isize,
@@ -104,7 +154,11 @@ impl Steps {
 
 /// A position and some more, counted from the end if it is negative, as one from 0 up to a length.
 #[track_caller]
-fn clipped(position: isize, more: usize, length: Size) -> Size {
+fn clipped(position: Position, more: usize, length: Size) -> Size {
+    let position = match position {
+        Position::Number(position) => position,
+        Position::Size(position) => return length.min(position + more),
+    };
     let distance = position.unsigned_abs();
     match position < 0 {
         false => length.min(distance.saturating_add(more)),
@@ -113,6 +167,13 @@ fn clipped(position: isize, more: usize, length: Size) -> Size {
 }
 
 impl Index {
+    /// A range between two ends that are written apart.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn between(start: impl Into<Position>, end: impl Into<Position>, is_inclusive: bool) -> Self {
+        range(Some(start.into()), Some(end.into()), is_inclusive)
+    }
+
     /// A range that takes every `step`th element, backwards for a negative step.
     ///
     /// # Panics
@@ -142,45 +203,59 @@ pub trait IntoIndex {
     fn into_index(self) -> Index;
 }
 
-fn range(start: Option<isize>, end: Option<isize>, is_inclusive: bool) -> Index {
+fn range(start: Option<Position>, end: Option<Position>, is_inclusive: bool) -> Index {
     Index(Kind::Range(Steps { start, end, is_inclusive, step: 1 }))
 }
 
-macro_rules! host_indices {
+/// One position, and ranges of them.
+macro_rules! positions {
     ($($ty:ty),*) => {$(
         impl IntoIndex for $ty {
             fn into_index(self) -> Index {
-                Index(Kind::At(self as isize))
+                Index(Kind::At(self.into()))
             }
         }
 
         impl IntoIndex for Range<$ty> {
             fn into_index(self) -> Index {
-                range(Some(self.start as isize), Some(self.end as isize), false)
+                range(Some(self.start.into()), Some(self.end.into()), false)
             }
         }
 
         impl IntoIndex for RangeInclusive<$ty> {
             fn into_index(self) -> Index {
-                range(Some(*self.start() as isize), Some(*self.end() as isize), true)
+                let (start, end) = self.into_inner();
+                range(Some(start.into()), Some(end.into()), true)
             }
         }
 
         impl IntoIndex for RangeFrom<$ty> {
             fn into_index(self) -> Index {
-                range(Some(self.start as isize), None, false)
+                range(Some(self.start.into()), None, false)
             }
         }
 
         impl IntoIndex for RangeTo<$ty> {
             fn into_index(self) -> Index {
-                range(None, Some(self.end as isize), false)
+                range(None, Some(self.end.into()), false)
             }
         }
 
         impl IntoIndex for RangeToInclusive<$ty> {
             fn into_index(self) -> Index {
-                range(None, Some(self.end as isize), true)
+                range(None, Some(self.end.into()), true)
+            }
+        }
+    )*};
+}
+
+positions!(i32, isize, usize, Size);
+
+macro_rules! host_indices {
+    ($($ty:ty),*) => {$(
+        impl From<$ty> for Position {
+            fn from(position: $ty) -> Self {
+                Position::Number(position as isize)
             }
         }
 

@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 use super::lengths::{Sizes, is_empty, product};
 use crate::Size;
 
-/// Lengths of axes, as an argument: an array, slice or vector of `usize`, `i32` or [`Size`], or one number for a single axis.
+/// Lengths of axes, as an argument: an array, slice, vector or tuple of `usize`, `i32` or [`Size`], or one number for a single axis.
 ///
 /// Where a number of elements is given, −1 represents the length that fits, in one axis.
 ///
@@ -81,6 +81,30 @@ macro_rules! shape_from {
         impl From<&[$ty]> for Shape {
             fn from(lengths: &[$ty]) -> Self {
                 Shape(lengths.iter().map(|&length| length.into()).collect())
+            }
+        }
+
+        impl From<($ty,)> for Shape {
+            fn from((length,): ($ty,)) -> Self {
+                [length].into()
+            }
+        }
+
+        impl From<($ty, $ty)> for Shape {
+            fn from(lengths: ($ty, $ty)) -> Self {
+                <[$ty; 2]>::from(lengths).into()
+            }
+        }
+
+        impl From<($ty, $ty, $ty)> for Shape {
+            fn from(lengths: ($ty, $ty, $ty)) -> Self {
+                <[$ty; 3]>::from(lengths).into()
+            }
+        }
+
+        impl From<($ty, $ty, $ty, $ty)> for Shape {
+            fn from(lengths: ($ty, $ty, $ty, $ty)) -> Self {
+                <[$ty; 4]>::from(lengths).into()
             }
         }
 

@@ -8,7 +8,7 @@ use std::panic::Location;
 use jit_core::misuse::Misuse;
 
 use super::broadcast::{TensorOperand, common_shape, fits, spread};
-use super::index::{Index, Kind, Positions, Steps};
+use super::index::{Index, Kind, Position, Positions, Steps};
 use super::lengths::{Sizes, are_always, is, number, product};
 use super::view::{Axes, Stride, View, ViewAxis, coordinates, strides};
 use super::{Tensor, filled};
@@ -139,8 +139,8 @@ fn part<'a>(shape: &[Size], axis: usize, kind: &'a Kind) -> Part<'a> {
         }
         Kind::Positions(positions) => {
             if let Some((least, greatest)) = positions.bounds {
-                checked(shape, axis, least);
-                checked(shape, axis, greatest);
+                checked(shape, axis, least.into());
+                checked(shape, axis, greatest.into());
             }
             Part::Positions { axis, positions }
         }
@@ -150,13 +150,18 @@ fn part<'a>(shape: &[Size], axis: usize, kind: &'a Kind) -> Part<'a> {
 
 /// A position that the host knows, counted from the front.
 #[track_caller]
-fn checked(shape: &[Size], axis: usize, position: isize) -> Size {
-    let (length, distance) = (shape[axis], position.unsigned_abs());
-    if position < 0 && length >= distance {
-        return length - distance;
-    }
-    if position >= 0 && length > distance {
-        return distance.into();
+fn checked(shape: &[Size], axis: usize, position: Position) -> Size {
+    let length = shape[axis];
+    let found = match position {
+        Position::Number(number) if number < 0 => {
+            let distance = number.unsigned_abs();
+            (length >= distance).then(|| length - distance)
+        }
+        Position::Number(number) => (length > number.unsigned_abs()).then(|| number.unsigned_abs().into()),
+        Position::Size(size) => (length > size).then_some(size),
+    };
+    if let Some(found) = found {
+        return found;
     }
     let what = format!(
         "index {position} is outside of axis {axis}, which has length {length}, of a tensor of shape {shape:?}"

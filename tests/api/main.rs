@@ -1,6 +1,7 @@
 //! Tests through the public interface of `jit`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
+mod accepted;
 mod algorithms;
 mod arrays;
 mod blocks;

@@ -106,7 +106,7 @@ macro_rules! stages {
     )*};
 }
 
-stages!(Witness, Branch, Repeat);
+stages!(Witness, Branch, Repeat, Joined);
 
 impl<W: Stage + Join<R::Stage>, T, R: StageList> StageList for (&Exit<W, T>, R) {
     type Stage = <W as Join<R::Stage>>::Stage;

@@ -11,17 +11,28 @@ use crate::traverse::{Traverse, Visitor, VisitorMut};
 
 /// A value that a frozen function may change or give back.
 ///
-/// It is for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing. What is missing of `Send` and
-/// `Sync`, the compiler says itself, with the field that it is missing of.
+/// It is for all types that are `Traverse`, `Clone`, `Send` and `Sync`, and borrow nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
     label = "later calls could not make a `{Self}`",
     note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) and `Clone`, be \
-            `Send` and `Sync`, and borrow nothing"
+            `Send` and `Sync` (with `Arc` and `Mutex` instead of `Rc` and `RefCell`), and borrow nothing"
 )]
-pub trait Recordable: Copied + Send + Sync + 'static {}
+pub trait Recordable: Copied + ThreadSafe + 'static {}
 
-impl<T: Copied + Send + Sync + 'static> Recordable for T {}
+impl<T: Copied + ThreadSafe + 'static> Recordable for T {}
+
+/// Types whose values all threads may use, as they do recordings.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function, as it is not `Send` and `Sync`",
+    label = "a part of `{Self}` belongs to one thread",
+    note = "recordings are shared by all threads, with copies of arguments and results: write `Arc` instead of `Rc`, `Mutex` instead of \
+            `RefCell`, an atomic instead of `Cell`, and no raw pointers"
+)]
+pub trait ThreadSafe: Send + Sync {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Send + Sync> ThreadSafe for T {}
 
 /// A value that a later call can make from a copy of the first call's.
 #[diagnostic::on_unimplemented(
@@ -41,9 +52,9 @@ impl<T: Traverse + Clone> Copied for T {}
     label = "the function is recorded on a copy of it, with other arrays",
     note = "it must be `Traverse` (derive it) and `Clone`; lists and text may be given as `&[T]` and `&str`"
 )]
-pub trait FrozenInput: Lent<Owned: Send + Sync + 'static> {}
+pub trait FrozenInput: Lent<Owned: ThreadSafe + 'static> {}
 
-impl<T: Lent<Owned: Send + Sync + 'static> + ?Sized> FrozenInput for T {}
+impl<T: Lent<Owned: ThreadSafe + 'static> + ?Sized> FrozenInput for T {}
 
 /// A value behind a reference that a frozen function can be recorded on a copy of.
 #[diagnostic::on_unimplemented(

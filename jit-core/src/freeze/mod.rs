@@ -39,7 +39,7 @@ mod with_state;
 pub use crate::array::Array;
 #[doc(hidden)]
 pub use crate::capture::host_call::refuse_replay;
-pub use argument::{Argument, Arguments, FrozenInput, Recordable, Visit};
+pub use argument::{Argument, Arguments, FrozenInput, Recordable, ThreadSafe, Visit};
 #[doc(hidden)]
 pub use argument::{ByValue, Exclusive, Shared, copied, lend, lend_mut, type_behind};
 #[doc(hidden)]

@@ -7,7 +7,7 @@ use super::directives;
 use super::exit::Control;
 use super::rewrite::{Rewriter, names_in, unparenthesised};
 use super::state::is_assigning;
-use super::{assertion, deferred, jumps, matching, warning};
+use super::{assertion, deferred, first_value, jumps, matching, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::collections::VecDeque;
@@ -37,12 +37,24 @@ impl Rewriter<'_> {
                 let rest = left.iter().map(ToTokens::to_token_stream).collect();
                 self.mentioned_later.push((self.scopes.mark(), names_in(rest)));
             }
+            let deferred = self.scopes.deferred();
+            let as_written = (!deferred.is_empty()).then(|| statement.clone());
             self.statement(&mut statement, is_last, tail && is_last);
             if mentions {
                 self.mentioned_later.pop();
             }
             self.expected = None;
+            if let Some(as_written) = as_written {
+                for (age, name) in deferred {
+                    self.scopes.set_deferred(age, !first_value::surely_after(&name, &as_written));
+                }
+            }
+            let after = match &mut statement {
+                Stmt::Local(local) if local.init.is_none() && !self.host_only => deferred::declared(self, local),
+                _ => Vec::new(),
+            };
             block.stmts.push(statement);
+            block.stmts.extend(after);
             let partly = self.partial_exits_since(before);
             if !partly.is_empty() && !is_last {
                 self.rest(block, left.drain(..).collect(), partly, tail, expected.clone());
@@ -62,12 +74,19 @@ impl Rewriter<'_> {
         // A variable that gets its first value in the rest is declared there.
         let mut hoisted = Vec::new();
         let start = self.scopes.start();
+        let mut is_moved = false;
         block.stmts.retain(|statement| {
-            let is_deferred = self.is_deferred_local(statement, start);
-            if is_deferred {
-                hoisted.push(statement.clone());
+            if deferred::is_tied(statement) {
+                return !is_moved;
             }
-            !is_deferred
+            if deferred::is_tie(statement) {
+                return true;
+            }
+            is_moved = self.is_deferred_local(statement, start);
+            if is_moved {
+                hoisted.extend(deferred::moved(self, statement));
+            }
+            !is_moved
         });
         hoisted.extend(rest);
         let rest = Block { brace_token: syn::token::Brace::default(), stmts: hoisted };
@@ -228,19 +247,36 @@ impl Rewriter<'_> {
 
     pub(crate) fn labelled_block(&mut self, node: &mut syn::ExprBlock, label: Lifetime) -> Option<Expr> {
         let span = self.at(label.span());
+        let splits = !self.host_only && jumps::of_body(&node.block, None, &self.scopes).split_lanes();
+        let given = if splits { deferred::given_by_block(self, &mut node.block, &label) } else { None };
+        if given.is_some() {
+            self.expected = None;
+        }
         self.controls.push(Control::Block(label, None));
         self.block(&mut node.block, false);
-        let Some(Control::Block(_, Some(exit))) = self.controls.pop() else { return None };
-        let declare = self.declare_exit(exit, span);
-        let name = self.exit_names(&[exit], span);
-        let value = self.helper("value", span);
-        Some(Expr::Verbatim(quote_spanned! {span=> {
-            #declare
-            let #value = #node;
-            #[allow(unreachable_code)]
-            let #value = #(#name)*.or(#value);
-            #value
-        }}))
+        let exit = match self.controls.pop() {
+            Some(Control::Block(_, exit)) => exit,
+            _ => None,
+        };
+        let rewritten = exit.map(|exit| {
+            let declare = self.declare_exit(exit, span);
+            let name = self.exit_names(&[exit], span);
+            let value = self.helper("value", span);
+            Expr::Verbatim(quote_spanned! {span=> {
+                #declare
+                let #value = #node;
+                #[allow(unreachable_code)]
+                let #value = #(#name)*.or(#value);
+                #value
+            }})
+        });
+        match given {
+            Some(given) => {
+                let rewritten = rewritten.unwrap_or_else(|| Expr::Block(node.clone()));
+                Some(given.take(self, &rewritten, span))
+            }
+            None => rewritten,
+        }
     }
 
     /// Checks that no lanes leave in the middle of a statement.

@@ -10,13 +10,14 @@
 //! a mask both run under a recorder: `swap` puts the value from before the branch back, `restore` writes the merged one.
 //! Values of the arms, and variables that get their first value in them, go through a slot.
 
+use super::deferred::{self, Split};
 use super::exit::{Control, Dependency, Region, Why};
 use super::operators::borrowed;
 use super::place::Place;
 use super::rewrite::{Rewriter, names_of, state_tokens};
 use super::scope::Binding;
 use super::state::{assigns, state_of};
-use super::{deferred, macros, warning};
+use super::{macros, warning};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use std::collections::VecDeque;
@@ -138,8 +139,10 @@ fn native(rewriter: &mut Rewriter<'_>, mut node: ExprIf, tail: bool) -> Expr {
     rewriter.expected = None;
     rewriter.host_condition(&mut node.cond);
     rewriter.expected.clone_from(&expected);
+    let deferred = rewriter.scopes.deferred();
     rewriter.block(&mut node.then_branch, tail);
     rewriter.scopes.pop();
+    rewriter.scopes.defer_again(&deferred);
     if let Some((_, otherwise)) = &mut node.else_branch {
         rewriter.expected = expected;
         match &mut **otherwise {
@@ -152,6 +155,7 @@ fn native(rewriter: &mut Rewriter<'_>, mut node: ExprIf, tail: bool) -> Expr {
             _ => {}
         }
     }
+    rewriter.scopes.defer_again(&deferred);
     Expr::If(node)
 }
 
@@ -187,6 +191,8 @@ struct Traced<'r, 'a> {
     state: Vec<(Place, bool)>,
     /// Variables that get their first value in the arms.
     deferred: Vec<Binding>,
+    /// Variables without a value that an arm assigns for itself.
+    own: Vec<Binding>,
     /// Whether the first values are needed after the `if`.
     hands_out: bool,
     /// Whether an arm ends with a value, rather than leaving.
@@ -200,12 +206,14 @@ impl<'r, 'a> Traced<'r, 'a> {
         let span = rewriter.at(node.if_token.span);
         let (guard, slot) = (rewriter.helper("if", span), rewriter.helper("slot", span));
         let otherwise = else_block(node);
-        let (deferred, state) = deferred::split(
-            rewriter,
-            state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes),
-            [&node.then_branch, &otherwise],
-        );
-        let state = without_dead(rewriter, state, &otherwise, tail, live.is_some());
+        let arms: &[&Block] = match live {
+            None => &[&node.then_branch, &otherwise],
+            Some(Live::After(_)) => &[&node.then_branch],
+            Some(Live::InLoop(_)) => &[],
+        };
+        let state = state_of(&[], &[&node.then_branch, &otherwise], &rewriter.scopes);
+        let Split { given: deferred, own, kept } = deferred::split(rewriter, state, arms);
+        let state = without_dead(rewriter, kept, &otherwise, tail, live.is_some());
         let hands_out = !tail && !deferred.is_empty();
         Traced {
             rewriter,
@@ -218,6 +226,7 @@ impl<'r, 'a> Traced<'r, 'a> {
             live,
             state,
             deferred,
+            own,
             hands_out,
             has_value: false,
             moves: false,
@@ -225,9 +234,11 @@ impl<'r, 'a> Traced<'r, 'a> {
     }
 
     fn rewrite(mut self, mut node: ExprIf) -> Expr {
+        if self.rewriter.nests_too_deep(self.span) {
+            return Expr::If(node);
+        }
         let expected = self.rewriter.expected.take();
         let mut otherwise = take_else(&mut node);
-        self.check_deferred(&node, &otherwise);
         let before = self.rewriter.exits.mark();
         let open = match self.live {
             None => Some(self.condition(&mut node.cond)),
@@ -409,10 +420,9 @@ impl<'r, 'a> Traced<'r, 'a> {
         }
         self.rewriter.scopes.push();
         let mut declarations = TokenStream::new();
-        for binding in self.deferred.iter().filter(|binding| assigns(&binding.name, block)) {
-            let (name, ty) = (&binding.name, binding.ty.iter());
-            let mutable = binding.mutable.then(|| quote!(mut));
-            declarations.extend(quote!(let #mutable #name #(: #ty)*;));
+        let deferred = self.deferred.iter().chain(&self.own);
+        for binding in deferred.filter(|binding| assigns(&binding.name, block)) {
+            declarations.extend(deferred::declaration(binding));
             self.rewriter.scopes.redeclare(Binding { deferred: true, ..binding.clone() });
         }
         if self.live.is_none() {
@@ -420,7 +430,13 @@ impl<'r, 'a> Traced<'r, 'a> {
         }
         self.rewriter.expected = if self.want == Want::Value { expected } else { None };
         let leaves = leaves(block);
+        // What an arm that leaves a loop has moved is recorded again for the lanes that continue.
+        let outer = self.rewriter.given_since;
+        if leaves {
+            self.rewriter.given_since = outer.max(self.rewriter.older_than_loop());
+        }
         self.rewriter.block(block, self.tail);
+        self.rewriter.given_since = outer;
         self.rewriter.scopes.pop();
         let gives = (self.want == Want::Value || self.hands_out) && !leaves;
         self.has_value |= gives;
@@ -456,24 +472,6 @@ impl<'r, 'a> Traced<'r, 'a> {
             quote!((#name, #rest))
         });
         quote_spanned!(span=> #(#statements)* #slot.#put((#value, #first_values));)
-    }
-
-    /// Each variable without a value must get one in both arms, or in an arm that is all that is left of the function.
-    fn check_deferred(&self, node: &ExprIf, otherwise: &Block) {
-        if self.tail || self.live.is_some() {
-            return;
-        }
-        for binding in &self.deferred {
-            let name = &binding.name;
-            let missing = [&node.then_branch, otherwise].into_iter().any(|arm| !leaves(arm) && !assigns(name, arm));
-            if missing {
-                let message = format!(
-                    "`{name}` must have a value before a traced `if` assigns it in one arm only; give it one in `let`, or \
-                     mark the `if` with `#[host]` if its condition is a `bool`"
-                );
-                self.rewriter.sink.error(self.span, message);
-            }
-        }
     }
 }
 

@@ -3,130 +3,208 @@
 //! ```text
 //! let y; if c { y = A; } else { y = B; }          →   let y; y = if c { let y; y = A; y } else { let y; y = B; y };
 //! let y; loop { B; if c { y = A; break; } }       →   let y; y = loop { let y; B; if c { y = A; break y; } };
+//! let y; 'a: { if c { y = A; break 'a; } y = B; } →   let y; y = 'a: { let y; if c { y = A; break 'a y; } y = B; y };
+//! let y; while c { y = A; f(y); }                 →   let y; while c { let y; y = A; f(y); }
 //! ```
-//! What Rust says of variables that may have no value holds for the inner ones as it did for the outer one.
+//! A region gives a value where it surely has one at its end (`first_value`). Otherwise Rust lets nobody read it afterwards, and
+//! the variable of the region is another one. What Rust says of variables that may have no value holds for the inner ones as
+//! it did for the outer one. A tie, of which there is one for each `let`, makes all of them have the same type.
 
 use super::branch::leaves;
+use super::first_value::{at_jumps, is_own, surely_in};
 use super::place::Place;
 use super::rewrite::Rewriter;
 use super::scope::Binding;
-use super::state::{assignment_targets, state_of};
+use super::state::{assigns, state_of};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::visit::{self, Visit};
+use quote::{format_ident, quote, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, ExprLoop, Lifetime};
+use syn::{Block, Expr, ExprLoop, Lifetime, Local, Stmt};
 
-/// Parts the state of an `if` into variables that have no value yet, and the rest.
-pub(crate) fn split(rewriter: &Rewriter<'_>, state: Vec<Place>, arms: [&Block; 2]) -> (Vec<Binding>, Vec<Place>) {
-    let mut deferred = Vec::new();
-    let mut kept = Vec::new();
+/// The state of an `if`: variables that get their first value from it, those that it uses by itself, and the rest.
+pub(crate) struct Split {
+    pub(crate) given: Vec<Binding>,
+    pub(crate) own: Vec<Binding>,
+    pub(crate) kept: Vec<Place>,
+}
+
+/// Parts the state of an `if`. The arms are those after which the program continues.
+pub(crate) fn split(rewriter: &Rewriter<'_>, state: Vec<Place>, arms: &[&Block]) -> Split {
+    let mut split = Split { given: Vec::new(), own: Vec::new(), kept: Vec::new() };
     for place in state {
         match rewriter.scopes.find(&place.base) {
-            // What is assigned on the way out only is not needed after the `if`.
             Some((_, binding)) if binding.deferred => {
-                if arms.into_iter().any(|arm| hands_on(&binding.name, arm)) {
-                    deferred.push(binding.clone());
-                }
+                let has_value = arms.iter().all(|arm| surely_in(&binding.name, arm));
+                // What is assigned on the way out only is not needed after the `if`.
+                let is_needed = arms.iter().any(|arm| !leaves(arm));
+                let list = if has_value && is_needed { &mut split.given } else { &mut split.own };
+                list.push(binding.clone());
             }
-            _ => kept.push(place),
+            _ => split.kept.push(place),
         }
     }
-    (deferred, kept)
+    split
 }
 
-/// Whether a block assigns to a variable and may reach its end after that.
-fn hands_on(name: &Ident, block: &Block) -> bool {
-    let mut found = HandsOn(name, false);
-    found.visit_block(block);
-    found.1
+/// Declares a variable once more, for the code of a region.
+pub(crate) fn declaration(binding: &Binding) -> TokenStream {
+    let (name, ty) = (&binding.name, binding.ty.iter());
+    let mutable = binding.mutable.then(|| quote!(mut));
+    let tied = binding.tie.as_ref().map(|tie| tied(name, tie));
+    quote!(#[allow(unused_mut, unused_variables)] let #mutable #name #(: #ty)*; #tied)
 }
 
-struct HandsOn<'a>(&'a Ident, bool);
+/// The declaration as a statement that is rewritten later, as those of the program are.
+fn redeclaration(binding: &Binding) -> Stmt {
+    let (name, ty) = (&binding.name, binding.ty.iter());
+    let mutable = binding.mutable.then(|| quote!(mut));
+    let tie = binding.tie.iter();
+    syn::parse_quote!(#(#[__jit_tied(#tie)])* let #mutable #name #(: #ty)*;)
+}
 
-impl Visit<'_> for HandsOn<'_> {
-    fn visit_block(&mut self, block: &Block) {
-        if !leaves(block) {
-            visit::visit_block(self, block);
+/// Makes a variable have the type of a tie. The assignment is never reached, and Rust knows it.
+fn tied(name: &Ident, tie: &Ident) -> Stmt {
+    let span = tie.span();
+    let tied = format_ident!("__jit_tied", span = span);
+    syn::parse_quote_spanned! {span=>
+        #[allow(unused_assignments, unused_variables)]
+        let #tied = if let ::core::option::Option::Some((value, never)) = #tie.unreached() { #name = value; match never {} };
+    }
+}
+
+/// Marks the variables of a `let` without a value, which is rewritten; gives what comes after it.
+pub(crate) fn declared(rewriter: &mut Rewriter<'_>, local: &mut Local) -> Vec<Stmt> {
+    let position = local.attrs.iter().position(|attribute| attribute.path().is_ident("__jit_tied"));
+    let outer = position.and_then(|position| local.attrs.remove(position).parse_args::<Ident>().ok());
+    local.attrs.push(syn::parse_quote!(#[allow(unused_mut, unused_variables)]));
+    let mut after = Vec::new();
+    for (name, ..) in super::scope::pattern_names(&local.pat) {
+        let is_typed = rewriter.scopes.find(&name).is_none_or(|(_, binding)| binding.ty.is_some());
+        if is_typed {
+            continue;
         }
+        let tie = outer.clone().unwrap_or_else(|| {
+            let span = rewriter.at(name.span());
+            let (private, tie) = (rewriter.private(span), rewriter.helper("tie", span));
+            after.push(syn::parse_quote_spanned!(span=> let #tie = #private::tie();));
+            tie
+        });
+        rewriter.scopes.tie(&name, &tie);
+        after.push(tied(&name, &tie));
     }
-
-    fn visit_expr_loop(&mut self, node: &ExprLoop) {
-        visit::visit_block(self, &node.body);
-    }
-
-    fn visit_expr_assign(&mut self, assign: &syn::ExprAssign) {
-        self.1 |= is_assigned(self.0, assign);
-        visit::visit_expr_assign(self, assign);
-    }
-
-    fn visit_item(&mut self, _: &syn::Item) {}
+    after
 }
 
-/// Whether a variable, as a whole, is among what an assignment changes.
-fn is_assigned(name: &Ident, assign: &syn::ExprAssign) -> bool {
-    let mut targets = Vec::new();
-    assignment_targets(&assign.left, &mut targets);
-    targets.iter().any(|place| place.base == *name && place.steps.is_empty())
+/// A `let` that moves, with those of its variables that have no value yet, to where they are assigned.
+pub(crate) fn moved(rewriter: &Rewriter<'_>, local: &Stmt) -> Vec<Stmt> {
+    let Stmt::Local(local) = local else { return Vec::new() };
+    let names = super::scope::pattern_names(&local.pat);
+    let bindings = names.iter().filter_map(|(name, ..)| rewriter.scopes.find(name));
+    bindings.map(|(_, binding)| redeclaration(binding)).collect()
 }
 
-/// The first values that a `loop` gives.
-pub(crate) struct GivenByLoop {
+/// Whether a statement gives a variable the type of a tie.
+pub(crate) fn is_tied(statement: &Stmt) -> bool {
+    matches!(statement, Stmt::Local(Local { pat: syn::Pat::Ident(name), .. }) if name.ident == "__jit_tied")
+}
+
+/// Whether a statement declares a tie.
+pub(crate) fn is_tie(statement: &Stmt) -> bool {
+    matches!(statement, Stmt::Local(Local { pat: syn::Pat::Ident(name), init: Some(_), .. }) if name.ident.to_string().starts_with("__jit_tie"))
+}
+
+/// The first values that a loop or labelled block gives.
+pub(crate) struct AssignedInRegion {
     bindings: Vec<Binding>,
     value: Ident,
     given: Vec<Ident>,
-    /// How many values the loops around it give.
-    carried: usize,
 }
 
 /// Prepares a `loop` that lanes exit at different times: where its body gives variables their first values, its jumps take them along.
-pub(crate) fn given_by_loop(rewriter: &mut Rewriter<'_>, node: &mut ExprLoop) -> Option<GivenByLoop> {
-    let label = node.label.as_ref().map(|label| &label.name);
-    let mut bindings = assigned(rewriter, &node.body);
-    bindings.retain(|binding| gives(&binding.name, &node.body, label));
-    let carried = rewriter.carried.len();
-    rewriter.carried.extend(bindings.iter().map(|binding| binding.name.clone()));
-    redeclare(rewriter, &mut node.body);
+pub(crate) fn given_by_loop(rewriter: &mut Rewriter<'_>, node: &mut ExprLoop) -> Option<AssignedInRegion> {
+    let label = node.label.as_ref().map(|label| label.name.clone());
+    let span = node.loop_token.span;
+    given_by_jumps(rewriter, &mut node.body, label.as_ref(), true, span)
+}
+
+/// Prepares a labelled block in the same way; its end takes the values along, too.
+pub(crate) fn given_by_block(
+    rewriter: &mut Rewriter<'_>,
+    body: &mut Block,
+    label: &Lifetime,
+) -> Option<AssignedInRegion> {
+    given_by_jumps(rewriter, body, Some(label), false, label.span())
+}
+
+fn given_by_jumps(
+    rewriter: &mut Rewriter<'_>,
+    body: &mut Block,
+    label: Option<&Lifetime>,
+    is_loop: bool,
+    span: Span,
+) -> Option<AssignedInRegion> {
+    let assigned = assigned(rewriter, body);
+    let gives = |binding: &Binding| {
+        let jumps = at_jumps(&binding.name, body, label, is_loop);
+        jumps.all && if is_loop { jumps.any } else { surely_in(&binding.name, body) && (jumps.any || !leaves(body)) }
+    };
+    let bindings: Vec<Binding> = assigned.iter().filter(|binding| gives(binding)).cloned().collect();
+    redeclare(rewriter, body);
     if bindings.is_empty() {
         return None;
     }
-    let own = node.label.as_ref().map(|label| label.name.clone());
-    TakeAlong { own, loops: 0, bindings: &bindings }.visit_block_mut(&mut node.body);
-    let value = rewriter.helper("value", rewriter.at(node.loop_token.span));
+    TakeAlong { own: label.cloned(), loops: usize::from(!is_loop), bindings: &bindings }.visit_block_mut(body);
+    if !is_loop && !leaves(body) {
+        end_with(rewriter, body, &bindings, span);
+    }
+    let value = rewriter.helper("value", rewriter.at(span));
     let given = bindings.iter().map(|binding| rewriter.helper("given", binding.name.span())).collect();
-    Some(GivenByLoop { bindings, value, given, carried })
+    Some(AssignedInRegion { bindings, value, given })
 }
 
-/// Declares variables that a loop around this one gives in the body of this one, where that assigns them.
+/// Lets the end of a block give its value and those of variables.
+fn end_with(rewriter: &mut Rewriter<'_>, body: &mut Block, bindings: &[Binding], span: Span) {
+    let names = nested(bindings.iter().map(|binding| &binding.name));
+    let tail = match body.stmts.last() {
+        Some(Stmt::Expr(_, None)) => body.stmts.pop(),
+        Some(Stmt::Macro(call)) if call.semi_token.is_none() => body.stmts.pop(),
+        _ => None,
+    };
+    let end: Expr = match tail {
+        Some(tail) => {
+            let value = rewriter.helper("value", rewriter.at(span));
+            body.stmts.push(syn::parse_quote!(let #value = #tail;));
+            syn::parse_quote!((#value, #names))
+        }
+        None => syn::parse_quote!(((), #names)),
+    };
+    body.stmts.push(Stmt::Expr(end, None));
+}
+
+/// Declares variables without a value in the body of a loop that assigns them. Rust does not let an iteration read what the
+/// one before assigned, so each may have its own.
 pub(crate) fn redeclare(rewriter: &Rewriter<'_>, body: &mut Block) {
-    let mut bindings = assigned(rewriter, body);
-    bindings.retain(|binding| rewriter.carried.contains(&binding.name) && assigns_here(&binding.name, body));
-    let declarations = bindings.iter().map(|binding| {
-        let (name, ty) = (&binding.name, binding.ty.iter());
-        let mutable = binding.mutable.then(|| quote!(mut));
-        syn::parse_quote!(#[allow(unused_mut)] let #mutable #name #(: #ty)*;)
-    });
-    body.stmts.splice(0..0, declarations);
+    let bindings = assigned(rewriter, body);
+    body.stmts.splice(0..0, bindings.iter().map(redeclaration));
 }
 
-/// Whether a place is a variable that has no value yet, and gets it from a loop around here.
-pub(crate) fn is_carried(rewriter: &Rewriter<'_>, place: &Place) -> bool {
+/// Whether a place is a variable that has no value yet.
+pub(crate) fn is_deferred(rewriter: &Rewriter<'_>, place: &Place) -> bool {
     rewriter.scopes.find(&place.base).is_some_and(|(_, binding)| binding.deferred)
-        && rewriter.carried.contains(&place.base)
 }
 
 /// The variables without a value that a body assigns.
 fn assigned(rewriter: &Rewriter<'_>, body: &Block) -> Vec<Binding> {
     let places = state_of(&[], &[body], &rewriter.scopes);
     let found = places.iter().filter_map(|place| rewriter.scopes.find(&place.base));
-    found.filter(|(_, binding)| binding.deferred).map(|(_, binding)| binding.clone()).collect()
+    let deferred = found.filter(|(_, binding)| binding.deferred && assigns(&binding.name, body));
+    deferred.map(|(_, binding)| binding.clone()).collect()
 }
 
-impl GivenByLoop {
-    /// Takes the values from the loop, which is rewritten.
+impl AssignedInRegion {
+    /// Takes the values from the loop or block, which is rewritten.
     pub(crate) fn take(self, rewriter: &mut Rewriter<'_>, node: &Expr, span: Span) -> Expr {
-        let GivenByLoop { bindings, value, given, carried } = self;
-        rewriter.carried.truncate(carried);
+        let AssignedInRegion { bindings, value, given } = self;
         let pattern = nested(given.iter());
         let assignments = bindings.iter().zip(&given).map(|(binding, given)| {
             let name = &binding.name;
@@ -142,97 +220,14 @@ impl GivenByLoop {
     }
 }
 
+/// A name at another place, where it means what it means at its own.
+fn respanned(name: &Ident, span: Span) -> Ident {
+    Ident::new(&name.to_string(), span.resolved_at(name.span()))
+}
+
 /// Nested pairs, ended by `()`.
 fn nested<'a>(names: impl DoubleEndedIterator<Item = &'a Ident>) -> TokenStream {
     names.rev().fold(quote!(()), |rest, name| quote!((#name, #rest)))
-}
-
-/// Whether each jump out of a `loop` comes after an assignment to a variable.
-fn gives(name: &Ident, body: &Block, own: Option<&Lifetime>) -> bool {
-    let mut given = AssignedInRegion { name, own, loops: 0, is_assigned: false, any: false, all: true };
-    given.visit_block(body);
-    given.any && given.all
-}
-
-struct AssignedInRegion<'a> {
-    name: &'a Ident,
-    own: Option<&'a Lifetime>,
-    /// How many loops are around this place.
-    loops: usize,
-    is_assigned: bool,
-    any: bool,
-    all: bool,
-}
-
-impl AssignedInRegion<'_> {
-    fn within(&mut self, visit: impl FnOnce(&mut Self)) {
-        self.loops += 1;
-        visit(self);
-        self.loops -= 1;
-    }
-}
-
-impl Visit<'_> for AssignedInRegion<'_> {
-    fn visit_block(&mut self, block: &Block) {
-        let before = self.is_assigned;
-        for statement in &block.stmts {
-            self.visit_stmt(statement);
-            let mut found = HandsOn(self.name, false);
-            found.visit_stmt(statement);
-            self.is_assigned |= found.1;
-        }
-        self.is_assigned = before;
-    }
-
-    fn visit_expr_break(&mut self, node: &syn::ExprBreak) {
-        if is_own(node, self.own, self.loops) {
-            self.any = true;
-            self.all &= self.is_assigned;
-        }
-    }
-
-    fn visit_expr_while(&mut self, node: &syn::ExprWhile) {
-        self.within(|given| visit::visit_expr_while(given, node));
-    }
-
-    fn visit_expr_for_loop(&mut self, node: &syn::ExprForLoop) {
-        self.within(|given| visit::visit_expr_for_loop(given, node));
-    }
-
-    fn visit_expr_loop(&mut self, node: &ExprLoop) {
-        self.within(|given| visit::visit_expr_loop(given, node));
-    }
-
-    fn visit_expr_closure(&mut self, _: &syn::ExprClosure) {}
-    fn visit_item(&mut self, _: &syn::Item) {}
-}
-
-/// Whether `break` exits the loop whose body has so many loops around this place.
-fn is_own(node: &syn::ExprBreak, own: Option<&Lifetime>, loops: usize) -> bool {
-    match &node.label {
-        Some(label) => own == Some(label),
-        None => loops == 0,
-    }
-}
-
-/// Whether a body assigns to a variable other than in a loop that does not give its value.
-fn assigns_here(name: &Ident, body: &Block) -> bool {
-    struct Here<'a>(&'a Ident, bool);
-    impl Visit<'_> for Here<'_> {
-        fn visit_expr_assign(&mut self, assign: &syn::ExprAssign) {
-            self.1 |= is_assigned(self.0, assign);
-            visit::visit_expr_assign(self, assign);
-        }
-        fn visit_expr_loop(&mut self, node: &ExprLoop) {
-            self.1 |= gives(self.0, &node.body, node.label.as_ref().map(|label| &label.name));
-        }
-        fn visit_expr_while(&mut self, _: &syn::ExprWhile) {}
-        fn visit_expr_for_loop(&mut self, _: &syn::ExprForLoop) {}
-        fn visit_item(&mut self, _: &syn::Item) {}
-    }
-    let mut here = Here(name, false);
-    here.visit_block(body);
-    here.1
 }
 
 /// Gives the jumps out of a loop the values of variables.
@@ -256,8 +251,7 @@ impl VisitMut for TakeAlong<'_> {
         visit_mut::visit_expr_break_mut(self, node);
         if is_own(node, self.own.as_ref(), self.loops) {
             let span = node.break_token.span;
-            let names: Vec<Ident> =
-                self.bindings.iter().map(|binding| Ident::new(&binding.name.to_string(), span)).collect();
+            let names: Vec<Ident> = self.bindings.iter().map(|Binding { name, .. }| respanned(name, span)).collect();
             let names = nested(names.iter());
             let value = node.expr.take().map_or_else(|| quote!(()), |value| quote!(#value));
             node.expr = Some(syn::parse_quote_spanned!(span=> (#value, #names)));

@@ -50,6 +50,8 @@ pub(crate) struct Loop {
     /// A label of ours, for a loop without one.
     own: Lifetime,
     own_is_used: bool,
+    /// Variables declared before it are older.
+    mark: usize,
     /// The exit of `break`.
     pub(crate) leaves: Option<usize>,
     /// The exit of `continue`.
@@ -104,7 +106,7 @@ impl Region {
 }
 
 /// What decides about the stage of an exit.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Dependency {
     /// A condition.
     Witness(Ident),
@@ -112,6 +114,21 @@ pub(crate) enum Dependency {
     Exit(usize),
     /// A loop around the jump.
     Loop(usize),
+}
+
+/// A list in which each dependency is once: a chain of `if`s has a jump in each arm, with the conditions of those before it.
+#[derive(Clone, Default)]
+struct Dependencies {
+    list: Vec<Dependency>,
+    known: HashSet<Dependency>,
+}
+
+impl Dependencies {
+    fn insert(&mut self, dependency: Dependency) {
+        if self.known.insert(dependency.clone()) {
+            self.list.push(dependency);
+        }
+    }
 }
 
 /// Where a jump goes.
@@ -130,7 +147,7 @@ struct Exit {
     output: Option<Type>,
     /// Its place: the position of what it belongs to in [`Rewriter::controls`], and whether it is inside of that.
     place: (usize, bool),
-    dependencies: Vec<Dependency>,
+    dependencies: Dependencies,
 }
 
 /// All exits and jumps of a function.
@@ -140,7 +157,7 @@ pub(crate) struct Exits {
     /// For each jump that may be traced: its exit, and the position of the innermost region around it.
     sites: Vec<(usize, usize)>,
     /// For each loop, what decides about its stage.
-    loops: Vec<Vec<Dependency>>,
+    loops: Vec<Dependencies>,
 }
 
 impl Exits {
@@ -186,10 +203,32 @@ impl Rewriter<'_> {
     }
 
     pub(crate) fn new_loop(&mut self, label: Option<&syn::Label>, span: Span) -> Loop {
-        self.exits.loops.push(Vec::new());
+        self.exits.loops.push(Dependencies::default());
         let own = self.label("loop", span);
         let label = label.map(|label| label.name.clone());
-        Loop { id: self.exits.loops.len() - 1, label, own, own_is_used: false, leaves: None, continues: None }
+        Loop {
+            id: self.exits.loops.len() - 1,
+            label,
+            own,
+            own_is_used: false,
+            mark: self.scopes.mark(),
+            leaves: None,
+            continues: None,
+        }
+    }
+
+    /// Refuses code that nests deeper than the compiler's stack bears; one error of it is enough.
+    pub(crate) fn nests_too_deep(&mut self, span: Span) -> bool {
+        let limit = deepest();
+        let is_too_deep = self.controls.iter().filter(|control| region_of(control).is_some()).count() >= limit;
+        if is_too_deep && !std::mem::replace(&mut self.is_too_deep, true) {
+            let message = format!(
+                "this is nested in {limit} conditions, which is as deep as the compiler's stack allows in a `#[jit]` function; \
+                 put the inner ones into a function of their own, or mark the outermost one with `#[host]` if it is a `bool`"
+            );
+            self.sink.error(span, message);
+        }
+        is_too_deep
     }
 
     pub(crate) fn new_region(&mut self, guard: &Ident, why: Why) -> Region {
@@ -239,6 +278,7 @@ impl Rewriter<'_> {
         let first = if matches!(self.controls[target], Control::Repeat(..)) { target } else { target + 1 };
         let crossed: Vec<&Region> = self.controls[first..].iter().filter_map(region_of).collect();
         if crossed.is_empty() {
+            self.name_target(expr, target);
             return self.jump_value(expr, None);
         }
         if crossed.iter().any(|region| region.why == Why::Operand) {
@@ -252,6 +292,21 @@ impl Rewriter<'_> {
         let mark = self.region_mut(region).map(|region| region.mark);
         self.jump_value(expr, mark);
         *expr = self.structured(expr, exit, region, keyword);
+    }
+
+    /// Gives a jump that stays Rust's the label of its loop where a divided chain is between: Rust wants one in a labelled block.
+    fn name_target(&mut self, jump: &mut Expr, target: usize) {
+        let is_chain =
+            |control: &Control| matches!(control, Control::Block(label, _) if super::chains::is_chain(label));
+        if !self.controls[target + 1..].iter().any(is_chain) {
+            return;
+        }
+        let (Control::Loop(node) | Control::Repeat(_, node)) = &mut self.controls[target] else { return };
+        match jump {
+            Expr::Break(jump) => jump.label = Some(node.target()),
+            Expr::Continue(jump) => jump.label = Some(node.target()),
+            _ => {}
+        }
     }
 
     /// The position of what a jump exits to.
@@ -321,7 +376,13 @@ impl Rewriter<'_> {
             return exit;
         }
         *place = Some(next);
-        self.exits.exits.push(Exit { name, target, output, place: (position, is_continue), dependencies: Vec::new() });
+        self.exits.exits.push(Exit {
+            name,
+            target,
+            output,
+            place: (position, is_continue),
+            dependencies: Dependencies::default(),
+        });
         next
     }
 
@@ -338,13 +399,15 @@ impl Rewriter<'_> {
                     dependencies.push(Dependency::Loop(node.id));
                     if position > target || !is_continue {
                         let id = node.id;
-                        self.exits.loops[id].push(Dependency::Exit(exit));
+                        self.exits.loops[id].insert(Dependency::Exit(exit));
                     }
                 }
                 _ => {}
             }
         }
-        self.exits.exits[exit].dependencies.extend(dependencies);
+        for dependency in dependencies {
+            self.exits.exits[exit].dependencies.insert(dependency);
+        }
         let region = self.innermost_region().expect("a region was crossed");
         self.exits.sites.push((exit, region));
     }
@@ -361,7 +424,7 @@ impl Rewriter<'_> {
         let witness = self.region_mut(position).and_then(|region| region.witness.clone());
         if let (Control::Repeat(_, node), Some(witness)) = (&self.controls[position], &witness) {
             let id = node.id;
-            self.exits.loops[id].push(Dependency::Witness(witness.clone()));
+            self.exits.loops[id].insert(Dependency::Witness(witness.clone()));
         }
         for control in self.controls.iter_mut().rev() {
             if let Control::Function(frame) = control {
@@ -427,6 +490,16 @@ impl Rewriter<'_> {
         }
     }
 
+    /// How many variables are older than the innermost loop, up to the function or closure.
+    pub(crate) fn older_than_loop(&self) -> Option<usize> {
+        let inner = self.controls.iter().rev().take_while(|control| !matches!(control, Control::Function(_)));
+        let mut loops = inner.filter_map(|control| match control {
+            Control::Loop(node) | Control::Repeat(_, node) => Some(node.mark),
+            _ => None,
+        });
+        loops.next()
+    }
+
     /// The label of the loop whose body is open.
     pub(crate) fn innermost_target(&mut self) -> Option<Lifetime> {
         match self.controls.last_mut() {
@@ -448,13 +521,13 @@ impl Rewriter<'_> {
     /// Declares an exit whose jumps are all known.
     pub(crate) fn declare_exit(&self, exit: usize, span: Span) -> TokenStream {
         let mut stages: Vec<Ident> = Vec::new();
-        let (mut exits, mut loops) = (HashSet::from([exit]), HashSet::new());
-        let mut open = self.exits.exits[exit].dependencies.clone();
+        let (mut exits, mut loops, mut known) = (HashSet::from([exit]), HashSet::new(), HashSet::new());
+        let mut open = self.exits.exits[exit].dependencies.list.clone();
         open.reverse();
         while let Some(next) = open.pop() {
             match next {
                 Dependency::Witness(name) => {
-                    if !stages.contains(&name) {
+                    if known.insert(name.clone()) {
                         stages.push(name);
                     }
                 }
@@ -462,18 +535,34 @@ impl Rewriter<'_> {
                     if self.exits.is_outside(other, exit) {
                         stages.push(self.exits.exits[other].name.clone());
                     } else {
-                        open.extend(self.exits.exits[other].dependencies.iter().cloned());
+                        open.extend(self.exits.exits[other].dependencies.list.iter().cloned());
                     }
                 }
-                Dependency::Loop(id) if loops.insert(id) => open.extend(self.exits.loops[id].iter().cloned()),
+                Dependency::Loop(id) if loops.insert(id) => open.extend(self.exits.loops[id].list.iter().cloned()),
                 Dependency::Exit(_) | Dependency::Loop(_) => {}
             }
         }
         let name = Ident::new(&self.exits.exits[exit].name.to_string(), span);
         let private = self.private(span);
-        let stages = list(stages.iter().map(|stage| Ident::new(&stage.to_string(), span)), span);
+        let stages: Vec<Ident> = stages.iter().map(|stage| Ident::new(&stage.to_string(), span)).collect();
+        let stages = self.stages(&stages, span);
         let ty = self.exits.exits[exit].output.iter();
         quote_spanned!(span=> let mut #name = #private::exit #(::<_, #ty>)* (#stages);)
+    }
+
+    /// A list whose stage alone is wanted. A long one is made of shorter ones: the compiler goes down a list by recursion.
+    pub(crate) fn stages(&self, names: &[Ident], span: Span) -> TokenStream {
+        const SHORT: usize = 16;
+        if names.len() <= SHORT {
+            return list(names.iter().cloned(), span);
+        }
+        let private = self.private(span);
+        let parts = names.chunks(names.len().div_ceil(SHORT)).map(|part| {
+            let part = self.stages(part, span);
+            quote_spanned!(span=> &#private::joined(#part))
+        });
+        let parts: Vec<TokenStream> = parts.collect();
+        parts.into_iter().rev().fold(quote_spanned!(span=> ()), |rest, part| quote_spanned!(span=> (#part, #rest)))
     }
 
     /// Completes a function or closure: declares what its jumps need, and gives the value with which each lane exits.
@@ -514,6 +603,14 @@ impl Rewriter<'_> {
         let guards = guards.iter().map(|guard| Ident::new(&guard.to_string(), span));
         *expr = Expr::Verbatim(quote_spanned!(span=> { #(#private::JumpsFromOperand::jump(&#guards);)* #expr }));
     }
+}
+
+/// How deep conditions may nest. What is generated is twice as deep as what was written, and the compiler parses it by recursion.
+fn deepest() -> usize {
+    const DEEPEST: usize = 256;
+    const STACK: usize = 8 << 20;
+    let stack = std::env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse::<usize>().ok());
+    DEEPEST * stack.unwrap_or(STACK).max(STACK) / STACK
 }
 
 pub(crate) fn region_of(control: &Control) -> Option<&Region> {

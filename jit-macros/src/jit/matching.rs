@@ -8,7 +8,7 @@
 //! match x { 1 | 5..=9 => A, n if g(n) => B, n => C }
 //!    →   if test(x; 1 | 5..=9) { A } else if g(x) { let n = x; B } else { let n = x; C }
 //! ```
-//! So is a `match` that tests by guards alone, if it binds nothing or a guard compares what it binds, which is a number then. A tuple
+//! So is a `match` that tests by guards alone. What it binds moves on the host; of an array each arm has a clone. A tuple
 //! of such values, written as one, is matched part by part (`tuples`). A `match` with any other pattern is Rust's, unless it is
 //! marked `#[traced]` (`variants`).
 
@@ -131,16 +131,19 @@ fn shape(node: &ExprMatch, forced: bool) -> Shape {
     if ends || takes_both_truth_values(node) { Shape::Chain } else { Shape::WithoutEnd }
 }
 
-/// Whether all patterns take everything, so that guards alone choose, and the value may be had more than once: it is bound to no
-/// name, or is a number, as a guard compares it.
+/// Whether all patterns take everything, so that guards alone choose.
 fn is_by_guards(arms: &[Arm]) -> bool {
+    arms.iter().any(|arm| guard(arm).is_some())
+        && arms.iter().all(|arm| is_irrefutable(pattern(arm)) || tuples::is_irrefutable(pattern(arm)))
+}
+
+/// Whether what is matched is a number, as a literal is its pattern or a guard compares it: it may be had more than once.
+fn is_of_numbers(arms: &[Arm]) -> bool {
     let compares = |arm: &Arm| match (guard(arm), binding(pattern(arm))) {
         (Some(guard), Some(name)) => is_compared(guard, &name.ident),
         _ => false,
     };
-    arms.iter().any(|arm| guard(arm).is_some())
-        && arms.iter().all(|arm| is_irrefutable(pattern(arm)) || tuples::is_irrefutable(pattern(arm)))
-        && (arms.iter().all(|arm| binding(pattern(arm)).is_none()) || arms.iter().any(compares))
+    arms.iter().any(|arm| tests_literal(pattern(arm)) || compares(arm))
 }
 
 /// Whether a comparison has a variable, or arithmetic on it, on one of its sides.
@@ -298,14 +301,21 @@ fn chain(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, want: Want, tail: boo
         rewriter.visit_expr_mut(&mut node.expr);
         Matched { value: helper.clone(), hoisted: Some((helper, node.expr.to_token_stream())) }
     };
+    rewriter.scopes.push();
+    if let (Some((helper, _)), true) = (&matched.hoisted, is_used) {
+        rewriter.scopes.declare(&syn::parse_quote!(#helper), None, false, false);
+    }
+    let is_of_numbers = is_of_numbers(&node.arms);
     let arms = node.arms.iter().enumerate().map(|(at, arm)| {
         let condition = if at == last { None } else { condition(rewriter, arm, &matched.value, source_span) };
-        (condition, body(rewriter, arm, &matched.value), rewriter.at(arm.fat_arrow_token.span()))
+        let body = body(rewriter, arm, &matched.value, is_of_numbers);
+        (condition, body, rewriter.at(arm.fat_arrow_token.span()))
     });
     let arms: Vec<(Option<Expr>, Block, Span)> = arms.collect();
     let arms = if arms.len() > LONG { grouped(rewriter, arms, &node.arms, &matched.value, source_span) } else { arms };
     rewriter.expected = expected;
     let chained = chained(rewriter, arms, want, tail).unwrap_or(Expr::Match(node));
+    rewriter.scopes.pop();
     match matched.hoisted {
         None => chained,
         Some((pattern, value)) => Expr::Verbatim(quote_spanned!(span=> match #value { #pattern => #chained })),
@@ -430,12 +440,16 @@ fn nested(arms: Vec<ChainArm>, is_whole: bool) -> Option<Expr> {
 }
 
 /// The body of an arm, after its variable.
-fn body(rewriter: &Rewriter<'_>, arm: &Arm, matched: &TokenStream) -> Block {
+fn body(rewriter: &mut Rewriter<'_>, arm: &Arm, matched: &TokenStream, is_number: bool) -> Block {
     let mut stmts = Vec::new();
     if let Some(name) = binding(pattern(arm)) {
         let span = rewriter.at(name.ident.span());
-        let private = rewriter.private(span);
-        let value = Expr::Verbatim(quote_spanned!(span=> #private::Operand::again(&#matched)));
+        let value = if is_number {
+            let private = rewriter.private(span);
+            Expr::Verbatim(quote_spanned!(span=> #private::Operand::again(&#matched)))
+        } else {
+            bound(rewriter, matched, span)
+        };
         let pattern = Pat::Ident(syn::PatIdent { subpat: None, ..name.clone() });
         if let Ok(Stmt::Local(mut local)) = syn::parse2(quote_spanned!(span=> let #pattern = ();)) {
             if guard(arm).is_some() {
@@ -452,6 +466,35 @@ fn body(rewriter: &Rewriter<'_>, arm: &Arm, matched: &TokenStream) -> Block {
         other => stmts.push(Stmt::Expr(other.clone(), None)),
     }
     Block { brace_token: syn::token::Brace(arm.body.span()), stmts }
+}
+
+/// What is matched, as an arm binds it. It is found out where the arm is rewritten.
+fn bound(rewriter: &mut Rewriter<'_>, matched: &TokenStream, span: Span) -> Expr {
+    let place = rewriter.helper("bound", span);
+    rewriter.bound.insert(place.to_string());
+    Expr::Verbatim(quote_spanned!(span=> #place #matched))
+}
+
+/// What an arm binds, if these tokens hold its place: of the host what is matched itself, which moves, of an array a clone.
+pub(crate) fn take_bound(rewriter: &mut Rewriter<'_>, tokens: &TokenStream) -> Option<TokenStream> {
+    let mut tokens = tokens.clone().into_iter();
+    let Some(TokenTree::Ident(place)) = tokens.next() else { return None };
+    if !rewriter.bound.remove(&place.to_string()) {
+        return None;
+    }
+    let mut matched: Expr = syn::parse2(tokens.collect()).ok()?;
+    let span = place.span();
+    let (private, kind) = (rewriter.private(span), rewriter.helper("kind", span));
+    let borrowed = reference_to(matched.clone(), span);
+    rewriter.uses_kinds = true;
+    if let Expr::Path(_) = matched {
+        rewriter.visit_expr_mut(&mut matched);
+    }
+    Some(quote_spanned! {span=> {
+        let #kind = #private::probe(#borrowed).__jit_match();
+        #[allow(unreachable_code)]
+        if #kind.is_host() { #kind.host_only(); #matched } else { #kind.again(#borrowed) }
+    }})
 }
 
 /// The condition of an arm; `None` if it takes everything.

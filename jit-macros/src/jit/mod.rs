@@ -8,11 +8,13 @@ mod assertion;
 mod block;
 mod branch;
 mod cast;
+mod chains;
 mod check;
 mod deferred;
 mod directives;
 mod dispatch;
 mod exit;
+mod first_value;
 mod index;
 mod jumps;
 mod logic;
@@ -117,17 +119,18 @@ fn rewrite_function(
     sink: &Sink,
 ) {
     let function_sink = Sink::default();
+    let as_written = body.clone();
+    chains::divide(body, signature.ident.span());
     check::signature(signature, &function_sink);
     check::body(body, &function_sink);
     check::result(signature, body, &function_sink);
     let constexpr = take_constexpr(signature, &function_sink);
-    let original = body.clone();
     variants::place_attributes(body, &function_sink);
     rewrite::Rewriter::new(options, signature, &constexpr, &function_sink)
         .function(options, signature, &constexpr, body);
     if let Some(errors) = function_sink.take() {
         sink.push(errors);
-        *body = refused_body(signature, original);
+        *body = refused_body(signature, as_written);
         attributes.push(syn::parse_quote!(#[allow(unused_variables, unused_mut, clippy::needless_pass_by_value)]));
     } else {
         // A traced `if` without a value still goes through the variable that its value would have.

@@ -119,19 +119,16 @@ impl<'r, 'a> Repeated<'r, 'a> {
         let span = rewriter.at(span);
         let guard = rewriter.helper("while", span);
         let mut state = state_of(conditions, &[body], &rewriter.scopes);
-        state.retain(|place| !deferred::is_carried(rewriter, place));
-        for place in &state {
-            if kind == Kind::While && rewriter.scopes.find(&place.base).is_some_and(|(_, binding)| binding.deferred) {
+        for place in state_of(conditions, &[], &rewriter.scopes) {
+            if deferred::is_deferred(rewriter, &place) {
                 let name = &place.base;
-                rewriter.sink.error(
-                    place.span,
-                    format!(
-                        "`{name}` must have a value before a traced `while` changes it; give it one in `let`, or mark the \
-                         `while` with `#[host]` if its condition is a `bool`"
-                    ),
+                let message = format!(
+                    "`{name}` gets its first value in the condition of a `while`; give it one in `let`, or assign it in the body"
                 );
+                rewriter.sink.error(place.span, message);
             }
         }
+        state.retain(|place| !deferred::is_deferred(rewriter, place));
         let state = state_tokens(rewriter, &state);
         Repeated {
             rewriter,

@@ -27,8 +27,6 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) mentioned_later: Vec<(usize, HashSet<String>)>,
     /// The type that is wanted of the next value, where the program names it.
     pub(crate) expected: Option<Type>,
-    /// Variables without a value that get it from a `loop` around here.
-    pub(crate) carried: Vec<Ident>,
     /// Set in the value of a jump that may be traced: variables older than this are mentioned in code that is recorded later.
     pub(crate) given_since: Option<usize>,
     /// Whether nothing is left to be done of the statement after the next expression.
@@ -49,6 +47,10 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) mode: Mode,
     /// Tests of patterns, each by the name that holds its place until the condition that it is part of is rewritten.
     pub(crate) tests: HashMap<String, TokenStream>,
+    /// Code was refused because it nests too deep.
+    pub(crate) is_too_deep: bool,
+    /// Names that hold the places of what arms bind until they are rewritten.
+    pub(crate) bound: HashSet<String>,
     private: TokenStream,
     pub(crate) home: Span,
     helpers: usize,
@@ -71,7 +73,6 @@ impl<'a> Rewriter<'a> {
             scopes,
             controls: Vec::new(),
             exits: Exits::default(),
-            carried: Vec::new(),
             given_since: None,
             is_whole_statement: false,
             mentioned_later: Vec::new(),
@@ -84,6 +85,8 @@ impl<'a> Rewriter<'a> {
             is_allowed: false,
             mode: Mode::default(),
             tests: HashMap::new(),
+            is_too_deep: false,
+            bound: HashSet::new(),
             private,
             home: signature.ident.span(),
             helpers: 0,

@@ -19,6 +19,8 @@ pub(crate) struct Binding {
     pub(crate) deferred: bool,
     /// The type that the `let` without a value names.
     pub(crate) ty: Option<Type>,
+    /// What gives the variables of a `let` without a value, and those that replace them in regions, one type.
+    pub(crate) tie: Option<Ident>,
 }
 
 impl Binding {
@@ -31,6 +33,7 @@ impl Binding {
             host: false,
             deferred: false,
             ty: None,
+            tie: None,
         }
     }
 }
@@ -71,6 +74,29 @@ impl Scopes {
         if let Some(binding) = self.find_mut(name) {
             binding.deferred = false;
         }
+    }
+
+    /// Names the tie of a variable.
+    pub(crate) fn tie(&mut self, name: &Ident, tie: &Ident) {
+        if let Some(binding) = self.find_mut(name) {
+            binding.tie = Some(tie.clone());
+        }
+    }
+
+    /// The variables that have no value yet, by their ages.
+    pub(crate) fn deferred(&self) -> Vec<(usize, Ident)> {
+        let deferred = self.bindings.iter().enumerate().filter(|(_, binding)| binding.deferred);
+        deferred.map(|(age, binding)| (age, binding.name.clone())).collect()
+    }
+
+    /// Lets variables have no value, as before an arm.
+    pub(crate) fn defer_again(&mut self, deferred: &[(usize, Ident)]) {
+        deferred.iter().for_each(|(age, _)| self.set_deferred(*age, true));
+    }
+
+    /// Notes whether a variable still has no value.
+    pub(crate) fn set_deferred(&mut self, age: usize, is_deferred: bool) {
+        self.bindings[age].deferred = is_deferred;
     }
 
     /// Declares a variable again in the innermost scope, without a value.
@@ -263,6 +289,14 @@ pub(crate) fn is_host_type(ty: &Type) -> bool {
         Type::Tuple(tuple) => tuple.elems.iter().all(is_host_type),
         _ => false,
     }
+}
+
+/// Whether values of a type move: it has an owner in it.
+pub(crate) fn has_owner(ty: &Type) -> bool {
+    let mut names = Vec::new();
+    identifiers(quote::ToTokens::to_token_stream(ty), &mut names);
+    let is_owner = |name: &Ident| name == "String" || CONTAINERS.contains(&name.to_string().as_str());
+    !matches!(ungrouped(ty), Type::Reference(_)) && names.iter().any(is_owner)
 }
 
 /// Whether no array has elements of a type that something is cast to.

@@ -3,7 +3,7 @@
 use super::branch::{self, Want};
 use super::exit::{Control, Frame, region_of};
 use super::rewrite::{Rewriter, expected_type, unparenthesised};
-use super::scope::{may_lend_mutably, plain_name};
+use super::scope::{has_owner, may_lend_mutably, plain_name};
 use super::state::{assignment_targets, is_assigning};
 use super::{assertion, cast, index, logic, macros, matching, operators, range, repeat, warning};
 use proc_macro2::{Ident, Span};
@@ -53,15 +53,16 @@ impl Rewriter<'_> {
         let text = name.to_string();
         let again = self.mentioned_later.iter().any(|(mark, names)| age < *mark && names.contains(&text))
             || self.given_since.is_some_and(|mark| age < mark);
-        if again && !binding.host && !binding.by_mut_ref {
+        let is_copied = binding.host && !binding.ty.as_ref().is_some_and(has_owner);
+        if again && !is_copied && !binding.by_mut_ref {
             let span = self.at(name.span());
             let (private, value) = (self.private(span), name.clone());
             let guards: Vec<Ident> = self.guards();
             if guards.is_empty() {
                 return;
             }
-            let guards = guards.iter().map(|guard| Ident::new(&guard.to_string(), span));
-            let guards = super::exit::list(guards, span);
+            let guards: Vec<Ident> = guards.iter().map(|guard| Ident::new(&guard.to_string(), span)).collect();
+            let guards = self.stages(&guards, span);
             self.shared += 1;
             let (stage, shared) = (self.helper("stage", span), self.helper("shared", span));
             *expr = Expr::Verbatim(quote_spanned! {span=> {
@@ -172,7 +173,9 @@ impl Rewriter<'_> {
         self.scopes.declare_lent(pattern, source, false);
         self.visit_pat_mut(&mut arm.pat);
         self.is_whole_statement = is_whole;
+        let deferred = self.scopes.deferred();
         self.visit_expr_mut(&mut arm.body);
+        self.scopes.defer_again(&deferred);
         self.scopes.pop();
     }
 
@@ -188,7 +191,9 @@ impl Rewriter<'_> {
         }
         let outer = self.given_since.take();
         self.is_whole_statement = true;
+        let deferred = self.scopes.deferred();
         self.visit_expr_mut(&mut closure.body);
+        self.scopes.defer_again(&deferred);
         self.given_since = outer;
         self.scopes.pop();
         let Some(Control::Function(frame)) = self.controls.pop() else { return };
@@ -293,6 +298,8 @@ impl VisitMut for Rewriter<'_> {
             Expr::Verbatim(tokens) => {
                 if let Some(test) = matching::take_test(self, tokens) {
                     *tokens = test;
+                } else if let Some(bound) = matching::take_bound(self, tokens) {
+                    *tokens = bound;
                 }
             }
             Expr::Const(_) => {}

@@ -113,3 +113,26 @@ fn pages_of_arrays_begin_with_making_and_reading_them() {
     let modules: Vec<&str> = module.lines().filter(|line| line.starts_with("mod ")).collect();
     assert_eq!(modules[..2], ["mod make;", "mod read;"]);
 }
+
+#[path = "mutants/list.rs"]
+mod mutants;
+
+#[test]
+fn what_mutants_change_stands_once_in_its_file() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mutants = mutants::read(&root.join("tests/mutants")).expect("the lists can be read");
+    let mut wrong = Vec::new();
+    for mutant in &mutants {
+        let located = match std::fs::read_to_string(root.join(&mutant.file)) {
+            Ok(source) => mutants::locate(mutant, &source).map(drop),
+            Err(error) => Err(format!("{}: {}: {error}", mutant.place, mutant.file)),
+        };
+        wrong.extend(located.err());
+        if mutant.replacement.is_empty() || mutant.replacement == mutant.original || mutant.tests.is_empty() {
+            wrong.push(format!("{}: it has no replacement, no tests, or changes nothing", mutant.place));
+        }
+    }
+    assert!(wrong.is_empty(), "the lists of mutants must follow the code:\n{}", wrong.join("\n"));
+    let equivalent = mutants.iter().filter(|mutant| mutant.equivalent.is_some()).count();
+    assert!(mutants.len() - equivalent >= 150, "{} mutants, {equivalent} of them equivalent", mutants.len());
+}

@@ -1,6 +1,7 @@
 //! Generated code against the interpreter, bit for bit, for every vector width and number of packets.
 
 mod atomics;
+mod bounds;
 mod control;
 pub(crate) mod facts;
 mod indices;

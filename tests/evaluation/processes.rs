@@ -130,7 +130,7 @@ fn spin(x: &UInt) -> UInt {
 #[test]
 #[ignore = "run by another test in a process of its own"]
 fn fork_while_computing() {
-    let width = std::env::var("WIDTH").unwrap().parse().unwrap();
+    let width: usize = std::env::var("WIDTH").unwrap().parse().unwrap();
     let mut sums = UInt::arange(width);
     jit::eval(&sums).unwrap();
     jit::sync().unwrap();

@@ -375,7 +375,7 @@ fn root(x: &Float) -> Float {
     x.sqrt()
 }
 
-// rows: C260 C263
+// rows: C260 C263 K38
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn assertions_are_checked_on_lanes() {

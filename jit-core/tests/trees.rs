@@ -4,6 +4,13 @@ use jit_core::{
     Array, Float, Int, Mask, Traverse, UInt, Visitor, VisitorMut, eval, graphviz, leaves, schedule, trees, whos,
 };
 use jit_runtime::ErrorKind;
+use jit_runtime::device::{Device, with_device};
+
+fn on_each_device(test: impl Fn()) {
+    for device in [Device::Interpreter, Device::Cpu] {
+        with_device(device, &test);
+    }
+}
 
 struct Light {
     color: Float,
@@ -171,14 +178,16 @@ fn rays(values: [f32; 3]) -> Ray {
 // rows: C159
 #[test]
 fn a_struct_of_arrays_is_gathered_whole() {
-    let picked = trees::gather(&rays([1.0, 2.0, 3.0]), &UInt::from([2, 0]));
-    assert_eq!(picked.origin[0].to_vec().unwrap(), [3.0, 1.0]);
-    assert_eq!(picked.origin[1].to_vec().unwrap(), [30.0, 10.0]);
-    assert_eq!(picked.hit.to_vec().unwrap(), [true, false]);
-    assert_eq!(picked.kind, "ray");
-    let some = Mask::from([false, true]);
-    let (a, (b,)) = trees::gather_masked(&(Int::from([7, 8]), (UInt::from([1, 2]),)), &UInt::from([99, 1]), &some);
-    assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![0, 8], vec![0, 2]));
+    on_each_device(|| {
+        let picked = trees::gather(&rays([1.0, 2.0, 3.0]), &UInt::from([2, 0]));
+        assert_eq!(picked.origin[0].to_vec().unwrap(), [3.0, 1.0]);
+        assert_eq!(picked.origin[1].to_vec().unwrap(), [30.0, 10.0]);
+        assert_eq!(picked.hit.to_vec().unwrap(), [true, false]);
+        assert_eq!(picked.kind, "ray");
+        let some = Mask::from([false, true]);
+        let (a, (b,)) = trees::gather_masked(&(Int::from([7, 8]), (UInt::from([1, 2]),)), &UInt::from([99, 1]), &some);
+        assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![0, 8], vec![0, 2]));
+    });
 }
 
 #[test]

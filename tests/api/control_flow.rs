@@ -195,6 +195,7 @@ fn guarded_sum(values: &Float, count: &UInt) -> Float {
     sum
 }
 
+// rows: K18
 #[test]
 fn the_right_side_of_a_short_circuit_reads_in_range_only() {
     on_each_device(|| {
@@ -225,6 +226,7 @@ impl Particle {
     }
 }
 
+// rows: K32 K36
 #[test]
 fn fields_of_self_are_state() {
     on_each_device(|| {
@@ -311,6 +313,7 @@ fn roll(mut state: UInt, limit: u32) -> (UInt, UInt) {
     (state, rolls)
 }
 
+// rows: K31
 #[test]
 fn arguments_by_mutable_reference_are_state() {
     let plain = |mut state: u32| {
@@ -381,14 +384,16 @@ fn scaled(x: &Float, factor: Option<f32>, table: &[f32]) -> Result<Float, String
     Ok(factor * x + first)
 }
 
-// rows: C043
+// rows: C043 K14
 #[test]
 fn host_conditions_return_early_while_tracing() {
-    let x = floats(&[1.0, 2.0]);
-    assert_eq!(scaled(&x, None, &[]).err().as_deref(), Some("no factor"));
-    assert_eq!(scaled(&x, Some(2.0), &[]).err().as_deref(), Some("an empty table"));
-    assert_eq!(scaled(&x, Some(1.0), &[5.0]).unwrap().to_vec().unwrap(), [1.0, 2.0]);
-    assert_eq!(scaled(&x, Some(3.0), &[5.0]).unwrap().to_vec().unwrap(), [8.0, 11.0]);
+    on_each_device(|| {
+        let x = floats(&[1.0, 2.0]);
+        assert_eq!(scaled(&x, None, &[]).err().as_deref(), Some("no factor"));
+        assert_eq!(scaled(&x, Some(2.0), &[]).err().as_deref(), Some("an empty table"));
+        assert_eq!(scaled(&x, Some(1.0), &[5.0]).unwrap().to_vec().unwrap(), [1.0, 2.0]);
+        assert_eq!(scaled(&x, Some(3.0), &[5.0]).unwrap().to_vec().unwrap(), [8.0, 11.0]);
+    });
 }
 
 #[jit]

@@ -41,6 +41,7 @@ fn area(shape: &Traced<Shape>) -> Float {
     }
 }
 
+// rows: K17
 #[test]
 fn each_lane_takes_the_arm_of_its_variant() {
     assert_eq!(on_each(|| area(&shapes()).to_vec().unwrap()), [7.0, 12.0, 1.5, -101.0, 75.0]);
@@ -168,17 +169,20 @@ fn noted(shape: &Traced<Shape>) -> Float {
     }
 }
 
+// rows: K17
 #[test]
 fn arms_are_recorded_once_and_those_of_other_variants_not_at_all() {
-    let recorded = |shape: &Traced<Shape>| {
-        RECORDED.take();
-        let y = noted(shape).to_vec().unwrap();
-        (RECORDED.take(), y)
-    };
-    assert_eq!(recorded(&shapes()), (vec!["sphere", "other"], vec![0.0, 3.0, 0.0, 0.0, 6.0]));
-    let sphere = Traced::from(Shape::Sphere { radius: Float::from([1.0, 2.0]) });
-    assert_eq!(recorded(&sphere), (vec!["sphere"], vec![2.0, 3.0]));
-    assert_eq!(recorded(&Shape::Nothing.into()), (vec!["other"], vec![0.0]));
+    crate::devices::on_each_device(|| {
+        let recorded = |shape: &Traced<Shape>| {
+            RECORDED.take();
+            let y = noted(shape).to_vec().unwrap();
+            (RECORDED.take(), y)
+        };
+        assert_eq!(recorded(&shapes()), (vec!["sphere", "other"], vec![0.0, 3.0, 0.0, 0.0, 6.0]));
+        let sphere = Traced::from(Shape::Sphere { radius: Float::from([1.0, 2.0]) });
+        assert_eq!(recorded(&sphere), (vec!["sphere"], vec![2.0, 3.0]));
+        assert_eq!(recorded(&Shape::Nothing.into()), (vec!["other"], vec![0.0]));
+    });
 }
 
 #[jit]

@@ -12,11 +12,14 @@ fn gathered(table: &Float, i: UInt, n: usize) -> Float {
     x + first * table[i + 1] + parts[n]
 }
 
+// rows: K25
 #[test]
 fn indexing_an_array_gathers() {
-    let table = Float::from([1.0, 10.0, 100.0, 1000.0]);
-    let got = gathered(&table, UInt::from([2, 0]), 1);
-    assert_eq!(got.to_vec().unwrap(), [100.0 + 1000.0 + 200.0, 1.0 + 10.0 + 2.0]);
+    crate::devices::on_each_device(|| {
+        let table = Float::from([1.0, 10.0, 100.0, 1000.0]);
+        let got = gathered(&table, UInt::from([2, 0]), 1);
+        assert_eq!(got.to_vec().unwrap(), [100.0 + 1000.0 + 200.0, 1.0 + 10.0 + 2.0]);
+    });
 }
 
 #[jit]
@@ -34,14 +37,17 @@ fn methods(table: &Float, i: &UInt, limit: &Float) -> (Float, Float, Float) {
     (copy, root, sum)
 }
 
+// rows: K28
 #[test]
 fn methods_that_change_nothing_are_called_on_elements() {
-    let table = Float::from([1.0, 16.0, 100.0, 9.0]);
-    let (copy, root, sum) = methods(&table, &UInt::from([2, 0, 1]), &Float::from(99.0));
-    assert_eq!(copy.to_vec().unwrap(), [100.0, 1.0, 16.0]);
-    assert_eq!(root.to_vec().unwrap(), [10.0, 1.0, 4.0]);
-    // Lanes stop where an element is large.
-    assert_eq!(sum.to_vec().unwrap(), [2.0 * 9.0 + 100.0 + 100.0, 2.0 * 16.0 + 1.0 + 1.0, 0.0]);
+    crate::devices::on_each_device(|| {
+        let table = Float::from([1.0, 16.0, 100.0, 9.0]);
+        let (copy, root, sum) = methods(&table, &UInt::from([2, 0, 1]), &Float::from(99.0));
+        assert_eq!(copy.to_vec().unwrap(), [100.0, 1.0, 16.0]);
+        assert_eq!(root.to_vec().unwrap(), [10.0, 1.0, 4.0]);
+        // Lanes stop where an element is large.
+        assert_eq!(sum.to_vec().unwrap(), [2.0 * 9.0 + 100.0 + 100.0, 2.0 * 16.0 + 1.0 + 1.0, 0.0]);
+    });
 }
 
 #[jit]
@@ -55,13 +61,16 @@ fn scattered(hist: &mut UInt, data: &UInt, floats: &mut Float) {
     floats[0] = data[0] as f32;
 }
 
+// rows: K26 K27
 #[test]
 fn assigning_to_elements_scatters() {
-    let mut hist = UInt::zeros(4);
-    let mut floats = Float::zeros(8);
-    scattered(&mut hist, &UInt::from([1, 5, 2, 0]), &mut floats);
-    assert_eq!(hist.to_vec().unwrap(), [65, 66, 65, 0u32.wrapping_sub(7)]);
-    assert_eq!(floats.to_vec().unwrap(), [1.0, 0.0, 5.0, 0.0, 0.0, 5.0, 0.0, 0.0]);
+    crate::devices::on_each_device(|| {
+        let mut hist = UInt::zeros(4);
+        let mut floats = Float::zeros(8);
+        scattered(&mut hist, &UInt::from([1, 5, 2, 0]), &mut floats);
+        assert_eq!(hist.to_vec().unwrap(), [65, 66, 65, 0u32.wrapping_sub(7)]);
+        assert_eq!(floats.to_vec().unwrap(), [1.0, 0.0, 5.0, 0.0, 0.0, 5.0, 0.0, 0.0]);
+    });
 }
 
 #[jit]
@@ -70,14 +79,17 @@ fn conversions(x: Float, m: Mask, i: &Int) -> (UInt, Float64, UInt8, Int, Float)
     (x as u32, x as f64 * 0.5, bytes, m as i32 + (i as i32), i[1] as f32)
 }
 
+// rows: K34
 #[test]
 fn casts_convert_arrays_as_they_do_numbers() {
-    let x = [-3.5, 300.7, f32::NAN, 1e10];
-    let (a, b, c, d, e) =
-        conversions(Float::from(x), Mask::from([true, false, true, false]), &Int::from([1, 2, 3, i32::MAX]));
-    assert_eq!(a.to_vec().unwrap(), x.map(|x| x as u32));
-    assert!(b.to_vec().unwrap().iter().zip(x).all(|(got, x)| got.to_bits() == (f64::from(x) * 0.5).to_bits()));
-    assert_eq!(c.to_vec().unwrap(), x.map(|x| x as u8));
-    assert_eq!(d.to_vec().unwrap(), [2, 2, 4, i32::MAX]);
-    assert_eq!(e.to_vec().unwrap(), [2.0]);
+    crate::devices::on_each_device(|| {
+        let x = [-3.5, 300.7, f32::NAN, 1e10];
+        let (a, b, c, d, e) =
+            conversions(Float::from(x), Mask::from([true, false, true, false]), &Int::from([1, 2, 3, i32::MAX]));
+        assert_eq!(a.to_vec().unwrap(), x.map(|x| x as u32));
+        assert!(b.to_vec().unwrap().iter().zip(x).all(|(got, x)| got.to_bits() == (f64::from(x) * 0.5).to_bits()));
+        assert_eq!(c.to_vec().unwrap(), x.map(|x| x as u8));
+        assert_eq!(d.to_vec().unwrap(), [2, 2, 4, i32::MAX]);
+        assert_eq!(e.to_vec().unwrap(), [2.0]);
+    });
 }

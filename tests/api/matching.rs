@@ -422,6 +422,7 @@ fn agree<T: jit::Element + PartialEq>(
     has_switch
 }
 
+// rows: K15
 #[test]
 fn arms_of_close_numbers_are_a_switch() {
     let states: Vec<u32> = (0..40).map(|lane| lane % 13).chain([u32::MAX, 1 << 20]).collect();

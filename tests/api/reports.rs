@@ -108,6 +108,7 @@ fn halve(x: &mut UInt) -> UInt {
     count
 }
 
+// rows: K37
 #[test]
 fn lanes_print_in_the_iterations_and_branches_that_they_take() {
     on_each_device(|printed| {

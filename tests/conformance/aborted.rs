@@ -2,29 +2,11 @@
 
 #![allow(clippy::type_complexity, reason = "the types of targets are shown where they are used")]
 
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
 use jit::prelude::*;
 use jit::random::Pcg32;
 
+use crate::stopping::{LEFT, is_stopped, tick};
 use crate::{message_of, on_each_device, resident};
-
-thread_local! {
-    /// Operations until the program is stopped.
-    static LEFT: Cell<u32> = const { Cell::new(u32::MAX) };
-}
-
-struct Stopped;
-
-/// Stops the program, if it is time; without a message of the panic hook.
-fn tick() {
-    let left = LEFT.get() - 1;
-    LEFT.set(left);
-    if left == 0 {
-        resume_unwind(Box::new(Stopped));
-    }
-}
 
 /// What programs change.
 #[derive(Clone, Traverse)]
@@ -305,7 +287,7 @@ fn trial(name: &str, takes_back: bool, program: impl Fn(&mut Held)) {
         for kind in [Kind::Constant, Kind::Opaque, Kind::Memory, Kind::Lazy] {
             let run = |h: &mut Held, stop: u32| {
                 LEFT.set(stop);
-                catch_unwind(AssertUnwindSafe(|| program(h))).is_ok()
+                !is_stopped(|| program(h))
             };
             let mut whole = Held::new(kind);
             assert!(run(&mut whole, u32::MAX));
@@ -382,7 +364,7 @@ fn a_state_that_was_not_assigned_is_what_it_was() {
         memory.write(&UInt::from(0), &(UInt::from([4, 5]) + 1));
         let mut count = UInt::from([0, 0]) * 1;
         LEFT.set(1);
-        assert!(catch_unwind(AssertUnwindSafe(|| run(&mut x, &mut memory, &mut count))).is_err());
+        assert!(is_stopped(|| run(&mut x, &mut memory, &mut count)));
         assert_eq!(x.to_vec().unwrap(), [3.0, 6.0]);
         assert_eq!(memory.read(&UInt::from(0)).to_vec().unwrap(), [5, 6]);
         assert_eq!(count.to_vec().unwrap(), [0, 0]);
@@ -426,7 +408,8 @@ fn what_is_refused_leaves_contents() {
         x.to_vec().unwrap();
         for program in [widths_of_a_loop, reads] {
             let (mut x, mut table, mut count) = made();
-            message_of(|| program(&mut x, &mut table, &mut count));
+            let message = message_of(|| program(&mut x, &mut table, &mut count));
+            assert!(message.contains("width"), "{message}");
             assert_eq!(table.to_vec().unwrap(), [6, 7]);
             x.to_vec().unwrap();
             count.to_vec().unwrap();
@@ -447,7 +430,7 @@ fn a_panic_that_is_caught_in_a_region_takes_back_what_was_written_in_it() {
     fn outer(table: &mut UInt, at: &UInt) {
         if *at > 0 {
             table.scatter_add(1, at);
-            let _ = catch_unwind(AssertUnwindSafe(|| inner(table, at)));
+            assert!(is_stopped(|| inner(table, at)));
             table.scatter_add(2, at);
         }
     }

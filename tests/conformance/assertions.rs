@@ -20,7 +20,8 @@ fn on_the_host(n: i32, text: &str, plain: Plain) -> i32 {
     n
 }
 
-// rows: C259
+// rows: C259 K38
+// no device: nothing is computed
 #[test]
 fn assertions_on_host_values_are_rusts_own() {
     assert_eq!(on_the_host(3, "abc", Plain(3)), 3);

@@ -77,6 +77,16 @@ fn large_blocks_are_reduced() {
         // The interpreter takes a second for each reduction of so many lanes.
         let log2 = if UInt::zeros(1).device() == Device::Interpreter { 15 } else { 22 };
         blocks!(u32: [1 << log2], (0..=log2).map(|shift| 1 << shift));
+        // In the kernel that computes the elements, and from memory.
+        let lazy = UInt::arange(1 << log2) * 2_654_435_761_u32 % 1_000_003;
+        let stored = UInt::from(lazy.to_vec().unwrap());
+        for block in (0..=log2).map(|shift| 1 << shift) {
+            for op in [ReduceOp::Add, ReduceOp::Mul, ReduceOp::Min, ReduceOp::Max, ReduceOp::And, ReduceOp::Or] {
+                let both = (lazy.block_reduce(op, block), stored.block_reduce(op, block));
+                jit::eval(&both).unwrap();
+                assert!(both.0.eq(&both.1).all().item().unwrap(), "{op:?} by {block}");
+            }
+        }
     });
 }
 

@@ -37,6 +37,7 @@ fn leak(x: &Float) -> Float {
     y
 }
 
+// rows: K37 K44
 #[test]
 fn values_of_a_loop_end_with_it() {
     on_each_device(|| {
@@ -93,7 +94,7 @@ fn grow(mut state: State, part: u32) -> State {
     state
 }
 
-// rows: C005 C008
+// rows: C005 C008 K24 K32 K33
 #[test]
 fn states_of_loops_keep_widths_lengths_and_host_values() {
     on_each_device(|| {
@@ -170,7 +171,7 @@ fn value(mask: &Mask, a: &Float, b: &Float) -> Float {
     if *mask { a * 2.0 } else { b.clone() }
 }
 
-// rows: C046 C047 C048
+// rows: C046 C047 C048 K2
 #[test]
 fn arms_give_widths_that_fit_together() {
     on_each_device(|| {
@@ -195,6 +196,7 @@ fn count_turns(on: &Mask, turns: &mut u32) {
     }
 }
 
+// rows: K1
 #[test]
 fn host_variables_stay_in_branches() {
     on_each_device(|| {
@@ -297,11 +299,14 @@ fn sum_of_halves(x: &Float, depth: u32) -> Float {
     if depth == 0 { x.clone() } else { sum_of_halves(&(x * 0.5), depth - 1) + sum_of_halves(&(x * 0.5), depth - 1) }
 }
 
+// rows: K40
 #[test]
 fn recursion_that_lanes_decide_is_refused() {
-    let message = message_of(|| factorial(&UInt::from([1, 5])));
-    assert!(message.starts_with("`factorial` calls itself more than 64 times while tracing"), "{message}");
-    assert!(message.contains("escapes.rs") && message.contains("write it as a `while` loop"), "{message}");
-    // The host ends this one.
-    assert_eq!(sum_of_halves(&Float::from([1.0, 3.0]), 6).to_vec().unwrap(), [1.0, 3.0]);
+    on_each_device(|| {
+        let message = message_of(|| factorial(&UInt::from([1, 5])));
+        assert!(message.starts_with("`factorial` calls itself more than 64 times while tracing"), "{message}");
+        assert!(message.contains("escapes.rs") && message.contains("write it as a `while` loop"), "{message}");
+        // The host ends this one.
+        assert_eq!(sum_of_halves(&Float::from([1.0, 3.0]), 6).to_vec().unwrap(), [1.0, 3.0]);
+    });
 }

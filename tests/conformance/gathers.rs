@@ -184,6 +184,7 @@ fn lanes_that_do_not_run_a_loop_gather_nothing() {
 }
 
 // rows: C207
+// one device: the interpreter takes minutes for so many elements
 #[test]
 fn arrays_of_more_than_2_to_the_28_elements_are_gathered_from() {
     // One byte each; half of the address range of 32-bit offsets of four bytes lies beyond 2^28.

@@ -51,12 +51,14 @@ fn jit_half(x: f32) -> half::f16 {
 // rows: C138
 #[test]
 fn a_memory_itself_cannot_be_evaluated() {
-    let memory = Local::<f32>::new(2);
-    let error = jit::eval(&memory).unwrap_err();
-    assert!(error.to_string().contains("exists inside of a kernel only"), "{error}");
-    assert_eq!(memory.len(), 2);
-    let message = message_of(|| Local::<f32>::new(0));
-    assert!(message.contains("a `Local` of 0 elements"), "{message}");
+    on_each_device(|| {
+        let memory = Local::<f32>::new(2);
+        let error = jit::eval(&memory).unwrap_err();
+        assert!(error.to_string().contains("exists inside of a kernel only"), "{error}");
+        assert_eq!(memory.len(), 2);
+        let message = message_of(|| Local::<f32>::new(0));
+        assert!(message.contains("a `Local` of 0 elements"), "{message}");
+    });
 }
 
 #[jit]
@@ -581,6 +583,7 @@ fn indexed(x: &UInt, steps: u32) -> UInt {
     first + memory[3]
 }
 
+// rows: K25 K26 K27
 #[test]
 fn brackets_read_and_write_elements() {
     on_each_device(|| {

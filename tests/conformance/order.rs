@@ -1,5 +1,6 @@
 //! Listing true lanes, sorting, and prefix reductions of blocks.
 
+use half::{bf16, f16};
 use jit::prelude::*;
 
 use crate::{message_of, noise, on_each_device, resident};
@@ -75,11 +76,29 @@ macro_rules! sorts {
     })*};
 }
 
+/// Halves, which have no literals.
+macro_rules! sorts_of_halves {
+    ($($ty:ident),*) => {$({
+        let mut values: Vec<$ty> =
+            noise(500, 9).iter().map(|bits| $ty::from_f32((bits >> 20) as f32 - 2047.5)).collect();
+        values.extend([$ty::MIN, $ty::MAX, $ty::INFINITY, $ty::NEG_INFINITY, $ty::MAX, $ty::MIN]);
+        let x = Array::<$ty>::from(&values);
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        order.sort_by(|&a, &b| values[a as usize].partial_cmp(&values[b as usize]).unwrap());
+        let sorted: Vec<$ty> = order.iter().map(|&i| values[i as usize]).collect();
+        assert_eq!((x.sort().to_vec().unwrap(), x.argsort().to_vec().unwrap()), (sorted, order.clone()));
+        order.sort_by(|&a, &b| values[b as usize].partial_cmp(&values[a as usize]).unwrap().then(a.cmp(&b)));
+        let sorted: Vec<$ty> = order.iter().map(|&i| values[i as usize]).collect();
+        assert_eq!((x.sort_descending().to_vec().unwrap(), x.argsort_descending().to_vec().unwrap()), (sorted, order));
+    })*};
+}
+
 // rows: C234
 #[test]
 fn arrays_of_every_type_are_sorted() {
     on_each_device(|| {
         sorts!(i8, u8, i16, u16, i32, u32, i64, u64, f32, f64);
+        sorts_of_halves!(f16, bf16);
         let x = resident([f32::NAN, 1.0, f32::NEG_INFINITY, -1.0]);
         let sorted = x.sort().to_vec().unwrap();
         assert_eq!(sorted[..3], [f32::NEG_INFINITY, -1.0, 1.0]);

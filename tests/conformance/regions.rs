@@ -74,7 +74,7 @@ fn signs(x: &Float, negative: f32) -> Float {
     sign(&twice(x))
 }
 
-// rows: C057
+// rows: C057 K35 K36
 #[test]
 fn closures_inside_are_traced_with_what_they_capture() {
     on_each_device(|| {

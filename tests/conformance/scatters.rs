@@ -129,11 +129,33 @@ macro_rules! exact_reductions {
     })*};
 }
 
+/// A single bin gets what the reduction of the whole array gives, and bins that one lane each goes to get its value.
+fn one_bin_and_one_lane_for_each_bin() {
+    let value = UInt::from(noise(1009, 3).iter().map(|bits| bits >> 8).collect::<Vec<u32>>());
+    // 1009 is prime, so each element is met once.
+    let once = UInt::arange(1009) * 57 % 1009;
+    for (op, identity, whole) in [
+        (ReduceOp::Add, 0, value.sum()),
+        (ReduceOp::Mul, 1, value.product()),
+        (ReduceOp::Min, u32::MAX, value.reduce_min()),
+        (ReduceOp::Max, 0, value.reduce_max()),
+        (ReduceOp::And, u32::MAX, value.reduce(ReduceOp::And)),
+        (ReduceOp::Or, 0, value.reduce(ReduceOp::Or)),
+    ] {
+        let mut bin = UInt::full(identity, 1);
+        bin.scatter_reduce(op, &value, &UInt::from(0));
+        assert_eq!(bin.item().unwrap(), whole.item().unwrap(), "{op:?}");
+        let mut bins = UInt::full(identity, 1009);
+        bins.scatter_reduce(op, &value, &once);
+        assert_eq!(bins.gather(&once).to_vec().unwrap(), value.to_vec().unwrap(), "{op:?}");
+    }
+}
+
 // rows: C171
 #[test]
 fn reducing_scatters_agree_with_the_host() {
     on_each_device(|| {
-        for bins in [1, 2, 3, 10, 31, 100, 1000_u32] {
+        for bins in [1, 2, 3, 5, 10, 31, 64, 100, 317, 1000_u32] {
             reductions!(bins:
                 u8 { Add 1, u8::wrapping_add; Mul 3, u8::wrapping_mul; Min 255, u8::min; Max 0, u8::max; And 255, |a, b| a & b; Or 0, |a, b| a | b; }
                 i8 { Add 1, i8::wrapping_add; Mul 3, i8::wrapping_mul; Min 127, i8::min; Max -128, i8::max; And -1, |a, b| a & b; Or 0, |a, b| a | b; }
@@ -160,6 +182,7 @@ fn reducing_scatters_agree_with_the_host() {
             let any: Vec<bool> = (0..bins).map(|bin| of(bin).any(|value| value)).collect();
             assert_eq!(flags.map(|flags| flags.to_vec().unwrap()), [all, any]);
         }
+        one_bin_and_one_lane_for_each_bin();
     });
 }
 
@@ -221,6 +244,7 @@ fn float_rows(bins: u32) {
 }
 
 // rows: C207
+// one device: the interpreter takes minutes for so many elements
 #[test]
 fn arrays_of_more_than_2_to_the_28_elements_are_scattered_to() {
     if !crate::tested_devices::has_llvm() {

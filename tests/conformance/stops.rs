@@ -1,33 +1,17 @@
 //! A program that is stopped at any of its operations leaves everything as it was.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jit::prelude::*;
 
+use crate::stopping::{LEFT, Stopped, is_stopped, tick};
 use crate::{on_each_device, resident};
 
 /// These tests read what the process prints and holds, so they take turns.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-thread_local! {
-    /// Operations until the program is stopped.
-    static LEFT: Cell<u32> = const { Cell::new(u32::MAX) };
-}
-
-struct Stopped;
-
-/// Stops the program, if it is time; without a message of the panic hook.
-fn tick() {
-    let left = LEFT.get() - 1;
-    LEFT.set(left);
-    if left == 0 {
-        resume_unwind(Box::new(Stopped));
-    }
 }
 
 fn may_stop(value: &Float) -> Result<Float, Stopped> {
@@ -148,7 +132,7 @@ fn held() -> Vec<String> {
     rows
 }
 
-// rows: C009 C010 C049
+// rows: C009 C010 C049 K14
 #[test]
 fn a_program_that_is_stopped_anywhere_leaves_everything_as_it_was() {
     let _turn = turn();
@@ -217,11 +201,6 @@ fn a_panic_leaves_the_device_as_it_was() {
     let outcome = catch_unwind(|| jit::with_device(Device::Interpreter, || resume_unwind(Box::new(Stopped))));
     assert!(outcome.is_err_and(|payload: Box<dyn std::any::Any + Send>| payload.is::<Stopped>()));
     assert_eq!(Float::from(1.0).device(), before);
-}
-
-/// Whether a program ends by the panic of [`tick`], and not by another one.
-fn is_stopped(program: impl FnOnce()) -> bool {
-    catch_unwind(AssertUnwindSafe(program)).is_err_and(|payload| payload.is::<Stopped>())
 }
 
 #[jit]

@@ -49,7 +49,7 @@ fn vectors_with_ragged_components_are_reduced() {
     });
 }
 
-// rows: C242 C244
+// rows: C242 C244 K25
 #[test]
 fn components_are_read_by_name_and_number() {
     on_each_device(|| {

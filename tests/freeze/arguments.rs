@@ -102,15 +102,18 @@ fn with_number(x: &Float, y: i32) -> Float {
 // rows: F020
 #[test]
 fn numbers_of_the_host_decide_what_is_recorded() {
-    for _ in 0..2 {
-        let results = [0, 1, 2, 1, 0].map(|y| (y, values(&with_number(&floats(3, 1), y))));
-        for (y, result) in results {
-            let x = values(&floats(3, 1));
-            let wanted = x.iter().map(|x| if y == 1 { x * 2.0 } else { x + y as f32 });
-            assert_eq!(result, wanted.collect::<Vec<_>>());
+    crate::on_each_device(|| {
+        with_number::clear();
+        for _ in 0..2 {
+            let results = [0, 1, 2, 1, 0].map(|y| (y, values(&with_number(&floats(3, 1), y))));
+            for (y, result) in results {
+                let x = values(&floats(3, 1));
+                let wanted = x.iter().map(|x| if y == 1 { x * 2.0 } else { x + y as f32 });
+                assert_eq!(result, wanted.collect::<Vec<_>>());
+            }
         }
-    }
-    assert!(with_number::stats().recordings <= 3, "{:?}", with_number::explain());
+        assert!(with_number::stats().recordings <= 3, "{:?}", with_number::explain());
+    });
 }
 
 #[freeze]
@@ -144,20 +147,23 @@ fn of_any_type<K: Operand<f32> + Recordable>(x: &Float, k: K) -> Float {
 // rows: F035
 #[test]
 fn types_have_their_own_recordings_and_freezing_can_be_switched_off() {
-    let x = floats(4, 1);
-    let wanted: Vec<f32> = values(&x).into_iter().map(|x| x.max(2.0)).collect();
-    for _ in 0..2 {
+    crate::on_each_device(|| {
+        of_any_type::clear();
+        let x = floats(4, 1);
+        let wanted: Vec<f32> = values(&x).into_iter().map(|x| x.max(2.0)).collect();
+        for _ in 0..2 {
+            assert_eq!(values(&of_any_type(&x, 2.0_f32)), wanted);
+            assert_eq!(values(&of_any_type(&x, Float::opaque(2.0))), wanted);
+        }
+        crate::frozen_only!();
+        assert_eq!((of_any_type::stats().recordings, of_any_type::stats().replays), (2, 2));
+        of_any_type::set_enabled(false);
         assert_eq!(values(&of_any_type(&x, 2.0_f32)), wanted);
-        assert_eq!(values(&of_any_type(&x, Float::opaque(2.0))), wanted);
-    }
-    crate::frozen_only!();
-    assert_eq!((of_any_type::stats().recordings, of_any_type::stats().replays), (2, 2));
-    of_any_type::set_enabled(false);
-    assert_eq!(values(&of_any_type(&x, 2.0_f32)), wanted);
-    of_any_type::set_enabled(true);
-    assert_eq!(values(&of_any_type(&x, 2.0_f32)), wanted);
-    let stats = of_any_type::stats();
-    assert_eq!((stats.recordings, stats.replays, stats.direct), (2, 3, 1));
+        of_any_type::set_enabled(true);
+        assert_eq!(values(&of_any_type(&x, 2.0_f32)), wanted);
+        let stats = of_any_type::stats();
+        assert_eq!((stats.recordings, stats.replays, stats.direct), (2, 3, 1));
+    });
 }
 
 #[freeze]
@@ -278,11 +284,14 @@ fn reads(x: &Float) -> Float {
 #[test]
 fn reading_an_element_in_the_body_is_refused() {
     crate::frozen_only!();
-    for _ in 0..2 {
-        let text = message_of(|| reads(&floats(3, 1)));
-        assert!(text.contains("reads the contents"), "{text}");
-    }
-    assert_eq!(reads::stats().cached, 0);
+    crate::on_each_device(|| {
+        reads::clear();
+        for _ in 0..2 {
+            let text = message_of(|| reads(&floats(3, 1)));
+            assert!(text.contains("reads the contents"), "{text}");
+        }
+        assert_eq!(reads::stats().cached, 0);
+    });
 }
 
 #[freeze]

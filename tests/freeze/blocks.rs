@@ -62,6 +62,19 @@ fn sums_of_blocks_of_which_the_last_is_short() {
     alike(frozen!(sums_of_fours), 2, || [8, 13, 5, 5, 800].map(|n| values(&sums_of_fours(&floats(n, n)))));
 }
 
+#[freeze]
+fn least_of_sevens(x: &Float) -> Float {
+    x.block_reduce(ReduceOp::Min, 7)
+}
+
+// rows: F087
+#[test]
+fn any_number_of_lanes_in_the_last_block_is_one_recording() {
+    alike(frozen!(least_of_sevens), 2, || {
+        [22, 14, 13, 20, 19, 18, 17, 16, 15, 8, 70].map(|n| values(&least_of_sevens(&floats(n, n))))
+    });
+}
+
 // rows: X07
 #[test]
 fn one_block_becomes_two() {
@@ -108,16 +121,19 @@ fn replays_are_listed_as_what_was_recorded() {
     if crate::alone("blocks::replays_are_listed_as_what_was_recorded", "").is_some() {
         return;
     }
-    let x = floats(20, 3);
-    let listed = || {
-        drop(jit::kernel_history());
-        let y = values(&kernel_compress_block(&x));
-        let all = jit::kernel_history().into_iter();
-        (y, all.map(|launch| (launch.label, launch.width, launch.inputs, launch.outputs)).collect::<Vec<_>>())
-    };
-    let (recorded, replayed) = (listed(), listed());
-    assert_eq!(recorded, replayed);
-    assert!(recorded.1.len() >= 3, "{recorded:?}");
-    crate::frozen_only!();
-    assert_eq!((kernel_compress_block::stats().recordings, kernel_compress_block::stats().replays), (1, 1));
+    crate::on_each_device(|| {
+        kernel_compress_block::clear();
+        let x = floats(20, 3);
+        let listed = || {
+            drop(jit::kernel_history());
+            let y = values(&kernel_compress_block(&x));
+            let all = jit::kernel_history().into_iter();
+            (y, all.map(|launch| (launch.label, launch.width, launch.inputs, launch.outputs)).collect::<Vec<_>>())
+        };
+        let (recorded, replayed) = (listed(), listed());
+        assert_eq!(recorded, replayed);
+        assert!(recorded.1.len() >= 3, "{recorded:?}");
+        crate::frozen_only!();
+        assert_eq!((kernel_compress_block::stats().recordings, kernel_compress_block::stats().replays), (1, 1));
+    });
 }

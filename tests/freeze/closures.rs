@@ -49,20 +49,22 @@ fn arguments_are_references_and_numbers() {
 // rows: F067 F084
 #[test]
 fn what_is_listed_is_read_in_each_call() {
-    let mut scaled = Frozen::with((Float::opaque(3.0), 1_u32), |(scale, power): &(Float, u32), x: &Float| {
-        (0..*power).fold(x.clone(), |x, _| x * scale)
+    crate::on_each_device(|| {
+        let mut scaled = Frozen::with((Float::opaque(3.0), 1_u32), |(scale, power): &(Float, u32), x: &Float| {
+            (0..*power).fold(x.clone(), |x, _| x * scale)
+        });
+        let x = Float::from([1.0, 2.0]);
+        assert_eq!(scaled.call(&x).to_vec().unwrap(), [3.0, 6.0]);
+        scaled.captures_mut().0 = Float::opaque(5.0);
+        assert_eq!(scaled.call(&x).to_vec().unwrap(), [5.0, 10.0]);
+        crate::frozen_only!(assert_eq!(scaled.stats().recordings, 1));
+        scaled.captures_mut().1 = 2;
+        assert_eq!(scaled.call(&x).to_vec().unwrap(), [25.0, 50.0]);
+        assert_eq!(scaled.captures().1, 2);
+        crate::frozen_only!();
+        let why = scaled.explain();
+        assert!(why[1].to_string().starts_with("`captures.1` was 1 (u32) and is 2 (u32)"), "{}", why[1]);
     });
-    let x = Float::from([1.0, 2.0]);
-    assert_eq!(scaled.call(&x).to_vec().unwrap(), [3.0, 6.0]);
-    scaled.captures_mut().0 = Float::opaque(5.0);
-    assert_eq!(scaled.call(&x).to_vec().unwrap(), [5.0, 10.0]);
-    crate::frozen_only!(assert_eq!(scaled.stats().recordings, 1));
-    scaled.captures_mut().1 = 2;
-    assert_eq!(scaled.call(&x).to_vec().unwrap(), [25.0, 50.0]);
-    assert_eq!(scaled.captures().1, 2);
-    crate::frozen_only!();
-    let why = scaled.explain();
-    assert!(why[1].to_string().starts_with("`captures.1` was 1 (u32) and is 2 (u32)"), "{}", why[1]);
 }
 
 #[test]

@@ -135,16 +135,18 @@ fn element_of(x: &Float, k: &Float) -> Float {
 #[test]
 fn elements_are_not_read_while_recording() {
     crate::frozen_only!();
-    for call in 0..3 {
-        let x = floats(4, call);
-        for text in [message_of(|| viewed(&x)), message_of(|| shown(&x))] {
+    crate::on_each_device(|| {
+        for call in 0..3 {
+            let x = floats(4, call);
+            for text in [message_of(|| viewed(&x)), message_of(|| shown(&x))] {
+                assert!(text.contains("reads the contents"), "{text}");
+            }
+            // Also of a constant, which another call may give otherwise.
+            let text = message_of(|| element_of(&x, &Float::from(call as f32)));
             assert!(text.contains("reads the contents"), "{text}");
         }
-        // Also of a constant, which another call may give otherwise.
-        let text = message_of(|| element_of(&x, &Float::from(call as f32)));
-        assert!(text.contains("reads the contents"), "{text}");
-    }
-    assert_eq!(viewed::stats().cached, 0);
+        assert_eq!(viewed::stats().cached, 0);
+    });
 }
 
 #[freeze]
@@ -179,11 +181,13 @@ fn uses_hidden(x: &Float) -> Float {
 #[test]
 fn hidden_constants_are_refused() {
     crate::frozen_only!();
-    for hidden in [Float::from(2.0), Float::opaque(2.0), floats(3, 1)] {
-        HIDDEN.set(hidden);
-        let text = message_of(|| uses_hidden(&floats(3, 2)));
-        assert!(text.contains("that is no argument of it"), "{text}");
-    }
+    crate::on_each_device(|| {
+        for hidden in [Float::from(2.0), Float::opaque(2.0), floats(3, 1)] {
+            HIDDEN.set(hidden);
+            let text = message_of(|| uses_hidden(&floats(3, 2)));
+            assert!(text.contains("that is no argument of it"), "{text}");
+        }
+    });
 }
 
 #[freeze]
@@ -194,12 +198,15 @@ fn historied(x: &Float) -> Float {
 // rows: X23
 #[test]
 fn listing_launches_is_no_part_of_a_recording() {
-    for (call, is_on) in [true, false, true].into_iter().enumerate() {
-        jit::set_kernel_history(is_on);
-        assert_eq!(values(&historied(&floats(5, call))), values(&(floats(5, call) + 1.0)));
-    }
-    crate::frozen_only!();
-    assert_eq!((historied::stats().recordings, historied::stats().replays), (1, 2));
+    crate::on_each_device(|| {
+        historied::clear();
+        for (call, is_on) in [true, false, true].into_iter().enumerate() {
+            jit::set_kernel_history(is_on);
+            assert_eq!(values(&historied(&floats(5, call))), values(&(floats(5, call) + 1.0)));
+        }
+        crate::frozen_only!();
+        assert_eq!((historied::stats().recordings, historied::stats().replays), (1, 2));
+    });
 }
 
 #[freeze]
@@ -243,7 +250,7 @@ fn chain(x: &Float) -> Float {
 #[test]
 fn a_chain_of_intermediate_arrays_needs_few_at_a_time() {
     crate::replays_alone!();
-    if crate::alone("defects::a_chain_of_intermediate_arrays_needs_few_at_a_time", "").is_some() {
+    if crate::alone_on_each_device("defects::a_chain_of_intermediate_arrays_needs_few_at_a_time", |_| ()) {
         return;
     }
     const BYTES: usize = 4 << 20;

@@ -1,5 +1,6 @@
 //! Random programs that are replayed as they run: what those over sizes and those over shapes have in common.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,24 +20,55 @@ impl Dice {
     }
 }
 
+/// How often programs were called, and how many of these calls were replays.
+#[derive(Default)]
+pub(crate) struct Calls {
+    all: u64,
+    replayed: u64,
+}
+
+impl Calls {
+    fn add(&mut self, others: &Calls) {
+        self.all += others.all;
+        self.replayed += others.replayed;
+    }
+
+    /// The calls of one program in a hundred that were replays.
+    fn percentage(&self) -> u64 {
+        self.replayed * 100 / self.all.max(1)
+    }
+}
+
+/// The name under which the calls of all programs are counted.
+const ANY: &str = "any";
+
+/// The calls of programs that have a step of some kind, by the name of that kind.
+pub(crate) type CallsByKind = BTreeMap<String, Calls>;
+
 /// Programs of steps `S` that run on inputs of some sizes `I`, and what they give.
 pub(crate) struct Programs<S, I, T> {
     /// The program of a seed.
     pub(crate) program: fn(u64) -> Vec<S>,
     /// So many sizes that the program of a seed is tried at.
     pub(crate) sizes: fn(u64, usize) -> Vec<I>,
+    /// So many sizes without those that seldom occur and are a program of their own, as 0 and 1: one recording serves most.
+    pub(crate) ordinary_sizes: fn(u64, usize) -> Vec<I>,
     /// Runs a program, by calls of a function if there is one.
     pub(crate) run: fn(&[S], &I, Option<&'static Function>) -> jit::Result<T>,
 }
 
 impl<S: Clone + Debug, I: Debug, T: PartialEq + Debug> Programs<S, I, T> {
-    /// Compares programs with direct execution, and shows one that differs, made small. Gives the recordings that were made for all.
-    pub(crate) fn check(&self, seeds: Range<u64>, count: usize, device: Device) -> u64 {
-        let mut recordings = 0;
+    /// Compares programs with direct execution, and shows one that differs, made small. Gives what was replayed, for each kind of step.
+    pub(crate) fn check(&self, seeds: Range<u64>, count: usize, device: Device) -> CallsByKind {
+        let mut by_kind = CallsByKind::new();
         for seed in seeds {
-            let (steps, sizes) = ((self.program)(seed), (self.sizes)(seed, count));
+            let (steps, sizes) = ((self.program)(seed), [(self.sizes)(seed, count), (self.ordinary_sizes)(seed, 6)]);
             match self.difference(&steps, &sizes, device) {
-                Ok(made) => recordings += made,
+                Ok(calls) => {
+                    let kinds: BTreeSet<String> = steps.iter().map(kind).collect();
+                    kinds.into_iter().for_each(|kind| by_kind.entry(kind).or_default().add(&calls));
+                    by_kind.entry(ANY.into()).or_default().add(&calls);
+                }
                 Err(_) => {
                     let small = smallest(steps, |steps| self.difference(steps, &sizes, device).is_err());
                     let what = self.difference(&small, &sizes, device).err().unwrap_or_default();
@@ -44,23 +76,26 @@ impl<S: Clone + Debug, I: Debug, T: PartialEq + Debug> Programs<S, I, T> {
                 }
             }
         }
-        recordings
+        by_kind
     }
 
-    /// How replays differ from direct execution, if they do; else how many recordings were made.
-    fn difference(&self, steps: &[S], sizes: &[I], device: Device) -> Result<u64, String> {
+    /// How replays differ from direct execution, if they do; else how many calls at ordinary sizes were replays, but for the first one.
+    fn difference(&self, steps: &[S], [sizes, ordinary]: &[Vec<I>; 2], device: Device) -> Result<Calls, String> {
         let options = Options { warn_after: usize::MAX, ..Options::DEFAULT };
         let function: &'static Function = Box::leak(Box::new(Function::new("program", &["a", "b", "state"], options)));
+        let call = |sizes: &I| {
+            let (direct, frozen) = (self.outcome(steps, sizes, None), self.outcome(steps, sizes, Some(function)));
+            let where_found = || format!("{device:?}, sizes {sizes:?}: {frozen:?} instead of {direct:?}");
+            if direct == frozen && direct.is_ok() { Ok(()) } else { Err(where_found()) }
+        };
         let outcome = jit::with_device(device, || {
-            sizes.iter().try_for_each(|sizes| {
-                let (direct, frozen) = (self.outcome(steps, sizes, None), self.outcome(steps, sizes, Some(function)));
-                let where_found = || format!("{device:?}, sizes {sizes:?}: {frozen:?} instead of {direct:?}");
-                if direct == frozen && direct.is_ok() { Ok(()) } else { Err(where_found()) }
-            })
+            sizes.iter().chain(ordinary.first()).try_for_each(call)?;
+            let before = function.stats().replays;
+            ordinary.iter().skip(1).try_for_each(call)?;
+            Ok(Calls { all: ordinary.len() as u64 - 1, replayed: function.stats().replays - before })
         });
-        let recordings = function.stats().recordings;
         function.clear();
-        outcome.map(|()| recordings)
+        outcome
     }
 
     fn outcome(&self, steps: &[S], sizes: &I, function: Option<&'static Function>) -> Result<T, String> {
@@ -87,4 +122,30 @@ fn smallest<S: Clone>(mut steps: Vec<S>, fails: impl Fn(&[S]) -> bool) -> Vec<S>
         }
         return steps;
     }
+}
+
+/// What a step is called, without its numbers: `Gather`, `Iterate Scatter`.
+fn kind<S: Debug>(step: &S) -> String {
+    let text = format!("{step:?}");
+    let (name, rest) = text.split_once(['(', ' ']).unwrap_or((&text, ""));
+    match rest.split([',', ')']).next() {
+        Some(what) if what.starts_with(|c: char| c.is_ascii_uppercase()) => format!("{name} {what}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// Panics where too few calls are replays: of all programs less than `of_all` in a hundred, or of those that have a step of some kind
+/// less than `of_each`. Where what could be replayed is recorded anew no result is wrong, so that no other test would show it.
+#[track_caller]
+pub(crate) fn assert_replayed(by_kind: &CallsByKind, of_all: u64, of_each: u64) {
+    crate::replays_alone!();
+    crate::frozen_only!();
+    assert!(by_kind.len() > 30, "{} kinds of steps", by_kind.len());
+    let wanted = |kind: &str| if kind == ANY { of_all } else { of_each };
+    let few: Vec<String> = by_kind
+        .iter()
+        .filter(|(kind, calls)| calls.percentage() < wanted(kind))
+        .map(|(kind, calls)| format!("{kind}: {} of {}, wanted {} %", calls.replayed, calls.all, wanted(kind)))
+        .collect();
+    assert!(few.is_empty(), "too few calls are replays: {few:#?}");
 }

@@ -11,6 +11,7 @@ macro_rules! limited {
         fn $name(x: &Float, n: i32) -> Float {
             x.powi(n)
         }
+        $name::clear();
         for n in [1, 2, 3] {
             assert_eq!($name(&Float::from([2.0, 4.0]), n).to_vec().unwrap(), [2_f32.powi(n), 4_f32.powi(n)]);
         }
@@ -23,13 +24,15 @@ macro_rules! limited {
 #[test]
 fn a_limit_bounds_what_is_kept() {
     crate::frozen_only!();
-    limited! {
-        unlimited(limit = -1) (3, 3);
-        unsaid() (3, 3);
-        none(limit = 0) (0, 0);
-        one(limit = 1) (3, 1);
-        two(limit = 2) (3, 2);
-    }
+    crate::on_each_device(|| {
+        limited! {
+            unlimited(limit = -1) (3, 3);
+            unsaid() (3, 3);
+            none(limit = 0) (0, 0);
+            one(limit = 1) (3, 1);
+            two(limit = 2) (3, 2);
+        }
+    });
 }
 
 #[freeze]
@@ -40,16 +43,19 @@ fn cleared(x: &Float) -> Float {
 // rows: F063
 #[test]
 fn cleared_functions_begin_anew() {
-    let x = floats(5, 1);
-    let call = || assert_eq!(values(&cleared(&x)), values(&(&x + 1.0)));
-    call();
-    call();
-    crate::frozen_only!();
-    assert_eq!((cleared::stats().recordings, cleared::stats().replays), (1, 1));
-    cleared::clear();
-    assert_eq!((cleared::stats().recordings, cleared::stats().replays, cleared::explain().len()), (0, 0, 0));
-    call();
-    assert_eq!((cleared::stats().recordings, cleared::stats().replays), (1, 0));
+    crate::on_each_device(|| {
+        cleared::clear();
+        let x = floats(5, 1);
+        let call = || assert_eq!(values(&cleared(&x)), values(&(&x + 1.0)));
+        call();
+        call();
+        crate::frozen_only!();
+        assert_eq!((cleared::stats().recordings, cleared::stats().replays), (1, 1));
+        cleared::clear();
+        assert_eq!((cleared::stats().recordings, cleared::stats().replays, cleared::explain().len()), (0, 0, 0));
+        call();
+        assert_eq!((cleared::stats().recordings, cleared::stats().replays), (1, 0));
+    });
 }
 
 #[freeze(enabled = false)]
@@ -60,16 +66,23 @@ fn switched(x: &Float) -> Float {
 // rows: F104
 #[test]
 fn a_function_that_is_off_runs_its_body() {
-    let x = floats(5, 1);
-    let call = || assert_eq!(values(&switched(&x)), values(&(&x + 1.0)));
-    call();
-    assert_eq!((switched::stats().recordings, switched::stats().direct), (0, 1));
-    switched::set_enabled(true);
-    call();
-    crate::frozen_only!();
-    assert_eq!((switched::stats().recordings, switched::stats().replays), (1, 0));
-    call();
-    assert_eq!((switched::stats().recordings, switched::stats().replays), (1, 1));
+    let check = || {
+        let x = floats(5, 1);
+        let call = || assert_eq!(values(&switched(&x)), values(&(&x + 1.0)));
+        call();
+        assert_eq!((switched::stats().recordings, switched::stats().direct), (0, 1));
+        switched::set_enabled(true);
+        call();
+        crate::frozen_only!();
+        assert_eq!((switched::stats().recordings, switched::stats().replays), (1, 0));
+        call();
+        assert_eq!((switched::stats().recordings, switched::stats().replays), (1, 1));
+    };
+    crate::on_each_device(|| {
+        check();
+        switched::clear();
+        switched::set_enabled(false);
+    });
 }
 
 #[freeze(warn_after = 2)]
@@ -81,10 +94,11 @@ fn warned(x: &Float, n: i32) -> Float {
 #[test]
 fn many_recordings_are_reported_once() {
     crate::frozen_only!();
-    if let Some(text) = crate::alone("limits::many_recordings_are_reported_once", "") {
+    if crate::alone_on_each_device("limits::many_recordings_are_reported_once", |text| {
         let told = "`warned` was recorded 3 times: `n` was 2 (i32) and is 3 (i32)";
         assert_eq!(text.matches("was recorded").count(), 1, "{text}");
         assert!(text.contains(told), "{text}");
+    }) {
         return;
     }
     jit::set_log_level(jit::Level::Warn);
@@ -173,25 +187,28 @@ fn paths(list: &[Float], point: &Point, k: &Float) -> Float {
 // rows: F096
 #[test]
 fn what_has_changed_is_named_by_its_path() {
-    let call = |second: f32, z: f32, k: f32| {
-        let list = [floats(3, 1), Float::from(second)];
-        let point = Point { x: floats(3, 2), z: Float::from(z) };
-        values(&paths(&list, &point, &Float::from(k)))
-    };
-    let wanted = |second: f32, z: f32, k: f32| values(&(floats(3, 1) * second + floats(3, 2) * z + k));
-    let calls = [(1.0, 2.0, 3.0), (4.0, 2.0, 3.0), (4.0, 5.0, 3.0), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0)];
-    for (a, b, c) in calls {
-        assert_eq!(call(a, b, c), wanted(a, b, c));
-    }
-    let said: Vec<String> = paths::explain().iter().map(ToString::to_string).collect();
-    let lines = paths::explain().to_string();
-    assert_eq!(lines.lines().count(), said.len(), "{lines}");
-    assert!(said.iter().zip(lines.lines()).all(|(said, line)| said.lines().next() == Some(line)), "{lines}");
-    crate::frozen_only!();
-    assert_eq!(said.len(), 4, "{said:?}");
-    for (said, path) in said[1..].iter().zip(["`list[1]`", "`point.z`", "`k`"]) {
-        assert!(said.starts_with(path), "{said}");
-    }
+    crate::on_each_device(|| {
+        paths::clear();
+        let call = |second: f32, z: f32, k: f32| {
+            let list = [floats(3, 1), Float::from(second)];
+            let point = Point { x: floats(3, 2), z: Float::from(z) };
+            values(&paths(&list, &point, &Float::from(k)))
+        };
+        let wanted = |second: f32, z: f32, k: f32| values(&(floats(3, 1) * second + floats(3, 2) * z + k));
+        let calls = [(1.0, 2.0, 3.0), (4.0, 2.0, 3.0), (4.0, 5.0, 3.0), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0)];
+        for (a, b, c) in calls {
+            assert_eq!(call(a, b, c), wanted(a, b, c));
+        }
+        let said: Vec<String> = paths::explain().iter().map(ToString::to_string).collect();
+        let lines = paths::explain().to_string();
+        assert_eq!(lines.lines().count(), said.len(), "{lines}");
+        assert!(said.iter().zip(lines.lines()).all(|(said, line)| said.lines().next() == Some(line)), "{lines}");
+        crate::frozen_only!();
+        assert_eq!(said.len(), 4, "{said:?}");
+        for (said, path) in said[1..].iter().zip(["`list[1]`", "`point.z`", "`k`"]) {
+            assert!(said.starts_with(path), "{said}");
+        }
+    });
 }
 
 #[freeze]

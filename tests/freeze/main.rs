@@ -19,6 +19,7 @@ mod fuzz;
 mod fuzz_targets;
 mod fuzzing;
 mod host;
+mod host_failures;
 mod inlined;
 mod limits;
 mod loops;
@@ -70,6 +71,13 @@ macro_rules! frozen {
     };
 }
 use frozen;
+
+/// Runs a test on each device.
+fn on_each_device(test: impl Fn()) {
+    for device in crate::tested_devices::all() {
+        jit::with_device(device, &test);
+    }
+}
 
 /// Runs calls of a frozen function, on each device, with it and with its plain body: they give the same. So many recordings are made, all other calls
 /// are replayed, and there are some.
@@ -163,4 +171,16 @@ fn alone(test: &str, before: &str) -> Option<String> {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && text.contains("1 passed"), "{test} in a process of its own: {text}");
     Some(text)
+}
+
+/// Runs a test [`alone`], once for each device, which is the default one there, and checks what it wrote. Whether it did, and is not
+/// that process itself.
+fn alone_on_each_device(test: &str, check: impl Fn(&str)) -> bool {
+    crate::tested_devices::all().into_iter().all(|device| {
+        let text = alone(test, &format!("export JIT_DEVICE={};", device.name()));
+        text.is_some_and(|text| {
+            check(&text);
+            true
+        })
+    })
 }

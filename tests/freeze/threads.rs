@@ -122,23 +122,30 @@ fn slow(x: &mut Float) -> Float {
 #[test]
 fn while_one_thread_records_others_run_the_body() {
     crate::frozen_only!();
-    let (inside, is_inside) = channel();
-    let (go_on, may_go_on) = channel();
-    *RECORDING.lock().unwrap() = Some((inside, may_go_on));
-    let call = |n: usize| {
-        let mut x = floats(n, n);
-        let y = slow(&mut x);
-        assert_eq!((values(&x), values(&y)), (values(&(floats(n, n) + 1.0)), values(&((floats(n, n) + 1.0) * 2.0))));
+    let on = |device: Device| {
+        slow::clear();
+        let (inside, is_inside) = channel();
+        let (go_on, may_go_on) = channel();
+        *RECORDING.lock().unwrap() = Some((inside, may_go_on));
+        let call = |n: usize| {
+            jit::with_device(device, || {
+                let mut x = floats(n, n);
+                let y = slow(&mut x);
+                let wanted = floats(n, n) + 1.0;
+                assert_eq!((values(&x), values(&y)), (values(&wanted), values(&(wanted * 2.0))));
+            });
+        };
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| call(5));
+            is_inside.recv_timeout(Duration::from_secs(60)).unwrap();
+            call(6);
+            let stats = slow::stats();
+            assert_eq!((stats.recordings, stats.replays, stats.direct), (1, 0, 1));
+            go_on.send(()).unwrap();
+            first.join().unwrap();
+        });
+        call(7);
+        assert_eq!((slow::stats().recordings, slow::stats().replays), (1, 1));
     };
-    std::thread::scope(|scope| {
-        let first = scope.spawn(|| call(5));
-        is_inside.recv_timeout(Duration::from_secs(60)).unwrap();
-        call(6);
-        let stats = slow::stats();
-        assert_eq!((stats.recordings, stats.replays, stats.direct), (1, 0, 1));
-        go_on.send(()).unwrap();
-        first.join().unwrap();
-    });
-    call(7);
-    assert_eq!((slow::stats().recordings, slow::stats().replays), (1, 1));
+    crate::tested_devices::all().into_iter().for_each(on);
 }

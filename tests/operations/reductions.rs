@@ -290,7 +290,9 @@ fn reductions_of_masks() {
 #[test]
 fn reductions_of_constants_are_those_of_memory() {
     fn check<T: Reducible>(ops: &[ReduceOp]) {
-        for width in [0, 1, 2, 100, 40_001] {
+        // The interpreter takes long for each element.
+        let widest = if UInt::zeros(1).device() == Device::Interpreter { 1025 } else { 40_001 };
+        for width in [0, 1, 2, 100, widest] {
             for value in T::corners() {
                 for &op in ops {
                     let constant = Array::full(value, width).reduce(op);
@@ -303,7 +305,7 @@ fn reductions_of_constants_are_those_of_memory() {
         }
     }
     use ReduceOp::*;
-    jit::with_device(Device::Cpu, || {
+    on_each_device(|| {
         check::<i8>(&[Add, Mul, Min, Max, And, Or]);
         check::<u64>(&[Add, Mul, Min, Max, And, Or]);
         check::<i32>(&[Add, Mul, Min, Max, And, Or]);

@@ -8,7 +8,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-// rows: C004
 #[test]
 fn messages() {
     let cases = trybuild::TestCases::new();

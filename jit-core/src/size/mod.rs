@@ -357,98 +357,47 @@ impl From<Size> for usize {
     }
 }
 
-impl PartialEq<usize> for Size {
-    #[inline]
-    #[track_caller]
-    fn eq(&self, other: &usize) -> bool {
-        self.eq(&Size::from(*other))
-    }
+/// Comparisons of a size and a number, in either order: those of two sizes, each a decision at the line that compares, so no
+/// provided method is between.
+macro_rules! comparisons {
+    ($($left:ty, $right:ty;)*) => {$(
+        impl PartialEq<$right> for $left {
+            #[inline]
+            #[track_caller]
+            fn eq(&self, other: &$right) -> bool {
+                Size::from(*self).eq(&Size::from(*other))
+            }
 
-    #[expect(clippy::partialeq_ne_impl, reason = "the provided one hides the line that decides")]
-    #[inline]
-    #[track_caller]
-    fn ne(&self, other: &usize) -> bool {
-        !self.eq(&Size::from(*other))
-    }
+            #[expect(clippy::partialeq_ne_impl, reason = "the provided one hides the line that decides")]
+            #[inline]
+            #[track_caller]
+            fn ne(&self, other: &$right) -> bool {
+                !Size::from(*self).eq(&Size::from(*other))
+            }
+        }
+
+        impl PartialOrd<$right> for $left {
+            #[inline]
+            #[track_caller]
+            fn partial_cmp(&self, other: &$right) -> Option<Ordering> {
+                Size::from(*self).partial_cmp(&Size::from(*other))
+            }
+
+            comparisons!(@ordered $right: lt le gt ge);
+        }
+    )*};
+    (@ordered $right:ty: $($method:ident)*) => {$(
+        #[inline]
+        #[track_caller]
+        fn $method(&self, other: &$right) -> bool {
+            PartialOrd::$method(&Size::from(*self), &Size::from(*other))
+        }
+    )*};
 }
 
-impl PartialEq<Size> for usize {
-    #[inline]
-    #[track_caller]
-    fn eq(&self, other: &Size) -> bool {
-        Size::from(*self).eq(other)
-    }
-
-    #[expect(clippy::partialeq_ne_impl, reason = "the provided one hides the line that decides")]
-    #[inline]
-    #[track_caller]
-    fn ne(&self, other: &Size) -> bool {
-        !Size::from(*self).eq(other)
-    }
-}
-
-impl PartialOrd<usize> for Size {
-    #[inline]
-    #[track_caller]
-    fn partial_cmp(&self, other: &usize) -> Option<Ordering> {
-        self.partial_cmp(&Size::from(*other))
-    }
-
-    #[inline]
-    #[track_caller]
-    fn lt(&self, other: &usize) -> bool {
-        PartialOrd::lt(self, &Size::from(*other))
-    }
-
-    #[inline]
-    #[track_caller]
-    fn le(&self, other: &usize) -> bool {
-        PartialOrd::le(self, &Size::from(*other))
-    }
-
-    #[inline]
-    #[track_caller]
-    fn gt(&self, other: &usize) -> bool {
-        PartialOrd::gt(self, &Size::from(*other))
-    }
-
-    #[inline]
-    #[track_caller]
-    fn ge(&self, other: &usize) -> bool {
-        PartialOrd::ge(self, &Size::from(*other))
-    }
-}
-
-impl PartialOrd<Size> for usize {
-    #[inline]
-    #[track_caller]
-    fn partial_cmp(&self, other: &Size) -> Option<Ordering> {
-        Size::from(*self).partial_cmp(other)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn lt(&self, other: &Size) -> bool {
-        PartialOrd::lt(&Size::from(*self), other)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn le(&self, other: &Size) -> bool {
-        PartialOrd::le(&Size::from(*self), other)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn gt(&self, other: &Size) -> bool {
-        PartialOrd::gt(&Size::from(*self), other)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn ge(&self, other: &Size) -> bool {
-        PartialOrd::ge(&Size::from(*self), other)
-    }
+comparisons! {
+    Size, usize;
+    usize, Size;
 }
 
 impl fmt::Debug for Size {

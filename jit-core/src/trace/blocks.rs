@@ -92,12 +92,14 @@ impl<'a> Blocks<'a> {
     #[track_caller]
     fn unrolled(&self, block: usize) -> Var {
         let mut total = self.identity.clone();
+        // How many lanes the last block has is no decision: a recording, and a kernel, is for any number.
+        let is_last_short = self.rest != 0;
         for position in 0..block {
             let index = record::binary(BinaryOp::Add, &self.first, &number(position));
-            // The last block has this lane only if all have.
-            let is_there = (self.rest != 0 && self.rest <= position).then_some(&self.is_whole);
-            let combined = self.combined(&total, &gather::gather(self.source, &index, is_there));
-            total = is_there.map_or(combined.clone(), |is_there| record::select(is_there, &combined, &total));
+            // Each block has its first lane.
+            let is_there = (is_last_short && position > 0).then(|| is_below(&index, self.source.width()));
+            let combined = self.combined(&total, &gather::gather(self.source, &index, is_there.as_ref()));
+            total = is_there.map_or(combined.clone(), |is_there| record::select(&is_there, &combined, &total));
         }
         total
     }

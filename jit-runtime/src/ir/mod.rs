@@ -85,6 +85,7 @@ pub mod encode;
 pub mod kernel;
 pub mod math;
 pub mod op;
+mod operands;
 pub mod parse;
 pub mod passes;
 pub mod print;

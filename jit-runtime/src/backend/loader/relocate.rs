@@ -15,6 +15,18 @@ impl Patch {
         bytes[..4].copy_from_slice(&value.to_le_bytes());
         Patch { bytes, length: 4 }
     }
+
+    fn address(value: i64) -> Self {
+        Patch { bytes: value.to_le_bytes(), length: 8 }
+    }
+}
+
+/// A jump to an absolute address: instructions that read the eight bytes after them.
+fn stub(instructions: [u8; 8], target: usize) -> [u8; 16] {
+    let mut stub = [0; 16];
+    stub[..8].copy_from_slice(&instructions);
+    stub[8..].copy_from_slice(&target.to_le_bytes());
+    stub
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -55,7 +67,7 @@ pub(crate) mod x86_64 {
         const R_X86_64_PC32: u32 = 2;
         const R_X86_64_PLT32: u32 = 4;
         match kind {
-            R_X86_64_64 => Ok(Patch { bytes: target.to_le_bytes(), length: 8 }),
+            R_X86_64_64 => Ok(Patch::address(target)),
             R_X86_64_PC32 | R_X86_64_PLT32 => {
                 let distance =
                     i32::try_from(target - place as i64).map_err(|_| "a distance exceeds 2 GiB".to_owned())?;
@@ -67,10 +79,8 @@ pub(crate) mod x86_64 {
 
     /// A jump to an absolute address.
     pub(crate) fn write_stub(target: usize) -> [u8; 16] {
-        // jmp qword ptr [rip + 2]; two bytes of padding; the address
-        let mut stub = [0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc, 0, 0, 0, 0, 0, 0, 0, 0];
-        stub[8..].copy_from_slice(&target.to_le_bytes());
-        stub
+        // jmp qword ptr [rip + 2]; two bytes of padding
+        super::stub([0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc], target)
     }
 }
 
@@ -93,7 +103,7 @@ pub(crate) mod aarch64 {
         const LDST128_ABS_LO12_NC: u32 = 299;
         let low12 = |scale: u32| word | ((((target as u32) & 0xfff) >> scale) << 10);
         let patched = match kind {
-            ABS64 => return Ok(Patch { bytes: target.to_le_bytes(), length: 8 }),
+            ABS64 => return Ok(Patch::address(target)),
             ADR_PREL_PG_HI21 => {
                 let pages = (target >> 12) - (place as i64 >> 12);
                 let pages = i32::try_from(pages).map_err(|_| "a distance exceeds 4 GiB".to_owned())? as u32;
@@ -112,10 +122,8 @@ pub(crate) mod aarch64 {
 
     /// A jump to an absolute address.
     pub(crate) fn write_stub(target: usize) -> [u8; 16] {
-        // ldr x16, #8; br x16; the address
-        let mut stub = [0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6, 0, 0, 0, 0, 0, 0, 0, 0];
-        stub[8..].copy_from_slice(&target.to_le_bytes());
-        stub
+        // ldr x16, #8; br x16
+        super::stub([0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6], target)
     }
 }
 

@@ -10,3 +10,4 @@ fn cast(x: Float) -> usize {
 type Size32 = usize;
 
 fn main() {}
+// rows: K34

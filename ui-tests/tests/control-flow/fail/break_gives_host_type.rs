@@ -16,3 +16,4 @@ fn search(x: Float) -> Text {
 }
 
 fn main() {}
+// rows: K11

@@ -24,3 +24,4 @@ fn with(x: Float, advance: &mut dyn FnMut()) -> Float {
 }
 
 fn main() {}
+// rows: K35

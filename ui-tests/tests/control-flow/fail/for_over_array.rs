@@ -11,3 +11,4 @@ fn total(x: Float) -> Float {
 }
 
 fn main() {}
+// rows: K8

@@ -9,3 +9,4 @@ fn choose(x: Float) -> Thing {
 }
 
 fn main() {}
+// rows: K2

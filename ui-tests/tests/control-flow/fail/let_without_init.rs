@@ -11,3 +11,4 @@ fn unset(x: Float) -> Float {
 }
 
 fn main() {}
+// rows: K29

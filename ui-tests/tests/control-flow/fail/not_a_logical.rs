@@ -7,3 +7,4 @@ fn choose(x: Float, m: Mask) -> Float {
 }
 
 fn main() {}
+// rows: K18

@@ -8,3 +8,4 @@ fn parsed(x: Float, text: &str) -> Result<Float, std::num::ParseFloatError> {
 }
 
 fn main() {}
+// rows: K14

@@ -11,3 +11,4 @@ fn drift(x: Float, n: UInt) -> UInt {
 }
 
 fn main() {}
+// rows: C004 K24

@@ -22,3 +22,4 @@ fn gamble(x: Float, dice: &mut Dice) -> Float {
 }
 
 fn main() {}
+// rows: K1 K32

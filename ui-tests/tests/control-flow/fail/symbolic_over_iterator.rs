@@ -12,3 +12,4 @@ fn sum(x: Float, factors: &[f32]) -> Float {
 }
 
 fn main() {}
+// rows: K8

@@ -7,3 +7,4 @@ fn scaled(factor: Option<f32>, x: Float) -> Float {
 }
 
 fn main() {}
+// rows: K4

@@ -14,3 +14,4 @@ enum Misspelt {
 }
 
 fn main() {}
+// rows: K17

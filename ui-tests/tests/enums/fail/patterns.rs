@@ -29,3 +29,4 @@ fn size(mut shape: Traced<Shape>) -> Float {
 }
 
 fn main() {}
+// rows: K17

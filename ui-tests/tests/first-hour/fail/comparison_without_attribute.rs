@@ -19,3 +19,4 @@ fn in_generic_code<T: jit::FloatElement>(x: Array<T>, limit: T) {
 }
 
 fn main() {}
+// rows: K20

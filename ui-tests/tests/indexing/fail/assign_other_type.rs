@@ -7,3 +7,4 @@ fn set(table: &mut Float, i: UInt, m: Float64) {
 }
 
 fn main() {}
+// rows: K26

@@ -8,3 +8,4 @@ fn set(table: &mut Float, i: UInt) {
 }
 
 fn main() {}
+// rows: K28

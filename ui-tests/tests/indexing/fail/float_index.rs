@@ -7,3 +7,4 @@ fn at(table: &Float, x: Float) -> Float {
 }
 
 fn main() {}
+// rows: K25

@@ -7,3 +7,4 @@ fn scale(table: &mut Float, i: UInt) {
 }
 
 fn main() {}
+// rows: K27

@@ -11,3 +11,4 @@ struct State {
 }
 
 fn main() {}
+// rows: K25

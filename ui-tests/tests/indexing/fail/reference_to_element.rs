@@ -8,3 +8,4 @@ fn first(table: Float, i: UInt) -> Float {
 }
 
 fn main() {}
+// rows: K28

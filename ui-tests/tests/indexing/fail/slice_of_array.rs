@@ -8,3 +8,4 @@ fn head(table: &Float) -> Float {
 }
 
 fn main() {}
+// rows: K28

@@ -7,3 +7,4 @@ async fn later(x: Float) -> Float {
 }
 
 fn main() {}
+// rows: K36

@@ -7,3 +7,4 @@ fn waits(x: Float, y: std::future::Ready<Float>) -> Float {
 }
 
 fn main() {}
+// rows: K43

@@ -7,3 +7,4 @@ const fn fixed(x: f32) -> f32 {
 }
 
 fn main() {}
+// rows: K36

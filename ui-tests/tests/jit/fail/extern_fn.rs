@@ -7,3 +7,4 @@ extern "C" fn doubled(x: f32) -> f32 {
 }
 
 fn main() {}
+// rows: K36

@@ -10,3 +10,4 @@ fn class(n: UInt, x: Float) -> Float {
 }
 
 fn main() {}
+// rows: K15

@@ -6,3 +6,4 @@ fn sum(x: &UInt64, n: &Int) {
 }
 
 fn main() {}
+// rows: K22

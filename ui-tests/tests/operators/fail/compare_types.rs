@@ -7,3 +7,4 @@ fn less(x: UInt64, n: Int64) -> Mask {
 }
 
 fn main() {}
+// rows: K20

@@ -14,3 +14,4 @@ fn main() {
     let mask = all_kinds(Float::from(1.0), UInt::from(1), Int::from(3), Float64::from(2.0));
     assert_eq!(mask.to_vec().unwrap().len(), 1);
 }
+// rows: K33

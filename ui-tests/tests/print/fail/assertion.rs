@@ -15,3 +15,4 @@ fn check(x: Float, n: f32, color: Color) -> Float {
 }
 
 fn main() {}
+// rows: K38

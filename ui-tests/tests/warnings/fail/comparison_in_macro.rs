@@ -14,3 +14,4 @@ fn distance(x: Float) -> Float {
 }
 
 fn main() {}
+// rows: K42

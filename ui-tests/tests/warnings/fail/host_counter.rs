@@ -23,3 +23,4 @@ fn positive(x: &Float) -> f32 {
 }
 
 fn main() {}
+// rows: K33

@@ -20,3 +20,4 @@ fn name(n: UInt) -> UInt {
 }
 
 fn main() {}
+// rows: K39

@@ -13,3 +13,4 @@ fn halve(x: Float, n: UInt) -> Float {
 }
 
 fn main() {}
+// rows: K30

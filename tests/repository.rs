@@ -136,3 +136,32 @@ fn what_mutants_change_stands_once_in_its_file() {
     let equivalent = mutants.iter().filter(|mutant| mutant.equivalent.is_some()).count();
     assert!(mutants.len() - equivalent >= 150, "{} mutants, {equivalent} of them equivalent", mutants.len());
 }
+
+/// All Rust sources of the repository.
+fn all_sources() -> Vec<std::path::PathBuf> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = ["jit-core", "jit-macros", "jit-runtime"]
+        .map(|name| ["src", "tests", "benches", "examples"].map(|folder| root.join(name).join(folder)));
+    let of_root = ["benches", "examples", "fuzz", "src", "tests", "ui-tests/tests"].map(|folder| root.join(folder));
+    let folders = crates.into_iter().flatten().chain(of_root).filter(|folder| folder.exists());
+    let is_source = |path: &std::path::PathBuf| path.extension().is_some_and(|extension| extension == "rs");
+    folders.flat_map(|folder| sources(&folder)).filter(is_source).collect()
+}
+
+#[test]
+fn lines_of_sources_keep_to_120_columns() {
+    let (mut too_long, mut lines) = (Vec::new(), 0);
+    for path in all_sources() {
+        let source = std::fs::read_to_string(&path).expect("a source file");
+        for (line, number) in source.lines().zip(1..) {
+            lines += 1;
+            // A row of a table cannot be wrapped.
+            let is_row = line.trim_start().trim_start_matches(['/', '!']).starts_with(" |");
+            if line.chars().count() > 120 && !is_row {
+                too_long.push(format!("{}:{number}", path.display()));
+            }
+        }
+    }
+    assert!(lines > 50_000, "{lines} lines were read");
+    assert!(too_long.is_empty(), "lines of more than 120 columns:\n{}", too_long.join("\n"));
+}

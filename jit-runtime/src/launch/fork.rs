@@ -45,10 +45,13 @@ mod tests {
         super::watch();
         // SAFETY: the child uses locks that are free there, which is what is tested, and ends without destructors.
         match unsafe { libc::fork() } {
-            0 => unsafe {
-                libc::alarm(60);
-                libc::_exit(i32::from(!test()));
-            },
+            0 => {
+                // SAFETY: ends a child that waits for ever, so that the test fails.
+                unsafe { libc::alarm(60) };
+                let status = i32::from(!test());
+                // SAFETY: nothing is expected of a child that ends.
+                unsafe { libc::_exit(status) }
+            }
             child => {
                 let mut status = 0;
                 // SAFETY: the place lives.

@@ -57,7 +57,6 @@ use crate::ir::{Kernel, Op, Param, Value};
 use crate::log::{self, Level};
 use crate::memory::Buffer;
 use crate::stats::{self, Record, Time};
-use smallvec::SmallVec;
 
 pub(crate) mod batch;
 mod blocks;
@@ -147,15 +146,12 @@ pub struct Notes<'a> {
     pub constants: &'a [usize],
 }
 
-/// The arguments of a launch, which are few as a rule.
-pub(crate) type Arguments = SmallVec<[Argument; 6]>;
-
 /// What [`start`] runs.
 pub(crate) struct Ready {
     pub(crate) entry: Arc<Entry>,
     pub(crate) width: usize,
     pub(crate) reduce_block: Option<usize>,
-    pub(crate) arguments: Arguments,
+    pub(crate) arguments: Vec<Argument>,
     pub(crate) label: &'static str,
     pub(crate) site: Option<&'static Location<'static>>,
     pub(crate) is_hit: bool,
@@ -239,8 +235,7 @@ pub fn prepare(launch: Launch, notes: Notes<'_>) -> Result<Prepared, Error> {
     let Found { entry, is_hit, scalars } =
         cache::find_or_compile(device, kernel, options, Origin { label, site, literals: notes.literals })?;
     arguments.extend(scalars.into_iter().map(Argument::Scalar));
-    let (arguments, checks) = (arguments.into(), notes.checks);
-    let ready = Ready { entry, width, reduce_block, arguments, label, site, is_hit, checks };
+    let ready = Ready { entry, width, reduce_block, arguments, label, site, is_hit, checks: notes.checks };
     Ok(Prepared { ready, template })
 }
 

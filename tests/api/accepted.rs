@@ -317,7 +317,7 @@ macro_rules! with_limits {
                     y + 1.0
                 }
                 a_long_chain_is_the_end_of_a_function(x) {
-                    if x < $first { x * $first } $(else if x < $rest { return x * $rest; })* else { x + 1.0 }
+                    if x < $first { if x < -20.0 { x } else { x * $first } } $(else if x < $rest { return x * $rest; })* else { x + 1.0 }
                 }
                 a_long_chain_gives_a_first_value(x) {
                     let (y, z);

@@ -399,3 +399,92 @@ fn sorted_pointers_are_for_code_that_runs() {
         assert_eq!(one_by_one(&shapes, x).to_vec().unwrap(), [10.0, 10.0, 11.0]);
     });
 }
+
+/// A lamp, which the host dims between launches.
+#[jit(dispatch)]
+trait Lamp {
+    fn light(&self, x: &Float) -> Float;
+
+    /// Changes it.
+    #[host]
+    fn dim(&mut self, by: f32);
+
+    /// Gives what no lane could.
+    #[host]
+    fn name(&self) -> &str;
+
+    #[host]
+    fn describe(&self) -> String {
+        format!("a lamp called {}", self.name())
+    }
+}
+
+#[derive(Traverse)]
+struct Bulb {
+    power: Float,
+    #[traverse(skip)]
+    name: String,
+}
+
+#[derive(Traverse)]
+struct Tube(Float, u32);
+
+#[jit]
+impl Lamp for Bulb {
+    fn light(&self, x: &Float) -> Float {
+        if *x > 1.0 { self.power / x } else { self.power.clone() }
+    }
+
+    #[host]
+    fn dim(&mut self, by: f32) {
+        self.power = &self.power * by;
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+#[jit]
+impl Lamp for Tube {
+    fn light(&self, x: &Float) -> Float {
+        self.0 + x
+    }
+
+    fn dim(&mut self, by: f32) {
+        self.0 *= by;
+        self.1 += 1;
+    }
+
+    #[host]
+    fn name(&self) -> &str {
+        if self.1 > 0 { "dimmed tube" } else { "tube" }
+    }
+}
+
+#[test]
+fn host_methods_change_instances_without_another_implementation() {
+    on_each_device(|| {
+        let bulb = Bulb { power: Float::opaque(8.0), name: "bulb".into() };
+        let mut lamps: Instances<dyn Lamp> = Instances::new();
+        let ids = [lamps.push(Box::new(bulb)), lamps.push(Box::new(Tube(Float::opaque(4.0), 0)))];
+        let pointers = lamps.at(&resident([ids[0], ids[1], ids[0], 0]));
+        let x = resident([2.0_f32, 2.0, 1.0, 5.0]);
+        assert_eq!(pointers.light(&x).to_vec().unwrap(), [4.0, 6.0, 8.0, 0.0]);
+        let names = |lamps: &Instances<dyn Lamp>| ids.map(|id| lamps.get(id).unwrap().describe());
+        assert_eq!(names(&lamps), ["a lamp called bulb", "a lamp called tube"]);
+        ids.iter().for_each(|&id| lamps.get_mut(id).unwrap().dim(0.5));
+        assert_eq!(pointers.light(&x).to_vec().unwrap(), [2.0, 4.0, 4.0, 0.0]);
+        assert_eq!(names(&lamps), ["a lamp called bulb", "a lamp called dimmed tube"]);
+    });
+}
+
+#[test]
+fn host_methods_are_refused_through_a_pointer() {
+    let lamps: Instances<dyn Lamp> = Instances::new();
+    let mut pointers = lamps.null(3);
+    let line = line!() + 1;
+    let said = message_of(|| pointers.dim(0.5));
+    assert!(said.contains("`Lamp::dim` is called through a pointer"), "{said}");
+    assert!(said.contains("instances.get_mut(id)") && said.contains(&format!("instances.rs:{line}")), "{said}");
+}

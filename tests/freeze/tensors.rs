@@ -456,3 +456,21 @@ fn the_host_sees_the_shape_of_each_call() {
         })
     });
 }
+
+#[freeze]
+fn parts_by_sizes(x: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>, Tensor<f32>, Tensor<f32>) {
+    let n = x.size(1);
+    (x.slice(s![.., ..n / 2]), x.slice(s![1, 1..n - 1]), x.slice(s![0, n / 2..;2]), x.slice(s![.., n - 2]) / x.size(0))
+}
+
+#[test]
+fn sizes_pick_parts_of_other_lengths_in_replays() {
+    alike(frozen!(parts_by_sizes), 1, || {
+        [6, 9, 6, 14, 31].map(|n| {
+            let x = tensor([2, n], n);
+            let (first, middle, strided, column) = parts_by_sizes(&x);
+            assert_eq!((first.shape(), middle.shape()), (&[2, n / 2][..], &[n - 2][..]));
+            [seen(&first), seen(&middle), seen(&strided), seen(&column)]
+        })
+    });
+}

@@ -493,3 +493,24 @@ fn lengths_of_axes_are_operands_beside_tensors() {
     });
     assert!(centred::stats().replays > 0 || std::env::var_os("JIT_FREEZE").is_some(), "{:?}", centred::explain());
 }
+
+#[test]
+fn sizes_and_tuples_are_taken_where_numbers_are() {
+    on_each_device(|| {
+        let t = Tensor::<i32>::arange(12).reshape((3, 4));
+        let (m, n) = (t.size(0), t.size(1));
+        let picked = |t: Tensor<i32>| (t.shape().to_vec(), t.to_vec().unwrap());
+        assert_eq!(picked(t.slice(s![.., ..n / 2])), (vec![3, 2], vec![0, 1, 4, 5, 8, 9]));
+        assert_eq!(picked(t.slice(s![m - 1, 1..n - 1])), (vec![2], vec![9, 10]));
+        assert_eq!(picked(t.slice(s![.., n / 4..n;2])), (vec![3, 2], vec![1, 3, 5, 7, 9, 11]));
+        assert_eq!(picked(t.slice(s![0, 0..=n / 2, None])), (vec![3, 1], vec![0, 1, 2]));
+        assert_eq!(picked(t.slice(s![..=m / 3, n - 2..;-1])), (vec![2, 3], vec![2, 1, 0, 6, 5, 4]));
+        assert_eq!(picked(t.slice(s![1..;-1, n - 1])), (vec![2], vec![7, 3]));
+        assert_eq!(picked(t.slice(s![0..m, -3..-1])), (vec![3, 2], vec![1, 2, 5, 6, 9, 10]));
+        assert_eq!(picked(t.slice(s![n / 2 - 1.., 1])), (vec![2], vec![5, 9]));
+        assert_eq!(picked(t.slice(s![Ellipsis, [0, 3]])), (vec![3, 2], vec![0, 3, 4, 7, 8, 11]));
+        assert_eq!(picked(t.slice(s![n..m])), (vec![0, 4], vec![]));
+        let said = message_of(|| drop(t.slice(s![m])));
+        assert!(said.contains("index 3 is outside of axis 0, which has length 3"), "{said}");
+    });
+}

@@ -35,6 +35,7 @@ impl Mask {
     /// When the evaluation fails ([`Mask::try_compress`] gives the error instead), or on the state of a traced loop.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "nonzero")]
     pub fn compress(&self) -> UInt {
         match self.try_compress() {
             Ok(positions) => positions,

@@ -69,6 +69,7 @@ impl<T: Number> Array<T> {
     /// The smallest element, of width 1; NaN if one is NaN. Without elements: infinity, or the largest integer.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "amin")]
     pub fn reduce_min(&self) -> Self {
         self.reduce_all(ReduceOp::Min)
     }
@@ -76,6 +77,7 @@ impl<T: Number> Array<T> {
     /// The largest element, of width 1; NaN if one is NaN. Without elements: minus infinity, or the smallest integer.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "amax")]
     pub fn reduce_max(&self) -> Self {
         self.reduce_all(ReduceOp::Max)
     }

@@ -168,6 +168,8 @@ impl<T: FloatElement> Array<T> {
     #[inline]
     #[must_use]
     #[track_caller]
+    #[doc(alias = "pow")]
+    #[doc(alias = "power")]
     pub fn powf(&self, other: impl Operand<T>) -> Self {
         self.binary(BinaryOp::Pow, &other.into_array())
     }

@@ -212,6 +212,7 @@ impl<T: Element> Array<T> {
     /// NaN gives 0; integers wrap; to `bool` means “is not zero”.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "astype")]
     pub fn cast<U: Element>(&self) -> Array<U> {
         Array::recorded(record::cast(U::TYPE, &self.var))
     }

@@ -134,6 +134,7 @@ impl<T: Number> Array<T> {
     /// ```
     #[must_use]
     #[track_caller]
+    #[doc(alias = "cumsum")]
     pub fn prefix_sum(&self) -> Self {
         self.prefix(ReduceOp::Add, Scan::inclusive())
     }

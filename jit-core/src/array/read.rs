@@ -17,6 +17,9 @@ impl<T: Element> Array<T> {
     ///
     /// When the value is known only inside of a traced loop, depends on a placeholder, or its evaluation fails.
     #[track_caller]
+    #[doc(alias = "iter")]
+    #[doc(alias = "tolist")]
+    #[doc(alias = "numpy")]
     pub fn to_vec(&self) -> Result<Vec<T>, Error> {
         let site = Location::caller();
         match read_for_host(&self.var, "its elements are read", site)? {

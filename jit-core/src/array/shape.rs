@@ -28,6 +28,7 @@ impl<T: Element> Array<T> {
     /// The elements from last to first.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "flip")]
     pub fn reverse(&self) -> Self {
         match self.width() {
             width if width < 2 => self.clone(),
@@ -179,6 +180,9 @@ impl<T: Element> Array<T> {
     /// ```
     #[must_use]
     #[track_caller]
+    #[doc(alias = "append")]
+    #[doc(alias = "concatenate")]
+    #[doc(alias = "hstack")]
     pub fn concat<P: Borrow<Array<T>>>(parts: &[P]) -> Self {
         let mut filled: Vec<&Array<T>> = parts.iter().map(Borrow::borrow).filter(|part| part.width() > 0).collect();
         let Some(last) = filled.pop() else { return Array::zeros(0) };
@@ -202,6 +206,7 @@ impl<T: Element> Array<T> {
     /// lost; zeros come in at the other one. The width stays.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "roll")]
     pub fn shift(&self, distance: isize) -> Self {
         self.shift_with(distance, T::default())
     }

@@ -28,6 +28,14 @@ pub struct Targets<'a, T: ?Sized> {
     groups: Option<Groups>,
 }
 
+/// Refuses the call of a `#[host]` method on a pointer.
+#[track_caller]
+pub fn only_on_instances(method: &str) -> ! {
+    Misuse::new(format!("`{method}` is called through a pointer"), Location::caller())
+        .hint("the method is marked `#[host]`, so it is for an instance itself: `instances.get(id)` or `instances.get_mut(id)`")
+        .panic()
+}
+
 /// The targets of a pointer.
 #[must_use]
 #[track_caller]

@@ -15,9 +15,13 @@ pub fn tie<T>() -> Tie<T> {
 }
 
 impl<T> Tie<T> {
-    /// Nothing, though Rust takes it for a value that a variable may be assigned in code that is never reached.
+    /// Nothing, which Rust does not know: what follows a value is never reached.
     #[inline(always)]
-    pub fn unreached(&self) -> Option<(T, Infallible)> {
+    pub fn unreached(&self) -> Option<Infallible> {
         None
     }
+
+    /// The tie is of the type of a variable.
+    #[inline(always)]
+    pub fn is_of(&self, _: &T) {}
 }

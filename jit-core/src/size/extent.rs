@@ -48,6 +48,7 @@ impl Extent {
 }
 
 /// The width that a node has is its size.
+#[diagnostic::do_not_recommend]
 impl From<Extent> for Size {
     #[inline]
     fn from(extent: Extent) -> Size {

@@ -62,13 +62,13 @@ fn redeclaration(binding: &Binding) -> Stmt {
     syn::parse_quote!(#(#[__jit_tied(#tie)])* let #mutable #name #(: #ty)*;)
 }
 
-/// Makes a variable have the type of a tie. The assignment is never reached, and Rust knows it.
+/// Makes a variable have the type of a tie, in code that is never reached: Rust finds types in it, and no use of the variable.
 fn tied(name: &Ident, tie: &Ident) -> Stmt {
     let span = tie.span();
     let tied = format_ident!("__jit_tied", span = span);
     syn::parse_quote_spanned! {span=>
-        #[allow(unused_assignments, unused_variables)]
-        let #tied = if let ::core::option::Option::Some((value, never)) = #tie.unreached() { #name = value; match never {} };
+        #[allow(unreachable_code)]
+        let #tied = if let ::core::option::Option::Some(never) = #tie.unreached() { match never {} #tie.is_of(&#name); };
     }
 }
 

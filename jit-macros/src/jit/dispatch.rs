@@ -2,7 +2,8 @@
 //!
 //! The trait stays as it is, with the bodies of its methods rewritten as any function's, and gets an implementation for
 //! `Ptr<T>` of whatever implements it. There, a method runs the one of each instance between calls of the run-time support
-//! (`jit_core::calls::dispatch`), which is where its documentation is.
+//! (`jit_core::calls::dispatch`), which is where its documentation is. A method that is marked `#[host]` is Rust's: it is for
+//! an instance itself, which it may change, and a pointer refuses it.
 
 use super::{rewrite_function, take_constexpr};
 use crate::freeze;
@@ -12,7 +13,10 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{FnArg, GenericParam, ItemTrait, Pat, ReturnType, Signature, TraitItem, TraitItemFn, Type, WherePredicate};
+use syn::{
+    Attribute, FnArg, GenericParam, ItemTrait, Meta, Pat, ReturnType, Signature, TraitItem, TraitItemFn, Type,
+    WherePredicate,
+};
 
 /// Expands the attribute on a trait.
 pub(super) fn expand(options: &JitOptions, mut item: ItemTrait, sink: &Sink) -> TokenStream {
@@ -90,6 +94,9 @@ fn expand_method(
     method: &mut TraitItemFn,
     sink: &Sink,
 ) -> Option<TokenStream> {
+    if take_host(&mut method.attrs) {
+        return host_method(krate, of, &method.sig, sink);
+    }
     let is_for_sized = is_for_sized(&method.sig);
     let before = Sink::default();
     if !is_for_sized {
@@ -116,6 +123,35 @@ fn expand_method(
         return None;
     }
     (!is_for_sized).then(|| pointer_method(krate, of, &method.sig))
+}
+
+/// Takes the mark of methods that are Rust's.
+pub(super) fn take_host(attributes: &mut Vec<Attribute>) -> bool {
+    let before = attributes.len();
+    attributes.retain(|attribute| !matches!(&attribute.meta, Meta::Path(path) if path.is_ident("host")));
+    attributes.len() < before
+}
+
+/// A method for instances themselves: the pointer's says so.
+fn host_method(krate: &TokenStream, of: &Ident, signature: &Signature, sink: &Sink) -> Option<TokenStream> {
+    let span = signature.ident.span();
+    if signature.receiver().is_none_or(|receiver| !receiver.to_token_stream().to_string().starts_with('&')) {
+        sink.error(
+            span,
+            "a `#[host]` method of a dispatched trait takes `&self` or `&mut self`: it is called on an instance",
+        );
+        return None;
+    }
+    let mut own = signature.clone();
+    let _: Vec<Argument> = own.inputs.iter_mut().enumerate().filter_map(argument).collect();
+    let name = format!("{of}::{}", signature.ident);
+    Some(quote_spanned! {span=>
+        #[track_caller]
+        #[allow(unused_variables)]
+        #own {
+            #krate::__private::dispatch::only_on_instances(#name)
+        }
+    })
 }
 
 /// Whether a method is only for types whose size is known, which a trait object's is not.
@@ -170,7 +206,8 @@ fn check_receiver(receiver: &syn::Receiver, sink: &Sink) {
     let ty = receiver.to_token_stream().to_string().replace(' ', "");
     if ty.starts_with("&mut") {
         let message = "a dispatched method takes `&self`: an instance is shared by all lanes that point to it; \
-                       let lanes change an argument, or scatter to one";
+                       let lanes change an argument, or scatter to one; or mark the method `#[host]`, and call it on the \
+                       instance that `get_mut` of `Instances` gives";
         sink.error(receiver.span(), message);
     } else if !ty.starts_with('&') || ty.contains(':') {
         sink.error(receiver.span(), "a dispatched method takes `&self`: instances stay where they are");

@@ -105,6 +105,9 @@ fn expand_impl(options: &JitOptions, mut block: ItemImpl, sink: &Sink) -> TokenS
             continue;
         }
         let ImplItemFn { sig, block, attrs, .. } = function;
+        if dispatch::take_host(attrs) {
+            continue;
+        }
         rewrite_function(options, sig, block, attrs, sink);
     }
     block.into_token_stream()
@@ -119,12 +122,12 @@ fn rewrite_function(
     sink: &Sink,
 ) {
     let function_sink = Sink::default();
-    let as_written = body.clone();
-    chains::divide(body, signature.ident.span());
     check::signature(signature, &function_sink);
     check::body(body, &function_sink);
     check::result(signature, body, &function_sink);
     let constexpr = take_constexpr(signature, &function_sink);
+    let as_written = body.clone();
+    chains::divide(body, signature.ident.span());
     variants::place_attributes(body, &function_sink);
     rewrite::Rewriter::new(options, signature, &constexpr, &function_sink)
         .function(options, signature, &constexpr, body);

@@ -1,4 +1,4 @@
-// wanted: `y` must have a value before a traced `if` assigns it
+// wanted: used binding `y`
 use jit::prelude::*;
 
 #[jit]

@@ -6,6 +6,8 @@
     clippy::clone_on_copy,
     clippy::collapsible_else_if,
     clippy::collapsible_if,
+    clippy::eq_op,
+    clippy::erasing_op,
     clippy::identity_op,
     clippy::manual_is_multiple_of,
     clippy::needless_borrow,

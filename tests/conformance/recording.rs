@@ -133,7 +133,7 @@ fn visit(counts: &mut UInt, lane: &UInt) -> Mask {
 
 #[jit]
 fn reached(x: &UInt, counts: &mut UInt) -> UInt {
-    let mut y = x * 0;
+    let mut y = x.zeros_like();
     if x > 2 && visit(counts, x) {
         y += 1;
     }

@@ -114,6 +114,7 @@ fn pages_of_arrays_begin_with_making_and_reading_them() {
     assert_eq!(modules[..2], ["mod make;", "mod read;"]);
 }
 
+#[allow(dead_code, reason = "what the lists say of tests is for those who run them")]
 #[path = "mutants/list.rs"]
 mod mutants;
 

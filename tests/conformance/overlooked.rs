@@ -26,6 +26,72 @@ fn scatters_of_different_operations_do_not_mix() {
     });
 }
 
+/// Wide enough that lanes of one kernel do not run all at once: what the last lane writes first comes after what the
+/// first lane writes second.
+#[test]
+fn scatters_one_after_another_are_not_run_lane_by_lane() {
+    const LANES: usize = 50_000;
+    on_each_device(|| {
+        let (own, other) = (UInt::arange(LANES), (UInt::arange(LANES) + LANES as u32 / 2) % LANES as u32);
+        jit::eval(&(own.clone(), other.clone())).unwrap();
+        let mut x = UInt::zeros(LANES);
+        x.scatter(1, &own);
+        x.scatter(2, &other);
+        assert!(x.to_vec().unwrap().iter().all(|&x| x == 2));
+        let mut x = UInt::zeros(LANES);
+        x.scatter_add(&own * 0 + 5, &own);
+        x.scatter_reduce(ReduceOp::Max, &own * 0 + 3, &other);
+        assert!(x.to_vec().unwrap().iter().all(|&x| x == 5));
+        let mut x = resident([1_u32, 2, 3, 4]);
+        x.scatter_reduce(ReduceOp::Max, &own % 7, &(&own % 4));
+        x.scatter_add(&own * 0 + 1, &(&own % 4));
+        assert_eq!(x.to_vec().unwrap(), [6 + LANES as u32 / 4; 4]);
+    });
+}
+
+/// A scatter that could be part of the kernel of the one before it, but for its value, which a later kernel has.
+#[test]
+fn a_scatter_waits_for_the_kernel_that_has_its_value() {
+    on_each_device(|| {
+        let index = resident([0_u32, 1, 1, 3]);
+        let mut x = resident([10_u32, 20, 30, 40]);
+        x.scatter_add(1, &index);
+        let total = (&index + 1).sum();
+        x.scatter_add(&index * 0 + &total, &index);
+        assert_eq!(x.to_vec().unwrap(), [10 + 10, 20 + 2 * 10, 30, 40 + 10]);
+    });
+}
+
+/// Scatters that share a kernel, beside a kernel of another width.
+#[test]
+fn scatters_of_one_kernel_are_complete_beside_other_kernels() {
+    on_each_device(|| {
+        let (index, other) = (resident([0_u32, 1, 1, 3]), resident([1.0_f32, 2.0, 3.0]));
+        let mut x = resident([10_u32, 20, 30, 40]);
+        x.scatter_add(1, &index);
+        x.scatter_add(&index + 1, &index);
+        let y = &other * 2.0;
+        jit::eval(&(x.clone(), y.clone())).unwrap();
+        assert_eq!(x.to_vec().unwrap(), [12, 26, 30, 45]);
+        assert_eq!(y.to_vec().unwrap(), [2.0, 4.0, 6.0]);
+    });
+}
+
+/// What a scatter gave is the value of another one, and only the second array is asked for at first.
+#[test]
+fn a_scatter_behind_the_value_of_another_one_runs_once() {
+    on_each_device(|| {
+        let index = resident([2_u32, 0, 1, 3]);
+        let mut x = resident([10_u32, 20, 30, 40]);
+        let mut y = resident([0_u32, 0, 0, 0]);
+        let before = x.scatter_inc(&index);
+        y.scatter_add(&before, &index);
+        assert_eq!(y.to_vec().unwrap(), [10, 20, 30, 40]);
+        assert_eq!(x.to_vec().unwrap(), [11, 21, 31, 41]);
+        assert_eq!(before.to_vec().unwrap(), [30, 10, 20, 40]);
+    });
+}
+
 #[test]
 fn equal_constants_of_different_widths_are_different_states() {
     #[jit]
@@ -225,6 +291,35 @@ fn lanes_that_exit_repeatedly_keep_their_values() {
     });
 }
 
+/// Some iterations cannot be computed for the lanes that are left alone: what they made of the state is what goes on.
+#[test]
+fn iterations_on_all_lanes_in_between_are_not_forgotten() {
+    #[jit]
+    fn run(limit: &UInt, weight: &Float) -> (Float, UInt) {
+        let (mut x, mut i) = (weight * 0.0, limit * 0);
+        let mut iteration = 0;
+        #[evaluated]
+        #[compress]
+        while i < *limit {
+            x += weight * 1.0;
+            if iteration % 3 == 2 {
+                x = x.prefix_sum() * 0.0 + &x;
+            }
+            i += 1;
+            iteration += 1;
+        }
+        (x, i)
+    }
+    on_each_device(|| {
+        let width = 3000_usize;
+        let limits: Vec<u32> = (0..width as u32).map(|lane| lane * 7919 % 23).collect();
+        let weights: Vec<f32> = (0..width).map(|lane| (lane % 17) as f32).collect();
+        let (x, i) = run(&UInt::from(limits.clone()), &Float::from(weights.clone()));
+        let expected: Vec<f32> = limits.iter().zip(&weights).map(|(&limit, weight)| limit as f32 * weight).collect();
+        assert!(x.to_vec().unwrap() == expected && i.to_vec().unwrap() == limits);
+    });
+}
+
 /// A table of more elements than threads merge at a time.
 #[test]
 fn sums_of_large_tables_are_complete_to_the_last_element() {
@@ -237,6 +332,70 @@ fn sums_of_large_tables_are_complete_to_the_last_element() {
     let mut expected = vec![0_u32; elements as usize];
     (0..lanes as u32).for_each(|lane| expected[(lane.wrapping_mul(7) % elements) as usize] += 1);
     let got = table.to_vec().unwrap();
+    // Sums of floats are cut into segments by the sizes alone, so there is something to merge however few threads
+    // take part.
+    let mut sums = Float::zeros(elements as usize);
+    sums.scatter_add(1.0, &index);
+    let sums = sums.to_vec().unwrap();
     jit::set_threads(threads);
     assert!(got == expected, "element {:?}", got.iter().zip(&expected).position(|(a, b)| a != b));
+    let wrong = sums.iter().zip(&expected).position(|(a, b)| *a != *b as f32);
+    assert!(wrong.is_none(), "element {wrong:?}");
+}
+
+/// Kernels are run in the order of what they need, not in that in which their first values are met.
+#[test]
+fn a_later_value_of_an_early_kernel_may_need_another_kernel() {
+    on_each_device(|| {
+        let (x, y) = (resident([1.0_f32, 2.0, 3.0, 4.0, 5.0]), resident([10.0_f32, 20.0, 30.0]));
+        let a = &x * x.sum();
+        let b = &x + y.sum();
+        jit::eval(&(a.clone(), b.clone())).unwrap();
+        assert_eq!(a.to_vec().unwrap(), [15.0, 30.0, 45.0, 60.0, 75.0]);
+        assert_eq!(b.to_vec().unwrap(), [61.0, 62.0, 63.0, 64.0, 65.0]);
+    });
+}
+
+/// One expensive value, in whole and reduced in different divisions.
+#[test]
+fn what_is_reduced_by_blocks_and_in_whole_is_complete() {
+    on_each_device(|| {
+        let x = resident(std::array::from_fn::<f32, 256, _>(|lane| (lane % 16) as f32));
+        let y = (0..12).fold(x.clone(), |y, _| (y + 1.0).sqrt().floor() + &x);
+        let all = y.to_vec().unwrap();
+        let y = (0..12).fold(x.clone(), |y, _| (y + 1.0).sqrt().floor() + &x);
+        let (blocks, total, twice) = (y.block_sum(64), y.sum(), &y * 2.0);
+        jit::eval(&(twice.clone(), blocks.clone(), total.clone())).unwrap();
+        assert_eq!(twice.to_vec().unwrap(), all.iter().map(|y| y * 2.0).collect::<Vec<_>>());
+        assert_eq!(blocks.to_vec().unwrap(), all.chunks(64).map(|block| block.iter().sum()).collect::<Vec<f32>>());
+        assert_eq!(total.to_vec().unwrap(), [all.iter().sum::<f32>()]);
+    });
+}
+
+/// Memory from before a loop, which each iteration begins with anew.
+#[test]
+fn local_memory_from_outside_of_a_loop_is_as_it_was_in_each_iteration() {
+    #[jit]
+    fn run(n: &UInt) -> UInt {
+        let mut outside = Local::<u32>::full(3, 4);
+        outside.write(&UInt::from(1), n);
+        let (mut i, mut sum) = (n * 0, n * 0);
+        while i < *n {
+            let mut inside = outside.clone();
+            let before = inside.read(&(&i % 4));
+            inside.write(&(&i % 4), &i + 100);
+            sum += before + inside.read(&UInt::from(0));
+            i += 1;
+        }
+        sum
+    }
+    let plain = |n: u32| {
+        let mut outside = [3; 4];
+        outside[1] = n;
+        (0..n).fold(0, |sum, i| sum + outside[i as usize % 4] + if i % 4 == 0 { i + 100 } else { outside[0] })
+    };
+    on_each_device(|| {
+        let n = [0_u32, 1, 2, 5, 9, 13];
+        assert_eq!(run(&resident(n)).to_vec().unwrap(), n.map(plain));
+    });
 }

@@ -115,3 +115,25 @@ fn kernels_of_different_widths_are_in_different_tiles() {
         }
     }
 }
+
+/// So many short kernels that they are worth dividing, and each so short that replays run them on the calling thread.
+#[freeze(limit = 100)]
+fn interleaved(x: &Float, y: &Float) -> (Float, Float) {
+    steps(x, y)
+}
+
+fn steps(x: &Float, y: &Float) -> (Float, Float) {
+    (0..30).fold((x.clone(), y.clone()), |(x, y), _| (kept((x * 1.01).sin()), kept((y * 1.01).sin())))
+}
+
+#[test]
+fn short_kernels_of_two_widths_are_in_different_tiles() {
+    for (first, second) in [(4096, 1500), (1500, 4096), (3000, 3001)] {
+        // The first replays measure how long the kernels take.
+        for call in 0..12 {
+            let (x, y) = (floats(first, call), floats(second, call + 1));
+            let ((a, b), (c, d)) = (interleaved(&x, &y), steps(&x, &y));
+            assert!(values(&a) == values(&c) && values(&b) == values(&d), "{first} and {second}, call {call}");
+        }
+    }
+}

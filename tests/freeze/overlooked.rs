@@ -92,6 +92,28 @@ fn calls_are_found_after_others_were_dropped() {
     }
 }
 
+#[freeze(limit = 3)]
+fn at_most_three(x: &Float, names: &[String]) -> Float {
+    x + names.len() as f32
+}
+
+/// What is kept is found again although the places of others were given away.
+#[test]
+fn calls_that_are_kept_are_not_recorded_again_when_others_are_dropped() {
+    at_most_three::clear();
+    let x = floats(5, 1);
+    let call = |kind: usize| {
+        let expected: Vec<f32> = values(&x).iter().map(|x| x + kind as f32).collect();
+        assert_eq!(values(&at_most_three(&x, &vec!["name".to_owned(); kind])), expected);
+        at_most_three::stats().recordings
+    };
+    // The second one was used least when the fourth one comes, and the third one takes its place.
+    let recordings: Vec<u64> = [1, 2, 3, 1, 4, 3, 4, 1, 3].into_iter().map(call).collect();
+    if recordings[0] > 0 {
+        assert_eq!(recordings, [1, 2, 3, 3, 4, 4, 4, 4, 4]);
+    }
+}
+
 #[freeze]
 fn by_width(x: &Float, y: &Float) -> Float {
     if x.len() == y.len() {

@@ -10,37 +10,37 @@
 //! = why no test can kill it
 //! ```
 //!
-//! A mutant is a piece of source that stands once in its file (`-`), and what it becomes (`+`); both may have several
-//! lines. Where the piece is no expression and no statement that ends with a semicolon, the replacement contains the word
-//! `MUTANT` for the question whether the mutant is on. `tests` names the tests that should kill the mutants that follow,
-//! `?` those of one mutant: a test binary (`PACKAGE/TARGET`, or a target of the root package) and filters. `=` says why
-//! a mutant is equivalent: no program computes anything else.
+//! A mutant is a piece of source that is found once in its file (`-`), and what it becomes (`+`); both may have several
+//! lines. Where the piece is no expression and no statement that ends with a semicolon, the replacement contains the
+//! word `MUTANT` for the question whether the mutant is on. `tests` names the tests that should kill the mutants that
+//! follow, `?` those of one mutant: a test binary (`PACKAGE/TARGET`, or a target of the root package) and filters. `=`
+//! says why a mutant is equivalent: no program computes anything else.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A small change of the sources.
 #[derive(Clone, Debug)]
-pub struct Mutant {
+pub(crate) struct Mutant {
     /// In order of the list, from 1.
-    pub number: usize,
+    pub(crate) number: usize,
     /// Where the list has it.
-    pub place: String,
-    pub file: String,
-    pub original: String,
-    pub replacement: String,
+    pub(crate) place: String,
+    pub(crate) file: String,
+    pub(crate) original: String,
+    pub(crate) replacement: String,
     /// What should kill it, first of all.
-    pub tests: Vec<Tests>,
+    pub(crate) tests: Vec<Tests>,
     /// Why nothing kills it.
-    pub equivalent: Option<String>,
+    pub(crate) equivalent: Option<String>,
 }
 
 /// Some tests of a test binary.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Tests {
-    pub binary: String,
+pub(crate) struct Tests {
+    pub(crate) binary: String,
     /// All tests if there is none.
-    pub filters: Vec<String>,
+    pub(crate) filters: Vec<String>,
 }
 
 impl std::fmt::Display for Tests {
@@ -51,7 +51,7 @@ impl std::fmt::Display for Tests {
 }
 
 /// Reads all lists of a folder, by name.
-pub fn read(folder: &Path) -> Result<Vec<Mutant>, String> {
+pub(crate) fn read(folder: &Path) -> Result<Vec<Mutant>, String> {
     let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut lists: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     lists.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
@@ -117,7 +117,7 @@ fn tests_of(text: &str) -> Vec<Tests> {
 }
 
 /// Where the original of a mutant is in the text of its file: once.
-pub fn locate(mutant: &Mutant, source: &str) -> Result<Range<usize>, String> {
+pub(crate) fn locate(mutant: &Mutant, source: &str) -> Result<Range<usize>, String> {
     let Mutant { place, file, original, .. } = mutant;
     let mut found = source.match_indices(original.as_str());
     match (found.next(), found.next()) {

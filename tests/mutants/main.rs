@@ -1,12 +1,13 @@
-//! Small changes of semantics, each of which must turn a test red: `cargo test -p jit --test mutants -- [FILE…|NUMBER…]`.
+//! Small changes of semantics, each of which must turn a test red:
+//! `cargo test -p jit --test mutants -- [FILE…|NUMBER…]`.
 //!
-//! The sources are copied to `target/mutants`, with all mutants of the lists beside this file compiled into one build; the
-//! copy alone asks an environment variable which of them is on. Each runs the tests that should kill it first, then wider
-//! ones. A mutant that no test kills is an error, unless the list says why it is equivalent; and so is one that was said
-//! to be equivalent and is killed.
+//! The sources are copied to `target/mutants`, with all mutants of the lists beside this file compiled into one build;
+//! the copy alone asks an environment variable which of them is on. Each runs the tests that should kill it first, then
+//! wider ones. A mutant that no test kills is an error, unless the list says why it is equivalent; and so is one that
+//! was said to be equivalent and is killed.
 //!
-//! Words that follow select mutants: by number, by a part of their file's path, or by that of their list. `--near` leaves
-//! the wider tests out.
+//! Words that follow select mutants: by number, by a part of their file's path, or by that of their list. `--near`
+//! leaves the wider tests out.
 //!
 //! | file | what |
 //! |---|---|

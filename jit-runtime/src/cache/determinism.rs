@@ -131,6 +131,15 @@ mod tests {
     }
 
     #[test]
+    fn what_was_there_before_a_lane_shows_its_place() {
+        let mut b = Builder::new();
+        let target = b.buffer(Type::U32, Access::ReadWrite);
+        let lane = b.lane_index();
+        let _ = b.atomic(crate::ir::AtomicOp::Exchange, target, lane, lane, None);
+        assert!(Shown::by(&b.finish()).places);
+    }
+
+    #[test]
     fn positions_of_lanes_that_all_differ_show_no_order() {
         let shift = |op: BinaryOp, number: u64| {
             move |b: &mut Builder| {
@@ -153,6 +162,29 @@ mod tests {
             let lane = b.lane_index();
             b.cast(Type::I64, lane)
         }));
+        // Floats have fewer bits than the numbers of lanes.
+        assert!(shown(|b| {
+            let lane = b.lane_index();
+            let float = b.cast(Type::F32, lane);
+            b.cast(Type::U32, float)
+        }));
+        let by = |make: fn(&mut Builder, Value, Value) -> Value| {
+            move |b: &mut Builder| {
+                let (lane, number) = (b.lane_index(), b.constant(Type::U32, 3));
+                make(b, lane, number)
+            }
+        };
+        assert!(shown(by(|b, lane, _| b.binary(BinaryOp::Sub, lane, lane))));
+        assert!(shown(by(|b, lane, number| {
+            let quotient = b.binary(BinaryOp::Div, lane, number);
+            b.binary(BinaryOp::Sub, lane, quotient)
+        })));
+        assert!(!shown(by(|b, lane, number| b.fma(lane, number, number))));
+        assert!(shown(by(|b, lane, number| b.fma(lane, number, lane))));
+        assert!(shown(by(|b, lane, number| {
+            let even = b.binary(BinaryOp::Add, number, number);
+            b.fma(lane, even, number)
+        })));
         assert!(shown(|b| b.constant(Type::U32, 3)));
         assert!(shown(|b| {
             let (lane, number) = (b.lane_index(), b.constant(Type::U32, 1));

@@ -200,6 +200,26 @@ mod tests {
     }
 
     #[test]
+    fn skeletons_of_one_hash_with_other_numbers_of_literals_are_distinguished() {
+        let skeletons = Skeletons::new(100);
+        let literals = |count: u64| (0..count).map(|bits| (Value(0), Type::U8, bits)).collect::<Vec<_>>();
+        assert_eq!(skeletons.look_up(7, &literals(2)).0[..], [false; 2]);
+        assert_eq!(skeletons.look_up(7, &literals(3)).0[..], [false; 3]);
+        assert_eq!(skeletons.look_up(7, &literals(3)).0[..], [false; 3]);
+    }
+
+    #[test]
+    fn what_was_used_last_is_not_forgotten() {
+        let skeletons = Skeletons::new(16);
+        let literals = |bits: u64| [(Value(0), Type::U8, bits)];
+        (0..16).for_each(|hash| _ = skeletons.look_up(hash, &literals(1)));
+        skeletons.look_up(0, &literals(1));
+        skeletons.look_up(99, &literals(1));
+        let known = |hash: u64| skeletons.table.lock().known.contains_key(&hash);
+        assert_eq!([0, 1, 2, 3, 15, 99].map(known), [true, false, false, true, true, true]);
+    }
+
+    #[test]
     fn a_bounded_number_of_skeletons_is_known() {
         let skeletons = Skeletons::new(16);
         for count in 0..100 {

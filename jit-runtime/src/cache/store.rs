@@ -315,6 +315,22 @@ mod tests {
     }
 
     #[test]
+    fn kernels_of_other_devices_and_parameters_are_distinguished() {
+        let store = Store::new(100);
+        let options = CodeOptions::default();
+        let (first, _) = find(&store, 7, 1, options);
+        let on_another = |kernel| Ok(entry(7, kernel, options));
+        let (second, was_there) = store.find_or_insert(7, Device::Cpu, options, kernel(1), on_another).unwrap();
+        assert!(!was_there && !Arc::ptr_eq(&first, &second));
+        // The same instructions, with one more parameter.
+        let mut more = kernel(1);
+        more.params.push(crate::ir::Param::Scalar { ty: Type::U8 });
+        let on_another = |kernel| Ok(entry(7, kernel, options));
+        let (third, was_there) = store.find_or_insert(7, Device::Interpreter, options, more, on_another).unwrap();
+        assert!(!was_there && third.kernel.params.len() == 2 && first.kernel.params.len() == 1);
+    }
+
+    #[test]
     fn what_was_not_used_for_longest_is_forgotten() {
         let store = Store::new(16);
         for constant in 0..16 {

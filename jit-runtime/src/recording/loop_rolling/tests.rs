@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::*;
 use crate::ir::Type;
 use crate::launch::native::Call;
-use crate::recording::{LibraryStep, SizeId};
+use crate::recording::{LibraryStep, Scalar, SizeId};
 
 const GOES_ON: u64 = 1;
 const STEADY: Unchanged = Unchanged { host: true, forms: true };
@@ -298,4 +298,38 @@ fn a_loop_is_settled_when_its_last_iterations_match_or_never_will_be() {
     assert_eq!(settled, [false, false, true]);
     program.iterate(state, 7, Unchanged { host: false, forms: true });
     assert!(program.log.is_settled(&program.slots), "the host's variables change");
+}
+
+/// Whether a loop is rolled up in which every other iteration makes something else, or something of another form.
+fn rolls(change: fn(&mut LibraryStep, &mut Slot)) -> bool {
+    let mut program = Program::default();
+    let start = program.input();
+    let mut state = program.begin_loop(None, start);
+    for iteration in 0..6 {
+        program.begin(state);
+        let value = program.slot(Origin::Step);
+        let (inputs, outputs) = ([state.value].as_slice().into(), SmallVec::from_slice(&[value]));
+        let sizes = SmallVec::from_slice(&[SizeId(1)]);
+        let mut step = LibraryStep { call: Call::Fill(7), sizes, fill: None, inputs, outputs, site: None };
+        if iteration % 2 == 1 {
+            change(&mut step, &mut program.slots[value.index()]);
+        }
+        program.log.push(Step::Library(step));
+        state = State { value, test: program.work(GOES_ON, &[value]) };
+        program.log.end_iteration(STEADY);
+    }
+    program.end(state);
+    let (steps, _) = program.finish(&[]).unwrap();
+    steps.iter().any(|step| step.starts_with("loop"))
+}
+
+#[test]
+fn iterations_of_other_calls_sizes_lengths_and_types_are_not_rolled_up() {
+    assert!(rolls(|_, _| ()));
+    assert!(!rolls(|step, _| step.call = Call::Fill(8)));
+    assert!(!rolls(|step, _| step.sizes[0] = SizeId(2)));
+    assert!(!rolls(|step, _| step.sizes.clear()));
+    assert!(!rolls(|step, _| step.fill = Some(Scalar::Constant(5))));
+    assert!(!rolls(|_, slot| slot.len = SizeId(2)));
+    assert!(!rolls(|_, slot| slot.ty = Type::U32));
 }

@@ -134,6 +134,10 @@ fn what_mutants_change_stands_once_in_its_file() {
         }
     }
     assert!(wrong.is_empty(), "the lists of mutants must follow the code:\n{}", wrong.join("\n"));
+    assert!(
+        mutants.iter().zip(1..).all(|(mutant, number)| mutant.number == number),
+        "mutants are named by their place"
+    );
     let equivalent = mutants.iter().filter(|mutant| mutant.equivalent.is_some()).count();
     assert!(mutants.len() - equivalent >= 150, "{} mutants, {equivalent} of them equivalent", mutants.len());
 }

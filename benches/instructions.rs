@@ -1,12 +1,12 @@
 //! The instruction-count guard: `cargo bench --bench instructions -- [PROGRAM…]`.
 //!
-//! Runs fixed small programs under valgrind, on one thread, and counts the instructions that each executes once all is warm: tracing,
-//! freeing, scheduling, look-up, launching, replay. Unlike times, counts are the same in every run, whatever else the machine does. They are
-//! compared with those of `benches/instructions.txt`; a program that takes more than 3 % more is an error that names it. `BLESS=1`
-//! writes the counts of this run to the file instead.
+//! Runs fixed small programs under valgrind, on one thread, and counts the instructions that each executes once all is
+//! warm: tracing, freeing, scheduling, look-up, launching, replay. Unlike times, counts are the same in every run,
+//! whatever else the machine does. They are compared with those of `benches/instructions.txt`; a program that takes
+//! more than 3 % more is an error that names it. `BLESS=1` writes the counts of this run to the file instead.
 //!
-//! Counts hold for one machine language, one toolchain, and the processor that valgrind imitates (x86-64 with AVX2). On others, nothing is
-//! compared.
+//! Counts hold for one machine language, one toolchain, and the processor that valgrind imitates (x86-64 with AVX2). On
+//! others, nothing is compared.
 //!
 //! | file | what |
 //! |---|---|

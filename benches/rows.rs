@@ -1,10 +1,12 @@
-//! The benchmark rows: `cargo bench --bench rows -- [--smoke] [--report FILE [--rounds N] [--peer NAME=COMMAND]…] [ROW…]`.
+//! The benchmark rows:
+//! `cargo bench --bench rows -- [--smoke] [--report FILE [--rounds N] [--peer NAME=COMMAND]…] [ROW…]`.
 //!
 //! Prints one JSON object a line, `{"workload", "metric", "value", "unit", "checksum"}`, so that the rows can be set
-//! beside those of other systems; times have `clean`, `reps` and `warm_up_ms` too. A time runs from "inputs resident, kernel compiled" to
-//! "result resident, all threads idle", tracing and launch included. Each row computes its checksum from what the kernels wrote
-//! after the last sample; one that is off ends the program with an error. `--smoke` takes a single sample a row, which checks
-//! results and measures nothing. `--report` measures the rows in turn with those of other systems, and writes a page of it.
+//! beside those of other systems; times have `clean`, `reps` and `warm_up_ms` too. A time runs from "inputs resident,
+//! kernel compiled" to "result resident, all threads idle", tracing and launch included. Each row computes its checksum
+//! from what the kernels wrote after the last sample; one that is off ends the program with an error. `--smoke` takes a
+//! single sample a row, which checks results and measures nothing. `--report` measures the rows in turn with those of
+//! other systems, and writes a page of it.
 //!
 //! | file | what |
 //! |---|---|
@@ -85,7 +87,8 @@ const ROWS: &[Row] = &[
     Row { name: "L02c", what: "compile 5000", run: latency::compile_5000 },
     Row { name: "L03", what: "trace 50 operations again, launch, wait", run: latency::cached_launch },
     Row { name: "L04a", what: "replay the same, frozen", run: latency::replay },
-    Row { name: "L04b", what: "replay 100 such kernels, each on what the one before wrote", run: latency::replay_chain },
+    Row { name: "L04b", what: "replay 100 such kernels, each on what the one before wrote",
+        run: latency::replay_chain },
     Row { name: "L04c", what: "`x + 1` of width 16", run: latency::smallest },
     Row { name: "T01", what: "functions of matrices of 1000 × 1024, frozen and not", run: tensors::large },
     Row { name: "T02", what: "functions of matrices of 100 × 124, frozen and not", run: tensors::small },

@@ -1,9 +1,9 @@
 //! Prices European options on a grid of strikes and volatilities, and draws them:
 //! `cargo run --release --example black_scholes [-- --help]`.
 //!
-//! Shows a formula with transcendental functions that becomes one kernel, together with the picture of its values: prices,
-//! their derivatives, contour lines and colours of a million options are never written to memory. The prices are compared with
-//! reference values and with the parity of calls and puts.
+//! Shows a formula with transcendental functions that becomes one kernel, together with the picture of its values:
+//! prices, their derivatives, contour lines and colours of a million options are never written to memory. The prices
+//! are compared with reference values and with the parity of calls and puts.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "black_scholes/chart.rs"]
@@ -51,8 +51,8 @@ struct Valuation {
     by_volatility: Float,
 }
 
-/// The values of the options to buy (call) and to sell (put) a share at the strike (F. Black and M. Scholes, “The Pricing of
-/// Options and Corporate Liabilities”, 1973).
+/// The values of the options to buy (call) and to sell (put) a share at the strike (F. Black and M. Scholes, “The
+/// Pricing of Options and Corporate Liabilities”, 1973).
 #[jit]
 fn black_scholes(market: &Market, strike: &Float, volatility: &Float) -> (Valuation, Valuation) {
     let (spot, rate, years) = (&market.spot, &market.rate, &market.years);
@@ -161,7 +161,8 @@ fn timed(run: &str, market: &Market, size: u32) -> Result<[image::RgbImage; 2], 
     let (seconds, after) = (begin.elapsed().as_secs_f64(), jit::stats());
     let options = 2.0 * f64::from(size) * f64::from(size);
     println!(
-        "{run} run: {options} options with derivatives and colours in {:.2} ms ({:.0} million a second), {} kernel(s) launched, {} compiled",
+        "{run} run: {options} options with derivatives and colours in {:.2} ms ({:.0} million a second), {} kernel(s) \
+        launched, {} compiled",
         seconds * 1e3,
         options / seconds / 1e6,
         after.launches - before.launches,

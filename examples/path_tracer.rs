@@ -116,8 +116,8 @@ fn develop(film: &Film, (width, height): (u32, u32), passes: u32) -> jit::Result
     }))
 }
 
-/// Light as what a screen shows of it: bright light is compressed as film does (the fit of K. Narkowicz, “ACES Filmic Tone Mapping
-/// Curve”, 2016).
+/// Light as what a screen shows of it: bright light is compressed as film does (the fit of K. Narkowicz, “ACES Filmic
+/// Tone Mapping Curve”, 2016).
 #[jit]
 fn tone(light: &Vec3) -> Vec3 {
     light.map(|x| {

@@ -171,7 +171,8 @@ fn report(name: &str, tracing: Duration, total: Duration, kernels: &[jit::Kernel
         _ => format!("compiled in {:.1} ms", milliseconds(compiling)),
     };
     println!(
-        "  {name:<8} traced in {:>6.3} ms | {} kernel of {operations:>3} operations {origin:<20} | ran {:>8.2} ms | in all {:>8.2} ms",
+        "  {name:<8} traced in {:>6.3} ms | {} kernel of {operations:>3} operations {origin:<20} | ran {:>8.2} ms | in \
+        all {:>8.2} ms",
         milliseconds(tracing),
         kernels.len(),
         milliseconds(running),

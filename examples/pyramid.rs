@@ -1,7 +1,7 @@
 //! Splits a photograph into frequency bands: `cargo run --release --example pyramid [-- --help]`.
 //!
-//! Shows tensors: slices, padding, broadcasting and separable convolution. The pyramid is in `pyramid/laplacian.rs`; here it
-//! sharpens the photograph and blends it with another one without a visible seam.
+//! Shows tensors: slices, padding, broadcasting and separable convolution. The pyramid is in `pyramid/laplacian.rs`;
+//! here it sharpens the photograph and blends it with another one without a visible seam.
 #![allow(clippy::print_stdout, reason = "the report is what this program prints")]
 
 #[path = "pyramid/laplacian.rs"]
@@ -77,8 +77,8 @@ fn sharpened(pyramid: &Pyramid, amount: &Float) -> Pyramid {
     Pyramid { details: pyramid.details.iter().enumerate().map(emphasise).collect(), rest: pyramid.rest.clone() }
 }
 
-/// The left half of one picture and the right half of the other, level by level: coarse details change over a wide strip,
-/// fine ones over a narrow strip (P. Burt and E. Adelson, “A Multiresolution Spline With Application to Image
+/// The left half of one picture and the right half of the other, level by level: coarse details change over a wide
+/// strip, fine ones over a narrow strip (P. Burt and E. Adelson, “A Multiresolution Spline With Application to Image
 /// Mosaics”, 1983).
 #[jit]
 fn blended(left: &Pyramid, right: &Pyramid) -> Pyramid {

@@ -1,7 +1,7 @@
 //! What is fuzzed: functions that take any bytes and panic where something is wrong.
 //!
-//! `fuzz_targets/` gives them to `cargo fuzz`; `tests/freeze/fuzzing.rs` runs each on a fixed number of inputs with every `cargo test`, and on
-//! many in `.ci/nightly`. What was found once lies in `corpus/`, one folder for each target.
+//! `fuzz_targets/` gives them to `cargo fuzz`; `tests/freeze/fuzzing.rs` runs each on a fixed number of inputs with
+//! every `cargo test`, and on many in `.ci/nightly`. What was found once lies in `corpus/`, one folder for each target.
 
 use jit_runtime::ir::random::{Case, Options};
 use jit_runtime::ir::{Kernel, encode, parse, passes, verify};

@@ -1,5 +1,5 @@
-//! Links LLVM into the program if the feature `llvm-static` asks for it. Without the feature nothing is done: libLLVM is
-//! loaded at run time.
+//! Links LLVM into the program if the feature `llvm-static` asks for it. Without the feature nothing is done: libLLVM
+//! is loaded at run time.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ fn main() {
     }
     let Some(config) = llvm_config() else {
         println!(
-            "cargo:warning=no llvm-config of version {MAJOR} was found, linking will fail: install llvm-{MAJOR}-dev or set {PREFIX_VARIABLE}"
+            "cargo:warning=no llvm-config of version {MAJOR} was found, linking will fail: install llvm-{MAJOR}-dev or \
+            set {PREFIX_VARIABLE}"
         );
         return;
     };

@@ -1,8 +1,8 @@
 //! What `#[jit]` and `jit::print!` ask of the types in a program, as the compiler names it in its messages.
 //!
-//! Each trait says in its documentation, and in the message where it is missing, what the program may do there. They are
-//! implemented for all types that fit; programs neither implement nor call them. A [`HostStage`] condition is a `bool`, which is decided
-//! while tracing; a [`TracedStage`] one is a mask, which lanes decide when the kernel runs.
+//! Each trait says in its documentation, and in the message where it is missing, what the program may do there. They
+//! are implemented for all types that fit; programs neither implement nor call them. A [`HostStage`] condition is a
+//! `bool`, which is decided while tracing; a [`TracedStage`] one is a mask, which lanes decide when the kernel runs.
 
 pub use jit_core::array::{Compare, OperatorsOutsideOfJit};
 pub use jit_core::calls::dispatch::{Call, CallResult, CloneArg, clone_arg};

@@ -1,7 +1,7 @@
 //! Conversions of colours.
 //!
-//! Linear colours are amounts of light in the primaries of sRGB (IEC 61966-2-1), with 1 for white. Functions of one channel are for
-//! arrays, and for vectors by `map`:
+//! Linear colours are amounts of light in the primaries of sRGB (IEC 61966-2-1), with 1 for white. Functions of one
+//! channel are for arrays, and for vectors by `map`:
 //!
 //! ```
 //! use jit::color::{linear_to_srgb, luminance};
@@ -72,8 +72,8 @@ pub fn xyz_to_linear<T: FloatElement>(xyz: &Vec3<T>) -> Vec3<T> {
     ]) * xyz
 }
 
-/// A linear colour as Oklab: lightness, and two coordinates of colour, of which distances are about as large as they look
-/// (B. Ottosson, “A perceptual color space for image processing”, 2020).
+/// A linear colour as Oklab: lightness, and two coordinates of colour, of which distances are about as large as they
+/// look (B. Ottosson, “A perceptual color space for image processing”, 2020).
 #[must_use]
 #[track_caller]
 pub fn linear_to_oklab<T: FloatElement>(color: &Vec3<T>) -> Vec3<T> {

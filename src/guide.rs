@@ -9,8 +9,8 @@
 //! | [`accuracy`] | the largest errors of the math functions, measured |
 //! | [`performance`] | what is measured, against what, and where it falls short |
 //!
-//! The pages are the files in `docs/` of the repository. They name each other by reference links, whose definitions here
-//! lead to modules and there to files.
+//! The pages are the files in `docs/` of the repository. They name each other by reference links, whose definitions
+//! here lead to modules and there to files.
 
 #[doc = "[evaluation.md]: crate::guide::evaluation"]
 #[doc = "[debugging.md]: crate::guide::debugging"]

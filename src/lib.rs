@@ -1,8 +1,8 @@
 //! A tracing just-in-time compiler for functions over arrays.
 //!
 //! A program is ordinary Rust over arrays. Evaluation is lazy: running the program records a graph of operations. When
-//! a value is needed, the graph becomes a few fused kernels, which are compiled for this machine, cached, and run on all
-//! cores.
+//! a value is needed, the graph becomes a few fused kernels, which are compiled for this machine, cached, and run on
+//! all cores.
 //!
 //! # In a project
 //!
@@ -11,8 +11,9 @@
 //! jit = { path = "../jit" } # or, from a repository: { git = "…" }
 //! ```
 //!
-//! The crate is not published yet. On the registry its name will be `jit-arrays`, as `jit` is taken there, and a project writes
-//! `jit = { package = "jit-arrays", version = "0.1" }`. Programs say `use jit::prelude::*;` in either case.
+//! The crate is not published yet. On the registry its name will be `jit-arrays`, as `jit` is taken there, and a
+//! project writes `jit = { package = "jit-arrays", version = "0.1" }`. Programs say `use jit::prelude::*;` in either
+//! case.
 //!
 //! # Two minutes
 //!
@@ -81,14 +82,15 @@
 //! **Observing.** [`stats`] counts traces, compilations and launches, [`kernel_history`] lists launches with their
 //! times, [`whos`] lists the arrays, [`graphviz`] draws the recorded graph.
 //!
-//! **Cancelling.** [`cancel`] ends what the process is computing, and [`with_timeout`] what a closure computes for too long.
+//! **Cancelling.** [`cancel`] ends what the process is computing, and [`with_timeout`] what a closure computes for too
+//! long.
 //!
 //! # To go on
 //!
-//! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on [evaluation](guide::evaluation),
-//! [freezing](guide::freezing), [debugging](guide::debugging), [accuracy](guide::accuracy) and
-//! [performance](guide::performance). [`Array`] lists what arrays can do; [`linalg`], [`tensor`], [`random`] and [`texture`]
-//! build on it.
+//! The [`guide`] has a page each on the [language](guide::language) of `#[jit]` functions, on
+//! [evaluation](guide::evaluation), [freezing](guide::freezing), [debugging](guide::debugging),
+//! [accuracy](guide::accuracy) and [performance](guide::performance). [`Array`] lists what arrays can do; [`linalg`],
+//! [`tensor`], [`random`] and [`texture`] build on it.
 
 // What the macro writes names the crate from outside; this makes it work inside, too.
 extern crate self as jit;

@@ -1,8 +1,8 @@
 //! A clock that gives the same times in every run.
 //!
-//! How a launch is divided, and whether it runs on the calling thread, depends on how long launches of the same code took before. So that
-//! instruction counts do not, this executable has a clock of its own, which is in front of that of the C library: each look at it is
-//! one step. All kernels then seem to be short, and run where they are launched.
+//! How a launch is divided, and whether it runs on the calling thread, depends on how long launches of the same code
+//! took before. So that instruction counts do not, this executable has a clock of its own, which is in front of that of
+//! the C library: each look at it is one step. All kernels then seem to be short, and run where they are launched.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI64, Ordering};

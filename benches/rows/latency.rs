@@ -104,8 +104,8 @@ const THOROUGH: (&str, &str) = ("JIT_TIER", "thorough");
 
 /// Milliseconds to trace, compile and run a program that is new each time. The one of seed 1 gives the checksum.
 ///
-/// "time" is the first code, which the first launch waits for; "thorough" the code that kernels which run much get in the
-/// background. The tier belongs to the process, so another one measures that.
+/// "time" is the first code, which the first launch waits for; "thorough" the code that kernels which run much get in
+/// the background. The tier belongs to the process, so another one measures that.
 fn cold_compile(
     bench: &Bench,
     workload: &'static str,
@@ -150,7 +150,8 @@ fn repeat_in_another_process(workload: &str) -> Result<(), RowError> {
     }
 }
 
-/// L03: microseconds to trace a program that is in the cache, launch it and wait for it; "async" waits once in 200 calls.
+/// L03: microseconds to trace a program that is in the cache, launch it and wait for it; "async" waits once in 200
+/// calls.
 pub(crate) fn cached_launch(bench: &Bench) -> Result<(), RowError> {
     let program = Program::new(50, 1);
     let x = argument()?;
@@ -194,7 +195,8 @@ pub(crate) fn replay(bench: &Bench) -> Result<(), RowError> {
     calls(bench, "L04a", names, (wanted, 0.0), &|| Ok(frozen_increment(&x)))
 }
 
-/// L04b: microseconds to replay a function that launches a hundred kernels, one after another; "unfrozen" launches them.
+/// L04b: microseconds to replay a function that launches a hundred kernels, one after another; "unfrozen" launches
+/// them.
 pub(crate) fn replay_chain(bench: &Bench) -> Result<(), RowError> {
     let x = argument()?;
     let wanted = replayed("L04b", (23706.436, 1e-4), || frozen_chain(&x))?;
@@ -237,7 +239,8 @@ fn replayed(workload: &'static str, expected: (f64, f64), call: impl Fn() -> Flo
     Ok(value)
 }
 
-/// Microseconds of a call: where each is waited for, and where only one in 200 is. Checks what calls give when they were measured.
+/// Microseconds of a call: where each is waited for, and where only one in 200 is. Checks what calls give when they
+/// were measured.
 fn calls(
     bench: &Bench,
     workload: &'static str,

@@ -67,7 +67,8 @@ impl From<jit::Error> for RowError {
 const BUDGET: Duration = Duration::from_millis(600);
 /// … and no longer than this, even when other programs disturb them.
 const MAX_TIME: Duration = Duration::from_secs(3);
-/// Runs before the first sample go on for this long: by then, kernels that run much have the better code that programs of such runs have.
+/// Runs before the first sample go on for this long: by then, kernels that run much have the better code that programs
+/// of such runs have.
 const WARM_UP: Duration = Duration::from_millis(200);
 const MAX_SAMPLES: usize = 60;
 const MIN_CLEAN_SAMPLES: usize = 7;
@@ -223,8 +224,8 @@ impl Unit {
     }
 }
 
-/// Prints a measured time as a line of JSON: beside the value how many samples there were, how many of them were clean, and how long the
-/// warm-up went on.
+/// Prints a measured time as a line of JSON: beside the value how many samples there were, how many of them were clean,
+/// and how long the warm-up went on.
 pub(crate) fn print_time(workload: &str, metric: &str, time: Timing, unit: Unit, checksum: Option<f64>) {
     let (name, scale) = unit.name_and_scale();
     let samples = format!(r#","clean":{},"reps":{},"warm_up_ms":{}"#, time.clean, time.reps, WARM_UP.as_millis());

@@ -22,8 +22,8 @@ fn matmul(a: &Float, b: &Float, size: u32) -> Float {
     sum
 }
 
-/// W11: the product of matrices of 512 rows and columns by a loop; bound by arithmetic if gathers at equal and consecutive indices
-/// are cheap.
+/// W11: the product of matrices of 512 rows and columns by a loop; bound by arithmetic if gathers at equal and
+/// consecutive indices are cheap.
 pub(crate) fn traced(bench: &Bench) -> Result<(), RowError> {
     let (a, b) = (resident(u01s(SIZE * SIZE, 1, |u| u))?, resident(u01s(SIZE * SIZE, 2, |u| u))?);
     bench.throughput("W11", EXPECTED, || matmul(&a, &b, SIZE as u32), |c| Ok(checksum(&c.to_vec()?)))

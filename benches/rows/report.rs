@@ -1,8 +1,8 @@
 //! A page of what the rows reach, beside other systems: `--report FILE`.
 //!
-//! Each row is measured by a process of its own, and each other system by its command, to which `--only ROW` is added and which prints the
-//! same lines of JSON. Systems take turns row by row, round by round, so that what else the machine does meets all of them. The
-//! page is `benches/rows/report.md` with the measured tables put in.
+//! Each row is measured by a process of its own, and each other system by its command, to which `--only ROW` is added
+//! and which prints the same lines of JSON. Systems take turns row by row, round by round, so that what else the
+//! machine does meets all of them. The page is `benches/rows/report.md` with the measured tables put in.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -151,7 +151,8 @@ fn machine(request: &Request) -> String {
     let peers: Vec<&str> = request.peers.iter().map(|peer| peer.name.as_str()).collect();
     let beside = if peers.is_empty() { "nothing else".into() } else { peers.join(", ") };
     format!(
-        "{cores} cores of {model}; {}. Beside it: {beside}. Medians over {} rounds, in which the systems take turns row by row.",
+        "{cores} cores of {model}; {}. Beside it: {beside}. Medians over {} rounds, in which the systems take turns \
+        row by row.",
         devices.first().map_or("", String::as_str),
         request.rounds
     )

@@ -32,8 +32,8 @@ pub(crate) struct Scale {
 /// Red, green and blue of each pixel.
 pub(crate) type Colours = (UInt8, UInt8, UInt8);
 
-/// The colour of each price. Contour lines are as wide everywhere, whatever the slope: their distance is that of the values,
-/// divided by how much the value changes from pixel to pixel.
+/// The colour of each price. Contour lines are as wide everywhere, whatever the slope: their distance is that of the
+/// values, divided by how much the value changes from pixel to pixel.
 #[jit]
 pub(crate) fn paint(valuation: &Valuation, scale: &Scale) -> Colours {
     let slope_across = valuation.by_strike * scale.strike_of_pixel;

@@ -1,4 +1,5 @@
-//! Pictures one after another in one file: an animated PNG (W3C, “Portable Network Graphics Specification (Third Edition)”, 2025).
+//! Pictures one after another in one file: an animated PNG (W3C, “Portable Network Graphics Specification (Third
+//! Edition)”, 2025).
 
 use std::fs::File;
 use std::io::BufWriter;

@@ -1,7 +1,8 @@
 //! A fluid without friction and without divergence, on a square grid of cells with a wall around it.
 //!
-//! Each step adds the jets, turns vortices that the grid has damped (R. Fedkiw, J. Stam and H. W. Jensen, “Visual Simulation of Smoke”,
-//! 2001), takes the divergence out of the velocity by the gradient of a pressure, and carries velocity and dye along the flow.
+//! Each step adds the jets, turns vortices that the grid has damped (R. Fedkiw, J. Stam and H. W. Jensen, “Visual
+//! Simulation of Smoke”, 2001), takes the divergence out of the velocity by the gradient of a pressure, and carries
+//! velocity and dye along the flow.
 
 use jit::color::linear_to_srgb;
 use jit::linalg::{Vec2, Vec3};

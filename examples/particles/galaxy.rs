@@ -48,8 +48,8 @@ impl Encounter {
     }
 }
 
-/// Stars on circular orbits around their centre. Even lanes belong to the first galaxy, whose disc lies almost in the plane of
-/// the encounter; odd ones to the second, whose disc is tilted.
+/// Stars on circular orbits around their centre. Even lanes belong to the first galaxy, whose disc lies almost in the
+/// plane of the encounter; odd ones to the second, whose disc is tilted.
 #[jit]
 fn discs(centres: &[Bodies; 2], rng: &mut Generator, count: usize) -> (Bodies, UInt) {
     let lane = UInt::arange(count);
@@ -79,8 +79,8 @@ fn discs(centres: &[Bodies; 2], rng: &mut Generator, count: usize) -> (Bodies, U
     (stars, 2 * is_second.cast::<u32>() + is_outer.cast::<u32>())
 }
 
-/// `(distance² + softening²)^(3/2)`, by which a distance is divided for the pull of a centre (H. Plummer, “On the Problem of
-/// Distribution in Globular Star Clusters”, 1911).
+/// `(distance² + softening²)^(3/2)`, by which a distance is divided for the pull of a centre (H. Plummer, “On the
+/// Problem of Distribution in Globular Star Clusters”, 1911).
 #[jit]
 fn softened_cube(squared_distance: &Float) -> Float {
     let softened = squared_distance + SOFTENING * SOFTENING;
@@ -96,8 +96,8 @@ fn pull(at: &Vec3<f32>, centre: &Vec3<f32>) -> Vec3<f32> {
 
 #[jit]
 impl Encounter {
-    /// Lets some time pass, in equal steps: half a step with the speed, a step of acceleration, half a step with the new speed
-    /// (the leapfrog, which keeps energy over any time).
+    /// Lets some time pass, in equal steps: half a step with the speed, a step of acceleration, half a step with the
+    /// new speed (the leapfrog, which keeps energy over any time).
     pub(crate) fn advance(&mut self, step: &Float, steps: &UInt) {
         let half = 0.5 * step;
         let mut centres = self.centres.clone();
@@ -109,8 +109,8 @@ impl Encounter {
             self.stars.position += self.stars.velocity * half;
             done += 1;
         }
-        // What a loop changes becomes as wide as the loop. The centres are wanted with one lane each, so those of the loop above
-        // are forgotten, and a narrow loop moves them once more.
+        // What a loop changes becomes as wide as the loop. The centres are wanted with one lane each, so those of the
+        // loop above are forgotten, and a narrow loop moves them once more.
         let mut done = UInt::from(0);
         while done < steps {
             advance_centres(&mut self.centres, step);

@@ -9,7 +9,8 @@ use crate::galaxy::Encounter;
 const HALF_WIDTH: f32 = 4.0;
 /// How far the camera is turned up from looking straight down on the orbits, in radians.
 const ELEVATION: f32 = 0.5;
-/// Red, green and blue of each population: old yellow stars inside, young blue ones outside; the second galaxy is rosier.
+/// Red, green and blue of each population: old yellow stars inside, young blue ones outside; the second galaxy is
+/// rosier.
 const COLOURS: [[f32; 3]; Encounter::POPULATIONS as usize] =
     [[1.0, 0.74, 0.45], [0.42, 0.62, 1.0], [1.0, 0.68, 0.5], [1.0, 0.42, 0.55]];
 
@@ -35,8 +36,8 @@ pub(crate) fn expose(encounter: &Encounter, (width, height): (u32, u32)) -> Floa
     light
 }
 
-/// Light as colours. Bright and faint parts keep their hue, because all channels are brightened by the same factor (R. Lupton
-/// and others, “Preparing Red-Green-Blue Images from CCD Data”, 2004).
+/// Light as colours. Bright and faint parts keep their hue, because all channels are brightened by the same factor (R.
+/// Lupton and others, “Preparing Red-Green-Blue Images from CCD Data”, 2004).
 #[jit]
 fn tone(light: &Float, pixels: u32, exposure: &Float) -> (UInt8, UInt8, UInt8) {
     let pixel = UInt::arange(pixels as usize);

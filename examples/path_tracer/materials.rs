@@ -83,7 +83,8 @@ impl Material for Metal {
         let blur = on_sphere(&meeting.random) * (self.roughness * meeting.random.z.cbrt());
         let direction = (mirrored + blur).normalize();
         let cosine = direction.dot(&normal);
-        // At grazing angles every metal is white (C. Schlick, “An Inexpensive BRDF Model for Physically-Based Rendering”, 1994).
+        // At grazing angles every metal is white (C. Schlick, “An Inexpensive BRDF Model for Physically-Based
+        // Rendering”, 1994).
         let color = Vec3::from(self.color);
         let weight = color + (1.0 - color) * (1.0 - cosine.clamp(0.0, 1.0)).powi(5);
         let weight = if cosine > 0.0 { weight } else { Vec3::zeros(1) };

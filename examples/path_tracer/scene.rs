@@ -103,7 +103,8 @@ impl Scene {
     }
 }
 
-/// Rays through a picture, a little blurred: each goes through a random point near the middle of its pixel and of a lens.
+/// Rays through a picture, a little blurred: each goes through a random point near the middle of its pixel and of a
+/// lens.
 #[jit]
 pub(crate) fn camera_rays(width: u32, height: u32, rng: &mut Pcg32) -> Ray {
     let (eye, target) = (Vec3::from([0.5, 2.5, 7.3]), Vec3::from([0.12, 0.72, 0.0]));

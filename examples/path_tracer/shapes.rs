@@ -51,7 +51,8 @@ impl Shape for Sphere {
     fn distance(&self, ray: &Ray) -> Float {
         let to_centre = Vec3::from(self.centre) - ray.origin;
         let middle = to_centre.dot(&ray.direction);
-        // How far the ray passes from the centre, from the part of the way that is across: exact also for distant spheres.
+        // How far the ray passes from the centre, from the part of the way that is across: exact also for distant
+        // spheres.
         let across = to_centre - ray.direction * middle;
         let depth = self.radius * self.radius - across.squared_norm();
         if depth < 0.0 {
@@ -147,8 +148,8 @@ impl Shape for Cuboid {
     }
 }
 
-/// A ring, whose distance from a point is known, not where a ray meets it: found in steps of that distance (J. Hart, “Sphere
-/// Tracing”, 1996).
+/// A ring, whose distance from a point is known, not where a ray meets it: found in steps of that distance (J. Hart,
+/// “Sphere Tracing”, 1996).
 #[derive(Traverse)]
 pub(crate) struct Torus {
     pub(crate) centre: [f32; 3],

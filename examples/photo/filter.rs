@@ -1,8 +1,8 @@
 //! The filter, written in the language: planar channels in, planar channels out.
 //!
-//! A channel is a `Float` with one lane a pixel, row after row, and values from 0 to 1. Widths, heights and strengths are
-//! arrays of one opaque element, so one kernel serves every picture and every strength; the radius is `constexpr` and
-//! part of the code.
+//! A channel is a `Float` with one lane a pixel, row after row, and values from 0 to 1. Widths, heights and strengths
+//! are arrays of one opaque element, so one kernel serves every picture and every strength; the radius is `constexpr`
+//! and part of the code.
 
 use jit::prelude::*;
 

@@ -69,8 +69,8 @@ fn spread(image: &Image, axis: usize, length: usize) -> Image {
 
 /// The weighted mean of neighbours along an axis: one half of a separable convolution in two dimensions.
 ///
-/// Left to itself, what is recorded would be computed in one go, each element anew for each of its five neighbours. Evaluated
-/// before, it is computed once.
+/// Left to itself, what is recorded would be computed in one go, each element anew for each of its five neighbours.
+/// Evaluated before, it is computed once.
 #[jit]
 fn smoothed(image: &Image, axis: usize) -> jit::Result<Image> {
     jit::eval(image)?;

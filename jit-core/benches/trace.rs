@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use jit_core::{Array, Float, eval, sync};
 
-/// Repeats a measurement and prints the median, and the best, which a busy machine disturbs least. Words on the command line choose the
-/// measurements whose names contain one of them.
+/// Repeats a measurement and prints the median, and the best, which a busy machine disturbs least. Words on the command
+/// line choose the measurements whose names contain one of them.
 fn report(what: &str, unit: &str, mut measure: impl FnMut() -> f64) {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--")).peekable();
     if words.peek().is_some() && !words.any(|word| what.contains(&word)) {

@@ -14,13 +14,13 @@ use crate::schedule::{self as scheduler, state_name};
 use crate::traverse::{Leaf, Traverse, Visitor, arrays, for_each_array};
 use smallvec::SmallVec;
 
-/// Computes all arrays of a value, in as few kernels as possible, and whatever [`schedule`] has marked on this thread. Returns when
-/// the kernels are launched; reading an array waits for it.
+/// Computes all arrays of a value, in as few kernels as possible, and whatever [`schedule`] has marked on this thread.
+/// Returns when the kernels are launched; reading an array waits for it.
 ///
 /// # Errors
 ///
-/// When a value is known only inside of a traced loop, depends on a placeholder, or a kernel cannot be compiled or launched. All arrays are
-/// then as they were before.
+/// When a value is known only inside of a traced loop, depends on a placeholder, or a kernel cannot be compiled or
+/// launched. All arrays are then as they were before.
 #[track_caller]
 pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
     let site = Location::caller();
@@ -30,17 +30,19 @@ pub fn eval(tree: &(impl Traverse + ?Sized)) -> Result<(), Error> {
     scheduler::evaluate(&vars.iter().collect::<SmallVec<[&Var; 8]>>(), "`eval` asks for it", site)
 }
 
-/// Marks all arrays of a value to be computed together with the next evaluation of this thread, those that still live then.
+/// Marks all arrays of a value to be computed together with the next evaluation of this thread, those that still live
+/// then.
 pub fn schedule(tree: &(impl Traverse + ?Sized)) {
     arrays(tree).iter().for_each(scheduler::mark);
 }
 
-/// Waits until everything that was launched is done. What waits for the next evaluation to happen, lines that lanes print and
-/// assertions, happens.
+/// Waits until everything that was launched is done. What waits for the next evaluation to happen, lines that lanes
+/// print and assertions, happens.
 ///
 /// # Errors
 ///
-/// When a launch of any thread failed and nobody has seen it yet: each such failure is reported by one call, the first one first.
+/// When a launch of any thread failed and nobody has seen it yet: each such failure is reported by one call, the first
+/// one first.
 #[track_caller]
 pub fn sync() -> Result<(), Error> {
     scheduler::sync(Location::caller())
@@ -83,8 +85,8 @@ pub fn graphviz(tree: &(impl Traverse + ?Sized)) -> String {
     scheduler::draw(&vars.iter().collect::<Vec<_>>())
 }
 
-/// A table of the arrays that take memory or have a name: number, type, width, state, bytes, name, and the line that made them.
-/// Arrays of all threads are listed.
+/// A table of the arrays that take memory or have a name: number, type, width, state, bytes, name, and the line that
+/// made them. Arrays of all threads are listed.
 #[must_use]
 pub fn whos() -> String {
     let mut rows = Vec::new();

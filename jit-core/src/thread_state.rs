@@ -1,8 +1,8 @@
 //! What a thread is at, for as long as the thread runs any code.
 //!
-//! A destructor of a thread-local value runs after other thread-local values are gone, in an order that nobody chooses, and
-//! may use arrays: it evaluates them, calls frozen functions, or drops the last handle. So what this crate keeps for a
-//! thread can be used until the end. It is emptied when the thread ends, by a destructor beside it; what is
+//! A destructor of a thread-local value runs after other thread-local values are gone, in an order that nobody chooses,
+//! and may use arrays: it evaluates them, calls frozen functions, or drops the last handle. So what this crate keeps
+//! for a thread can be used until the end. It is emptied when the thread ends, by a destructor beside it; what is
 //! put there even later is leaked.
 
 use std::cell::{Cell, RefCell};

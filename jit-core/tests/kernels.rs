@@ -1,5 +1,5 @@
-//! What is launched: how programs are cut into kernels, and which of them are found in the cache. One test, since it counts what the whole
-//! process does.
+//! What is launched: how programs are cut into kernels, and which of them are found in the cache. One test, since it
+//! counts what the whole process does.
 
 use jit_core::{Float, UInt, eval, schedule, sync};
 use jit_runtime::stats::{reset_stats, stats};

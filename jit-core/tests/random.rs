@@ -1,5 +1,5 @@
-//! Random programs over arrays of every element type: the CPU against the interpreter, lane by lane, bit by bit; and against the values that
-//! they had before anything was folded.
+//! Random programs over arrays of every element type: the CPU against the interpreter, lane by lane, bit by bit; and
+//! against the values that they had before anything was folded.
 
 mod dice;
 #[path = "../../tests/seeds/mod.rs"]

@@ -1,4 +1,5 @@
-//! Random programs with traced loops and branches, nested in one another, against the same programs written with selections alone.
+//! Random programs with traced loops and branches, nested in one another, against the same programs written with
+//! selections alone.
 
 mod dice;
 #[path = "../../tests/seeds/mod.rs"]

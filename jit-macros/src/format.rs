@@ -77,7 +77,8 @@ fn placeholder(inside: &str, next: &mut usize) -> Result<Piece, String> {
         name if syn::parse_str::<Ident>(name).is_ok() => Argument::Name(name.to_owned()),
         other => {
             return Err(format!(
-                "`{{{other}}}` in the format string: expected a name or a number; compute the value before, or pass it as an argument"
+                "`{{{other}}}` in the format string: expected a name or a number; compute the value before, or pass it \
+                as an argument"
             ));
         }
     };

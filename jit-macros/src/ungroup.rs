@@ -1,7 +1,8 @@
-//! Invisible groups: what a `macro_rules!` puts in the place of `$t:ty`, `$e:expr` and its like comes in a group without delimiters.
+//! Invisible groups: what a `macro_rules!` puts in the place of `$t:ty`, `$e:expr` and its like comes in a group
+//! without delimiters.
 //!
-//! They are taken away before anything reads a function, so that it is the same whoever wrote it. Printing an expression sets
-//! parentheses where it needs them.
+//! They are taken away before anything reads a function, so that it is the same whoever wrote it. Printing an
+//! expression sets parentheses where it needs them.
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, Type};

@@ -119,8 +119,8 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_FREEZE_VERIFY",
         takes: "a number from 1 on",
         default: "never",
-        doc: "after every so many replays of a `#[freeze]` function its body runs too, on copies of the arguments; what differs, to \
-              the bit, is an error",
+        doc: "after every so many replays of a `#[freeze]` function its body runs too, on copies of the arguments; \
+              what differs, to the bit, is an error",
         apply: |config, text| {
             config.freeze_verify = Some(number(text, 1, usize::MAX)?);
             Ok(())
@@ -140,8 +140,8 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_TIER",
         takes: "`auto`, `quick` or `thorough`",
         default: "auto",
-        doc: "how much time the generation of code may take: little, or what makes code faster; `auto` begins with little, and kernels \
-              that run much get better code in the background",
+        doc: "how much time the generation of code may take: little, or what makes code faster; `auto` begins with \
+              little, and kernels that run much get better code in the background",
         apply: |config, text| {
             config.tier = match text {
                 "auto" => Tier::Auto,

@@ -35,14 +35,16 @@ fn process_device() -> Device {
 ///
 /// # Errors
 ///
-/// [`NoDevice`](crate::ErrorKind::NoDevice) if the device cannot be used on this machine, saying why. The choice is then unchanged.
+/// [`NoDevice`](crate::ErrorKind::NoDevice) if the device cannot be used on this machine, saying why. The choice is
+/// then unchanged.
 pub fn set_device(device: Device) -> Result<(), Error> {
     backend::check_usable(device)?;
     CHOSEN.store(device as u8, Ordering::Relaxed);
     Ok(())
 }
 
-/// Runs a closure with a device for the new arrays of this thread; also when it panics, the device before is current afterwards.
+/// Runs a closure with a device for the new arrays of this thread; also when it panics, the device before is current
+/// afterwards.
 pub fn with_device<R>(device: Device, body: impl FnOnce() -> R) -> R {
     struct Restore(Option<Device>);
     impl Drop for Restore {

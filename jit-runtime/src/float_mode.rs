@@ -1,8 +1,9 @@
 //! How the processor computes with floats: rounding to nearest, subnormals kept, no traps.
 //!
-//! A caller may have chosen otherwise, as libraries for sound do: other rounding, subnormals flushed to zero. All that is computed
-//! here, on its thread or on one that inherits its mode, would give other bits. So [`Standard`] sets the mode that the kernel IR's
-//! semantics name, for as long as it lives. That costs a few cycles where the mode is the usual one.
+//! A caller may have chosen otherwise, as libraries for sound do: other rounding, subnormals flushed to zero. All that
+//! is computed here, on its thread or on one that inherits its mode, would give other bits. So [`Standard`] sets the
+//! mode that the kernel IR's semantics name, for as long as it lives. That costs a few cycles where the mode is the
+//! usual one.
 
 use std::marker::PhantomData;
 

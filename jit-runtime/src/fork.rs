@@ -1,12 +1,12 @@
 //! What happens when the process forks.
 //!
-//! The child has a copy of all memory and one thread, the one that called `fork`. A lock that another thread held would be
-//! locked in the copy for ever, and what it protects half changed. So the locks of the process are taken before, in
-//! their order, and released after, on both sides; and in the child what other threads were at is put right: workers are
-//! started anew, launches that were not done are failures, kernels that were being compiled are nobody's.
+//! The child has a copy of all memory and one thread, the one that called `fork`. A lock that another thread held would
+//! be locked in the copy for ever, and what it protects half changed. So the locks of the process are taken before, in
+//! their order, and released after, on both sides; and in the child what other threads were at is put right: workers
+//! are started anew, launches that were not done are failures, kernels that were being compiled are nobody's.
 //!
-//! Each floor registers the locks that it has; those that are registered later are taken earlier, as who holds a lock may take
-//! those of the floors beneath. Only `fork` as a function of the C library is seen. What another thread was
+//! Each floor registers the locks that it has; those that are registered later are taken earlier, as who holds a lock
+//! may take those of the floors beneath. Only `fork` as a function of the C library is seen. What another thread was
 //! writing at that moment is half written, and a failure for whoever reads it: see [`generation`].
 
 use std::any::Any;
@@ -47,8 +47,8 @@ pub fn is_in_child() -> bool {
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// How many forks there were from the first process to this one: what notes another number was done by a thread of another
-/// process, and will not be ended.
+/// How many forks there were from the first process to this one: what notes another number was done by a thread of
+/// another process, and will not be ended.
 #[inline]
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)

@@ -1,4 +1,5 @@
-//! Messages: events of `tracing` under the target "jit", and lines on standard error for programs that listen to no events.
+//! Messages: events of `tracing` under the target "jit", and lines on standard error for programs that listen to no
+//! events.
 //!
 //! `JIT_LOG` and [`set_log_level`] decide which lines are written; subscribers of `tracing` have filters of their own.
 //! A message is formatted only if somebody listens.

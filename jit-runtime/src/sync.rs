@@ -1,8 +1,8 @@
 //! Locks that a forked process can continue with.
 //!
 //! They are the standard library's: a lock is a word of its own, with no table of waiting threads beside it that a fork
-//! would copy with threads that do not exist in the copy. A panic while a lock is held does not poison it: what the locks of
-//! this crate protect is consistent whenever code that may panic runs.
+//! would copy with threads that do not exist in the copy. A panic while a lock is held does not poison it: what the
+//! locks of this crate protect is consistent whenever code that may panic runs.
 
 use std::sync::{PoisonError, TryLockError};
 use std::time::{Duration, Instant};

@@ -51,8 +51,8 @@ fn fractions<T: crate::texture::Texel>(channels: Tensor<T>) -> Tensor<f32> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The tensor as a picture whose pixels are of some type: of shape `[row, column, channel]`, or `[row, column]` for a single
-    /// channel. Evaluates the tensor and waits for it. Needs the feature `image`.
+    /// The tensor as a picture whose pixels are of some type: of shape `[row, column, channel]`, or `[row, column]` for
+    /// a single channel. Evaluates the tensor and waits for it. Needs the feature `image`.
     ///
     /// ```
     /// use image::Rgb;

@@ -27,7 +27,8 @@ impl<T: Element, S: Data<Elem = T>, D: Dimension> From<ArrayBase<S, D>> for Tens
 }
 
 impl<T: Element> Tensor<T> {
-    /// The elements as an array of `ndarray`, in row-major order. Evaluates the tensor and waits for it. Needs the feature `ndarray`.
+    /// The elements as an array of `ndarray`, in row-major order. Evaluates the tensor and waits for it. Needs the
+    /// feature `ndarray`.
     ///
     /// ```
     /// use jit::prelude::*;

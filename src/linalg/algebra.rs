@@ -1,8 +1,8 @@
 //! The operators of complex numbers and quaternions, by the functions that compute them.
 //!
-//! Arrays and numbers, which are real, are on either side. A type has a trait of what it is combined with, whose `into_parts` gives
-//! the functions `plus`, `minus`, `times` and `over` what is on the right; `added_to`, `taken_from`, `multiplied_by` and `dividing` take
-//! a real number on the left.
+//! Arrays and numbers, which are real, are on either side. A type has a trait of what it is combined with, whose
+//! `into_parts` gives the functions `plus`, `minus`, `times` and `over` what is on the right; `added_to`, `taken_from`,
+//! `multiplied_by` and `dividing` take a real number on the left.
 
 /// Implements the operators of a type: with its trait of operands.
 macro_rules! algebra {
@@ -64,7 +64,8 @@ macro_rules! algebra {
 }
 
 macro_rules! operator {
-    ($Type:ident $Operand:ident $Op:ident $op:ident $OpAssign:ident $op_assign:ident $function:ident $reversed:ident) => {
+    ($Type:ident $Operand:ident $Op:ident $op:ident $OpAssign:ident $op_assign:ident $function:ident $reversed:ident) =>
+        {
         impl<T: FloatElement, R: $Operand<T>> std::ops::$Op<R> for $Type<T> {
             type Output = $Type<T>;
 

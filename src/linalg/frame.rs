@@ -3,7 +3,8 @@
 use super::{Component, Mat3, Vec2, Vec3, VectorOperand};
 use crate::{Array, Element, FloatElement, Traverse};
 
-/// Three vectors of length one, perpendicular to each other and right-handed: in each lane the axes of local coordinates.
+/// Three vectors of length one, perpendicular to each other and right-handed: in each lane the axes of local
+/// coordinates.
 ///
 /// ```
 /// use jit::linalg::{Frame, Vec3};
@@ -24,9 +25,9 @@ pub struct Frame<T: Element = f32> {
 }
 
 impl<T: FloatElement> Vec3<T> {
-    /// Two vectors that make a right-handed frame with this one, which has length one: `s`, `t` with `s × t = self`. Without
-    /// branches, and with errors of a few units in the last place everywhere (T. Duff et al., “Building an Orthonormal Basis,
-    /// Revisited”, 2017).
+    /// Two vectors that make a right-handed frame with this one, which has length one: `s`, `t` with `s × t = self`.
+    /// Without branches, and with errors of a few units in the last place everywhere (T. Duff et al., “Building an
+    /// Orthonormal Basis, Revisited”, 2017).
     #[must_use]
     #[track_caller]
     pub fn orthonormal_pair(&self) -> (Self, Self) {
@@ -48,15 +49,16 @@ impl<T: FloatElement> Vec3<T> {
         Vec3 { x: x * &sine, y: y * sine, z }
     }
 
-    /// The polar angle, in [0, π], and the azimuth, in [-π, π], of the direction of a vector of any length. Accurate for all directions.
+    /// The polar angle, in [0, π], and the azimuth, in [-π, π], of the direction of a vector of any length. Accurate
+    /// for all directions.
     #[must_use]
     #[track_caller]
     pub fn to_spherical(&self) -> Vec2<T> {
         Vec2 { x: self.x.hypot(&self.y).atan2(&self.z), y: self.y.atan2(&self.x) }
     }
 
-    /// The angle between two vectors of any length but zero, accurate also where it is small (W. Kahan, “How Futile are Mindless
-    /// Assessments of Roundoff in Floating-Point Computation?”, 2006, §12).
+    /// The angle between two vectors of any length but zero, accurate also where it is small (W. Kahan, “How Futile are
+    /// Mindless Assessments of Roundoff in Floating-Point Computation?”, 2006, §12).
     #[must_use]
     #[track_caller]
     pub fn angle(&self, other: impl VectorOperand<Self>) -> Array<T> {

@@ -1,7 +1,7 @@
 //! Vectors, matrices, complex numbers and quaternions of arrays: in each lane, one.
 //!
-//! Their components are arrays, so whatever is recorded of arrays is recorded of them: they are arguments, results and state
-//! of traced loops and branches.
+//! Their components are arrays, so whatever is recorded of arrays is recorded of them: they are arguments, results and
+//! state of traced loops and branches.
 //!
 //! | part | where |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Morton codes: positions of a grid in Z-order, in which neighbours in space are mostly neighbours in memory.
 //!
-//! The bits of the coordinates take turns, that of `x` is the lowest. Bits are spread in steps: each halves the groups that are together
-//! and moves the upper halves to their places (H. Warren, “Hacker's Delight”, 2nd edition, §7–2).
+//! The bits of the coordinates take turns, that of `x` is the lowest. Bits are spread in steps: each halves the groups
+//! that are together and moves the upper halves to their places (H. Warren, “Hacker's Delight”, 2nd edition, §7–2).
 
 use super::{Vec2, Vec3};
 use crate::{Array, Integer};

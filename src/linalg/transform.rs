@@ -1,7 +1,7 @@
 //! Matrices of homogeneous coordinates: moving, scaling, looking, projecting.
 //!
-//! A point has a further component, one; a direction has zero there. `a * b` applies `b` first. Space is right-handed: a camera looks
-//! along `-z`, with `y` up.
+//! A point has a further component, one; a direction has zero there. `a * b` applies `b` first. Space is right-handed:
+//! a camera looks along `-z`, with `y` up.
 
 use super::matrix::MatrixOperand;
 use super::{Component, Mat2, Mat3, Mat4, Matrix, Quaternion, Vec2, Vec3, VectorOperand};
@@ -59,8 +59,8 @@ macro_rules! homogeneous {
                 self.transform_point(point) / weight
             }
 
-            /// A normal of a surface that an affine matrix transforms: by the transpose of its inverse. What was perpendicular to the
-            /// surface stays so; the length changes.
+            /// A normal of a surface that an affine matrix transforms: by the transpose of its inverse. What was
+            /// perpendicular to the surface stays so; the length changes.
             #[must_use]
             #[track_caller]
             pub fn transform_normal(&self, normal: impl VectorOperand<$Vec<T>>) -> $Vec<T> {
@@ -100,8 +100,9 @@ impl<T: FloatElement> Mat4<T> {
         Mat3::rotation(axis, angle).to_mat4()
     }
 
-    /// From the world to a camera at `eye` that looks at `target`: the eye becomes the origin, the target lies on `-z`, and `up` points to
-    /// positive `y`. NaN where `up` lies along the direction of view. The inverse places the camera in the world.
+    /// From the world to a camera at `eye` that looks at `target`: the eye becomes the origin, the target lies on `-z`,
+    /// and `up` points to positive `y`. NaN where `up` lies along the direction of view. The inverse places the camera
+    /// in the world.
     #[must_use]
     #[track_caller]
     pub fn look_at(
@@ -118,8 +119,9 @@ impl<T: FloatElement> Mat4<T> {
         matrix.then_moved(offset)
     }
 
-    /// What a camera sees of an angle (in radians) between its lower and upper edge, `aspect` times as wide as high: `x` and `y` become
-    /// -1 to 1, and `z` becomes 0 at the distance `near` and 1 at `far`. Points need [`project_point`](Self::project_point).
+    /// What a camera sees of an angle (in radians) between its lower and upper edge, `aspect` times as wide as high:
+    /// `x` and `y` become -1 to 1, and `z` becomes 0 at the distance `near` and 1 at `far`. Points need
+    /// [`project_point`](Self::project_point).
     #[must_use]
     #[track_caller]
     pub fn perspective(
@@ -140,8 +142,8 @@ impl<T: FloatElement> Mat4<T> {
         matrix
     }
 
-    /// What a camera sees without perspective: `low.x` to `high.x` becomes -1 to 1, so do `low.y` to `high.y`, and the distances (along
-    /// `-z`) `low.z` to `high.z` become 0 to 1.
+    /// What a camera sees without perspective: `low.x` to `high.x` becomes -1 to 1, so do `low.y` to `high.y`, and the
+    /// distances (along `-z`) `low.z` to `high.z` become 0 to 1.
     #[must_use]
     #[track_caller]
     pub fn orthographic(low: impl VectorOperand<Vec3<T>>, high: impl VectorOperand<Vec3<T>>) -> Self {
@@ -152,8 +154,8 @@ impl<T: FloatElement> Mat4<T> {
         Self::translation(offset) * Self::scaling(factors)
     }
 
-    /// The matrix that stretches, then turns, then moves: `translation * rotation * stretch`. An array or a number as the stretch
-    /// is that in all directions; factors along the axes are `Mat3::from_diagonal(factors)`.
+    /// The matrix that stretches, then turns, then moves: `translation * rotation * stretch`. An array or a number as
+    /// the stretch is that in all directions; factors along the axes are `Mat3::from_diagonal(factors)`.
     #[must_use]
     #[track_caller]
     pub fn compose(
@@ -175,9 +177,9 @@ impl<T: FloatElement> Mat4<T> {
 
     /// The stretch, the rotation and the translation of which [`compose`](Self::compose) makes an affine matrix.
     ///
-    /// The stretch is symmetric: along three perpendicular directions, which need not be the axes. Its factors are not negative, or all
-    /// not positive where the matrix includes a reflection. Where the matrix has no inverse the rotation is one of several. (K.
-    /// Shoemake, T. Duff, “Matrix animation and polar decomposition”, 1992)
+    /// The stretch is symmetric: along three perpendicular directions, which need not be the axes. Its factors are not
+    /// negative, or all not positive where the matrix includes a reflection. Where the matrix has no inverse the
+    /// rotation is one of several. (K. Shoemake, T. Duff, “Matrix animation and polar decomposition”, 1992)
     #[must_use]
     #[track_caller]
     pub fn decompose(&self) -> (Mat3<T>, Quaternion<T>, Vec3<T>) {

@@ -9,8 +9,8 @@ use super::words::is_half;
 use crate::{Array, FloatElement, Operand};
 
 /// The number of the standard normal distribution that a fraction `u` of all numbers stays below: the inverse of its
-/// distribution function (M. Wichura, “Algorithm AS 241: The Percentage Points of the Normal Distribution”, 1988). -∞ for 0, ∞
-/// for 1, NaN outside. Halves are computed in single precision.
+/// distribution function (M. Wichura, “Algorithm AS 241: The Percentage Points of the Normal Distribution”, 1988). -∞
+/// for 0, ∞ for 1, NaN outside. Halves are computed in single precision.
 ///
 /// ```
 /// use jit::prelude::*;
@@ -130,8 +130,9 @@ const FAR_TAIL: Rational = [
     ],
 ];
 
-/// Two independent numbers of the standard normal distribution (G. Box and M. Muller, “A Note on the Generation of Random Normal
-/// Deviates”, 1958). The first number must not be 0: give 1 - u where it can be. Halves are computed in single precision.
+/// Two independent numbers of the standard normal distribution (G. Box and M. Muller, “A Note on the Generation of
+/// Random Normal Deviates”, 1958). The first number must not be 0: give 1 - u where it can be. Halves are computed in
+/// single precision.
 #[must_use]
 #[track_caller]
 pub fn box_muller<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 2] {
@@ -143,8 +144,8 @@ pub fn box_muller<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 2] 
     [&radius * cosine, radius * sine]
 }
 
-/// The number of the exponential distribution of rate 1 that a fraction `u` of all numbers stays below: 0 for 0, ∞ for 1.
-/// Halves are computed in single precision.
+/// The number of the exponential distribution of rate 1 that a fraction `u` of all numbers stays below: 0 for 0, ∞ for
+/// 1. Halves are computed in single precision.
 #[must_use]
 #[track_caller]
 pub fn exponential_from_uniform<T: FloatElement>(u: &Array<T>) -> Array<T> {
@@ -203,7 +204,8 @@ fn slice_point<T: FloatElement>(z: Array<T>, turn: &Array<T>) -> [Array<T>; 3] {
     [&radius * cosine, radius * sine, z]
 }
 
-/// A point of the upper half of the sphere of radius 1, as dense as its height: the disk lifted up (E. Malley's method).
+/// A point of the upper half of the sphere of radius 1, as dense as its height: the disk lifted up (E. Malley's
+/// method).
 #[must_use]
 #[track_caller]
 pub fn cosine_hemisphere<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 3] {
@@ -212,8 +214,8 @@ pub fn cosine_hemisphere<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<
     [x, y, height]
 }
 
-/// A point of a triangle, uniform in area, as the weights of its corners, which add up to 1 (G. Turk, “Generating Random Points in
-/// Triangles”, 1990).
+/// A point of a triangle, uniform in area, as the weights of its corners, which add up to 1 (G. Turk, “Generating
+/// Random Points in Triangles”, 1990).
 #[must_use]
 #[track_caller]
 pub fn triangle<T: FloatElement>(u: &Array<T>, v: &Array<T>) -> [Array<T>; 3] {

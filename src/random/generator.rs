@@ -30,18 +30,19 @@ pub fn rng(seed: u64) -> Generator {
 ///
 /// Each number is a function of the seed, the number of the call, and the lane: Philox4x32 with ten rounds
 /// ([`philox4x32`]), whose key is the seed. So the same seed gives the same numbers on
-/// every device, with any number of threads and in any order of evaluation, and the first lanes of a wide array are those of a
-/// narrow one. Arrays may have up to 2³² lanes and a generator may be called 2⁶⁴ times.
+/// every device, with any number of threads and in any order of evaluation, and the first lanes of a wide array are
+/// those of a narrow one. Arrays may have up to 2³² lanes and a generator may be called 2⁶⁴ times.
 ///
-/// Nothing is evaluated and no memory is taken: the numbers are made where they are used, as part of the same kernel. Seed,
-/// call and parameters are opaque, so calling again compiles nothing.
+/// Nothing is evaluated and no memory is taken: the numbers are made where they are used, as part of the same kernel.
+/// Seed, call and parameters are opaque, so calling again compiles nothing.
 ///
-/// A clone continues with the same numbers as the original; [`Generator::split`] makes one that goes its own way. The generator
-/// can be the state of a traced loop, where each iteration draws other numbers. Where lanes exit such a loop at different
-/// times, each lane has its own number of calls from then on, and later calls take that width only.
+/// A clone continues with the same numbers as the original; [`Generator::split`] makes one that goes its own way. The
+/// generator can be the state of a traced loop, where each iteration draws other numbers. Where lanes exit such a loop
+/// at different times, each lane has its own number of calls from then on, and later calls take that width only.
 ///
-/// Parameters that are arrays tell the type of the result by promotion; with parameters that are numbers it is the one that is
-/// asked for, as in `let x: Float = rng.uniform(0.0, 1.0, n)`. Halves are computed in single precision and rounded once.
+/// Parameters that are arrays tell the type of the result by promotion; with parameters that are numbers it is the one
+/// that is asked for, as in `let x: Float = rng.uniform(0.0, 1.0, n)`. Halves are computed in single precision and
+/// rounded once.
 #[derive(Clone, Debug, Traverse)]
 pub struct Generator {
     key: UInt64,
@@ -78,8 +79,8 @@ impl Generator {
         Call { key: halves(&self.key), number, lane: UInt::arange(width) }
     }
 
-    /// A generator whose numbers are independent of this one's, now and later. Each split gives another one, the same ones for
-    /// the same seed.
+    /// A generator whose numbers are independent of this one's, now and later. Each split gives another one, the same
+    /// ones for the same seed.
     #[must_use]
     #[track_caller]
     pub fn split(&mut self) -> Self {
@@ -111,7 +112,8 @@ impl Generator {
         [first, second]
     }
 
-    /// Numbers in [0, 1), uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 2⁻¹¹ for `f16` and 2⁻⁸ for `bf16`.
+    /// Numbers in [0, 1), uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 2⁻¹¹ for `f16` and 2⁻⁸ for
+    /// `bf16`.
     #[must_use]
     #[track_caller]
     pub fn random<T: FloatElement>(&mut self, width: impl Into<Size>) -> Array<T> {
@@ -127,8 +129,8 @@ impl Generator {
     }
 
     /// Numbers from `low` to below `high`, uniform; `low` where both are equal. Where `low` is greater, the numbers lie
-    /// above `high`, up to `low`. The distance of the bounds must not overflow. Two literals give `f64`, if nothing else names
-    /// a type: write `let x: Float = rng.uniform(0.0, 1.0, n);` for `f32`.
+    /// above `high`, up to `low`. The distance of the bounds must not overflow. Two literals give `f64`, if nothing
+    /// else names a type: write `let x: Float = rng.uniform(0.0, 1.0, n);` for `f32`.
     ///
     /// # Panics
     ///
@@ -156,7 +158,8 @@ impl Generator {
         self.random::<T>(width).mul_add(high - low, low)
     }
 
-    /// Numbers of the normal distribution ([`box_muller`]). They lie within 6.8 standard deviations, for `f64` within 9.5.
+    /// Numbers of the normal distribution ([`box_muller`]). They lie within 6.8 standard deviations, for `f64` within
+    /// 9.5.
     ///
     /// # Panics
     ///
@@ -249,8 +252,8 @@ pub(super) fn parameter<T: Element>(name: &str, value: Array<T>, width: Size) ->
 /// The number, or the one before `high` where rounding has made it `high`.
 #[track_caller]
 fn below<T: FloatElement>(number: Array<T>, low: &Array<T>, high: &Array<T>) -> Array<T> {
-    // Less than one unit in the last place and more than a half takes the number before, whichever side of a power of two;
-    // beside zero it takes the smallest distance.
+    // Less than one unit in the last place and more than a half takes the number before, whichever side of a power of
+    // two; beside zero it takes the smallest distance.
     let unit = T::from_f64(0.6 * (1.0 - f64::from(mantissa_bits(T::TYPE))).exp2());
     let before = (-high.abs()).mul_add(unit, high) - T::from_f64(smallest_positive(T::TYPE));
     let is_rounded_up = number.ge(high) & low.lt(high);

@@ -1,9 +1,9 @@
 //! Random whole numbers without bias.
 //!
 //! A word times the size of a range is a number of the range (the upper half of the product) and a remainder (the lower
-//! half). The few words whose remainders would make some numbers more frequent are replaced by others (D. Lemire, “Fast Random
-//! Integer Generation in an Interval”, 2019). Each lane has as many attempts as it needs; the words of the attempts are told
-//! apart by the counter.
+//! half). The few words whose remainders would make some numbers more frequent are replaced by others (D. Lemire, “Fast
+//! Random Integer Generation in an Interval”, 2019). Each lane has as many attempts as it needs; the words of the
+//! attempts are told apart by the counter.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -15,8 +15,8 @@ use crate::{Array, Choice, Integer, Size, UInt, UInt64, jit};
 const WORDS: u128 = 1 << 32;
 
 impl Generator {
-    /// Whole numbers of a range, uniform: `rng.integers(1..=6, n)`. An open end of the range is the smallest or largest number of
-    /// the type. No number is more frequent than another.
+    /// Whole numbers of a range, uniform: `rng.integers(1..=6, n)`. An open end of the range is the smallest or largest
+    /// number of the type. No number is more frequent than another.
     ///
     /// # Panics
     ///
@@ -40,8 +40,8 @@ impl Generator {
         }
     }
 
-    /// Whole numbers from `low` to below `high`, uniform, with bounds that may differ from lane to lane. Where `high` is not above
-    /// `low`, the number is `low`. No number is more frequent than another.
+    /// Whole numbers from `low` to below `high`, uniform, with bounds that may differ from lane to lane. Where `high`
+    /// is not above `low`, the number is `low`. No number is more frequent than another.
     ///
     /// # Panics
     ///

@@ -9,8 +9,9 @@ use crate::{Array, Float, Float64, FloatElement, Int64, Operand, Size, Traverse,
 /// A generator of one random stream per lane: PCG32, variant XSH-RR 64/32 (M. O'Neill, “PCG: A Family of Simple Fast
 /// Space-Efficient Statistically Good Algorithms for Random Number Generation”, 2014).
 ///
-/// Each lane has its own state and its own stream, so that lanes are independent and a lane's numbers do not depend on how
-/// many lanes there are. A stream repeats after 2⁶⁴ numbers and can be left and entered anywhere ([`Pcg32::advance`]).
+/// Each lane has its own state and its own stream, so that lanes are independent and a lane's numbers do not depend on
+/// how many lanes there are. A stream repeats after 2⁶⁴ numbers and can be left and entered anywhere
+/// ([`Pcg32::advance`]).
 ///
 /// Drawing evaluates nothing: the state is an expression, which grows with each draw until it is evaluated, with
 /// `jit::eval(&generator)` or together with what is computed from it. The generator holds arrays, so that it can be the
@@ -58,8 +59,8 @@ impl Pcg32 {
     /// The stream of lane 0.
     pub const DEFAULT_STREAM: u64 = 0xda3e_39cb_94b9_5bdb;
 
-    /// As many independent streams as there are lanes, each begun at a place that the seed and the lane's number tell. Lane 0
-    /// is O'Neill's generator with the seed as state and [`Pcg32::DEFAULT_STREAM`].
+    /// As many independent streams as there are lanes, each begun at a place that the seed and the lane's number tell.
+    /// Lane 0 is O'Neill's generator with the seed as state and [`Pcg32::DEFAULT_STREAM`].
     #[must_use]
     #[track_caller]
     pub fn new(width: impl Into<Size>, seed: u64) -> Self {
@@ -68,7 +69,8 @@ impl Pcg32 {
         Pcg32::seeded(state, lane + UInt64::opaque(Pcg32::DEFAULT_STREAM))
     }
 
-    /// The generator of O'Neill's `pcg32_srandom(state, stream)`, in each lane. The highest bit of the stream is ignored.
+    /// The generator of O'Neill's `pcg32_srandom(state, stream)`, in each lane. The highest bit of the stream is
+    /// ignored.
     #[must_use]
     #[track_caller]
     pub fn seeded(state: impl Operand<u64>, stream: impl Operand<u64>) -> Self {
@@ -101,8 +103,8 @@ impl Pcg32 {
         join(&low, &self.next_u32())
     }
 
-    /// The next number in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 2⁻¹¹ for `f16` and
-    /// 2⁻⁸ for `bf16`. Takes two draws for `f64` and one for the others.
+    /// The next number in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 2⁻¹¹ for
+    /// `f16` and 2⁻⁸ for `bf16`. Takes two draws for `f64` and one for the others.
     #[must_use]
     #[track_caller]
     pub fn next_float<T: FloatElement>(&mut self) -> Array<T> {
@@ -127,22 +129,23 @@ impl Pcg32 {
         self.next_float()
     }
 
-    /// The next number of the standard normal distribution of each lane, by the inverse of its distribution function. One draw,
-    /// two for `f64`, and halves through `f32`. The number is finite, at most 5.4 (`f64`: 8.3) from zero.
+    /// The next number of the standard normal distribution of each lane, by the inverse of its distribution function.
+    /// One draw, two for `f64`, and halves through `f32`. The number is finite, at most 5.4 (`f64`: 8.3) from zero.
     #[must_use]
     #[track_caller]
     pub fn next_normal<T: FloatElement>(&mut self) -> Array<T> {
         if is_half(T::TYPE) {
             return self.next_normal::<f32>().cast();
         }
-        // The middles of the grid's intervals about 1/2, which are exact; the ends, whose normal numbers are infinite, do not occur.
+        // The middles of the grid's intervals about 1/2, which are exact; the ends, whose normal numbers are infinite,
+        // do not occur.
         let shift = T::from_f64(0.5 - (-f64::from(mantissa_bits(T::TYPE)) - 1.0).exp2());
         normal_from_centred(&(self.next_float::<T>() - shift))
     }
 
-    /// The next whole number from 0 to below a bound of each lane, without bias, as O'Neill's `pcg32_boundedrand`: draws whose
-    /// remainders would favour small numbers are thrown away, so lanes may take different numbers of draws. With a bound of
-    /// 0 there is nothing to draw from, and all 32 bits come.
+    /// The next whole number from 0 to below a bound of each lane, without bias, as O'Neill's `pcg32_boundedrand`:
+    /// draws whose remainders would favour small numbers are thrown away, so lanes may take different numbers of draws.
+    /// With a bound of 0 there is nothing to draw from, and all 32 bits come.
     #[must_use]
     #[track_caller]
     pub fn next_u32_below(&mut self, bound: impl Operand<u32>) -> UInt {
@@ -156,15 +159,15 @@ impl Pcg32 {
         below_u64(self, &bound.into_array())
     }
 
-    /// Moves each lane by a number of draws, forwards or, if it is negative, backwards, in at most 64 steps (F. Brown, “Random
-    /// Number Generation with Arbitrary Stride”, 1994).
+    /// Moves each lane by a number of draws, forwards or, if it is negative, backwards, in at most 64 steps (F. Brown,
+    /// “Random Number Generation with Arbitrary Stride”, 1994).
     #[track_caller]
     pub fn advance(&mut self, draws: impl Operand<i64>) {
         self.state = jump(&self.state, &self.increment, &draws.into_array().bitcast::<u64>());
     }
 
-    /// How many draws this generator is ahead of another one of the same streams; negative if it is behind. Has no meaning for
-    /// lanes whose streams differ.
+    /// How many draws this generator is ahead of another one of the same streams; negative if it is behind. Has no
+    /// meaning for lanes whose streams differ.
     #[must_use]
     #[track_caller]
     pub fn distance(&self, behind: &Pcg32) -> Int64 {
@@ -172,8 +175,8 @@ impl Pcg32 {
     }
 }
 
-/// A bijection of 64-bit words that maps 0 to itself and near words to far ones (the finaliser of SplitMix64: G. Steele, D. Lea
-/// and C. Flood, “Fast Splittable Pseudorandom Number Generators”, 2014).
+/// A bijection of 64-bit words that maps 0 to itself and near words to far ones (the finaliser of SplitMix64: G.
+/// Steele, D. Lea and C. Flood, “Fast Splittable Pseudorandom Number Generators”, 2014).
 #[track_caller]
 fn scatter_bits(word: &UInt64) -> UInt64 {
     let word = (word ^ (word >> 30)) * 0xbf58_476d_1ce4_e5b9;
@@ -221,8 +224,8 @@ fn jump(state: &UInt64, increment: &UInt64, draws: &UInt64) -> UInt64 {
     all_multipliers * state + all_addends
 }
 
-/// How many steps lead from one state to another: a bit at a time, since the lower bits of a state do not depend on the higher
-/// ones.
+/// How many steps lead from one state to another: a bit at a time, since the lower bits of a state do not depend on the
+/// higher ones.
 #[jit]
 fn draws_between(from: &UInt64, to: &UInt64, increment: &UInt64) -> UInt64 {
     let (mut multiplier, mut addend) = (UInt64::from(MULTIPLIER), increment.clone());

@@ -1,11 +1,12 @@
 //! Random orders of arrays, and random samples of their elements.
 //!
-//! A permutation is a cipher of the lane's number, so each lane finds its place by itself: nothing is sorted, nothing is kept in
-//! memory. The cipher is a Feistel network over pairs of a column and a row, in which each round moves one of the two by
-//! a hash of the other, with modular addition and as many rows as are needed (J. Black and P. Rogaway, “Ciphers with
-//! Arbitrary Finite Domains”, 2002). The grid has at most one row of places too many; a lane that ends on one of those is
-//! enciphered again, which leads to another place for each lane (cycle walking, from the same paper). The use of ciphers
-//! for shuffling is that of R. Mitchell, D. Stokes, E. Frank and G. Holmes, “Bandwidth-Optimal Random Shuffling for GPUs”, 2022.
+//! A permutation is a cipher of the lane's number, so each lane finds its place by itself: nothing is sorted, nothing
+//! is kept in memory. The cipher is a Feistel network over pairs of a column and a row, in which each round moves one
+//! of the two by a hash of the other, with modular addition and as many rows as are needed (J. Black and P. Rogaway,
+//! “Ciphers with Arbitrary Finite Domains”, 2002). The grid has at most one row of places too many; a lane that ends on
+//! one of those is enciphered again, which leads to another place for each lane (cycle walking, from the same paper).
+//! The use of ciphers for shuffling is that of R. Mitchell, D. Stokes, E. Frank and G. Holmes, “Bandwidth-Optimal
+//! Random Shuffling for GPUs”, 2022.
 
 use super::generator::Generator;
 use super::philox::WEYL;
@@ -14,8 +15,8 @@ use crate::{Array, Element, Size, Traverse, UInt, jit};
 
 /// Rounds of a network of many places; the authors of the shuffle take as many.
 const ROUNDS: u32 = 24;
-/// Rounds of a network of few places. There all orders can be counted, and each round only makes their frequencies about a
-/// quarter more equal: after so many, the distance from equal frequencies is below 10⁻⁸.
+/// Rounds of a network of few places. There all orders can be counted, and each round only makes their frequencies
+/// about a quarter more equal: after so many, the distance from equal frequencies is below 10⁻⁸.
 const ROUNDS_OF_FEW: u32 = 64;
 /// Up to so many places are few.
 const FEW: usize = 128;
@@ -55,8 +56,8 @@ impl Network {
 
     #[track_caller]
     fn known(places: usize, key: [UInt; 2]) -> Self {
-        // An even number of columns: rotating a column of an odd number of rows, or a row of an odd number of columns, never
-        // makes an odd permutation.
+        // An even number of columns: rotating a column of an odd number of rows, or a row of an odd number of columns,
+        // never makes an odd permutation.
         let columns = (places.max(1) - 1).isqrt() + 1;
         let columns = columns.next_multiple_of(2);
         let rows = places.div_ceil(columns);
@@ -68,8 +69,8 @@ impl Network {
 }
 
 impl Generator {
-    /// The numbers from 0 to below a size in random order, every order being as likely as every other. Each lane computes its
-    /// number where it is used: nothing is evaluated, and a gather with this index shuffles in one pass.
+    /// The numbers from 0 to below a size in random order, every order being as likely as every other. Each lane
+    /// computes its number where it is used: nothing is evaluated, and a gather with this index shuffles in one pass.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -89,8 +90,8 @@ impl Generator {
     ///
     /// # Panics
     ///
-    /// When the size is above 2³², and where the generator is the state of a traced loop that lanes have left at different
-    /// times: each lane would have a permutation of its own.
+    /// When the size is above 2³², and where the generator is the state of a traced loop that lanes have left at
+    /// different times: each lane would have a permutation of its own.
     #[must_use]
     #[track_caller]
     pub fn permutation(&mut self, size: impl Into<Size>) -> UInt {
@@ -111,7 +112,8 @@ impl Generator {
         permuted(&UInt::arange(count), &Network::new(size, key))
     }
 
-    /// The elements of an array in random order, every order being as likely as every other ([`Generator::permutation`]).
+    /// The elements of an array in random order, every order being as likely as every other
+    /// ([`Generator::permutation`]).
     ///
     /// # Panics
     ///
@@ -122,8 +124,9 @@ impl Generator {
         values.gather(&self.permutation(values.width()))
     }
 
-    /// So many elements of an array in random order, none of them twice (without replacement); [`Generator::choice`] may take an
-    /// element several times. The work grows with the number of elements that are taken, not with those there are.
+    /// So many elements of an array in random order, none of them twice (without replacement); [`Generator::choice`]
+    /// may take an element several times. The work grows with the number of elements that are taken, not with those
+    /// there are.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -175,8 +178,8 @@ fn rotated(position: UInt, fraction: UInt, ring: &UInt) -> UInt {
     if moved >= ring { moved - ring } else { moved.clone() }
 }
 
-/// A hash of a number, another one in each round and for each key: the function `lowbias32` of C. Wellons, “Prospecting for Hash
-/// Functions”, 2018, with a word of the key before either multiplication.
+/// A hash of a number, another one in each round and for each key: the function `lowbias32` of C. Wellons, “Prospecting
+/// for Hash Functions”, 2018, with a word of the key before either multiplication.
 #[track_caller]
 fn hashed(x: &UInt, round: &UInt, network: &Network) -> UInt {
     // The words differ from round to round by Weyl sequences, as those of Philox.

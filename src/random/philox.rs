@@ -16,9 +16,9 @@ const ROUNDS: u32 = 10;
 /// Fewer rounds are not random, more are not better.
 const ALLOWED_ROUNDS: RangeInclusive<u32> = 4..=16;
 
-/// Four random words from a counter and a key (J. Salmon, M. Moraes, R. Dror and D. Shaw, “Parallel Random Numbers: As Easy as
-/// 1, 2, 3”, 2011). A pure function: different counters give independent words. Ten rounds are recommended; with seven, no
-/// statistical test that its inventors tried found a fault.
+/// Four random words from a counter and a key (J. Salmon, M. Moraes, R. Dror and D. Shaw, “Parallel Random Numbers: As
+/// Easy as 1, 2, 3”, 2011). A pure function: different counters give independent words. Ten rounds are recommended;
+/// with seven, no statistical test that its inventors tried found a fault.
 #[must_use]
 #[track_caller]
 pub fn philox4x32(counter: &[UInt; 4], key: &[UInt; 2], rounds: u32) -> [UInt; 4] {
@@ -66,12 +66,12 @@ pub(super) fn moved(counter: &UInt64, by: u64) -> UInt64 {
 
 /// A generator of one random stream per lane by counting: Philox4x32 ([`philox4x32`]).
 ///
-/// The key is the seed; the counter consists of the lane's number, in its upper half, and the number of the draw. There is no
-/// state but that number, so any draw of any lane is reached at once, and a draw costs the same wherever it is. Each draw makes
-/// 128 random bits in one go.
+/// The key is the seed; the counter consists of the lane's number, in its upper half, and the number of the draw. There
+/// is no state but that number, so any draw of any lane is reached at once, and a draw costs the same wherever it is.
+/// Each draw makes 128 random bits in one go.
 ///
-/// Seed and draw are opaque: generators with other seeds and later draws are served by the same kernels. The generator holds
-/// arrays, so that it can be the state of a traced loop; lanes that are not in the loop then do not draw.
+/// Seed and draw are opaque: generators with other seeds and later draws are served by the same kernels. The generator
+/// holds arrays, so that it can be the state of a traced loop; lanes that are not in the loop then do not draw.
 ///
 /// ```
 /// use jit::random::Philox4x32;
@@ -161,8 +161,9 @@ impl Philox4x32 {
         [join(&a, &b), join(&c, &d)]
     }
 
-    /// The next four numbers in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻¹¹ for `f16` and 2⁻⁸ for
-    /// `bf16`. For `f64` there are bits for two only: use [`Philox4x32::next_f64x2`]. Here its numbers are multiples of 2⁻³².
+    /// The next four numbers in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻¹¹ for `f16` and
+    /// 2⁻⁸ for `bf16`. For `f64` there are bits for two only: use [`Philox4x32::next_f64x2`]. Here its numbers are
+    /// multiples of 2⁻³².
     #[must_use]
     #[track_caller]
     pub fn next_float_x4<T: FloatElement>(&mut self) -> [Array<T>; 4] {

@@ -7,7 +7,8 @@
 //! | [`sobol`], [`owen_sobol`] | 64 | best for numbers of points that are powers of two |
 //! | [`r_sequence`] | 16 | additive; simplest and cheapest |
 //!
-//! All are pure functions of an index, so any point is reached at once. Give the index `UInt::arange(n)` for the first points.
+//! All are pure functions of an index, so any point is reached at once. Give the index `UInt::arange(n)` for the first
+//! points.
 
 use jit_runtime::ir::Type;
 
@@ -58,9 +59,9 @@ pub fn van_der_corput<T: FloatElement>(index: &UInt) -> Array<T> {
     fraction(&index.reverse_bits())
 }
 
-/// A coordinate of Halton's sequence: the digits of the index in base `p`, mirrored at the point, where `p` is the prime that the
-/// dimension tells, 2 for dimension 0 (J. Halton, “On the Efficiency of Certain Quasi-Random Sequences of Points”, 1960). High
-/// dimensions need many points before they are even.
+/// A coordinate of Halton's sequence: the digits of the index in base `p`, mirrored at the point, where `p` is the
+/// prime that the dimension tells, 2 for dimension 0 (J. Halton, “On the Efficiency of Certain Quasi-Random Sequences
+/// of Points”, 1960). High dimensions need many points before they are even.
 ///
 /// # Panics
 ///
@@ -89,9 +90,9 @@ fn radical_inverse(index: &UInt, #[constexpr] base: u32) -> Array<f64> {
     mirrored.cast::<f64>() / scale
 }
 
-/// A coordinate of Sobol's sequence in binary digits, the first one highest, with the direction numbers of S. Joe and F. Kuo
-/// (“Constructing Sobol Sequences with Better Two-Dimensional Projections”, 2008). Points are in the order of their index, not of
-/// Gray codes.
+/// A coordinate of Sobol's sequence in binary digits, the first one highest, with the direction numbers of S. Joe and
+/// F. Kuo (“Constructing Sobol Sequences with Better Two-Dimensional Projections”, 2008). Points are in the order of
+/// their index, not of Gray codes.
 ///
 /// # Panics
 ///
@@ -111,8 +112,8 @@ pub fn sobol_bits(index: &UInt, dimension: u32) -> UInt {
     })
 }
 
-/// A coordinate of Sobol's sequence ([`sobol_bits`]) in [0, 1). The first 2ᵏ points have one point in each interval of length
-/// 2⁻ᵏ, in every dimension.
+/// A coordinate of Sobol's sequence ([`sobol_bits`]) in [0, 1). The first 2ᵏ points have one point in each interval of
+/// length 2⁻ᵏ, in every dimension.
 ///
 /// ```
 /// use jit::prelude::*;
@@ -131,10 +132,10 @@ pub fn sobol<T: FloatElement>(index: &UInt, dimension: u32) -> Array<T> {
     fraction(&sobol_bits(index, dimension))
 }
 
-/// A coordinate of Sobol's sequence with Owen's scrambling, which keeps its evenness and makes it random: other seeds give
-/// other, independent sequences, each of whose points is uniform (B. Burley, “Practical Hash-based Owen Scrambling”, 2020). The
-/// points come in a shuffled order, whose first 2ᵏ are even as well. Seeds may differ from lane to lane, as from pixel to
-/// pixel.
+/// A coordinate of Sobol's sequence with Owen's scrambling, which keeps its evenness and makes it random: other seeds
+/// give other, independent sequences, each of whose points is uniform (B. Burley, “Practical Hash-based Owen
+/// Scrambling”, 2020). The points come in a shuffled order, whose first 2ᵏ are even as well. Seeds may differ from lane
+/// to lane, as from pixel to pixel.
 ///
 /// # Panics
 ///
@@ -150,8 +151,8 @@ pub fn owen_sobol<T: FloatElement>(index: &UInt, dimension: u32, seed: impl Oper
 /// Owen's scrambling of binary digits: whether a digit is flipped depends on the seed and all digits above it.
 #[track_caller]
 fn scramble(bits: &UInt, seed: &UInt) -> UInt {
-    // The permutation of S. Laine and T. Karras (“Stratified Sampling for Stochastic Transparency”, 2011), whose bits depend on
-    // lower ones, applied to the digits in reverse.
+    // The permutation of S. Laine and T. Karras (“Stratified Sampling for Stochastic Transparency”, 2011), whose bits
+    // depend on lower ones, applied to the digits in reverse.
     let mut word = bits.reverse_bits() + seed;
     word = &word ^ (&word * 0x6c50_b47c);
     word = &word ^ (&word * 0xb82f_1e52);
@@ -168,9 +169,9 @@ fn hash(word: &UInt) -> UInt {
     &word ^ (&word >> 16)
 }
 
-/// A coordinate of the additive sequence of a number of dimensions: multiples of a power of the generalised golden ratio, modulo 1,
-/// beginning at 1/2 (M. Roberts, “The Unreasonable Effectiveness of Quasirandom Sequences”, 2018). With one dimension it is the
-/// golden-ratio sequence, with two R2.
+/// A coordinate of the additive sequence of a number of dimensions: multiples of a power of the generalised golden
+/// ratio, modulo 1, beginning at 1/2 (M. Roberts, “The Unreasonable Effectiveness of Quasirandom Sequences”, 2018).
+/// With one dimension it is the golden-ratio sequence, with two R2.
 ///
 /// # Panics
 ///

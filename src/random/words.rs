@@ -13,8 +13,8 @@ pub(super) fn join(low: &UInt, high: &UInt) -> UInt64 {
     low.cast::<u64>() | (high.cast::<u64>() << 32)
 }
 
-/// A number in [0, 1) that is uniform over the multiples of 2⁻²⁴ (`f32`), 2⁻⁵³ (`f64`), 2⁻¹¹ (`f16`) or 2⁻⁸ (`bf16`): the
-/// finest grid on which the type is exact everywhere. Only `f64` takes bits of the second word.
+/// A number in [0, 1) that is uniform over the multiples of 2⁻²⁴ (`f32`), 2⁻⁵³ (`f64`), 2⁻¹¹ (`f16`) or 2⁻⁸ (`bf16`):
+/// the finest grid on which the type is exact everywhere. Only `f64` takes bits of the second word.
 #[track_caller]
 pub(super) fn unit<T: FloatElement>(low: &UInt, high: &UInt) -> Array<T> {
     let bits = mantissa_bits(T::TYPE);

@@ -1,7 +1,7 @@
 //! Broadcasting: bringing tensors to a common shape, under the rules of NumPy.
 //!
-//! Shapes are compared from the last axis on. Lengths must be equal, or one of them 1, whose element is then repeated; a
-//! shape with fewer axes has length 1 in the others.
+//! Shapes are compared from the last axis on. Lengths must be equal, or one of them 1, whose element is then repeated;
+//! a shape with fewer axes has length 1 in the others.
 
 use std::panic::Location;
 
@@ -13,7 +13,8 @@ use super::view::{Stride, View, ViewAxis, strides};
 use super::{Shape, Tensor};
 use crate::{Array, Element, Operand, Size};
 
-/// What operations take beside a tensor of `T`: a tensor, an array (of one axis, or of width 1 for any shape), or a number.
+/// What operations take beside a tensor of `T`: a tensor, an array (of one axis, or of width 1 for any shape), or a
+/// number.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{T}` cannot be combined with `{Self}`",
     label = "expected a tensor or array of `{T}`, a reference to one, or `{T}`",
@@ -132,10 +133,14 @@ pub(super) fn common_shape<'a>(shapes: impl IntoIterator<Item = &'a [Size]>) -> 
 fn mismatch(first: &[Size], second: &[Size], from_last: usize) -> ! {
     let (a, b) = (first[first.len() - from_last], second[second.len() - from_last]);
     let what = format!(
-        "tensors of shape {first:?} and {second:?} cannot be combined: axis −{from_last} has length {a} in the one and {b} in the other"
+        "tensors of shape {first:?} and {second:?} cannot be combined: axis −{from_last} has length {a} in the one and \
+        {b} in the other"
     );
     Misuse::new(what, Location::caller())
-        .hint("shapes are compared from the last axis on: lengths must be equal, or one of them 1; `expand_dims` adds an axis")
+        .hint(
+            "shapes are compared from the last axis on: lengths must be equal, or one of them 1; `expand_dims` adds \
+            an axis",
+        )
         .panic()
 }
 

@@ -122,8 +122,8 @@ macro_rules! number_on_the_left {
 
 number_on_the_left!(bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
 
-/// A mask as the condition of a traced `if` or `while`, and beside `&&` and `||`: each element is a lane. What changes in the
-/// region must have the shape of the mask.
+/// A mask as the condition of a traced `if` or `while`, and beside `&&` and `||`: each element is a lane. What changes
+/// in the region must have the shape of the mask.
 macro_rules! conditions {
     ($($ty:ty),*) => {$(
         #[diagnostic::do_not_recommend]

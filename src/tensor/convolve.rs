@@ -18,7 +18,8 @@ const UNROLLED: usize = 32;
 pub enum Padding {
     /// Not at all: the result is smaller by the kernel's length less one.
     Valid,
-    /// So far that the result is as long as the input, divided by the stride and rounded up; one more behind than in front if it is uneven.
+    /// So far that the result is as long as the input, divided by the stride and rounded up; one more behind than in
+    /// front if it is uneven.
     Same,
     /// By as many zeros on each side.
     Zeros(usize),
@@ -43,8 +44,9 @@ impl Padding {
 }
 
 impl<T: Number> Tensor<T> {
-    /// The correlation of signals `[batch, channel, position]` with kernels `[result channel, channel, position]`: each result is
-    /// the sum, over all channels and positions of a kernel, of the products with the elements from its place on.
+    /// The correlation of signals `[batch, channel, position]` with kernels `[result channel, channel, position]`: each
+    /// result is the sum, over all channels and positions of a kernel, of the products with the elements from its place
+    /// on.
     ///
     /// Sums of halves are made in single precision.
     ///
@@ -60,15 +62,16 @@ impl<T: Number> Tensor<T> {
     ///
     /// # Panics
     ///
-    /// When the tensors have other numbers of axes, the channels differ, the stride is 0, or the kernel is longer than the padded signal.
+    /// When the tensors have other numbers of axes, the channels differ, the stride is 0, or the kernel is longer than
+    /// the padded signal.
     #[must_use]
     #[track_caller]
     pub fn conv1d(&self, kernel: &Tensor<T>, padding: Padding, stride: usize) -> Self {
         self.correlated(kernel, padding, &[stride])
     }
 
-    /// The correlation of images `[batch, channel, row, column]` with kernels `[result channel, channel, row, column]`, by strides along rows and
-    /// columns: see [`Tensor::conv1d`].
+    /// The correlation of images `[batch, channel, row, column]` with kernels `[result channel, channel, row, column]`,
+    /// by strides along rows and columns: see [`Tensor::conv1d`].
     ///
     /// # Panics
     ///
@@ -100,14 +103,17 @@ impl<T: Number> Tensor<T> {
 #[track_caller]
 fn refuse(input: &[Size], kernel: &[Size], padding: Padding, strides: &[usize]) -> ! {
     let what = format!(
-        "a tensor of shape {input:?} cannot be convolved with kernels of shape {kernel:?}, padding {padding:?} and strides {strides:?}"
+        "a tensor of shape {input:?} cannot be convolved with kernels of shape {kernel:?}, padding {padding:?} and \
+        strides {strides:?}"
     );
     let hint = match strides.len() {
         1 => {
-            "shapes are [batch, channel, position] and [result channel, channel, position], strides positive, kernels no longer than the padded signal"
+            "shapes are [batch, channel, position] and [result channel, channel, position], strides positive, kernels \
+            no longer than the padded signal"
         }
         _ => {
-            "shapes are [batch, channel, row, column] and [result channel, channel, row, column], strides positive, kernels no larger than the padded image"
+            "shapes are [batch, channel, row, column] and [result channel, channel, row, column], strides positive, \
+            kernels no larger than the padded image"
         }
     };
     Misuse::new(what, Location::caller()).hint(hint).panic()

@@ -1,10 +1,10 @@
-//! How axes are reduced whose elements are no neighbours in memory: which elements each result is made of, and in which order they are
-//! combined. (Neighbours are blocks, see [`Array::block_reduce`].)
+//! How axes are reduced whose elements are no neighbours in memory: which elements each result is made of, and in which
+//! order they are combined. (Neighbours are blocks, see [`Array::block_reduce`].)
 //!
-//! A result of few elements is folded by one lane, in a traced loop. Many elements are first folded into parts, side by side:
-//! lanes that are neighbours read elements that are neighbours where memory allows it. The parts of a result are folded in the
-//! same way. The order depends on the shape alone, so results are the same on every device; and the sum of `n` numbers
-//! is a tree whose error grows with its depth, not with `n`.
+//! A result of few elements is folded by one lane, in a traced loop. Many elements are first folded into parts, side by
+//! side: lanes that are neighbours read elements that are neighbours where memory allows it. The parts of a result are
+//! folded in the same way. The order depends on the shape alone, so results are the same on every device; and the sum
+//! of `n` numbers is a tree whose error grows with its depth, not with `n`.
 
 use smallvec::smallvec;
 
@@ -124,8 +124,8 @@ impl Step {
         super::filled(fold(source, &self.reduction.folded, (&first, &part), &number(self.parts), combine), self.lanes())
     }
 
-    /// The best element of each lane, of which `is_better` says whether its first argument beats the second, and its number in the
-    /// result; the first one if several are best.
+    /// The best element of each lane, of which `is_better` says whether its first argument beats the second, and its
+    /// number in the result; the first one if several are best.
     #[track_caller]
     pub(super) fn find<T: Element>(
         &self,

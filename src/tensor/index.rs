@@ -1,4 +1,5 @@
-//! What picks elements along an axis: numbers, ranges, new axes, index arrays. The macro [`s!`](crate::s) makes lists of them.
+//! What picks elements along an axis: numbers, ranges, new axes, index arrays. The macro [`s!`](crate::s) makes lists
+//! of them.
 
 use std::fmt;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
@@ -47,8 +48,8 @@ macro_rules! s {
     };
 }
 
-/// The indices of a list one by one. A range from a literal to something else is taken apart, as Rust has both ends of a range
-/// of one type, and the other one may be a [`Size`].
+/// The indices of a list one by one. A range from a literal to something else is taken apart, as Rust has both ends of
+/// a range of one type, and the other one may be a [`Size`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __slice_indices {
@@ -195,8 +196,8 @@ impl Index {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` picks no elements of a tensor",
     label = "expected a number, a range, `None`, `Ellipsis`, or an array or tensor of integers",
-    note = "how many elements a mask picks is not known while recording: assign with `set_where`, choose with `mask.select(a, b)`, \
-            or take the positions of the true elements with `compress`"
+    note = "how many elements a mask picks is not known while recording: assign with `set_where`, choose with \
+            `mask.select(a, b)`, or take the positions of the true elements with `compress`"
 )]
 pub trait IntoIndex {
     /// The index.

@@ -119,8 +119,8 @@ impl<T: Element> Tensor<T> {
         self.viewed(&view)
     }
 
-    /// The tensor repeated as a whole: `times[i]` times along axis `i`, the last axes if there are fewer; axes are added in front
-    /// if there are more.
+    /// The tensor repeated as a whole: `times[i]` times along axis `i`, the last axes if there are fewer; axes are
+    /// added in front if there are more.
     ///
     /// ```
     /// use jit::prelude::*;

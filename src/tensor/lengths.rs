@@ -1,7 +1,7 @@
 //! The lengths of the axes of a tensor.
 //!
-//! They are sizes: in a frozen function that is recorded, expressions of the lengths of its arguments. Elsewhere they are plain numbers, and
-//! positions that are computed from them are as well.
+//! They are sizes: in a frozen function that is recorded, expressions of the lengths of its arguments. Elsewhere they
+//! are plain numbers, and positions that are computed from them are as well.
 
 use std::ops::Deref;
 
@@ -104,7 +104,8 @@ pub(super) fn is_same_shape(first: &[Size], second: &[Size]) -> bool {
     is_possible
 }
 
-/// Whether two shapes are the same, which a recording relies on if they are, and does not if not: for what is right in either case.
+/// Whether two shapes are the same, which a recording relies on if they are, and does not if not: for what is right in
+/// either case.
 #[track_caller]
 pub(super) fn happens_to_be_shape(first: &[Size], second: &[Size]) -> bool {
     first.len() == second.len()
@@ -112,7 +113,8 @@ pub(super) fn happens_to_be_shape(first: &[Size], second: &[Size]) -> bool {
         && is_same_shape(first, second)
 }
 
-/// Whether sizes are equal, which a recording relies on if they are, and does not if not: for what is right in either case.
+/// Whether sizes are equal, which a recording relies on if they are, and does not if not: for what is right in either
+/// case.
 #[track_caller]
 pub(super) fn happens_to_be(first: Size, second: Size) -> bool {
     first.now() == second.now() && first == second

@@ -19,11 +19,11 @@ const NATIVE_PRODUCTS: usize = 1 << 12;
 impl<T: Number> Tensor<T> {
     /// The product of matrices: `m × k` by `k × n` gives `m × n`.
     ///
-    /// More axes in front are a batch, and broadcast. A tensor of one axis is a row on the left, a column on the right, and that axis is not in the
-    /// result. Sums of halves are made in single precision; integers wrap.
+    /// More axes in front are a batch, and broadcast. A tensor of one axis is a row on the left, a column on the right,
+    /// and that axis is not in the result. Sums of halves are made in single precision; integers wrap.
     ///
-    /// Stays lazy. Products of small matrices are traced, each element the sum of its products in ascending order; the factors of large ones
-    /// will be in memory, and sums of floats are made as [`jit_core::native::matmul`] says.
+    /// Stays lazy. Products of small matrices are traced, each element the sum of its products in ascending order; the
+    /// factors of large ones will be in memory, and sums of floats are made as [`jit_core::native::matmul`] says.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -60,8 +60,8 @@ impl<T: Number> Tensor<T> {
         Tensor::new(product.compute(&a.array, &b.array), &shape)
     }
 
-    /// The sums of products along the last axis of this tensor and the last but one, or only, axis of another. For tensors of one
-    /// axis, the scalar product.
+    /// The sums of products along the last axis of this tensor and the last but one, or only, axis of another. For
+    /// tensors of one axis, the scalar product.
     ///
     /// # Panics
     ///
@@ -80,8 +80,8 @@ impl<T: Number> Tensor<T> {
         self.tensordot(other, self.ndim() - 1, axis)
     }
 
-    /// The sums of products along pairs of axes, in the order in which they are named. The result has the other axes of this tensor,
-    /// then those of the other.
+    /// The sums of products along pairs of axes, in the order in which they are named. The result has the other axes of
+    /// this tensor, then those of the other.
     ///
     /// # Panics
     ///
@@ -111,7 +111,8 @@ impl<T: Number> Tensor<T> {
         Tensor::new(a.matmul(&b).array, &shape)
     }
 
-    /// The product of every element of this tensor and every element of another: a matrix of as many rows as this one has elements.
+    /// The product of every element of this tensor and every element of another: a matrix of as many rows as this one
+    /// has elements.
     #[must_use]
     #[track_caller]
     pub fn outer(&self, other: &Tensor<T>) -> Self {
@@ -178,8 +179,8 @@ impl Product {
 }
 
 impl Product {
-    /// The product as work of its own, if the matrices are large enough for that to pay: a traced loop can be part of other kernels, and works
-    /// on the state of loops.
+    /// The product as work of its own, if the matrices are large enough for that to pay: a traced loop can be part of
+    /// other kernels, and works on the state of loops.
     #[track_caller]
     fn as_native<T: Number>(&self, a: &Array<T>, b: &Array<T>) -> Option<(MatMul, Size)> {
         let is_large =
@@ -194,7 +195,8 @@ impl Product {
     }
 }
 
-/// Whether the matrices on one side are one that is repeated; none if some axes of the batch are repeated and others not.
+/// Whether the matrices on one side are one that is repeated; none if some axes of the batch are repeated and others
+/// not.
 #[track_caller]
 fn is_shared(matrices: Size, batch: Size) -> Option<bool> {
     if happens_to_be(matrices, batch) {

@@ -1,18 +1,19 @@
 //! Tensors: arrays with a shape, under the rules of NumPy.
 //!
-//! A [`Tensor`] is an [`Array`] of elements in row-major order and the lengths of its axes. It is written in the language
-//! itself: every function here records operations on the array beneath, so tensors trace, fuse and evaluate as arrays do,
-//! in `#[jit]` functions and outside of them. The shape is known while recording; it belongs to the host.
+//! A [`Tensor`] is an [`Array`] of elements in row-major order and the lengths of its axes. It is written in the
+//! language itself: every function here records operations on the array beneath, so tensors trace, fuse and evaluate as
+//! arrays do, in `#[jit]` functions and outside of them. The shape is known while recording; it belongs to the host.
 //!
-//! In a `#[freeze]` function the lengths of the axes are sizes, as widths of arrays are: one recording serves all lengths from 2 on, of every
-//! axis, as far as the function does not decide by them. Whoever reads them as plain numbers, by [`Tensor::shape`] or [`Tensor::len`], decides;
-//! [`Tensor::size`] and [`Tensor::width`] do not. What operations decide by themselves is what NumPy's rules decide by (lengths that must
-//! be equal, multiples, ends of slices), and how much work there is: the length of short sums, of the kernel of a convolution,
-//! whether matrices are large.
+//! In a `#[freeze]` function the lengths of the axes are sizes, as widths of arrays are: one recording serves all
+//! lengths from 2 on, of every axis, as far as the function does not decide by them. Whoever reads them as plain
+//! numbers, by [`Tensor::shape`] or [`Tensor::len`], decides; [`Tensor::size`] and [`Tensor::width`] do not. What
+//! operations decide by themselves is what NumPy's rules decide by (lengths that must be equal, multiples, ends of
+//! slices), and how much work there is: the length of short sums, of the kernel of a convolution, whether matrices are
+//! large.
 //!
-//! What moves elements (transposition, slices, broadcasting, …) records where each element comes from. Nothing is copied:
-//! a chain of such calls is one computation of positions in the kernel that uses the elements, and a call that changes
-//! nothing gives the same array.
+//! What moves elements (transposition, slices, broadcasting, …) records where each element comes from. Nothing is
+//! copied: a chain of such calls is one computation of positions in the kernel that uses the elements, and a call that
+//! changes nothing gives the same array.
 //!
 //! | part | file |
 //! |---|---|
@@ -113,8 +114,8 @@ impl<T: Element> Tensor<T> {
         Tensor { array, shape: self.shape.clone() }
     }
 
-    /// The lengths of the axes. While a frozen function is recorded, that is a decision of the host: the recording is then good for this
-    /// shape alone. [`Tensor::size`] is none.
+    /// The lengths of the axes. While a frozen function is recorded, that is a decision of the host: the recording is
+    /// then good for this shape alone. [`Tensor::size`] is none.
     #[must_use]
     #[track_caller]
     pub fn shape(&self) -> &[usize] {
@@ -159,7 +160,8 @@ impl<T: Element> Tensor<T> {
         self.shape.len()
     }
 
-    /// The number of elements. While a frozen function is recorded, that is a decision of the host, unlike [`Tensor::width`].
+    /// The number of elements. While a frozen function is recorded, that is a decision of the host, unlike
+    /// [`Tensor::width`].
     #[must_use]
     #[track_caller]
     #[expect(clippy::len_without_is_empty, reason = "as for arrays: a tensor is no collection")]

@@ -35,7 +35,8 @@ macro_rules! with_right {
 
             #[track_caller]
             fn $method(self, right: $right) -> Tensor<$element> {
-                let (left, right) = (TensorOperand::<$element>::into_tensor(self), TensorOperand::<$element>::into_tensor(right));
+                let (left, right) = (TensorOperand::<$element>::into_tensor(self),
+                    TensorOperand::<$element>::into_tensor(right));
                 combine!(&left, &right, $trait $method)
             }
         }
@@ -98,7 +99,8 @@ macro_rules! weak_numbers {
     )*};
 }
 
-/// Lengths of axes, which become elements. One element type after the other: a length might be an element, as far as Rust knows.
+/// Lengths of axes, which become elements. One element type after the other: a length might be an element, as far as
+/// Rust knows.
 macro_rules! sizes {
     ($trait:ident $method:ident $assign:ident $assign_method:ident: $($element:ident)*) => {$(
         right_of_tensors!([] Size, $element, $trait $method $assign $assign_method);

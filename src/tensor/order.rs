@@ -32,7 +32,8 @@ impl<T: Element> Tensor<T> {
         self.sort_with(axis, Sorting::descending())
     }
 
-    /// The positions along an axis of the elements in ascending order; equal ones keep their order: see [`Array::argsort`].
+    /// The positions along an axis of the elements in ascending order; equal ones keep their order: see
+    /// [`Array::argsort`].
     #[must_use]
     #[track_caller]
     pub fn argsort(&self, axis: impl Into<Axis>) -> Tensor<u32> {
@@ -70,8 +71,8 @@ impl<T: Element> Tensor<T> {
 }
 
 impl<T: Number> Tensor<T> {
-    /// The element in the middle of the order along axes: the lower of the two of an even number of elements. NaN if one of them
-    /// is NaN.
+    /// The element in the middle of the order along axes: the lower of the two of an even number of elements. NaN if
+    /// one of them is NaN.
     ///
     /// ```
     /// use jit::prelude::*;

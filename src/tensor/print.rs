@@ -6,8 +6,8 @@ use super::Tensor;
 use crate::Element;
 
 impl<T: Element> fmt::Display for Tensor<T> {
-    /// The elements in nested brackets, which evaluates the tensor; more than 1000 are shortened to the ends of each axis.
-    /// Where the evaluation fails, its error is printed in their place.
+    /// The elements in nested brackets, which evaluates the tensor; more than 1000 are shortened to the ends of each
+    /// axis. Where the evaluation fails, its error is printed in their place.
     ///
     /// ```
     /// use jit::prelude::*;

@@ -1,7 +1,7 @@
 //! Reductions along axes.
 //!
-//! All take the axes that they reduce: `..` for all, a number, or several; [`keep_dims`](super::keep_dims) keeps them with
-//! length 1. The result stays on the device. With no axis named (an empty list), each element is reduced alone.
+//! All take the axes that they reduce: `..` for all, a number, or several; [`keep_dims`](super::keep_dims) keeps them
+//! with length 1. The result stays on the device. With no axis named (an empty list), each element is reduced alone.
 
 use std::ops::RangeInclusive;
 
@@ -63,8 +63,8 @@ impl<T: Element> Tensor<T> {
     }
 }
 
-/// Each block of neighbours combined. A long sum is made of shorter ones where its length has a divisor that lets it, so that its
-/// error stays that of short sums.
+/// Each block of neighbours combined. A long sum is made of shorter ones where its length has a divisor that lets it,
+/// so that its error stays that of short sums.
 #[track_caller]
 fn in_blocks<T: Element>(array: &Array<T>, op: ReduceOp, block: Size) -> Array<T> {
     let is_rounded = T::TYPE.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul);
@@ -160,8 +160,8 @@ impl<T: Number> Tensor<T> {
         self.found(axes.into(), ReduceOp::Min, |a, b| a.lt(b) | (a.ne(a) & b.eq(b)))
     }
 
-    /// Where the largest element along an axis is: its position there, the first one of several; NaN beats any number. With
-    /// several axes, the position in their elements in row-major order.
+    /// Where the largest element along an axis is: its position there, the first one of several; NaN beats any number.
+    /// With several axes, the position in their elements in row-major order.
     ///
     /// # Panics
     ///
@@ -221,8 +221,8 @@ impl<T: FloatElement> Tensor<T> {
         self.reduced(axes, &adding()) / Array::<T>::from(count)
     }
 
-    /// The mean square distance from the mean along axes, of which the sum of squares is divided by the number of elements less
-    /// `ddof`: 0 for all there are, 1 for a sample of more.
+    /// The mean square distance from the mean along axes, of which the sum of squares is divided by the number of
+    /// elements less `ddof`: 0 for all there are, 1 for a sample of more.
     #[must_use]
     #[track_caller]
     pub fn var(&self, axes: impl Into<Axes>, ddof: u32) -> Self {

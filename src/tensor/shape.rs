@@ -10,7 +10,8 @@ use smallvec::{SmallVec, smallvec};
 use super::lengths::{Sizes, is_empty, product};
 use crate::Size;
 
-/// Lengths of axes, as an argument: an array, slice, vector or tuple of `usize`, `i32` or [`Size`], or one number for a single axis.
+/// Lengths of axes, as an argument: an array, slice, vector or tuple of `usize`, `i32` or [`Size`], or one number for a
+/// single axis.
 ///
 /// Where a number of elements is given, −1 represents the length that fits, in one axis.
 ///
@@ -161,7 +162,10 @@ impl Shape {
                 Length::Negative(length) => {
                     let what = format!("the shape {self} has an axis of length {length}");
                     Misuse::new(what, Location::caller())
-                        .hint("lengths are not negative; −1 represents the length that fits only where the number of elements is given")
+                        .hint(
+                            "lengths are not negative; −1 represents the length that fits only where the number of \
+                            elements is given",
+                        )
                         .panic()
                 }
             }

@@ -265,7 +265,8 @@ impl<T: Element> Tensor<T> {
         Tensor::new(selection.read(&self.array), &selection.shape())
     }
 
-    /// Replaces the elements that a list of indices of numbers, ranges and index arrays picks. The value broadcasts to them.
+    /// Replaces the elements that a list of indices of numbers, ranges and index arrays picks. The value broadcasts to
+    /// them.
     ///
     /// Where index arrays name an element several times, one of its values is kept.
     ///
@@ -314,7 +315,8 @@ impl<T: Element> Tensor<T> {
         self.array = filled(array, self.width());
     }
 
-    /// Each element decides whether it lies in the slice, and where: so that the assignment fuses with what surrounds it.
+    /// Each element decides whether it lies in the slice, and where: so that the assignment fuses with what surrounds
+    /// it.
     #[track_caller]
     fn with_slice(&self, picks: &[Pick], value: &Tensor<T>, shape: &[Size]) -> Array<T> {
         let steps: Sizes = spread(&value.shape, shape).axes.iter().map(|axis| axis.stride.distance).collect();

@@ -8,7 +8,8 @@ use crate::tensor::view::{coordinates, number_of};
 use crate::{Array, Element, FloatElement, UInt};
 
 impl<T: Element> Tensor<T> {
-    /// The elements at some positions along an axis, in whose place the axes of the index stand. Negative positions count from the end.
+    /// The elements at some positions along an axis, in whose place the axes of the index stand. Negative positions
+    /// count from the end.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -35,8 +36,8 @@ impl<T: Element> Tensor<T> {
 }
 
 impl<T: FloatElement> Tensor<T> {
-    /// The elements between whole positions along an axis, by linear interpolation of the two neighbours. Positions beyond the ends
-    /// give the element there; NaN gives NaN. The axis gets the length of the array of positions.
+    /// The elements between whole positions along an axis, by linear interpolation of the two neighbours. Positions
+    /// beyond the ends give the element there; NaN gives NaN. The axis gets the length of the array of positions.
     ///
     /// ```
     /// use jit::prelude::*;

@@ -185,7 +185,8 @@ struct Digits<'a> {
     number: &'a UInt,
     /// The product of the lengths so far.
     inner: Size,
-    /// The number divided by that, where some lengths are no constants: those that are divide cheaply, and need not be divided by in turn.
+    /// The number divided by that, where some lengths are no constants: those that are divide cheaply, and need not be
+    /// divided by in turn.
     rest: Option<UInt>,
 }
 

@@ -1,8 +1,9 @@
 //! Combining the texels around a position.
 //!
 //! Texels are combined dimension by dimension. Values are made by linear interpolations, those of the cubic B-spline by
-//! three of them (Sigg and Hadwiger, “Fast Third-Order Texture Filtering”, GPU Gems 2, 2005): so equal texels give their
-//! value exactly. Derivatives are B-splines of one degree less on the differences of neighbours: of equal texels they are 0.
+//! three of them (Sigg and Hadwiger, “Fast Third-Order Texture Filtering”, GPU Gems 2, 2005): so equal texels give
+//! their value exactly. Derivatives are B-splines of one degree less on the differences of neighbours: of equal texels
+//! they are 0.
 
 use super::place::Place;
 use super::position::Texel;

@@ -1,8 +1,9 @@
 //! Textures: values on a regular grid of one to three dimensions, read anywhere between.
 //!
-//! The texels lie in a [`Tensor`] whose last axis are the channels; a position is given in fractions of the whole, so that
-//! the texture spans 0 to 1 along each dimension. As everything in the library, a texture is written in the language itself:
-//! its evaluation records operations, fuses with what surrounds it, and works in traced loops and branches.
+//! The texels lie in a [`Tensor`] whose last axis are the channels; a position is given in fractions of the whole, so
+//! that the texture spans 0 to 1 along each dimension. As everything in the library, a texture is written in the
+//! language itself: its evaluation records operations, fuses with what surrounds it, and works in traced loops and
+//! branches.
 //!
 //! | part | file |
 //! |---|---|
@@ -13,20 +14,20 @@
 //!
 //! # Where texels lie
 //!
-//! Along a dimension of `n` texels, texel `i` covers the positions from `i/n` to `(i+1)/n`, and its centre is at `(i+½)/n`.
-//! [`Filter::Nearest`] gives the texel that covers the position. [`Filter::Linear`] gives the texel's own value at its
-//! centre, and goes straight from there to the next centre. Where `(i+½)/n` has no rounding error, as for all `n` that are
-//! powers of two, the value at the centre is exact; else it is off by the slope times the rounding error of the position. Equal
-//! texels give their value exactly, under every filter.
+//! Along a dimension of `n` texels, texel `i` covers the positions from `i/n` to `(i+1)/n`, and its centre is at
+//! `(i+½)/n`. [`Filter::Nearest`] gives the texel that covers the position. [`Filter::Linear`] gives the texel's own
+//! value at its centre, and goes straight from there to the next centre. Where `(i+½)/n` has no rounding error, as for
+//! all `n` that are powers of two, the value at the centre is exact; else it is off by the slope times the rounding
+//! error of the position. Equal texels give their value exactly, under every filter.
 //!
 //! What is outside of 0 to 1 is said by [`Wrap`]. Positions there may be of any size: they are brought into the range
 //! before anything is rounded.
 //!
-//! A NaN as a position gives NaN, as does an infinity where the texture repeats or is mirrored; [`Filter::Nearest`] reads the first
-//! texel of the dimension instead. Nothing is ever read outside of the texels.
+//! A NaN as a position gives NaN, as does an infinity where the texture repeats or is mirrored; [`Filter::Nearest`]
+//! reads the first texel of the dimension instead. Nothing is ever read outside of the texels.
 //!
-//! Positions decide the precision: texels are converted to their type, and the result has it. Halves are interpolated in
-//! single precision.
+//! Positions decide the precision: texels are converted to their type, and the result has it. Halves are interpolated
+//! in single precision.
 
 use std::panic::Location;
 
@@ -51,9 +52,9 @@ pub enum Filter {
     /// Linear interpolation of the 2 nearest texels along each dimension.
     #[default]
     Linear,
-    /// The cubic B-spline whose control points are the texels: of the 4 nearest texels along each dimension. It is smooth up
-    /// to the second derivative and does not go through the texels' values, but through weighted means of them and their
-    /// neighbours (1/6, 4/6, 1/6).
+    /// The cubic B-spline whose control points are the texels: of the 4 nearest texels along each dimension. It is
+    /// smooth up to the second derivative and does not go through the texels' values, but through weighted means of
+    /// them and their neighbours (1/6, 4/6, 1/6).
     Cubic,
 }
 
@@ -106,9 +107,9 @@ struct Question<'a, const D: usize> {
 }
 
 impl<T: Texel, const D: usize> Texture<T, D> {
-    /// The texture of a tensor, whose last axis are the channels; the axes before are the dimensions, `x` last. With linear
-    /// interpolation and its edges continued, unless [`with_filter`](Self::with_filter) and [`with_wrap`](Self::with_wrap)
-    /// say otherwise. Nothing is copied.
+    /// The texture of a tensor, whose last axis are the channels; the axes before are the dimensions, `x` last. With
+    /// linear interpolation and its edges continued, unless [`with_filter`](Self::with_filter) and
+    /// [`with_wrap`](Self::with_wrap) say otherwise. Nothing is copied.
     ///
     /// # Panics
     ///
@@ -200,8 +201,8 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         self.texels = Tensor::from_array(texels, Shape::from(self.texels.sizes()));
     }
 
-    /// The value at each position: one array for each channel. A position is an array for one dimension, a `Vec2` or `Vec3` for
-    /// two or three, or a Rust array of arrays with `x` first.
+    /// The value at each position: one array for each channel. A position is an array for one dimension, a `Vec2` or
+    /// `Vec3` for two or three, or a Rust array of arrays with `x` first.
     #[must_use]
     #[track_caller]
     pub fn eval<P: Position<D>>(&self, position: &P) -> Vec<Array<P::Element>> {
@@ -215,8 +216,8 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         self.answer(position, &Question { filter: self.filter, mask: Some(mask), orders: &[[0; D]] })
     }
 
-    /// The texels that linear interpolation combines, by corner and channel: `fetch(p)[corner][channel]`. Bit `k` of a corner's
-    /// number says whether it is the farther one along dimension `k`, of which 0 is `x`.
+    /// The texels that linear interpolation combines, by corner and channel: `fetch(p)[corner][channel]`. Bit `k` of a
+    /// corner's number says whether it is the farther one along dimension `k`, of which 0 is `x`.
     #[must_use]
     #[track_caller]
     pub fn fetch<P: Position<D>>(&self, position: &P) -> Vec<Vec<Array<P::Element>>> {
@@ -231,8 +232,8 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         self.corners(&at)
     }
 
-    /// How the cubic B-spline of each channel changes with the position, along `x` first: whatever the texture's own filter is. It is the
-    /// exact derivative of the values under [`Filter::Cubic`] with respect to positions.
+    /// How the cubic B-spline of each channel changes with the position, along `x` first: whatever the texture's own
+    /// filter is. It is the exact derivative of the values under [`Filter::Cubic`] with respect to positions.
     #[must_use]
     #[track_caller]
     pub fn eval_cubic_gradient<P: Position<D>>(&self, position: &P) -> Vec<[Array<P::Element>; D]> {
@@ -244,8 +245,8 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         answer.chunks(D).map(grouped).collect()
     }
 
-    /// The second derivatives of the cubic B-spline of each channel: row `i`, column `j` belong to the dimensions `i` and `j`, `x` first. See
-    /// [`eval_cubic_gradient`](Self::eval_cubic_gradient).
+    /// The second derivatives of the cubic B-spline of each channel: row `i`, column `j` belong to the dimensions `i`
+    /// and `j`, `x` first. See [`eval_cubic_gradient`](Self::eval_cubic_gradient).
     #[must_use]
     #[track_caller]
     pub fn eval_cubic_hessian<P: Position<D>>(&self, position: &P) -> Vec<[[Array<P::Element>; D]; D]> {
@@ -303,7 +304,8 @@ impl<T: Texel, const D: usize> Texture<T, D> {
 fn check_texels<const D: usize>(shape: &[Size]) {
     let hint = match shape.len() {
         count if count != D + 1 => {
-            "the axes are the dimensions, `x` last, and then the channels; `expand_dims(-1)` adds an axis for one channel"
+            "the axes are the dimensions, `x` last, and then the channels; `expand_dims(-1)` adds an axis for one \
+            channel"
         }
         _ if shape.iter().any(|length| *length == 0) => "there must be a texel along each dimension, and a channel",
         // Positions of texels and of their neighbours are counted in `i32`.

@@ -9,7 +9,8 @@ pub(super) struct Place<Q: FloatElement> {
     pub(super) texels: Vec<UInt>,
     /// How far the position lies from the centre of the texel before it to that of the next one: 0 to 1.
     pub(super) fraction: Array<Q>,
-    /// How positions along texels grow with positions as they were given: by the number of texels, with a minus where the texture is mirrored.
+    /// How positions along texels grow with positions as they were given: by the number of texels, with a minus where
+    /// the texture is mirrored.
     pub(super) rate: Array<Q>,
 }
 
@@ -40,7 +41,8 @@ impl<Q: FloatElement> Place<Q> {
     }
 }
 
-/// A position brought into 0 to 1 where the texture continues, before anything is rounded; and the rate of positions along texels.
+/// A position brought into 0 to 1 where the texture continues, before anything is rounded; and the rate of positions
+/// along texels.
 #[track_caller]
 fn folded<Q: FloatElement>(position: &Array<Q>, count: &Array<Q>, wrap: Wrap) -> (Array<Q>, Array<Q>) {
     match wrap {

@@ -50,8 +50,8 @@ impl<Q: FloatElement, const D: usize> Position<D> for [Array<Q>; D] {
     }
 }
 
-/// What texels are made of: floats, or `u8` and `u16`, whose largest number represents 1, as in pictures. Colours are taken as they
-/// are stored: what is stored nonlinearly (sRGB) must be decoded first to be interpolated rightly.
+/// What texels are made of: floats, or `u8` and `u16`, whose largest number represents 1, as in pictures. Colours are
+/// taken as they are stored: what is stored nonlinearly (sRGB) must be decoded first to be interpolated rightly.
 #[diagnostic::on_unimplemented(
     message = "textures do not hold `{Self}`",
     label = "texels are floats, or `u8` or `u16` that represent 0 to 1",

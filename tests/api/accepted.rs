@@ -1,5 +1,6 @@
-//! Forms that Rust accepts, in functions whose one text runs on numbers as plain Rust and on arrays under `#[jit]`: variables that
-//! get their first value late, `match` with guards alone, long chains of `else if`, long runs of `if`s that jump.
+//! Forms that Rust accepts, in functions whose one text runs on numbers as plain Rust and on arrays under `#[jit]`:
+//! variables that get their first value late, `match` with guards alone, long chains of `else if`, long runs of `if`s
+//! that jump.
 
 #![allow(
     clippy::assign_op_pattern,
@@ -317,7 +318,8 @@ macro_rules! with_limits {
                     y + 1.0
                 }
                 a_long_chain_is_the_end_of_a_function(x) {
-                    if x < $first { if x < -20.0 { x } else { x * $first } } $(else if x < $rest { return x * $rest; })* else { x + 1.0 }
+                    if x < $first { if x < -20.0 { x } else { x * $first } }
+                        $(else if x < $rest { return x * $rest; })* else { x + 1.0 }
                 }
                 a_long_chain_gives_a_first_value(x) {
                     let (y, z);

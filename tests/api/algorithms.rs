@@ -1,4 +1,5 @@
-//! Algorithms as a user would write them: one text, compiled as plain Rust over numbers and annotated with `#[jit]` over arrays.
+//! Algorithms as a user would write them: one text, compiled as plain Rust over numbers and annotated with `#[jit]`
+//! over arrays.
 
 use jit::prelude::*;
 
@@ -192,7 +193,8 @@ proxies! {
         digits
     }
 
-    // The way of a ray through a grid of 8 × 8 cells (J. Amanatides and A. Woo, “A Fast Voxel Traversal Algorithm”, 1987).
+    // The way of a ray through a grid of 8 × 8 cells (J. Amanatides and A. Woo, “A Fast Voxel Traversal Algorithm”,
+    // 1987).
     fn march(grid: &UInts, x: Float, y: Float, dx: Float, dy: Float) -> Float {
         let (mut cell_x, mut cell_y) = (x.floor(), y.floor());
         let (step_x, step_y) = (Float::from(1.0).copysign(dx.clone()), Float::from(1.0).copysign(dy.clone()));

@@ -87,7 +87,8 @@ proxies! {
     fn operators(x) { x * x + 2.0 * x - 1.0 / (x * x + 1.0) }
     fn assigning(x) { let mut y = x * 1.0; y += x; y *= 2.0; y -= 0.5; y /= 4.0; y }
     fn branch_value(x) { if x < 0.0 { x * 2.0 } else { x + 1.0 } }
-    fn branch_chain(x) { if x < -1.0 { x * 2.0 } else if x == 0.0 { x + 9.0 } else if x >= 1.5 { x - 3.0 } else { x * x } }
+    fn branch_chain(x) { if x < -1.0 { x * 2.0 } else if x == 0.0 { x + 9.0 } else if x >= 1.5 { x - 3.0 }
+        else { x * x } }
     fn branch_state(x) {
         let (mut a, mut b) = (x * 1.0, x * 3.0);
         if x > 0.0 { a = b * x; b += 1.0; } else { b = a - 4.0; }

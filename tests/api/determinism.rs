@@ -1,4 +1,5 @@
-//! Results have the same bits for any number of threads, run after run; what several lanes write in their order, if asked for.
+//! Results have the same bits for any number of threads, run after run; what several lanes write in their order, if
+//! asked for.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +9,8 @@ use jit::{FloatElement, ReduceOp, eval, set_deterministic, set_threads, threads}
 
 use crate::devices::on_each_device;
 
-/// The number of threads and what is promised are settings of the process. Others may read them: they change no result of theirs.
+/// The number of threads and what is promised are settings of the process. Others may read them: they change no result
+/// of theirs.
 static SETTINGS: Mutex<()> = Mutex::new(());
 
 struct Settings {

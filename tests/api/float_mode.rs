@@ -1,4 +1,5 @@
-//! The calling thread may round otherwise, or flush subnormals to zero, as libraries for sound have it do. That changes no result.
+//! The calling thread may round otherwise, or flush subnormals to zero, as libraries for sound have it do. That changes
+//! no result.
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::asm;
@@ -39,7 +40,8 @@ fn replayed(x: &Float, y: &Float) -> Float {
     (x / 3.0 + y * 0.5).sqrt() - (x * y).exp()
 }
 
-/// Values that show how they were rounded, as bits: of literals, of small launches, of long ones, of library calls and of replays.
+/// Values that show how they were rounded, as bits: of literals, of small launches, of long ones, of library calls and
+/// of replays.
 fn values() -> Vec<u32> {
     let tiny = f32::from_bits(3);
     let literal = |value: f32| Float::from(value);

@@ -1,9 +1,11 @@
-//! Functions that a `macro_rules!` writes: what comes from `$t:ty`, `$e:expr` and other fragments is in invisible groups.
+//! Functions that a `macro_rules!` writes: what comes from `$t:ty`, `$e:expr` and other fragments is in invisible
+//! groups.
 
 use jit::prelude::*;
 
 macro_rules! functions {
-    ($jit:ident, $frozen:ident, $t:ty, $shared:ty, $count:ty, $limit:expr, $step:expr, $number:pat, $b:block, $one:literal) => {
+    ($jit:ident, $frozen:ident, $t:ty, $shared:ty, $count:ty, $limit:expr, $step:expr, $number:pat, $b:block,
+        $one:literal) => {
         #[jit]
         fn $jit(x: $shared, n: $count) -> $t {
             let mut y: $t = x.clone();

@@ -88,13 +88,18 @@ pub(crate) fn texts(owned: String, list: Vec<String>, borrowed: &str, cow: Cow<'
     let reference = &owned;
     let deeper = &reference;
     vec![
-        owned == borrowed, borrowed == owned, reference == borrowed, *reference == borrowed, reference == &borrowed.to_owned(),
-        **deeper == borrowed, *deeper == borrowed, list[0] == borrowed, &list[0] == borrowed, list[0] == *borrowed, list[0] == owned,
+        owned == borrowed, borrowed == owned, reference == borrowed, *reference == borrowed,
+        reference == &borrowed.to_owned(),
+        **deeper == borrowed, *deeper == borrowed, list[0] == borrowed, &list[0] == borrowed, list[0] == *borrowed,
+        list[0] == owned,
         &list[0] == reference, cow == borrowed, cow == owned, borrowed == cow, &*boxed == borrowed, *boxed == *borrowed,
-        borrowed < "m", owned < String::from("m"), reference < &list[0], borrowed >= owned.as_str(), owned.as_str() == borrowed,
-        owned[1..] == borrowed[1..], &owned[..1] == "a", owned.chars().next() == Some('a'), borrowed.get(0..1) == Some("a"),
+        borrowed < "m", owned < String::from("m"), reference < &list[0], borrowed >= owned.as_str(),
+        owned.as_str() == borrowed,
+        owned[1..] == borrowed[1..], &owned[..1] == "a", owned.chars().next() == Some('a'),
+        borrowed.get(0..1) == Some("a"),
         list.first() == Some(&owned), list.iter().any(|word| word == borrowed), list.iter().any(|word| *word == owned),
-        list.iter().position(|word| word == reference) == None, list == ["alpha", "beta"], list == vec!["alpha".to_owned()],
+        list.iter().position(|word| word == reference) == None, list == ["alpha", "beta"],
+        list == vec!["alpha".to_owned()],
         list.first().map(|word| word.as_str()) == Some("alpha"), list.last().map(String::as_str) != Some(borrowed),
     ]
 }}
@@ -103,10 +108,13 @@ corpus! { sequences:
 pub(crate) fn sequences(values: Vec<i32>, slice: &[i32], array: [i32; 3], queue: VecDeque<i32>) -> Vec<bool> {
     let reference = &values;
     vec![
-        values == array, values == &array, reference == &array, values == slice, &values == slice, slice == values, slice == array,
-        slice == &array[..], array == *slice, &array == slice, array == slice, values[..2] == array[..2], &values[..2] == &array[..2],
+        values == array, values == &array, reference == &array, values == slice, &values == slice, slice == values,
+        slice == array,
+        slice == &array[..], array == *slice, &array == slice, array == slice, values[..2] == array[..2],
+        &values[..2] == &array[..2],
         values == [1, 2, 3], reference == &[1, 2, 3], slice == [1, 2, 3], slice == &[1, 2, 3], values[1..] == [2, 3],
-        values == Vec::new(), values == [], slice == [], queue == values, queue == array, values < vec![1, 3], slice < &array[..],
+        values == Vec::new(), values == [], slice == [], queue == values, queue == array, values < vec![1, 3],
+        slice < &array[..],
         array < [1, 2, 4], values.iter().collect::<Vec<_>>() == slice.iter().collect::<Vec<_>>(),
         values.iter().eq(slice.iter()), values.iter().copied().max() == Some(3), values.first() == slice.first(),
         values.as_slice() == slice, (values[0], values[1]) == (1, 2), (values[0], "x") < (slice[0], "y"),
@@ -120,8 +128,10 @@ pub(crate) fn depths(a: &i32, b: &&i32, c: &mut i32, d: i32, boxed: &Box<i32>, c
     *other += 1;
     let again = &mut d.clone();
     vec![
-        same, *a == **b, a < *b, &a == b, *a >= **b, a == &d, &d == a, *a == d, **boxed == d, *boxed == Box::new(d), boxed == &Box::new(d),
-        *counted == d, counted == Rc::new(d), other == again, other == &d, &d == other, *other > d, (*other, d) == (1, 2), !(a == &d),
+        same, *a == **b, a < *b, &a == b, *a >= **b, a == &d, &d == a, *a == d, **boxed == d, *boxed == Box::new(d),
+        boxed == &Box::new(d),
+        *counted == d, counted == Rc::new(d), other == again, other == &d, &d == other, *other > d,
+        (*other, d) == (1, 2), !(a == &d),
     ]
 }}
 
@@ -131,11 +141,16 @@ pub(crate) fn options(word: Option<&str>, number: Option<u64>, result: Result<u8
     let found = word == none;
     vec![
         found, word == Some("yes"), Some("yes") == word, word == None, None == word, word.is_none() == (word == None),
-        number == Some(3), number > Some(2), number < None, number.map(|n| n > 3) == Some(false), number.map_or(false, |n| n == 3),
-        result == Ok(3), result == Err("no".to_owned()), result.as_ref().ok() == Some(&3), result.as_ref().map(|n| *n == 3) == Ok(true),
-        kind == Kind::Small, kind < Kind::Large(0), kind != Kind::Large(7), &kind == &Kind::Small, kind >= Kind::Large(3),
-        kind.cmp(&Kind::Small) == Ordering::Equal, Reverse(3) < Reverse(2), number.partial_cmp(&Some(4)) == Some(Ordering::Less),
-        () == (), 'a' < 'b', b'a' == 97, "a".as_bytes() == b"a", 1.5 < f64::from(2u8), -1 < 0, true > false, u8::MAX as u32 + 1 == 256,
+        number == Some(3), number > Some(2), number < None, number.map(|n| n > 3) == Some(false),
+        number.map_or(false, |n| n == 3),
+        result == Ok(3), result == Err("no".to_owned()), result.as_ref().ok() == Some(&3),
+        result.as_ref().map(|n| *n == 3) == Ok(true),
+        kind == Kind::Small, kind < Kind::Large(0), kind != Kind::Large(7), &kind == &Kind::Small,
+        kind >= Kind::Large(3),
+        kind.cmp(&Kind::Small) == Ordering::Equal, Reverse(3) < Reverse(2),
+        number.partial_cmp(&Some(4)) == Some(Ordering::Less),
+        () == (), 'a' < 'b', b'a' == 97, "a".as_bytes() == b"a", 1.5 < f64::from(2u8), -1 < 0, true > false,
+        u8::MAX as u32 + 1 == 256,
     ]
 }}
 
@@ -143,8 +158,10 @@ corpus! { of_the_user:
 pub(crate) fn of_the_user(token: Token, list: Vec<Token>, n: u32) -> Vec<bool> {
     let reference = &token;
     vec![
-        token == *"abc", token == n, reference == &n, *reference == 3, token < 4, token >= n, token == Token("abc".to_owned()),
-        reference == &list[0], list[0] == 3, list.iter().any(|t| *t == n), list.iter().any(|t| t == "abc"), list.contains(&token),
+        token == *"abc", token == n, reference == &n, *reference == 3, token < 4, token >= n,
+        token == Token("abc".to_owned()),
+        reference == &list[0], list[0] == 3, list.iter().any(|t| *t == n), list.iter().any(|t| t == "abc"),
+        list.contains(&token),
         list.iter().filter(|t| **t < 3).count() == 1, list.first() == Some(&token), reference < &Token("b".into()),
     ]
 }}
@@ -162,8 +179,10 @@ pub(crate) fn in_closures(pairs: &[(String, i32)], names: &[&str], table: &HashM
     let equal = |a: &String, b: &str| a == b;
     let same = |a: &[i32], b: Vec<i32>| b == a;
     vec![
-        find("a"), find("z"), by("b".to_owned()), known("a").then_some(1), exactly("a", 1).then_some(2), less(2, 3), limit(11u8).then_some(3),
-        sorted.first().map(|pair| pair.1), names.iter().position(|&n| n == "c").map(|at| at as i32), equal(&pairs[0].0, "a").then_some(5),
+        find("a"), find("z"), by("b".to_owned()), known("a").then_some(1), exactly("a", 1).then_some(2), less(2, 3),
+        limit(11u8).then_some(3),
+        sorted.first().map(|pair| pair.1), names.iter().position(|&n| n == "c").map(|at| at as i32),
+        equal(&pairs[0].0, "a").then_some(5),
         same(&[1], vec![1]).then_some(6), names.iter().rposition(|n| n == &"a").map(|at| at as i32),
         pairs.iter().map(|(_, n)| n).max_by(|a, b| if a > b { Ordering::Greater } else { Ordering::Less }).copied(),
     ]
@@ -193,17 +212,21 @@ pub(crate) fn inferred_later(text: &str) -> (u32, Vec<u8>, bool) {
 corpus! { from_the_left:
 pub(crate) fn from_the_left(n: u32, x: f64, text: &str) -> Vec<bool> {
     let small: u8 = 7;
-    vec![n == text.parse().unwrap(), n == Default::default(), n > small.into(), x < n.into(), n <= text.parse().unwrap_or(3), n > [1u32, 2].iter().sum()]
+    vec![n == text.parse().unwrap(), n == Default::default(), n > small.into(), x < n.into(),
+        n <= text.parse().unwrap_or(3), n > [1u32, 2].iter().sum()]
 }}
 
 corpus! { generics:
-pub(crate) fn generics<T: PartialOrd + Copy, U: PartialEq + PartialEq<T>, const N: usize, const M: i32>(values: [T; N], others: &[U], limit: T) -> Vec<bool> {
+pub(crate) fn generics<T: PartialOrd + Copy, U: PartialEq + PartialEq<T>, const N: usize,
+const M: i32>(values: [T; N], others: &[U], limit: T) -> Vec<bool> {
     let mut largest = values[0];
     for &value in &values { if value > largest { largest = value; } }
     let first = &values[0];
     vec![
-        N == 3, N > 2 && M < 0, M == -1, N * 2 >= others.len(), largest < limit, first < &limit, values[0] == values[N - 1],
-        others[0] == limit, others.iter().zip(&values).all(|(a, b)| a == b), &values[..1] == &values[..1], values.len() == N,
+        N == 3, N > 2 && M < 0, M == -1, N * 2 >= others.len(), largest < limit, first < &limit,
+        values[0] == values[N - 1],
+        others[0] == limit, others.iter().zip(&values).all(|(a, b)| a == b), &values[..1] == &values[..1],
+        values.len() == N,
         values.iter().any(|value| *value >= limit), Some(largest) > None, (largest, N) <= (limit, N),
     ]
 }}
@@ -240,7 +263,8 @@ pub(crate) fn in_conditions(word: &str, words: &[String], path: &Path, limit: Op
 }}
 
 corpus! { of_results:
-pub(crate) fn of_results(values: &mut Vec<i64>, other: &Vec<i64>, token: &mut Token, like: &Token) -> (bool, bool, bool, bool, i64) {
+pub(crate) fn of_results(values: &mut Vec<i64>, other: &Vec<i64>, token: &mut Token, like: &Token) -> (bool, bool, bool,
+    bool, i64) {
     let before = values == other;
     values.push(4);
     let after = values.len() > other.len() && values != other;

@@ -443,7 +443,8 @@ pub(crate) fn ranges(n: i32, step: usize) -> (Vec<i32>, String) {
     let mut seen = Vec::new();
     for k in low..high { if k == n { continue; } seen.push(k); }
     for k in (low..=high).rev().step_by(step) { if k == low { break; } seen.push(k); }
-    for k in (bounds(n).0..bounds(n).1).step_by(step).rev() { seen.push(-k); if odd(k) && k > 7 { return (seen, "odd".into()); } }
+    for k in (bounds(n).0..bounds(n).1).step_by(step).rev() { seen.push(-k);
+        if odd(k) && k > 7 { return (seen, "odd".into()); } }
     for k in high..low { seen.push(k * 1000); }
     let (first, last) = (char::from(b'a' + step as u8), 'f');
     let mut text = String::new();
@@ -456,7 +457,8 @@ corpus! { reversed_iterators:
 pub(crate) fn reversed_iterators(n: usize) -> usize {
     let values: Vec<usize> = (0..n).rev().map(|k| k * k).collect();
     let mut sum = 0;
-    for k in (0..values.len()).rev() { if values[k] % 3 == 2 { continue; } sum += values[k] * k; if sum > 500 { break; } }
+    for k in (0..values.len()).rev() { if values[k] % 3 == 2 { continue; } sum += values[k] * k; if sum > 500 { break; }
+        }
     for (k, value) in values.iter().enumerate().step_by(2) { if k > sum { return k; } sum += value; }
     sum
 }}

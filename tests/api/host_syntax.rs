@@ -1,4 +1,5 @@
-//! Programs over host values alone, by construct: indexing, casts and patterns do with `#[jit]` exactly what they do without it.
+//! Programs over host values alone, by construct: indexing, casts and patterns do with `#[jit]` exactly what they do
+//! without it.
 
 #![allow(
     clippy::redundant_closure_call,
@@ -272,11 +273,13 @@ pub(crate) fn casts(x: f64, n: i64, c: char, flag: bool, axis: Axis) -> (Vec<i12
     let small = if n > 3 { 1 } else { 2 };
     let ints = vec![
         x as u8 as i128, x as i16 as i128, x as i64 as i128, n as u8 as i128, n as u32 as i128, n as i128, c as i128,
-        c as u8 as i128, flag as i128, axis as i128, Axis::Z as i128, axis as u8 as i128, -1i8 as u64 as i128, b'a' as i128,
+        c as u8 as i128, flag as i128, axis as i128, Axis::Z as i128, axis as u8 as i128, -1i8 as u64 as i128,
+        b'a' as i128,
         small as i128, (n / 2) as usize as i128, u64::MAX as i128,
     ];
     let half = (small as f32).sqrt() as f64 + (small as f64) / 2.0;
-    let floats = vec![n as f64, x as f32 as f64, small as f64, half, (x * 2.0) as f64, ints.len() as f64, ints[3] as f64];
+    let floats = vec![n as f64, x as f32 as f64, small as f64, half, (x * 2.0) as f64, ints.len() as f64,
+        ints[3] as f64];
     let chars = vec![n as u8 as char, (b'a' + (n as u8 % 26)) as char, c as char, 'x' as u8 as char];
     let values = [1u8, 2, 3];
     let sum: u32 = values.iter().map(|v| *v as u32).sum();
@@ -309,7 +312,8 @@ pub(crate) fn casts_of_generics<T: Copy + Into<f64>>(values: &[T], k: usize) -> 
 }}
 
 corpus! {methods_of_elements:
-pub(crate) fn methods_of_elements(rows: &mut [Vec<f32>], names: &HashMap<&str, String>, counts: &[u32], key: &str) -> (f32, usize, Vec<f32>, u32) {
+pub(crate) fn methods_of_elements(rows: &mut [Vec<f32>], names: &HashMap<&str, String>, counts: &[u32],
+    key: &str) -> (f32, usize, Vec<f32>, u32) {
     let longest = names[key].clone();
     let all = rows[0].iter().map(|x| x.abs()).sum::<f32>() + rows[1][0].max(0.5).sqrt();
     rows[0].push(all);
@@ -365,7 +369,8 @@ corpus! { numbers:
 pub(crate) fn numbers(n: i64, bytes: &[u8], x: f64) -> (Vec<&'static str>, i64, usize) {
     let mut names = Vec::new();
     let m = n / 2;
-    names.push(match m { 0 => "zero", 1 | 2 => "few", 3..=9 => "some", LIMIT => "limit", i64::MAX => "most", _ => "many" });
+    names.push(match m { 0 => "zero", 1 | 2 => "few", 3..=9 => "some", LIMIT => "limit", i64::MAX => "most",
+        _ => "many" });
     let mut total = 0;
     for byte in bytes {
         let b = *byte;
@@ -444,8 +449,10 @@ pub(crate) fn texts(text: &str, owned: String, list: &[i32]) -> (i32, String, ch
     let shown = match owned.as_str() { "" => "empty".to_owned(), "one" => owned, _ => owned + "?" };
     let c = text.chars().next().unwrap_or(' ');
     let class = match c { 'a'..='f' | 'A'..='F' => 'h', '0'..='9' => 'd', c if c.is_whitespace() => 's', c => c };
-    let sum = match list { [] => 0, [x] => *x, [first, .., last] if first == last => 2 * first, [first, rest @ ..] => first + rest.len() as i32 };
-    let nested = match (code, list.first()) { (1, Some(&n)) => n, (2..=3, Some(n)) if *n > 3 => *n * 10, (n, None) => n, _ => -1 };
+    let sum = match list { [] => 0, [x] => *x, [first, .., last] if first == last => 2 * first,
+        [first, rest @ ..] => first + rest.len() as i32 };
+    let nested = match (code, list.first()) { (1, Some(&n)) => n, (2..=3, Some(n)) if *n > 3 => *n * 10, (n, None) => n,
+        _ => -1 };
     (code * 100 + sum + nested, shown, class)
 }}
 

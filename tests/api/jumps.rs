@@ -1,4 +1,5 @@
-//! `break`, `continue` and `return` that lanes take at different times, against plain Rust lane by lane, on each device.
+//! `break`, `continue` and `return` that lanes take at different times, against plain Rust lane by lane, on each
+//! device.
 
 #![allow(
     clippy::erasing_op,

@@ -78,7 +78,8 @@ macro_rules! unary {
 /// Every function that Rust's own numbers have, too.
 fn functions<T: Number>() -> Vec<Unary<T>> {
     let mut functions: Vec<Unary<T>> = unary! {
-        floor ceil trunc round round_ties_even abs sqrt recip exp exp2 exp_m1 ln ln_1p log2 log10 sin cos tan asin acos atan
+        floor ceil trunc round round_ties_even abs sqrt recip exp exp2 exp_m1 ln ln_1p log2 log10 sin cos tan asin acos
+            atan
         sinh cosh tanh asinh acosh atanh cbrt
     };
     functions.push(("sign", Array::sign, f64::signum));

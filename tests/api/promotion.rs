@@ -25,7 +25,8 @@ macro_rules! table {
 #[test]
 fn types_meet_as_the_table_says() {
     table! {
-        bool: bool bool, i8 i8, i16 i16, i32 i32, i64 i64, u8 u8, u16 u16, u32 u32, u64 u64, f16 f16, bf16 bf16, f32 f32, f64 f64;
+        bool: bool bool, i8 i8, i16 i16, i32 i32, i64 i64, u8 u8, u16 u16, u32 u32, u64 u64, f16 f16, bf16 bf16,
+        f32 f32, f64 f64;
         i8: i8 i8, i16 i16, i32 i32, i64 i64, u8 i16, u16 i32, u32 i64, f16 f16, bf16 bf16, f32 f32, f64 f64;
         i16: i16 i16, i32 i32, i64 i64, u8 i16, u16 i32, u32 i64, f16 f16, bf16 bf16, f32 f32, f64 f64;
         i32: i32 i32, i64 i64, u8 i32, u16 i32, u32 i64, f16 f16, bf16 bf16, f32 f32, f64 f64;

@@ -1,4 +1,5 @@
-//! Regions that a panic ends: every array that was there before has contents after, whether it was a constant, in memory or not yet computed.
+//! Regions that a panic ends: every array that was there before has contents after, whether it was a constant, in
+//! memory or not yet computed.
 
 #![allow(clippy::type_complexity, reason = "the types of targets are shown where they are used")]
 

@@ -202,8 +202,8 @@ fn frozen_steps(n: &UInt) -> (UInt, UInt) {
     (halvings(n).reverse().prefix_sum(), before)
 }
 
-/// Checks that a call of a frozen function, or its result, is the error of a lane that makes too many iterations. Where the launches of a replay
-/// run at once the call itself fails.
+/// Checks that a call of a frozen function, or its result, is the error of a lane that makes too many iterations. Where
+/// the launches of a replay run at once the call itself fails.
 #[track_caller]
 fn assert_call_bounded(call: impl FnOnce() -> UInt, lane: u32) {
     let message = message_of(|| call().to_vec().unwrap());

@@ -1,5 +1,5 @@
-//! Traced branches: what of them is recorded, how wide the results are. Recorded branches, and those of which both sides run,
-//! give the same results.
+//! Traced branches: what of them is recorded, how wide the results are. Recorded branches, and those of which both
+//! sides run, give the same results.
 
 use jit::prelude::*;
 
@@ -175,7 +175,8 @@ fn host_values_that_differ_between_arms_are_named() {
 modes! {
     fn effects(mask: &Mask, a: &mut UInt, b: &mut UInt, inner: &Mask) {
         { }
-        if (mask) { a.scatter_add_masked(1, &UInt::from([0, 1, 0, 1, 0]), inner); } else { b.scatter_add_masked(1, &UInt::from(0), inner); }
+        if (mask) { a.scatter_add_masked(1, &UInt::from([0, 1, 0, 1, 0]), inner); }
+            else { b.scatter_add_masked(1, &UInt::from(0), inner); }
         { }
     }
 
@@ -243,7 +244,8 @@ fn branches_nest() {
 modes! {
     fn two_outputs(mask: &Mask, x: &UInt) -> (UInt, UInt) {
         { let (mut a, mut b) = (x.clone(), x.clone()); }
-        if (mask) { a = x * 3 % 1000 / 7 * 5 % 997 / 3; b = &a + 200; } else { a = x * 7 % 1013 / 5 * 3 % 991 / 2; b = &a * 20; }
+        if (mask) { a = x * 3 % 1000 / 7 * 5 % 997 / 3; b = &a + 200; }
+            else { a = x * 7 % 1013 / 5 * 3 % 991 / 2; b = &a * 20; }
         { (a, b) }
     }
 }

@@ -1,5 +1,5 @@
-//! Constructs of `#[jit]` functions: one text is compiled three times, as plain Rust, as a `#[jit]` function of numbers, whose
-//! conditions the host decides, and as one of arrays, whose lanes decide. All three compute the same.
+//! Constructs of `#[jit]` functions: one text is compiled three times, as plain Rust, as a `#[jit]` function of
+//! numbers, whose conditions the host decides, and as one of arrays, whose lanes decide. All three compute the same.
 
 #![allow(
     clippy::assign_op_pattern,
@@ -37,8 +37,8 @@ impl Lanes for u32 {
     const LANES: [u32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 12];
 }
 
-/// Tests of one text each: over numbers, over as many lanes as there are numbers, and over single lanes, which are known while recording
-/// or not.
+/// Tests of one text each: over numbers, over as many lanes as there are numbers, and over single lanes, which are
+/// known while recording or not.
 macro_rules! constructs {
     ($($(#[$attribute:meta])* fn $name:ident($x:ident: $array:ident, $number:ident) { $($body:tt)* })*) => {$(
         mod $name {

@@ -1,5 +1,5 @@
-//! What is said of values that leave the region which made them, and of what must not change or be read in one: the whole
-//! text, with the lines.
+//! What is said of values that leave the region which made them, and of what must not change or be read in one: the
+//! whole text, with the lines.
 
 use std::cell::RefCell;
 
@@ -47,7 +47,8 @@ fn values_of_a_loop_end_with_it() {
         let text = format!(
             "a value that exists only inside of a traced loop is used outside of it\n  at {}\n  \
              the value (f32, width 1) was made at {}\n  \
-             help: make it part of the loop's state: declare it with `let mut` before the loop and assign it in the body",
+             help: make it part of the loop's state: declare it with `let mut` before the loop and assign it in the \
+             body",
             at("message_of(|| &kept + 1.0)", "&kept"),
             at("y += 1.0;", "y +=")
         );
@@ -101,23 +102,23 @@ fn states_of_loops_keep_widths_lengths_and_host_values() {
         let inc = UInt::from([7, 8]);
         jit::eval(&inc).unwrap();
         let text = format!(
-            "the state variable `state.rng.inc` has width 2 before a traced `while` and width 3 after its body\n  at {}\n  \
-             before the loop it (u32, width 2) was made at {}\n  after the body it (u32, width 3) was made at {}\n  \
-             help: all state that a loop changes, and its condition, are equally wide or have width 1",
+            "the state variable `state.rng.inc` has width 2 before a traced `while` and width 3 after its body\n  at \
+             {}\n  before the loop it (u32, width 2) was made at {}\n  after the body it (u32, width 3) was made at \
+             {}\n  help: all state that a loop changes, and its condition, are equally wide or have width 1",
             at("while step < 3", "while"),
             at("UInt::from([7, 8])", "UInt::from"),
             at("state.rng.inc = UInt", "UInt::from")
         );
         assert_eq!(message_of(|| grow(state(inc.clone()), 0)), text);
         let text = format!(
-            "the host variable `state.rng.calls` changes from 0 to 1 inside a `while` with a traced condition\n  at {}\n  \
-             help: such code is recorded once, for all lanes: make the variable an array, as in `UInt::from(0)`",
+            "the host variable `state.rng.calls` changes from 0 to 1 inside a `while` with a traced condition\n  at \
+             {}\n  help: such code is recorded once, for all lanes: make the variable an array, as in `UInt::from(0)`",
             at("while step < 3", "while")
         );
         assert_eq!(message_of(|| grow(state(inc.clone()), 1)), text);
         let text = format!(
-            "the host variable `state.rng.history` changes from 1 elements to 2 elements inside a `while` with a traced \
-             condition\n  at {}\n  \
+            "the host variable `state.rng.history` changes from 1 elements to 2 elements inside a `while` with a \
+             traced condition\n  at {}\n  \
              help: such code is recorded once, for all lanes: make the variable an array, as in `UInt::from(0)`",
             at("while step < 3", "while")
         );

@@ -84,7 +84,8 @@ modes! {
 
 macro_rules! leaving {
     ($($name:ident: $($attribute:ident)*;)*) => {$(
-        /// The first turn in which the sum of two sequences exceeds a limit; both loops can be left from within the inner one.
+        /// The first turn in which the sum of two sequences exceeds a limit; both loops can be left from within the
+        /// inner one.
         #[jit]
         fn $name(step: &UInt, limit: &UInt) -> (UInt, UInt) {
             let (mut sum, mut turn) = (UInt::from(0), UInt::from(0));

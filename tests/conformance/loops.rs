@@ -1,5 +1,5 @@
-//! Traced loops: which state they have, how wide it is, what of them is computed. Recorded loops, and those whose iterations
-//! run one by one, give the same results.
+//! Traced loops: which state they have, how wide it is, what of them is computed. Recorded loops, and those whose
+//! iterations run one by one, give the same results.
 
 use jit::prelude::*;
 
@@ -188,7 +188,8 @@ fn outputs_that_nobody_uses_are_not_computed() {
 
 modes! {
     fn invariants(steps: &UInt, x: &Float) -> [Float; 4] {
-        { let (mut i, mut x, mut zero, mut same, mut other) = (UInt::from(0), x.clone(), Float::from(0.0), Float::from(4.0), Float::from(1.0)); }
+        { let (mut i, mut x, mut zero, mut same, mut other) = (UInt::from(0), x.clone(), Float::from(0.0),
+            Float::from(4.0), Float::from(1.0)); }
         while (i < steps) { i += 1; zero *= 1.0; same = Float::from(4.0); other = Float::from(2.0); x = x.clone(); }
         { [x, zero, same, other] }
     }

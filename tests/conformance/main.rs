@@ -1,5 +1,5 @@
-//! One test for each row of `docs/conformance.md`: what users of array languages expect of memory operations, reductions
-//! and indexing. Each runs on the interpreter and on the processor.
+//! One test for each row of `docs/conformance.md`: what users of array languages expect of memory operations,
+//! reductions and indexing. Each runs on the interpreter and on the processor.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
 use jit::prelude::*;

@@ -1,4 +1,5 @@
-//! Small differences that decide about results: which operations share a kernel, which values are the same, what belongs to which lane.
+//! Small differences that decide about results: which operations share a kernel, which values are the same, what
+//! belongs to which lane.
 
 #![allow(clippy::erasing_op, reason = "a product with zero is as wide as its factor")]
 

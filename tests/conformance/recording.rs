@@ -1,4 +1,5 @@
-//! Constructs of `#[jit]` functions: how often code runs while it is recorded, which lanes reach it, and what is refused.
+//! Constructs of `#[jit]` functions: how often code runs while it is recorded, which lanes reach it, and what is
+//! refused.
 
 use std::cell::{Cell, RefCell};
 

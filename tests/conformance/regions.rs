@@ -1,4 +1,5 @@
-//! What regions do with tensors, with closures inside of annotated functions, and with populations that grow and shrink.
+//! What regions do with tensors, with closures inside of annotated functions, and with populations that grow and
+//! shrink.
 
 use jit::prelude::*;
 

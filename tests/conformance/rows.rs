@@ -1,9 +1,11 @@
-//! The table in `docs/conformance.md` and the tests name each other: a row names tests or says why it needs none, and each of these tests
-//! has a marker that names the row, as whoever wrote it has compared the two. Each of these tests runs on every device, or says why not.
+//! The table in `docs/conformance.md` and the tests name each other: a row names tests or says why it needs none, and
+//! each of these tests has a marker that names the row, as whoever wrote it has compared the two. Each of these tests
+//! runs on every device, or says why not.
 //!
-//! A marker is a comment before the test's attributes, right before its `fn`, or at the end of its line: `// rows: C001 C002`. In a program
-//! of `ui-tests` it is the last line, and the table names the program by its topic and file: `indexing/fail/float_index`. Why a
-//! test runs on no device, or on one, is in the same place: `// no device: nothing is computed`.
+//! A marker is a comment before the test's attributes, right before its `fn`, or at the end of its line:
+//! `// rows: C001 C002`. In a program of `ui-tests` it is the last line, and the table names the program by its topic
+//! and file: `indexing/fail/float_index`. Why a test runs on no device, or on one, is in the same place:
+//! `// no device: nothing is computed`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -92,8 +94,8 @@ fn function(code: &str) -> Option<&str> {
     code.strip_prefix("fn ")?.split_once(['(', '<']).map(|(name, _)| name)
 }
 
-/// Whether the function, or macro, that begins at a line runs something on every device: by itself, by what the same file has, so many
-/// calls away, or by the macro that makes a test of it.
+/// Whether the function, or macro, that begins at a line runs something on every device: by itself, by what the same
+/// file has, so many calls away, or by the macro that makes a test of it.
 fn runs_on_each_device(text: &str, line: usize, calls: usize) -> bool {
     let rest: Vec<&str> = text.lines().skip(line).collect();
     let indentation = rest[0].len() - rest[0].trim_start().len();
@@ -207,7 +209,8 @@ fn devices_of_tests_are_found_through_what_they_call() {
     let text = "fn helper(x: u8) {\n    on_each_device(|| ());\n}\n// rows: C1\nfn direct() {\n    alike(1);\n}\n\
                 // rows: C1\nfn through() {\n    helper(1);\n}\n// rows: C1\nfn without() {\n    other(1);\n}\n\
                 // rows: C1\n// no device: nothing is computed\nfn excused() {\n}\n\
-                macro_rules! makes {\n    () => { helper(2) };\n}\nmakes! {\n    // rows: C1\n    fn made() {\n    }\n}";
+                macro_rules! makes {\n    () => { helper(2) };\n}\nmakes! {\n    // rows: C1\n    fn made() {\n    \
+                }\n}";
     markers_of(text, &mut markers);
     let is_on_each = ["direct", "through", "without", "excused", "made"].map(|name| markers[name].is_on_each_device);
     assert_eq!(is_on_each, [true, true, false, true, true]);

@@ -157,14 +157,22 @@ fn reducing_scatters_agree_with_the_host() {
     on_each_device(|| {
         for bins in [1, 2, 3, 5, 10, 31, 64, 100, 317, 1000_u32] {
             reductions!(bins:
-                u8 { Add 1, u8::wrapping_add; Mul 3, u8::wrapping_mul; Min 255, u8::min; Max 0, u8::max; And 255, |a, b| a & b; Or 0, |a, b| a | b; }
-                i8 { Add 1, i8::wrapping_add; Mul 3, i8::wrapping_mul; Min 127, i8::min; Max -128, i8::max; And -1, |a, b| a & b; Or 0, |a, b| a | b; }
-                u16 { Add 1, u16::wrapping_add; Mul 3, u16::wrapping_mul; Min 9999, u16::min; Max 0, u16::max; And 65535, |a, b| a & b; Or 0, |a, b| a | b; }
-                i16 { Add 1, i16::wrapping_add; Mul 3, i16::wrapping_mul; Min 9999, i16::min; Max -9, i16::max; And -1, |a, b| a & b; Or 0, |a, b| a | b; }
-                u32 { Add 1, u32::wrapping_add; Mul 3, u32::wrapping_mul; Min u32::MAX, u32::min; Max 0, u32::max; And u32::MAX, |a, b| a & b; Or 0, |a, b| a | b; }
-                i32 { Add 1, i32::wrapping_add; Mul 3, i32::wrapping_mul; Min i32::MAX, i32::min; Max -5, i32::max; And -1, |a, b| a & b; Or 0, |a, b| a | b; }
-                u64 { Add 1, u64::wrapping_add; Mul 3, u64::wrapping_mul; Min u64::MAX, u64::min; Max 0, u64::max; And u64::MAX, |a, b| a & b; Or 0, |a, b| a | b; }
-                i64 { Add 1, i64::wrapping_add; Mul 3, i64::wrapping_mul; Min i64::MAX, i64::min; Max -5, i64::max; And -1, |a, b| a & b; Or 0, |a, b| a | b; }
+                u8 { Add 1, u8::wrapping_add; Mul 3, u8::wrapping_mul; Min 255, u8::min; Max 0, u8::max; And 255, |a,
+                    b| a & b; Or 0, |a, b| a | b; }
+                i8 { Add 1, i8::wrapping_add; Mul 3, i8::wrapping_mul; Min 127, i8::min; Max -128, i8::max; And -1, |a,
+                    b| a & b; Or 0, |a, b| a | b; }
+                u16 { Add 1, u16::wrapping_add; Mul 3, u16::wrapping_mul; Min 9999, u16::min; Max 0, u16::max;
+                    And 65535, |a, b| a & b; Or 0, |a, b| a | b; }
+                i16 { Add 1, i16::wrapping_add; Mul 3, i16::wrapping_mul; Min 9999, i16::min; Max -9, i16::max; And -1,
+                    |a, b| a & b; Or 0, |a, b| a | b; }
+                u32 { Add 1, u32::wrapping_add; Mul 3, u32::wrapping_mul; Min u32::MAX, u32::min; Max 0, u32::max;
+                    And u32::MAX, |a, b| a & b; Or 0, |a, b| a | b; }
+                i32 { Add 1, i32::wrapping_add; Mul 3, i32::wrapping_mul; Min i32::MAX, i32::min; Max -5, i32::max;
+                    And -1, |a, b| a & b; Or 0, |a, b| a | b; }
+                u64 { Add 1, u64::wrapping_add; Mul 3, u64::wrapping_mul; Min u64::MAX, u64::min; Max 0, u64::max;
+                    And u64::MAX, |a, b| a & b; Or 0, |a, b| a | b; }
+                i64 { Add 1, i64::wrapping_add; Mul 3, i64::wrapping_mul; Min i64::MAX, i64::min; Max -5, i64::max;
+                    And -1, |a, b| a & b; Or 0, |a, b| a | b; }
                 f32 { Min f32::INFINITY, f32::min; Max f32::NEG_INFINITY, f32::max; }
                 f64 { Add 0.0, |a, b| a + b; Min f64::INFINITY, f64::min; Max f64::NEG_INFINITY, f64::max; }
             );
@@ -212,8 +220,8 @@ fn rows_of_neighbours_are_reduced() {
     });
 }
 
-/// Rows of four floats are reduced into so many targets by each operation, and compared with the host. Values are such that no order of
-/// them rounds.
+/// Rows of four floats are reduced into so many targets by each operation, and compared with the host. Values are such
+/// that no order of them rounds.
 fn float_rows(bins: u32) {
     type Host = fn(f32, f32) -> f32;
     let operations: [(ReduceOp, f32, Host); 4] = [

@@ -1,4 +1,5 @@
-//! What a process may do at any time: end, fork, run out of memory, use arrays in destructors. Each in a process of its own.
+//! What a process may do at any time: end, fork, run out of memory, use arrays in destructors. Each in a process of its
+//! own.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -367,6 +368,7 @@ fn long_loops_without_a_wait_hold_few_arrays() {
         .lines()
         .filter_map(|line| line.strip_suffix(" bytes")?.split_once(": ")?.1.parse().ok())
         .collect();
-    // Each of the three threads has a state, its next one and some that were sent; 64 MiB are the launches of a large cache.
+    // Each of the three threads has a state, its next one and some that were sent; 64 MiB are the launches of a large
+    // cache.
     assert!(matches!(peaks[..], [frozen, lazy] if frozen < 128 << 20 && lazy < 128 << 20), "{}", text(&output));
 }

@@ -1,4 +1,5 @@
-//! Chains of short kernels, which replays run in bands of lanes on several threads, compared with the same program unfrozen.
+//! Chains of short kernels, which replays run in bands of lanes on several threads, compared with the same program
+//! unfrozen.
 
 use jit::prelude::*;
 

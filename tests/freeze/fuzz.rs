@@ -51,14 +51,16 @@ pub(crate) struct Programs<S, I, T> {
     pub(crate) program: fn(u64) -> Vec<S>,
     /// So many sizes that the program of a seed is tried at.
     pub(crate) sizes: fn(u64, usize) -> Vec<I>,
-    /// So many sizes without those that seldom occur and are a program of their own, as 0 and 1: one recording serves most.
+    /// So many sizes without those that seldom occur and are a program of their own, as 0 and 1: one recording serves
+    /// most.
     pub(crate) ordinary_sizes: fn(u64, usize) -> Vec<I>,
     /// Runs a program, by calls of a function if there is one.
     pub(crate) run: fn(&[S], &I, Option<&'static Function>) -> jit::Result<T>,
 }
 
 impl<S: Clone + Debug, I: Debug, T: PartialEq + Debug> Programs<S, I, T> {
-    /// Compares programs with direct execution, and shows one that differs, made small. Gives what was replayed, for each kind of step.
+    /// Compares programs with direct execution, and shows one that differs, made small. Gives what was replayed, for
+    /// each kind of step.
     pub(crate) fn check(&self, seeds: Range<u64>, count: usize, device: Device) -> CallsByKind {
         let mut by_kind = CallsByKind::new();
         for seed in seeds {
@@ -79,7 +81,8 @@ impl<S: Clone + Debug, I: Debug, T: PartialEq + Debug> Programs<S, I, T> {
         by_kind
     }
 
-    /// How replays differ from direct execution, if they do; else how many calls at ordinary sizes were replays, but for the first one.
+    /// How replays differ from direct execution, if they do; else how many calls at ordinary sizes were replays, but
+    /// for the first one.
     fn difference(&self, steps: &[S], [sizes, ordinary]: &[Vec<I>; 2], device: Device) -> Result<Calls, String> {
         let options = Options { warn_after: usize::MAX, ..Options::DEFAULT };
         let function: &'static Function = Box::leak(Box::new(Function::new("program", &["a", "b", "state"], options)));
@@ -134,8 +137,9 @@ fn kind<S: Debug>(step: &S) -> String {
     }
 }
 
-/// Panics where too few calls are replays: of all programs less than `of_all` in a hundred, or of those that have a step of some kind
-/// less than `of_each`. Where what could be replayed is recorded anew no result is wrong, so that no other test would show it.
+/// Panics where too few calls are replays: of all programs less than `of_all` in a hundred, or of those that have a
+/// step of some kind less than `of_each`. Where what could be replayed is recorded anew no result is wrong, so that no
+/// other test would show it.
 #[track_caller]
 pub(crate) fn assert_replayed(by_kind: &CallsByKind, of_all: u64, of_each: u64) {
     crate::replays_alone!();

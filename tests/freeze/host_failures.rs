@@ -1,4 +1,5 @@
-//! Calls of the host in frozen functions that fail: by a panic, by an error, or since they do what only the function may.
+//! Calls of the host in frozen functions that fail: by a panic, by an error, or since they do what only the function
+//! may.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -79,8 +79,8 @@ fn on_each_device(test: impl Fn()) {
     }
 }
 
-/// Runs calls of a frozen function, on each device, with it and with its plain body: they give the same. So many recordings are made, all other calls
-/// are replayed, and there are some.
+/// Runs calls of a frozen function, on each device, with it and with its plain body: they give the same. So many
+/// recordings are made, all other calls are replayed, and there are some.
 #[track_caller]
 fn alike<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn() -> R) {
     for device in crate::tested_devices::all() {
@@ -99,8 +99,8 @@ fn alike<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn()
     }
 }
 
-/// What follows in a test, or what is given, is only true where functions are frozen, and not with `JIT_FREEZE=off`: counts, costs, and what recordings
-/// refuse. All else is the same there.
+/// What follows in a test, or what is given, is only true where functions are frozen, and not with `JIT_FREEZE=off`:
+/// counts, costs, and what recordings refuse. All else is the same there.
 macro_rules! frozen_only {
     () => {
         if !crate::is_frozen() {
@@ -158,8 +158,8 @@ fn indices(count: usize, bound: usize, salt: usize) -> UInt {
     UInt::from((0..count).map(|i| ((i * 7 + salt * 3) % bound) as u32).collect::<Vec<_>>())
 }
 
-/// Runs a test in a process of its own, where no other test uses memory or writes lines, after commands of the shell; gives what it
-/// wrote. Nothing in that process itself, which continues with the test.
+/// Runs a test in a process of its own, where no other test uses memory or writes lines, after commands of the shell;
+/// gives what it wrote. Nothing in that process itself, which continues with the test.
 fn alone(test: &str, before: &str) -> Option<String> {
     const MARK: &str = "FREEZE_TEST_IS_ALONE";
     if std::env::var_os(MARK).is_some() {
@@ -173,8 +173,8 @@ fn alone(test: &str, before: &str) -> Option<String> {
     Some(text)
 }
 
-/// Runs a test [`alone`], once for each device, which is the default one there, and checks what it wrote. Whether it did, and is not
-/// that process itself.
+/// Runs a test [`alone`], once for each device, which is the default one there, and checks what it wrote. Whether it
+/// did, and is not that process itself.
 fn alone_on_each_device(test: &str, check: impl Fn(&str)) -> bool {
     crate::tested_devices::all().into_iter().all(|device| {
         let text = alone(test, &format!("export JIT_DEVICE={};", device.name()));

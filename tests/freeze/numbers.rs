@@ -1,4 +1,5 @@
-//! Plain numbers among the parameters: beside arrays they are values of each call, and anywhere else they are decisions.
+//! Plain numbers among the parameters: beside arrays they are values of each call, and anywhere else they are
+//! decisions.
 
 use std::collections::HashMap;
 

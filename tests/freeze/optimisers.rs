@@ -87,8 +87,8 @@ fn adam(state: &mut Adam, x: &Float, wanted: &Float) -> Float {
     loss
 }
 
-/// Makes fifty steps from a state, frozen and as they are, on each device: losses and states are the same, the loss falls, and so many recordings
-/// are made.
+/// Makes fifty steps from a state, frozen and as they are, on each device: losses and states are the same, the loss
+/// falls, and so many recordings are made.
 #[track_caller]
 fn optimises<S: Traverse + Clone>(
     step: fn(&mut S, &Float, &Float) -> Float,

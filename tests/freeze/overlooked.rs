@@ -188,7 +188,8 @@ fn an_input_that_is_used_later_is_not_overwritten() {
     }
 }
 
-/// Loops that recordings roll up, with library calls of other sizes and kernels over other widths beside those that match.
+/// Loops that recordings roll up, with library calls of other sizes and kernels over other widths beside those that
+/// match.
 #[freeze]
 fn rolled(x: &Float, rounds: &UInt, short: &Float) -> (Float, Float, Float) {
     let (mut a, mut sums, mut rest) = (x.clone(), short.clone(), rounds.clone());

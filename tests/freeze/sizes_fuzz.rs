@@ -1,7 +1,8 @@
-//! Random programs over sizes: recorded at some sizes and replayed at others, they compute what they compute without a recording.
+//! Random programs over sizes: recorded at some sizes and replayed at others, they compute what they compute without a
+//! recording.
 //!
-//! A program is a list of [`Step`]s over numbered arrays and sizes, interpreted over the public API; every index is kept in range, whatever
-//! the sizes are. A program that fails is made as small as it can be before it is shown.
+//! A program is a list of [`Step`]s over numbered arrays and sizes, interpreted over the public API; every index is
+//! kept in range, whatever the sizes are. A program that fails is made as small as it can be before it is shown.
 
 use jit::freeze::{Exclusive, Function, Shared, call};
 use jit::prelude::*;
@@ -350,7 +351,8 @@ fn outcome(steps: &[Step], sizes: &Sizes, function: Option<&'static Function>) -
     arrays.iter().map(Array::to_vec).collect()
 }
 
-/// The sizes that a program is tried at: equal ones first, since what is only equal by chance must not be taken for the same.
+/// The sizes that a program is tried at: equal ones first, since what is only equal by chance must not be taken for the
+/// same.
 fn sizes(seed: u64, count: usize) -> Vec<Sizes> {
     let mut dice = Dice(seed ^ 0x5eed);
     let first = 2 + dice.roll(40);

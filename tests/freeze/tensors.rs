@@ -1,4 +1,5 @@
-//! Tensors as arguments, state and results. One recording serves all shapes, but for lengths of 0 and 1 and for what is decided by a shape.
+//! Tensors as arguments, state and results. One recording serves all shapes, but for lengths of 0 and 1 and for what is
+//! decided by a shape.
 
 use jit::Size;
 use jit::prelude::*;

@@ -1,4 +1,5 @@
-//! Random programs over tensors: recorded at some shapes and replayed at others, they compute what they compute without a recording.
+//! Random programs over tensors: recorded at some shapes and replayed at others, they compute what they compute without
+//! a recording.
 
 use jit::freeze::{Exclusive, Function, Shared, call};
 use jit::prelude::*;
@@ -10,7 +11,8 @@ use crate::fuzz::{Dice, Programs, assert_replayed};
 /// The most elements that a step leaves.
 const MOST: usize = 3000;
 
-/// What a step does; positions count among the tensors that there are, numbers of axes among those of the tensor, modulo their number.
+/// What a step does; positions count among the tensors that there are, numbers of axes among those of the tensor,
+/// modulo their number.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Move(usize, usize, usize),
@@ -284,7 +286,8 @@ fn outcome(steps: &[Step], lengths: &Lengths, function: Option<&'static Function
     tensors.iter().map(|x| Ok((x.shape().to_vec(), x.to_vec()?))).collect()
 }
 
-/// The shapes that a program is tried at: equal lengths first, since what is only equal by chance must not be taken for the same.
+/// The shapes that a program is tried at: equal lengths first, since what is only equal by chance must not be taken for
+/// the same.
 fn lengths(seed: u64, count: usize) -> Vec<Lengths> {
     let mut dice = Dice(seed ^ 0x5eed);
     let first = 2 + dice.roll(7);

@@ -210,7 +210,8 @@ fn indices_pick_as_in_numpy() {
         check(x.slice(s![0, 0, 4..1]), &[0], &[]);
         check(x.slice(s![Ellipsis, 1]).slice(s![0]), &[4], &[1, 6, 11, 16]);
         assert_eq!(x.slice(s![None, 0, Ellipsis, None]).shape(), [1, 4, 5, 1]);
-        // Index arrays: a[[0, 2], :, 1], a[:, [0, 1], [2, 3]], a[[0, 1], :, [2, 3]], a[0, :, [2, 3]], a[:, i] with i of two axes.
+        // Index arrays: a[[0, 2], :, 1], a[:, [0, 1], [2, 3]], a[[0, 1], :, [2, 3]], a[0, :, [2, 3]], a[:, i] with i of
+        // two axes.
         check(x.slice(s![[0, 2], .., 1]), &[2, 4], &[1, 6, 11, 16, 41, 46, 51, 56]);
         check(x.slice(s![.., [0, 1], [2, 3]]), &[3, 2], &[2, 8, 22, 28, 42, 48]);
         check(x.slice(s![[0, 1], .., [2, 3]]), &[2, 4], &[2, 7, 12, 17, 23, 28, 33, 38]);
@@ -348,7 +349,8 @@ proptest! {
     #![proptest_config(crate::seeds::config(60))]
 
     #[test]
-    fn broadcasting_follows_the_rules(shape in shapes(4), ones in prop::collection::vec(any::<(bool, bool)>(), 4), drop in 0usize..4) {
+    fn broadcasting_follows_the_rules(shape in shapes(4), ones in prop::collection::vec(any::<(bool, bool)>(), 4),
+        drop in 0usize..4) {
         let masked = |pick: fn(&(bool, bool)) -> bool| -> Vec<usize> {
             shape.iter().zip(&ones).map(|(&length, one)| if pick(one) { 1 } else { length }).collect()
         };
@@ -388,14 +390,18 @@ proptest! {
         ranges in prop::collection::vec((-8i32..8, -8i32..8, prop::sample::select(vec![-3isize, -2, -1, 1, 2, 3])), 3),
     ) {
         let x = Plain::arange(&shape);
-        let picks: Vec<Vec<usize>> = shape.iter().zip(&ranges).map(|(&length, range)| python_range(length, *range)).collect();
-        let indices: Vec<_> = ranges[..shape.len()].iter().map(|&(start, end, step)| (start..end).into_index().stepped(step)).collect();
+        let picks: Vec<Vec<usize>> = shape.iter().zip(&ranges).map(|(&length, range)| python_range(length,
+            *range)).collect();
+        let indices: Vec<_> = ranges[..shape.len()].iter().map(|&(start, end,
+            step)| (start..end).into_index().stepped(step)).collect();
         let lengths: Vec<usize> = picks.iter().map(Vec::len).collect();
         let source = |at: &[usize]| at.iter().zip(&picks).map(|(&at, picks)| picks[at]).collect::<Vec<_>>();
         let wanted = Plain::from_fn(&lengths, |at| x.at(&source(at)));
         let written = Plain::from_fn(&shape, |at| {
-            let place = at.iter().zip(&picks).map(|(at, picks)| picks.iter().position(|pick| pick == at)).collect::<Option<Vec<_>>>();
-            place.map_or(x.at(at), |place| -1 - place.iter().zip(&lengths).fold(0, |n, (at, length)| n * length + at) as i32)
+            let place = at.iter().zip(&picks).map(|(at,
+                picks)| picks.iter().position(|pick| pick == at)).collect::<Option<Vec<_>>>();
+            place.map_or(x.at(at), |place| -1 - place.iter().zip(&lengths).fold(0, |n,
+                (at, length)| n * length + at) as i32)
         });
         on_each_device(|| {
             let mut tensor = x.tensor();

@@ -68,7 +68,8 @@ proptest! {
     #![proptest_config(crate::seeds::config(40))]
 
     #[test]
-    fn any_axes_of_any_shape(shape in prop::collection::vec(1usize..6, 0..=4), picked in prop::collection::vec(any::<bool>(), 4)) {
+    fn any_axes_of_any_shape(shape in prop::collection::vec(1usize..6, 0..=4),
+        picked in prop::collection::vec(any::<bool>(), 4)) {
         let axes: Vec<usize> = (0..shape.len()).filter(|&axis| picked[axis]).collect();
         check(&shape, &axes);
     }

@@ -150,7 +150,8 @@ fn derivatives_are_those_of_the_spline() {
                     for lane in 0..host[0].len() {
                         let at = [host[0][lane], host[1][lane], host[2][lane]];
                         for (values, orders) in values.iter().zip([first, second]) {
-                            // Where the texture is mirrored, the reference's taps are, too, so its slope turns by itself.
+                            // Where the texture is mirrored, the reference's taps are, too, so its slope turns by
+                            // itself.
                             let wanted = plain.eval(&at, &orders, channel);
                             assert!((values[lane] - wanted).abs() < 1e-8, "{wrap:?} {orders:?} at {at:?}");
                         }

@@ -1,8 +1,8 @@
 //! Compares an operation on arrays with a function of the host.
 //!
-//! Each comparison runs on all devices and in all ways in which operands reach an operation, since each is a path of its own
-//! through the compiler: in memory (vectors), opaque (one scalar for all lanes), literal (an immediate), and all literal
-//! (computed while tracing).
+//! Each comparison runs on all devices and in all ways in which operands reach an operation, since each is a path of
+//! its own through the compiler: in memory (vectors), opaque (one scalar for all lanes), literal (an immediate), and
+//! all literal (computed while tracing).
 
 use jit::prelude::*;
 use jit::{Element, eval};

@@ -1,5 +1,5 @@
-//! Indices out of range: a lane that reads there gets zero, one that writes writes nothing, whatever the index and the code that is
-//! made for it.
+//! Indices out of range: a lane that reads there gets zero, one that writes writes nothing, whatever the index and the
+//! code that is made for it.
 
 use half::{bf16, f16};
 use jit::prelude::*;
@@ -13,7 +13,8 @@ fn element<T: Corners>(values: &[T], index: i128) -> T {
     usize::try_from(index).ok().and_then(|index| values.get(index)).copied().unwrap_or_default()
 }
 
-/// Around both ends of an array, at the ends of the type, and where multiples of indices would wrap around into the array.
+/// Around both ends of an array, at the ends of the type, and where multiples of indices would wrap around into the
+/// array.
 fn indices<I: Integer + Into<i128>>(len: usize) -> Vec<I> {
     let bits = I::TYPE.bits();
     let near = [0, 1, len as i64 - 1, len as i64, len as i64 + 1, len as i64 + 40, -1, -2, -(len as i64)];

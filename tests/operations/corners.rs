@@ -42,7 +42,8 @@ macro_rules! floats {
                 let from: fn(f64) -> $ty = $from;
                 let tiny = <$ty>::from_bits(1);
                 let plain = [
-                    0.0, 0.1, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 7.25, 100.0, 250.5, 1e4, 3e9, 1e30, std::f64::consts::PI,
+                    0.0, 0.1, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 7.25, 100.0, 250.5, 1e4, 3e9, 1e30,
+                    std::f64::consts::PI,
                 ];
                 let extreme = [
                     <$ty>::MAX, <$ty>::MIN_POSITIVE, <$ty>::INFINITY, <$ty>::EPSILON, tiny,

@@ -282,7 +282,8 @@ macro_rules! devices_agree {
             }
             let interpreted = jit::with_device(Device::Interpreter, results::<$ty>);
             let compiled = jit::with_device(Device::Cpu, results::<$ty>);
-            let names: Vec<&str> = of_one::<$ty>().map(|(name, _)| name).into_iter().chain(of_two::<$ty>().map(|(name, _)| name)).collect();
+            let names: Vec<&str> = of_one::<$ty>().map(|(name,
+                _)| name).into_iter().chain(of_two::<$ty>().map(|(name, _)| name)).collect();
             for (at, (compiled, interpreted)) in compiled.iter().zip(&interpreted).enumerate() {
                 assert_eq!(compiled, interpreted, "{} of {}", names[at], stringify!($ty));
             }

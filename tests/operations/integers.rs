@@ -54,7 +54,8 @@ macro_rules! tests_of {
                     ("and", |a, b| a & b, |a, b| a & b),
                     ("or", |a, b| a | b, |a, b| a | b),
                     ("xor", |a, b| a ^ b, |a, b| a ^ b),
-                    ("abs_diff", |a, b| a.abs_diff(b), |a, b| if a < b { b.wrapping_sub(a) } else { a.wrapping_sub(b) }),
+                    ("abs_diff", |a, b| a.abs_diff(b), |a, b| if a < b { b.wrapping_sub(a) }
+                        else { a.wrapping_sub(b) }),
                     ("step", |a, b| a.step(b), |a, b| (a >= b) as $ty),
                 ];
                 binary(&table);
@@ -74,7 +75,8 @@ macro_rules! tests_of {
             fn divisions() {
                 let ceil: fn($ty, $ty) -> $ty = |a, b| match b {
                     0 => !0,
-                    _ if a.wrapping_rem(b) != 0 && ((a < 0 as $ty) == (b < 0 as $ty)) => a.wrapping_div(b).wrapping_add(1),
+                    _ if a.wrapping_rem(b) != 0 && ((a < 0 as $ty) == (b < 0 as $ty)) =>
+                        a.wrapping_div(b).wrapping_add(1),
                     _ => a.wrapping_div(b),
                 };
                 let table: [Binary<$ty, $ty>; 3] = [

@@ -1,5 +1,6 @@
-//! Every operation on every element type at the values where it is most likely to go wrong, on each device, with operands in
-//! memory, uniform, and literal. What is expected is written here in plain Rust, apart from the crates' own arithmetic.
+//! Every operation on every element type at the values where it is most likely to go wrong, on each device, with
+//! operands in memory, uniform, and literal. What is expected is written here in plain Rust, apart from the crates' own
+//! arithmetic.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
 mod agree;

@@ -1,8 +1,10 @@
-//! Random expressions of values where floats are special: NaN of several signs and payloads, zeros and infinities of both signs,
-//! subnormals, masks as numbers. What they give depends on neither the device nor on how operands reach an operation: in memory,
-//! opaque (one scalar for all lanes) or literal (computed while tracing). Only the bits of a NaN that is read from memory do.
+//! Random expressions of values where floats are special: NaN of several signs and payloads, zeros and infinities of
+//! both signs, subnormals, masks as numbers. What they give depends on neither the device nor on how operands reach an
+//! operation: in memory, opaque (one scalar for all lanes) or literal (computed while tracing). Only the bits of a NaN
+//! that is read from memory do.
 //!
-//! An expression is drawn from a seed, operation by operation, so that fewer operations are the beginning of the same expression.
+//! An expression is drawn from a seed, operation by operation, so that fewer operations are the beginning of the same
+//! expression.
 
 use half::{bf16, f16};
 use jit::prelude::*;
@@ -107,8 +109,10 @@ macro_rules! special {
                 let quiet = $ty::NAN.to_bits() & !infinity;
                 let one = $ty::from_f64(1.0).to_bits();
                 let magnitude = dice.pick(&[
-                    0, 0, 1, 3, $ty::MIN_POSITIVE.to_bits() - 1, $ty::MIN_POSITIVE.to_bits(), $ty::MAX.to_bits(), infinity, infinity,
-                    infinity | quiet, infinity | quiet | 5, infinity | 1, one, one, one + 1, $ty::from_f64(0.5).to_bits(),
+                    0, 0, 1, 3, $ty::MIN_POSITIVE.to_bits() - 1, $ty::MIN_POSITIVE.to_bits(), $ty::MAX.to_bits(),
+                    infinity, infinity,
+                    infinity | quiet, infinity | quiet | 5, infinity | 1, one, one, one + 1,
+                    $ty::from_f64(0.5).to_bits(),
                     $ty::from_f64(2.5).to_bits(), $ty::from_f64(3.0).to_bits(), $ty::from_f64(1e4).to_bits(),
                 ]);
                 let sign = 1 << ($bits::BITS - 1);

@@ -1,7 +1,8 @@
-//! Random programs over arrays of several types: what they compute depends neither on the device nor on what is evaluated when.
+//! Random programs over arrays of several types: what they compute depends neither on the device nor on what is
+//! evaluated when.
 //!
-//! A program is drawn from a seed, step by step, so that fewer steps are the beginning of the same program. Left out is what
-//! may differ by the rules: sums of floats by several lanes of a scatter, and the signs of NaN.
+//! A program is drawn from a seed, step by step, so that fewer steps are the beginning of the same program. Left out is
+//! what may differ by the rules: sums of floats by several lanes of a scatter, and the signs of NaN.
 
 use half::f16;
 use jit::prelude::*;

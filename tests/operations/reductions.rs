@@ -245,14 +245,16 @@ macro_rules! reductions_of_floats {
                     let mean = sum / count;
                     let spread = sum_of(&|v| (v - mean) * (v - mean));
                     let x = resident(&values);
-                    let ours = [x.mean(), x.dot(&x), x.squared_norm(), x.norm(), x.variance(), x.std(), x.variance_with(1)];
+                    let ours = [x.mean(), x.dot(&x), x.squared_norm(), x.norm(), x.variance(), x.std(),
+                        x.variance_with(1)];
                     let wanted = [
                         mean, squares, squares, squares.sqrt(), spread / count, (spread / count).sqrt(),
                         spread / (count - 1.0).max(0.0),
                     ];
                     let ours = ours.map(|result| result.item().unwrap());
                     let names = ["mean", "dot", "squared_norm", "norm", "variance", "std", "variance_with(1)"];
-                    same(&ours, &wanted.map(<$ty>::narrow), |at| format!("{} of {width}: {}", names[at], stringify!($ty)));
+                    same(&ours, &wanted.map(<$ty>::narrow), |at| format!("{} of {width}: {}", names[at],
+                        stringify!($ty)));
                 }
             });
         })*

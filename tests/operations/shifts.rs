@@ -51,7 +51,8 @@ macro_rules! shifts_of {
                 for make in makers {
                     let each = resident(&values);
                     let results: Vec<[Array<$ty>; 2]> =
-                        counts.iter().map(|count| make(*count)).map(|count| [&each << &count, &each >> &count]).collect();
+                        counts.iter().map(|count| make(*count)).map(|count| [&each << &count,
+                            &each >> &count]).collect();
                     jit::eval(&results).unwrap();
                     for (position, result) in results.iter().enumerate() {
                         let column = |of: &[$ty]| -> Vec<$ty> {

@@ -1,7 +1,8 @@
 //! Compiles programs that use `jit` rightly and wrongly, and compares what the compiler says.
 //!
 //! A case is in `tests/<topic>/fail/` or `tests/<topic>/pass/`. A failing one says in its first line which message is
-//! wanted; the `.stderr` beside it holds all that the pinned compiler says, and is written anew by `TRYBUILD=overwrite`.
+//! wanted; the `.stderr` beside it holds all that the pinned compiler says, and is written anew by
+//! `TRYBUILD=overwrite`.
 
 #![allow(clippy::panic, reason = "a test that fails panics, in its helpers, too")]
 

@@ -41,14 +41,16 @@ impl<T: Integer> Array<T> {
         self.binary(BinaryOp::MulHi, &other.into_array())
     }
 
-    /// The bits moved to the left, those that leave coming back on the right. The count is taken modulo the number of bits.
+    /// The bits moved to the left, those that leave coming back on the right. The count is taken modulo the number of
+    /// bits.
     #[must_use]
     #[track_caller]
     pub fn rotate_left(&self, count: impl Operand<T>) -> Self {
         self.rotate(count.into_array().var(), BinaryOp::Shl, BinaryOp::Shr)
     }
 
-    /// The bits moved to the right, those that leave coming back on the left. The count is taken modulo the number of bits.
+    /// The bits moved to the right, those that leave coming back on the left. The count is taken modulo the number of
+    /// bits.
     #[must_use]
     #[track_caller]
     pub fn rotate_right(&self, count: impl Operand<T>) -> Self {

@@ -11,15 +11,16 @@ use crate::size::Size;
 use crate::trace::blocks;
 
 impl<T: Element> Array<T> {
-    /// The reduction of each block of so many consecutive elements; the last block has those that are left. As wide as there
-    /// are blocks, none for no elements. Stays lazy, and what the elements are computed from is part of the same kernel.
+    /// The reduction of each block of so many consecutive elements; the last block has those that are left. As wide as
+    /// there are blocks, none for no elements. Stays lazy, and what the elements are computed from is part of the same
+    /// kernel.
     ///
     /// Blocks of one element are the array itself, one that is longer than the array is the reduction of all.
     /// Integers wrap. Sums and products of halves are made in single precision and rounded once.
     ///
-    /// Sums and products of floats have the same bits on every device, for any number of threads and any vector width: blocks of
-    /// at most 32 elements are combined in ascending order, starting from the identity (so that a sum of zeros is +0); longer
-    /// ones in the order of [`Array::sum`], see [`jit_runtime::ir`].
+    /// Sums and products of floats have the same bits on every device, for any number of threads and any vector width:
+    /// blocks of at most 32 elements are combined in ascending order, starting from the identity (so that a sum of
+    /// zeros is +0); longer ones in the order of [`Array::sum`], see [`jit_runtime::ir`].
     ///
     /// ```
     /// # use jit_core as jit;
@@ -33,8 +34,8 @@ impl<T: Element> Array<T> {
     ///
     /// # Panics
     ///
-    /// When blocks have no elements, when the elements have no such operation (arithmetic of `bool`, bits of floats), or on the state of
-    /// a traced loop.
+    /// When blocks have no elements, when the elements have no such operation (arithmetic of `bool`, bits of floats),
+    /// or on the state of a traced loop.
     #[must_use]
     #[track_caller]
     pub fn block_reduce(&self, op: ReduceOp, elements: impl Into<Size>) -> Self {

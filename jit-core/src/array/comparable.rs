@@ -6,8 +6,8 @@
 #[diagnostic::on_unimplemented(
     message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
     label = "no comparison `{Self}` == `{B}`",
-    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`), and in code generic \
-            over `T: FloatElement` with `T::from_f64(0.5)`; \
+    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`), \
+            and in code generic over `T: FloatElement` with `T::from_f64(0.5)`; \
             host types with their like, or in a statement marked `#[host]`"
 )]
 pub trait Equal<B: ?Sized> {
@@ -25,8 +25,8 @@ pub trait Equal<B: ?Sized> {
 #[diagnostic::on_unimplemented(
     message = "cannot compare `{Self}` with `{B}` in a `#[jit]` function",
     label = "no order between `{Self}` and `{B}`",
-    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`), and in code generic \
-            over `T: FloatElement` with `T::from_f64(0.5)`; \
+    note = "arrays are compared with arrays and numbers whose types have a common one (else cast with `.cast::<T>()`), \
+            and in code generic over `T: FloatElement` with `T::from_f64(0.5)`; \
             host types with their like, or in a statement marked `#[host]`"
 )]
 pub trait Order<B: ?Sized> {

@@ -15,8 +15,8 @@ use crate::trace::{gather, native, record};
 use crate::{misuse, schedule};
 
 impl Mask {
-    /// The positions of the lanes that are true, in ascending order. The result is as wide as there are such lanes, so the mask is evaluated
-    /// and counted, and waited for; the positions themselves may be written later.
+    /// The positions of the lanes that are true, in ascending order. The result is as wide as there are such lanes, so
+    /// the mask is evaluated and counted, and waited for; the positions themselves may be written later.
     ///
     /// ```
     /// # use jit_core as jit;

@@ -50,8 +50,8 @@ impl<T: Element> Array<T> {
         Ok(Array::from_var(record::data(T::TYPE, count, buffer.map_err(|error| error.at(site))?)))
     }
 
-    /// The bytes of the elements, in the byte order of this machine. Evaluates the array if that has not been done, and waits
-    /// for it. [`Array::view`] gives them without a copy.
+    /// The bytes of the elements, in the byte order of this machine. Evaluates the array if that has not been done, and
+    /// waits for it. [`Array::view`] gives them without a copy.
     ///
     /// # Errors
     ///
@@ -61,8 +61,8 @@ impl<T: Element> Array<T> {
         copied_list(T::as_bytes(&self.to_vec()?))
     }
 
-    /// Copies the elements into a slice that is as long as the array is wide. Evaluates the array if that has not been done,
-    /// and waits for it.
+    /// Copies the elements into a slice that is as long as the array is wide. Evaluates the array if that has not been
+    /// done, and waits for it.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! Enums whose variant differs by lane.
 //!
-//! A [`Traced`] value is the number of each lane's variant and the fields of all variants, a structure of arrays. `#[derive(TracedEnum)]`
-//! says how the user's enum maps to it; `#[traced] match` chooses by it (`control/variants.rs`).
+//! A [`Traced`] value is the number of each lane's variant and the fields of all variants, a structure of arrays.
+//! `#[derive(TracedEnum)]` says how the user's enum maps to it; `#[traced] match` chooses by it
+//! (`control/variants.rs`).
 
 use std::fmt;
 use std::panic::Location;
@@ -50,8 +51,8 @@ pub trait TracedEnum: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of an enum whose variant differs by lane",
     label = "this is not made of arrays, or has no zero",
-    note = "fields are `Traverse`, `Clone` and `Default`, since each lane holds the fields of all variants, zeros in those that it is not: \
-            arrays are, and tuples and structures of them"
+    note = "fields are `Traverse`, `Clone` and `Default`, since each lane holds the fields of all variants, zeros in \
+            those that it is not: arrays are, and tuples and structures of them"
 )]
 pub trait VariantField: Sized {
     /// Zeros.
@@ -88,10 +89,11 @@ impl<T: Traverse + Clone + Default> VariantField for T {
 
 /// In each lane, a value of an enum: the lanes have variants of their own.
 ///
-/// It is made from a value of the enum, then the same variant in all lanes, or from one for each lane by [`collect`](Iterator::collect).
-/// In `#[jit]` functions `#[traced] match` chooses by it, and it can be assigned in traced branches and loops. It is an array for the
-/// variant and arrays for the fields of all variants, so everything that works on values made of arrays works on it: [`trees::select`],
-/// [`trees::gather`], [`eval`](crate::eval). Fields of variants that a lane is not have any value.
+/// It is made from a value of the enum, then the same variant in all lanes, or from one for each lane by
+/// [`collect`](Iterator::collect). In `#[jit]` functions `#[traced] match` chooses by it, and it can be assigned in
+/// traced branches and loops. It is an array for the variant and arrays for the fields of all variants, so everything
+/// that works on values made of arrays works on it: [`trees::select`], [`trees::gather`], [`eval`](crate::eval). Fields
+/// of variants that a lane is not have any value.
 ///
 /// ```
 /// # extern crate jit_core as jit;
@@ -196,7 +198,8 @@ impl<E: TracedEnum> FromIterator<E> for Traced<E> {
     ///
     /// # Panics
     ///
-    /// When there is no value, values hold arrays of two widths or differ in something that the host decides, or the evaluation fails.
+    /// When there is no value, values hold arrays of two widths or differ in something that the host decides, or the
+    /// evaluation fails.
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = E>>(values: I) -> Self {
         let site = Location::caller();

@@ -22,8 +22,8 @@ impl<T: Number> Array<T> {
         self * self
     }
 
-    /// The distance of two values, `|a - b|`. For integers it is exact as an unsigned number: the distance of two signed
-    /// integers that are farther apart than their type can say wraps, as `a.abs_diff(b) as T` does in Rust.
+    /// The distance of two values, `|a - b|`. For integers it is exact as an unsigned number: the distance of two
+    /// signed integers that are farther apart than their type can say wraps, as `a.abs_diff(b) as T` does in Rust.
     #[must_use]
     #[track_caller]
     pub fn abs_diff(&self, other: impl Operand<T>) -> Self {
@@ -43,7 +43,8 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Signed> Array<T> {
-    /// The value with its sign changed where the other is negative (by its sign bit, for floats; NaN counts as positive).
+    /// The value with its sign changed where the other is negative (by its sign bit, for floats; NaN counts as
+    /// positive).
     #[must_use]
     #[track_caller]
     pub fn mul_sign(&self, sign: impl Operand<T>) -> Self {
@@ -104,7 +105,8 @@ impl<T: FloatElement> Array<T> {
         self - self.trunc()
     }
 
-    /// Linear interpolation: `self` at 0, `end` at 1, exactly; `(end - self) * t + self`, rounded once after the difference, in between.
+    /// Linear interpolation: `self` at 0, `end` at 1, exactly; `(end - self) * t + self`, rounded once after the
+    /// difference, in between.
     #[must_use]
     #[track_caller]
     pub fn lerp(&self, end: impl Operand<T>, t: impl Operand<T>) -> Self {
@@ -113,7 +115,8 @@ impl<T: FloatElement> Array<T> {
         t.eq(T::ONE).select(end, between)
     }
 
-    /// 0 up to `low`, 1 from `high` on, and a smooth step (3t² - 2t³, t being the position in between) from one to the other.
+    /// 0 up to `low`, 1 from `high` on, and a smooth step (3t² - 2t³, t being the position in between) from one to the
+    /// other.
     #[must_use]
     #[track_caller]
     pub fn smooth_step(&self, low: impl Operand<T>, high: impl Operand<T>) -> Self {

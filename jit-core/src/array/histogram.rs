@@ -10,8 +10,8 @@ use crate::size::Size;
 use crate::trace::record;
 
 impl<T: Integer> Array<T> {
-    /// How many elements are 0, 1, 2, …, up to a number of bins, as NumPy's `bincount`. Elements that are negative or beyond
-    /// are not counted. Evaluates nothing.
+    /// How many elements are 0, 1, 2, …, up to a number of bins, as NumPy's `bincount`. Elements that are negative or
+    /// beyond are not counted. Evaluates nothing.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -26,7 +26,8 @@ impl<T: Integer> Array<T> {
         self.bincount_weighted(&UInt::ones(1), bins)
     }
 
-    /// As [`Array::bincount`], each element counting as much as its weight says. Weights are as wide as the array, or have width
+    /// As [`Array::bincount`], each element counting as much as its weight says. Weights are as wide as the array, or
+    /// have width
     /// 1. Sums of floats are those of [`Array::scatter_add`].
     #[must_use]
     #[track_caller]
@@ -52,9 +53,10 @@ impl<T: Integer> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// How many elements fall into each of a number of equal parts of an interval, as NumPy's `histogram`. A part has its lower
-    /// end and not its upper one, but for the last, which has both; the ends are those of
-    /// [`Array::linspace`]`(low, high, bins + 1)`. Elements outside of the interval and NaN are not counted. Evaluates nothing.
+    /// How many elements fall into each of a number of equal parts of an interval, as NumPy's `histogram`. A part has
+    /// its lower end and not its upper one, but for the last, which has both; the ends are those of
+    /// [`Array::linspace`]`(low, high, bins + 1)`. Elements outside of the interval and NaN are not counted. Evaluates
+    /// nothing.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -74,7 +76,8 @@ impl<T: FloatElement> Array<T> {
         self.histogram_weighted(low, high, &UInt::ones(1), bins)
     }
 
-    /// As [`Array::histogram`], each element counting as much as its weight says. Weights are as wide as the array, or have width
+    /// As [`Array::histogram`], each element counting as much as its weight says. Weights are as wide as the array, or
+    /// have width
     /// 1. Sums of floats are those of [`Array::scatter_add`].
     ///
     /// # Panics

@@ -1,14 +1,14 @@
 //! What the compiler says of Rust's own comparison operators on arrays, outside of `#[jit]` functions.
 //!
-//! `x > 0.0` is a `bool` in Rust, and a comparison of arrays is a mask, so arrays are not compared by operators there. Were there
-//! no implementation of `PartialOrd` at all, the compiler would say no more than that. So there is one for values that
-//! [`OperatorsOutsideOfJit`] compare. They compare nothing: the compiler notes that, and quotes the line that defines them, with
-//! its comment.
+//! `x > 0.0` is a `bool` in Rust, and a comparison of arrays is a mask, so arrays are not compared by operators there.
+//! Were there no implementation of `PartialOrd` at all, the compiler would say no more than that. So there is one for
+//! values that [`OperatorsOutsideOfJit`] compare. They compare nothing: the compiler notes that, and quotes the line
+//! that defines them, with its comment.
 //!
-//! That a condition fails must be known whatever the operands' types turn out to be. Could it hold for one type, `x.gt(0.0)`
-//! would be a method of Rust's trait where `x` is `&mut Float`, and the compiler would have its own message to word otherwise.
-//! `Array<T>: PartialEq` holds for no `T`, so [`Equal`](super::Equal) and [`Order`](super::Order), which `#[jit]` writes in place of
-//! operators, distinguish arrays from host values by it.
+//! That a condition fails must be known whatever the operands' types turn out to be. Could it hold for one type,
+//! `x.gt(0.0)` would be a method of Rust's trait where `x` is `&mut Float`, and the compiler would have its own message
+//! to word otherwise. `Array<T>: PartialEq` holds for no `T`, so [`Equal`](super::Equal) and [`Order`](super::Order),
+//! which `#[jit]` writes in place of operators, distinguish arrays from host values by it.
 
 use super::{Array, Element};
 

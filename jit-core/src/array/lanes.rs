@@ -8,12 +8,14 @@ use crate::trace::{gather, record, reduce};
 impl<T: Element> Array<T> {
     /// The elements at some positions: the result is as wide as the index.
     ///
-    /// A source that is not evaluated yet is computed at the index if it is a small expression of the lane's number, constants and
-    /// memory; else it is evaluated first, when the result is. Inside of a traced branch, lanes that do not take it read nothing.
+    /// A source that is not evaluated yet is computed at the index if it is a small expression of the lane's number,
+    /// constants and memory; else it is evaluated first, when the result is. Inside of a traced branch, lanes that do
+    /// not take it read nothing.
     ///
-    /// Any integer type will do as an index. Positions outside of the source, negative ones among them, give zero: on every device, from
-    /// a source of any width (no position is in one of width 0, and 0 alone in one of width 1), at a literal as at a computed one. With
-    /// `JIT_DEBUG=on` they make the result an [`Error`](jit_runtime::Error) that names lane, index, width and line.
+    /// Any integer type will do as an index. Positions outside of the source, negative ones among them, give zero: on
+    /// every device, from a source of any width (no position is in one of width 0, and 0 alone in one of width 1), at a
+    /// literal as at a computed one. With `JIT_DEBUG=on` they make the result an [`Error`](jit_runtime::Error) that
+    /// names lane, index, width and line.
     ///
     /// # Panics
     ///
@@ -31,8 +33,8 @@ impl<T: Element> Array<T> {
         Array::recorded(gather::gather(&self.var, index.var(), Some(mask.var())))
     }
 
-    /// As [`Array::gather`], or [`Array::gather_masked`], of an array that belongs to a value of so many elements, all of which share its
-    /// own one if it has width 1.
+    /// As [`Array::gather`], or [`Array::gather_masked`], of an array that belongs to a value of so many elements, all
+    /// of which share its own one if it has width 1.
     #[doc(hidden)]
     #[must_use]
     #[track_caller]
@@ -49,10 +51,10 @@ impl<T: Element> Array<T> {
 impl<T: Number> Array<T> {
     /// The sum of all elements, of width 1; 0 for none. Integers wrap. Halves are summed in single precision.
     ///
-    /// Floats are added in a fixed order: element `i` of each 16384 to the running sum `i % 64`, these to one another in pairs, and the
-    /// sums of the 16384 again in pairs. So the result has the same bits for any number of threads and any vector width, and on
-    /// every device; and each element takes part in at most 280 additions. Sums that a reducing scatter makes
-    /// are not fixed in this way: see [`Array::scatter_reduce`].
+    /// Floats are added in a fixed order: element `i` of each 16384 to the running sum `i % 64`, these to one another
+    /// in pairs, and the sums of the 16384 again in pairs. So the result has the same bits for any number of threads
+    /// and any vector width, and on every device; and each element takes part in at most 280 additions. Sums that a
+    /// reducing scatter makes are not fixed in this way: see [`Array::scatter_reduce`].
     #[must_use]
     #[track_caller]
     pub fn sum(&self) -> Self {

@@ -23,8 +23,14 @@ use crate::traverse::{self, HostValue, Leaf, Traverse, Visitor, VisitorMut};
 ///     shape: UInt,
 /// }
 /// # impl Traverse for Hit {
-/// #     fn traverse(&self, v: &mut Visitor<'_>) { v.field("distance", &self.distance); v.field("shape", &self.shape); }
-/// #     fn traverse_mut(&mut self, v: &mut VisitorMut<'_>) { v.field("distance", &mut self.distance); v.field("shape", &mut self.shape); }
+/// #     fn traverse(&self, v: &mut Visitor<'_>) {
+/// #         v.field("distance", &self.distance);
+/// #         v.field("shape", &self.shape);
+/// #     }
+/// #     fn traverse_mut(&mut self, v: &mut VisitorMut<'_>) {
+/// #         v.field("distance", &mut self.distance);
+/// #         v.field("shape", &mut self.shape);
+/// #     }
 /// # }
 /// // With `#[derive(Traverse)]`.
 /// impl LocalEntry for Hit {
@@ -101,15 +107,17 @@ impl<T: Element> IntoEntry<Array<T>> for T {
     }
 }
 
-/// Memory of each lane's own: some elements that the lane reads and writes at computed positions, as an array of Rust's on the stack of a
-/// function. A stack of nodes still to be visited, the nearest hits so far, a table that each lane fills in.
+/// Memory of each lane's own: some elements that the lane reads and writes at computed positions, as an array of Rust's
+/// on the stack of a function. A stack of nodes still to be visited, the nearest hits so far, a table that each lane
+/// fills in.
 ///
-/// It is a value: a clone is independent, traced loops and branches carry it like any other variable, and a write happens on the lanes
-/// that get there. It is as wide as what is written to it, of width 1 at first. It exists inside of kernels only and cannot be evaluated
-/// itself; its elements can. Each evaluation of elements computes again what was written.
+/// It is a value: a clone is independent, traced loops and branches carry it like any other variable, and a write
+/// happens on the lanes that get there. It is as wide as what is written to it, of width 1 at first. It exists inside
+/// of kernels only and cannot be evaluated itself; its elements can. Each evaluation of elements computes again what
+/// was written.
 ///
-/// An index is of any integer type. Where it is out of range, reading gives zero and writing does nothing; with `JIT_DEBUG` such
-/// lanes are reported. An index that is a constant is checked while tracing.
+/// An index is of any integer type. Where it is out of range, reading gives zero and writing does nothing; with
+/// `JIT_DEBUG` such lanes are reported. An index that is a constant is checked while tracing.
 ///
 /// ```
 /// # use jit_core as jit;

@@ -23,8 +23,8 @@ impl<T: Element> From<T> for Array<T> {
 }
 
 impl<T: Number> From<Size> for Array<T> {
-    /// A number of elements as a value of width 1, rounded or wrapped as by Rust's `as`. Inside of a `#[freeze]` function it is computed anew in
-    /// each call.
+    /// A number of elements as a value of width 1, rounded or wrapped as by Rust's `as`. Inside of a `#[freeze]`
+    /// function it is computed anew in each call.
     #[track_caller]
     fn from(size: Size) -> Self {
         Array::from_var(record::size_as(T::TYPE, size))
@@ -197,15 +197,16 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Integer> Array<T> {
-    /// The whole numbers of a range: `Int::range(-2..3)` is -2, -1, 0, 1, 2. A range that ends before it begins has none.
+    /// The whole numbers of a range: `Int::range(-2..3)` is -2, -1, 0, 1, 2. A range that ends before it begins has
+    /// none.
     #[must_use]
     #[track_caller]
     pub fn range(range: Range<T>) -> Self {
         Array::range_step(range.start, range.end, T::ONE)
     }
 
-    /// Every `step`-th number from `start` on, up to `end`, which is not included: with a negative step downwards, as Python's
-    /// `range(start, end, step)`.
+    /// Every `step`-th number from `start` on, up to `end`, which is not included: with a negative step downwards, as
+    /// Python's `range(start, end, step)`.
     ///
     /// # Panics
     ///
@@ -229,7 +230,8 @@ fn as_i128<T: Integer>(value: T) -> i128 {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// Evenly spaced numbers from `start` to `end`, both included exactly. Of width 1, it is `start`; of width 0, nothing.
+    /// Evenly spaced numbers from `start` to `end`, both included exactly. Of width 1, it is `start`; of width 0,
+    /// nothing.
     #[must_use]
     #[track_caller]
     pub fn linspace(start: T, end: T, width: impl Into<Size>) -> Self {
@@ -242,8 +244,8 @@ impl<T: FloatElement> Array<T> {
         UInt::arange(width).eq(UInt::from_var(record::size(last))).select(end, line)
     }
 
-    /// Evenly spaced numbers from `start` on, as many as fit before `end`, which is not one of them: of width 4 from 0 to 1, it
-    /// is 0, 0.25, 0.5, 0.75.
+    /// Evenly spaced numbers from `start` on, as many as fit before `end`, which is not one of them: of width 4 from 0
+    /// to 1, it is 0, 0.25, 0.5, 0.75.
     #[must_use]
     #[track_caller]
     pub fn linspace_open(start: T, end: T, width: impl Into<Size>) -> Self {

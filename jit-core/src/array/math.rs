@@ -1,8 +1,8 @@
 //! Element-wise functions of numbers.
 //!
-//! All are defined by operations of the kernel IR, so that every device gives the same bits. `docs/accuracy.md` has what
-//! the transcendental ones err at most, over all arguments, in units in the last place (ulp); halves are the rounded
-//! results of `f32`. Subnormal arguments and results are right, and NaN gives NaN.
+//! All are defined by operations of the kernel IR, so that every device gives the same bits. `docs/accuracy.md` has
+//! what the transcendental ones err at most, over all arguments, in units in the last place (ulp); halves are the
+//! rounded results of `f32`. Subnormal arguments and results are right, and NaN gives NaN.
 
 use jit_runtime::ir::{BinaryOp, UnaryOp};
 
@@ -41,8 +41,8 @@ unary_functions! { FloatElement:
     /// e to the value. Infinite above 88.72 (`f64`: 709.78); small results are subnormal, not zero. At most 0.87 ulp
     /// (`f64`: 1).
     exp Exp;
-    /// 2 to the value, exact for whole numbers. Infinite from 128 (`f64`: 1024) on; small results are subnormal. At most
-    /// 0.88 ulp (`f64`: 1).
+    /// 2 to the value, exact for whole numbers. Infinite from 128 (`f64`: 1024) on; small results are subnormal. At
+    /// most 0.88 ulp (`f64`: 1).
     exp2 Exp2;
     /// Natural logarithm; -∞ at zeros, NaN below. At most 0.68 ulp (`f64`: 0.75).
     ln Ln;
@@ -90,8 +90,8 @@ unary_functions! { FloatElement:
     /// The gamma function, the factorial of the value less one; infinite at zeros, with their sign, NaN at negative
     /// whole numbers and -∞. At most 0.51 ulp (`f64`: 3).
     tgamma Tgamma;
-    /// The natural logarithm of the magnitude of the gamma function; infinite at zero, at negative whole numbers and for
-    /// infinities. At most 1.3 ulp (`f64`: 3.5), near its zeros ulp of 1.
+    /// The natural logarithm of the magnitude of the gamma function; infinite at zero, at negative whole numbers and
+    /// for infinities. At most 1.3 ulp (`f64`: 3.5), near its zeros ulp of 1.
     lgamma Lgamma;
 }
 
@@ -193,7 +193,8 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Signed> Array<T> {
-    /// 1 or -1 by the sign. For floats zeros count by their sign and NaN stays, as with `f32::signum`; for integers zero gives zero.
+    /// 1 or -1 by the sign. For floats zeros count by their sign and NaN stays, as with `f32::signum`; for integers
+    /// zero gives zero.
     #[must_use]
     #[track_caller]
     pub fn sign(&self) -> Self {

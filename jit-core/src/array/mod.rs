@@ -83,7 +83,8 @@ pub use view::View;
 
 /// A one-dimensional array of elements of one type.
 ///
-/// The handle is small and cheap to clone; clones are the same array. Arrays of width 1 combine with arrays of any width.
+/// The handle is small and cheap to clone; clones are the same array. Arrays of width 1 combine with arrays of any
+/// width.
 #[repr(transparent)]
 pub struct Array<T: Element> {
     var: Var,
@@ -172,8 +173,8 @@ impl<T: Element> Array<T> {
         self.var
     }
 
-    /// The number of elements. Evaluates nothing. Inside of a `#[freeze]` function, what is done with it is good for this number alone:
-    /// [`Array::width`] gives it as a size, with which arrays of other widths can be made.
+    /// The number of elements. Evaluates nothing. Inside of a `#[freeze]` function, what is done with it is good for
+    /// this number alone: [`Array::width`] gives it as a size, with which arrays of other widths can be made.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -208,8 +209,8 @@ impl<T: Element> Array<T> {
         self.clone()
     }
 
-    /// Each element converted to another type, as Rust's `as` does it: from float to integer it truncates and saturates, and
-    /// NaN gives 0; integers wrap; to `bool` means “is not zero”.
+    /// Each element converted to another type, as Rust's `as` does it: from float to integer it truncates and
+    /// saturates, and NaN gives 0; integers wrap; to `bool` means “is not zero”.
     #[must_use]
     #[track_caller]
     #[doc(alias = "astype")]
@@ -217,8 +218,8 @@ impl<T: Element> Array<T> {
         Array::recorded(record::cast(U::TYPE, &self.var))
     }
 
-    /// The bits of each element as another type of the same size. Every NaN has the bits of Rust's `NAN` here, since what
-    /// operations make of sign and payload differs between processors.
+    /// The bits of each element as another type of the same size. Every NaN has the bits of Rust's `NAN` here, since
+    /// what operations make of sign and payload differs between processors.
     #[must_use]
     #[track_caller]
     pub fn bitcast<U: Element>(&self) -> Array<U> {

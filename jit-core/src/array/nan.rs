@@ -1,12 +1,13 @@
-//! NaN as bits: one of many, whose sign and payload are what the operation, the processor and the compiler made of them.
+//! NaN as bits: one of many, whose sign and payload are what the operation, the processor and the compiler made of
+//! them.
 
 use jit_runtime::ir::{CompareOp, Type};
 
 use crate::graph::Var;
 use crate::trace::record;
 
-/// Floats with the bits of Rust's `NAN` for every NaN: what reads signs or bits then gives the same on every device, in whatever way
-/// the NaN came about.
+/// Floats with the bits of Rust's `NAN` for every NaN: what reads signs or bits then gives the same on every device, in
+/// whatever way the NaN came about.
 #[track_caller]
 pub(super) fn canonical(value: &Var) -> Var {
     let bits = match value.ty() {

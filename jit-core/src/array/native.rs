@@ -1,6 +1,7 @@
 //! Operations on whole arrays that are no programs of one lane, for the libraries that are built on arrays.
 //!
-//! [`matmul`] multiplies matrices; tensors are made of it. Prefix reductions, sorting and listing true lanes are methods of [`Array`].
+//! [`matmul`] multiplies matrices; tensors are made of it. Prefix reductions, sorting and listing true lanes are
+//! methods of [`Array`].
 
 use std::panic::Location;
 
@@ -14,12 +15,12 @@ use crate::trace::{native, record};
 
 pub use jit_runtime::launch::native::MatMul;
 
-/// The products of matrices in row-major order, one after another: `product` says their shapes, whether they are given as their
-/// transposes, and how many there are.
+/// The products of matrices in row-major order, one after another: `product` says their shapes, whether they are given
+/// as their transposes, and how many there are.
 ///
-/// Stays lazy; the operands will be in memory. Products of `f32` and `f64` are added in an order that depends on the shape and the
-/// processor's vector instructions, but not on the number of threads; halves are multiplied and added in single precision and
-/// rounded once; integers wrap. A sum of no products is 0.
+/// Stays lazy; the operands will be in memory. Products of `f32` and `f64` are added in an order that depends on the
+/// shape and the processor's vector instructions, but not on the number of threads; halves are multiplied and added in
+/// single precision and rounded once; integers wrap. A sum of no products is 0.
 ///
 /// ```
 /// use jit_core::Float;
@@ -43,7 +44,8 @@ pub fn matmul<T: Number>(a: &Array<T>, b: &Array<T>, product: MatMul) -> Array<T
     matmul_of_sizes(a, b, product, [rows, inner, columns, batch].map(Size::from))
 }
 
-/// As [`matmul`], with sizes that stay free in a frozen function: rows, inner length, columns and number of products. Those of `product` are the same numbers.
+/// As [`matmul`], with sizes that stay free in a frozen function: rows, inner length, columns and number of products.
+/// Those of `product` are the same numbers.
 ///
 /// # Panics
 ///

@@ -6,8 +6,8 @@ use super::{Array, Element, FloatElement, Number, PromotesTo};
 use crate::size::Size;
 use crate::trace::record;
 
-/// What operations take beside an array of `T`: an array of `T` or of a type that promotes into it, a reference to one, or
-/// a number.
+/// What operations take beside an array of `T`: an array of `T` or of a type that promotes into it, a reference to one,
+/// or a number.
 #[diagnostic::on_unimplemented(
     message = "an array of `{T}` cannot be combined with `{Self}`",
     label = "expected `Array<{T}>`, `&Array<{T}>`, an array of a type that promotes into it, or `{T}`",

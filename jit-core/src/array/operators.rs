@@ -209,7 +209,8 @@ macro_rules! weak_number_on_the_right {
             }
         }
     };
-    ($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident: $number:ty, [$($generics:tt)*] $element:ty) => {
+    ($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident: $number:ty,
+        [$($generics:tt)*] $element:ty) => {
         weak_number_on_the_right!($trait $method $op: $number, [$($generics)*] $element => $element);
 
         impl<$($generics)*> $assign<$number> for Array<$element> {
@@ -280,8 +281,10 @@ macro_rules! arithmetic {
         number_operator!($trait $method $assign $assign_method $trait Number);
         same_number_on_the_left!($trait $method $trait: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
         number_on_the_left!(
-            $trait $method $trait: i32 f16 -> f16, i32 bf16 -> bf16, i32 f32 -> f32, i32 f64 -> f64, f32 f16 -> f16, f32 bf16 -> bf16,
-            f32 i8 -> f32, f32 i16 -> f32, f32 i32 -> f32, f32 i64 -> f32, f32 u8 -> f32, f32 u16 -> f32, f32 u32 -> f32,
+            $trait $method $trait: i32 f16 -> f16, i32 bf16 -> bf16, i32 f32 -> f32, i32 f64 -> f64, f32 f16 -> f16,
+            f32 bf16 -> bf16,
+            f32 i8 -> f32, f32 i16 -> f32, f32 i32 -> f32, f32 i64 -> f32, f32 u8 -> f32, f32 u16 -> f32,
+            f32 u32 -> f32,
             f32 u64 -> f32, f32 bool -> f32, i32 bool -> i32
         );
         weak_number_on_the_right!($trait $method $assign $assign_method $trait: i32, [T: FloatElement] T);
@@ -365,7 +368,8 @@ unary_operator! {
     Not not Logic;
 }
 
-/// `Iterator::sum` and `Iterator::product` over a list of arrays: its elements in order, and of an empty one the number that changes nothing.
+/// `Iterator::sum` and `Iterator::product` over a list of arrays: its elements in order, and of an empty one the number
+/// that changes nothing.
 macro_rules! folds {
     ($($trait:ident $method:ident $operator:tt $of_none:expr;)*) => {$(
         impl<T: Number> $trait for Array<T> {

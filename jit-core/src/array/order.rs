@@ -1,7 +1,7 @@
 //! The order of elements: sorting, medians, and what differs.
 //!
-//! Sorting and medians stay lazy; the array will be in memory. How many different elements there are is known only when they were
-//! counted, so [`Array::unique`] evaluates.
+//! Sorting and medians stay lazy; the array will be in memory. How many different elements there are is known only when
+//! they were counted, so [`Array::unique`] evaluates.
 
 use std::panic::Location;
 
@@ -66,8 +66,9 @@ pub struct Unique<T: Element> {
 impl<T: Element> Array<T> {
     /// The elements in ascending order.
     ///
-    /// Integers are ordered by value, `false` before `true`. Floats are ordered by value, -0 before +0, and NaN come behind everything
-    /// else, all alike. Equal elements keep their order, so every array has one order, the same for any number of threads. Stays lazy.
+    /// Integers are ordered by value, `false` before `true`. Floats are ordered by value, -0 before +0, and NaN come
+    /// behind everything else, all alike. Equal elements keep their order, so every array has one order, the same for
+    /// any number of threads. Stays lazy.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -112,8 +113,8 @@ impl<T: Element> Array<T> {
         Array::from_var(native::call(call, native::sizes(sorting.block), &[self.var()], T::TYPE, self.width()))
     }
 
-    /// The positions of the elements in ascending order: `x.gather(&x.argsort())` is `x.sort()`. Equal elements keep their order, so
-    /// sorting by several keys is sorting by the least important one first. Stays lazy.
+    /// The positions of the elements in ascending order: `x.gather(&x.argsort())` is `x.sort()`. Equal elements keep
+    /// their order, so sorting by several keys is sorting by the least important one first. Stays lazy.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -140,7 +141,8 @@ impl<T: Element> Array<T> {
         self.argsort_with(Sorting::descending())
     }
 
-    /// The positions of the elements in an order; those in blocks count from the begin of each block. See [`Array::argsort`].
+    /// The positions of the elements in an order; those in blocks count from the begin of each block. See
+    /// [`Array::argsort`].
     ///
     /// # Panics
     ///
@@ -160,8 +162,8 @@ impl<T: Element> Array<T> {
         Array::from_var(native::call(call, native::sizes(sorting.block), &[self.var()], Type::U32, self.width()))
     }
 
-    /// The elements in the ascending order of keys, one for each element; those of equal keys keep their order. Stays lazy. An array
-    /// of width 1 is repeated.
+    /// The elements in the ascending order of keys, one for each element; those of equal keys keep their order. Stays
+    /// lazy. An array of width 1 is repeated.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -184,8 +186,9 @@ impl<T: Element> Array<T> {
         Array::from_var(gather::gather_repeated(self.var(), keys.width(), keys.argsort().var(), None))
     }
 
-    /// The different elements, each once, in ascending order. Of floats, -0 and +0 are equal (the result holds -0 if the array does), and
-    /// so are all NaN. The array is evaluated and the different elements counted, as by [`Mask::compress`]; they stay lazy.
+    /// The different elements, each once, in ascending order. Of floats, -0 and +0 are equal (the result holds -0 if
+    /// the array does), and so are all NaN. The array is evaluated and the different elements counted, as by
+    /// [`Mask::compress`]; they stay lazy.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -208,8 +211,8 @@ impl<T: Element> Array<T> {
         sorted.gather(&sorted.begins_run().compress())
     }
 
-    /// The different elements, as [`Array::unique`], with where they lie and how often they occur. What is not used is not
-    /// computed.
+    /// The different elements, as [`Array::unique`], with where they lie and how often they occur. What is not used is
+    /// not computed.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -266,8 +269,8 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The element in the middle of the order, of width 1: the lower of the two of an even number of elements. NaN if one of
-    /// them is NaN. Stays lazy.
+    /// The element in the middle of the order, of width 1: the lower of the two of an even number of elements. NaN if
+    /// one of them is NaN. Stays lazy.
     ///
     /// ```
     /// # use jit_core as jit;

@@ -1,8 +1,8 @@
 //! Packets: neighbouring elements that are read or written together, as the components of vectors in a flat array are.
 //!
-//! Lane by lane, packet `i` of `N` elements is what is at the positions `N * i` to `N * i + N - 1`. The same can be said by
-//! `N` gathers or scatters; said at once it needs the index once, takes one kernel, and the code generator finds what it
-//! can read and write as a whole.
+//! Lane by lane, packet `i` of `N` elements is what is at the positions `N * i` to `N * i + N - 1`. The same can be
+//! said by `N` gathers or scatters; said at once it needs the index once, takes one kernel, and the code generator
+//! finds what it can read and write as a whole.
 
 use std::panic::Location;
 
@@ -18,8 +18,8 @@ use crate::trace::scatter::{self, Request};
 use crate::trace::{gather, index_range, record};
 
 impl<T: Element> Array<T> {
-    /// The packets of `N` neighbouring elements at some positions: array `k` of the result holds, in each lane, the element at
-    /// `N * index + k`. The same as `N` calls of [`Array::gather`], which explains sources and indices.
+    /// The packets of `N` neighbouring elements at some positions: array `k` of the result holds, in each lane, the
+    /// element at `N * index + k`. The same as `N` calls of [`Array::gather`], which explains sources and indices.
     ///
     /// # Panics
     ///
@@ -62,9 +62,9 @@ impl<T: Element> Array<T> {
         std::array::from_fn(|_| Array::from_var(packet.next().expect("there is a position for each element")))
     }
 
-    /// Writes packets of `N` neighbouring elements: value `k` to the element at `N * index + k`. The same as `N` calls of
-    /// [`Array::scatter`], but in one kernel. Where lanes write to the same packet, each of its elements gets one of the
-    /// values, not necessarily of the same lane.
+    /// Writes packets of `N` neighbouring elements: value `k` to the element at `N * index + k`. The same as `N` calls
+    /// of [`Array::scatter`], but in one kernel. Where lanes write to the same packet, each of its elements gets one of
+    /// the values, not necessarily of the same lane.
     ///
     /// # Panics
     ///
@@ -85,8 +85,8 @@ impl<T: Element> Array<T> {
         self.write_packets(How::Write, values, index.var(), Some(mask.var()));
     }
 
-    /// Combines packets of `N` neighbouring elements with what is there: value `k` with the element at `N * index + k`. The same
-    /// as `N` calls of [`Array::scatter_reduce`].
+    /// Combines packets of `N` neighbouring elements with what is there: value `k` with the element at `N * index + k`.
+    /// The same as `N` calls of [`Array::scatter_reduce`].
     ///
     /// # Panics
     ///
@@ -166,7 +166,8 @@ fn positions(array: &Var, index: &Var, length: usize) -> Vec<Var> {
     (0..length).map(|offset| record::binary(BinaryOp::Add, &first, &literal(offset))).collect()
 }
 
-/// The number of a packet, in a type that holds the positions of its elements: where it is out of range they are so, too.
+/// The number of a packet, in a type that holds the positions of its elements: where it is out of range they are so,
+/// too.
 #[track_caller]
 fn packet_number(index: &Var, width: Size, length: usize) -> Var {
     let ty = index.ty();

@@ -10,8 +10,8 @@ use crate::misuse::Misuse;
 use crate::size::Size;
 use crate::trace::{native, record};
 
-/// How [`Array::prefix`] goes over the elements: whether an element's own value takes part in its result, from which end, and in
-/// blocks of which length.
+/// How [`Array::prefix`] goes over the elements: whether an element's own value takes part in its result, from which
+/// end, and in blocks of which length.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -39,8 +39,8 @@ impl Scan {
         Scan { is_exclusive: false, is_reverse: false, block: None }
     }
 
-    /// Over all elements from the first on; each result is that of the elements before, so the first one is the identity of the
-    /// operation.
+    /// Over all elements from the first on; each result is that of the elements before, so the first one is the
+    /// identity of the operation.
     #[must_use]
     pub const fn exclusive() -> Scan {
         Scan { is_exclusive: true, ..Scan::inclusive() }
@@ -62,15 +62,16 @@ impl Scan {
 impl<T: Element> Array<T> {
     /// The reduction of all elements up to each one, as wide as the array.
     ///
-    /// Integers wrap. Halves are added and multiplied in single precision, and each result is rounded once. Sums and products of
-    /// floats are joined in a fixed order (in rows of 2048 elements, 16 rows a chunk), so the result is the same for any number of threads; minima and
-    /// maxima are NaN from the first NaN on. The identities are those of the reductions of no elements: 0, 1, the largest,
-    /// the smallest value, all ones, zero. Stays lazy; the array will be in memory.
+    /// Integers wrap. Halves are added and multiplied in single precision, and each result is rounded once. Sums and
+    /// products of floats are joined in a fixed order (in rows of 2048 elements, 16 rows a chunk), so the result is the
+    /// same for any number of threads; minima and maxima are NaN from the first NaN on. The identities are those of the
+    /// reductions of no elements: 0, 1, the largest, the smallest value, all ones, zero. Stays lazy; the array will be
+    /// in memory.
     ///
     /// # Panics
     ///
-    /// When the element type has no such operation (bitwise ones of floats, arithmetic of `bool`), when blocks have no elements, or on the
-    /// state of a traced loop.
+    /// When the element type has no such operation (bitwise ones of floats, arithmetic of `bool`), when blocks have no
+    /// elements, or on the state of a traced loop.
     #[must_use]
     #[track_caller]
     pub fn prefix(&self, op: ReduceOp, scan: Scan) -> Self {

@@ -25,7 +25,8 @@ const END: usize = 3;
 
 impl<T: Element> fmt::Display for Array<T> {
     /// The elements, which evaluates the array; a long array is shortened to its ends. Where the evaluation fails, its
-    /// error is printed in their place; where the environment holds a wrong setting, such as `JIT_DEVICE=cuda`, it panics. What is computed inside of a traced loop or branch has no elements yet: there it is
+    /// error is printed in their place; where the environment holds a wrong setting, such as `JIT_DEVICE=cuda`, it
+    /// panics. What is computed inside of a traced loop or branch has no elements yet: there it is
     /// `<symbolic f32[1024] in the loop at file.rs:12>`, and nothing is evaluated.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_shaped(self, &[self.len()], f)
@@ -87,8 +88,8 @@ fn collect_positions(axes: &[Vec<Option<usize>>], shape: &[usize], begin: usize,
     }
 }
 
-/// One element. Floats have as many digits behind the point as are asked for; else those that are very large or small have
-/// an exponent.
+/// One element. Floats have as many digits behind the point as are asked for; else those that are very large or small
+/// have an exponent.
 fn text<T: Element>(element: T, precision: Option<usize>) -> String {
     if !T::TYPE.is_float() {
         return element.to_string();

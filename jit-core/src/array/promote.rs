@@ -9,8 +9,8 @@
 //! | `f32` | `f32` | `f32` | `f32` | `f32` | `f32` | `f64` |
 //! | `f64` | `f64` | `f64` | `f64` | `f64` | `f64` | `f64` |
 //!
-//! Of two integers of like sign the wider one wins; of different sign, the smallest signed type that holds all values of
-//! both. `u64` and a signed integer have none, which is an error of the compiler. The operands are converted as
+//! Of two integers of like sign the wider one wins; of different sign, the smallest signed type that holds all values
+//! of both. `u64` and a signed integer have none, which is an error of the compiler. The operands are converted as
 //! [`Array::cast`] does it, before the operation.
 //!
 //! Numbers of the host are weak: they take the array's type if it is of their class, so that `half_array * 0.5` stays

@@ -1,7 +1,7 @@
 //! Reductions that are made of others.
 //!
-//! All results have width 1 and stay lazy; what is reduced is computed in the kernel that reduces it. Halves are computed
-//! in single precision from the first product on, and rounded once at the end.
+//! All results have width 1 and stay lazy; what is reduced is computed in the kernel that reduces it. Halves are
+//! computed in single precision from the first product on, and rounded once at the end.
 
 use std::panic::Location;
 
@@ -128,8 +128,8 @@ impl<T: FloatElement> Array<T> {
         self.variance_with(0)
     }
 
-    /// The sum of the squared distances from the mean, divided by the number of elements minus `ddof`, of width 1: with 1, the
-    /// estimate of a variance from a sample. Not finite where there are not more than `ddof` elements.
+    /// The sum of the squared distances from the mean, divided by the number of elements minus `ddof`, of width 1: with
+    /// 1, the estimate of a variance from a sample. Not finite where there are not more than `ddof` elements.
     ///
     /// It is computed in two steps, the mean first, which loses no digits to a large mean.
     #[must_use]

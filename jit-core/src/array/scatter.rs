@@ -1,8 +1,8 @@
 //! Writing to elements at computed positions: scatters.
 //!
-//! All of them change the array that they are called on, not its clones: those keep their elements. If there is no other
-//! handle the elements are overwritten in place, else they are copied first. Nothing is written before the array, or
-//! what depends on it, is evaluated.
+//! All of them change the array that they are called on, not its clones: those keep their elements. If there is no
+//! other handle the elements are overwritten in place, else they are copied first. Nothing is written before the array,
+//! or what depends on it, is evaluated.
 //!
 //! Value, index and mask are equally wide or have width 1; each lane writes one element. Inside of a traced `if` or
 //! `while` the lanes write that take part in it, in each iteration. There the array can be written by more than one
@@ -20,13 +20,13 @@ fn request<'a>(how: How, value: &'a Var, index: &'a Var, mask: Option<&'a Mask>)
 }
 
 impl<T: Element> Array<T> {
-    /// Writes values to the elements at some positions. Where lanes write to the same element, one of the values stays: the last
-    /// lane's under `jit::set_deterministic(true)`.
+    /// Writes values to the elements at some positions. Where lanes write to the same element, one of the values stays:
+    /// the last lane's under `jit::set_deterministic(true)`.
     ///
     /// A value has the type of the array, or one that promotes into it. Any integer type will do as an index.
     ///
-    /// Nothing is written at positions outside of the array, negative ones among them, literal or computed. With `JIT_DEBUG=on` they make
-    /// the array an [`Error`](jit_runtime::Error) that names lane, index, width and line.
+    /// Nothing is written at positions outside of the array, negative ones among them, literal or computed. With
+    /// `JIT_DEBUG=on` they make the array an [`Error`](jit_runtime::Error) that names lane, index, width and line.
     ///
     /// # Panics
     ///
@@ -42,16 +42,17 @@ impl<T: Element> Array<T> {
         scatter::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), Some(mask)));
     }
 
-    /// Combines values with the elements at some positions. All lanes count, also those with the same position. Sums and
-    /// products of floats depend on the order: it is fixed, whatever the number of threads, for targets of at most two elements for each
-    /// lane, and for all under `jit::set_deterministic(true)`; `docs/evaluation.md` has the details.
+    /// Combines values with the elements at some positions. All lanes count, also those with the same position. Sums
+    /// and products of floats depend on the order: it is fixed, whatever the number of threads, for targets of at most
+    /// two elements for each lane, and for all under `jit::set_deterministic(true)`; `docs/evaluation.md` has the
+    /// details.
     ///
     /// A constant that changes nothing is not written: 0 added, 1 multiplied, and so on.
     ///
     /// # Panics
     ///
-    /// As [`Array::scatter`], and when the operation does not exist for the element type: `and` and `or` are for integers
-    /// and `bool`, the others for numbers.
+    /// As [`Array::scatter`], and when the operation does not exist for the element type: `and` and `or` are for
+    /// integers and `bool`, the others for numbers.
     #[track_caller]
     pub fn scatter_reduce<I: Integer>(&mut self, op: ReduceOp, value: impl Operand<T>, index: &Array<I>) {
         scatter::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), None));
@@ -69,8 +70,8 @@ impl<T: Element> Array<T> {
         scatter::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), Some(mask)));
     }
 
-    /// Writes values to the elements at some positions; gives what each lane has found there, at the moment when it wrote.
-    /// Lanes with the same position come one after another, in an unspecified order (their own under
+    /// Writes values to the elements at some positions; gives what each lane has found there, at the moment when it
+    /// wrote. Lanes with the same position come one after another, in an unspecified order (their own under
     /// `jit::set_deterministic(true)`). Outside of the array there is zero.
     ///
     /// # Panics
@@ -92,9 +93,9 @@ impl<T: Element> Array<T> {
         self.atomic(AtomicOp::Exchange, value.into_array().var(), index.var(), Some(mask))
     }
 
-    /// Writes values to the elements at some positions, each if the element has the bits of `expected` at that moment. Gives
-    /// what each lane has found, and whether it has written. Lanes with the same position come one after another, in an
-    /// unspecified order.
+    /// Writes values to the elements at some positions, each if the element has the bits of `expected` at that moment.
+    /// Gives what each lane has found, and whether it has written. Lanes with the same position come one after another,
+    /// in an unspecified order.
     ///
     /// # Panics
     ///
@@ -160,9 +161,9 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Integer> Array<T> {
-    /// Adds one to the elements at some positions; gives what each lane has found there. So lanes with the same position
-    /// get different, consecutive numbers: places in a list that is being filled. Which lane gets which is unspecified, but under
-    /// `jit::set_deterministic(true)`. Lanes whose position is outside of the array get zero.
+    /// Adds one to the elements at some positions; gives what each lane has found there. So lanes with the same
+    /// position get different, consecutive numbers: places in a list that is being filled. Which lane gets which is
+    /// unspecified, but under `jit::set_deterministic(true)`. Lanes whose position is outside of the array get zero.
     ///
     /// # Panics
     ///

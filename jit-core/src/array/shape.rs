@@ -167,8 +167,8 @@ impl<T: Element> Array<T> {
 
     /// Several arrays as one, one after the other; of width 0 for none. A single one is given back as it is.
     ///
-    /// Each lane of the result looks into every part, reading from the one that it belongs to: join few large parts rather
-    /// than many small ones, and those from a host loop as a `Vec` of elements.
+    /// Each lane of the result looks into every part, reading from the one that it belongs to: join few large parts
+    /// rather than many small ones, and those from a host loop as a `Vec` of elements.
     ///
     /// ```
     /// # use jit_core as jit;
@@ -202,8 +202,8 @@ impl<T: Element> Array<T> {
         joined
     }
 
-    /// The elements moved by a distance to higher positions (to lower ones if it is negative). Those that leave at an end are
-    /// lost; zeros come in at the other one. The width stays.
+    /// The elements moved by a distance to higher positions (to lower ones if it is negative). Those that leave at an
+    /// end are lost; zeros come in at the other one. The width stays.
     #[must_use]
     #[track_caller]
     #[doc(alias = "roll")]
@@ -232,8 +232,8 @@ impl<T: Element> Array<T> {
         if fill.to_bits() == 0 { moved } else { is_inside.select(moved, fill) }
     }
 
-    /// The elements moved by a distance to higher positions (to lower ones if it is negative), those that leave at an end
-    /// coming back at the other one.
+    /// The elements moved by a distance to higher positions (to lower ones if it is negative), those that leave at an
+    /// end coming back at the other one.
     #[must_use]
     #[track_caller]
     pub fn roll(&self, distance: isize) -> Self {

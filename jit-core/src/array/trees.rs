@@ -1,8 +1,8 @@
 //! Operations on all arrays of a value at once, leaf by leaf: a struct of arrays moves as one.
 //!
-//! What leaves share (widths, masks, indices) is checked for each leaf, as for single arrays. A leaf of width 1 beside a wider one is
-//! shared by all elements of the value: it is gathered from as if it were repeated. Where all leaves have width 1, the value has one
-//! element.
+//! What leaves share (widths, masks, indices) is checked for each leaf, as for single arrays. A leaf of width 1 beside
+//! a wider one is shared by all elements of the value: it is gathered from as if it were repeated. Where all leaves
+//! have width 1, the value has one element.
 
 use std::panic::Location;
 
@@ -20,8 +20,8 @@ use crate::traverse::{self, Traverse, arrays, owned_arrays};
 
 /// The elements of every array at some positions, as [`Array::gather`]. The result has the shape of the value.
 ///
-/// An array of width 1 beside a wider one belongs to all elements of the value, so it counts as repeated. If all have width 1, there is
-/// one element, at position 0.
+/// An array of width 1 beside a wider one belongs to all elements of the value, so it counts as repeated. If all have
+/// width 1, there is one element, at position 0.
 #[must_use]
 #[track_caller]
 pub fn gather<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>) -> X {
@@ -35,8 +35,8 @@ pub fn gather_masked<X: Traverse + Clone, I: Integer>(tree: &X, index: &Array<I>
     gather_leaves(tree, None, index.var(), Some(mask.var()))
 }
 
-/// The elements of every array in the lanes where a mask is true, as [`Array::filter`]. The mask is evaluated and counted, once; the
-/// elements stay lazy. Arrays of width 1 are repeated, as those of the result have one width.
+/// The elements of every array in the lanes where a mask is true, as [`Array::filter`]. The mask is evaluated and
+/// counted, once; the elements stay lazy. Arrays of width 1 are repeated, as those of the result have one width.
 ///
 /// # Panics
 ///
@@ -51,7 +51,8 @@ pub fn filter<X: Traverse + Clone>(tree: &X, mask: &Mask) -> X {
     gather_leaves(tree, Some(mask.width()), mask.compress().var(), None)
 }
 
-/// The elements of every array in the ascending order of keys, as [`Array::sort_by_key`]; one sort for all arrays. Stays lazy.
+/// The elements of every array in the ascending order of keys, as [`Array::sort_by_key`]; one sort for all arrays.
+/// Stays lazy.
 ///
 /// # Panics
 ///
@@ -91,8 +92,8 @@ pub fn scatter_masked<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X
 ///
 /// # Panics
 ///
-/// When the values do not hold equally many arrays of equal types, or differ in what a mask cannot choose between: values of the host,
-/// and arrays that they only borrow or share (behind `&`, `Rc` and `Arc`).
+/// When the values do not hold equally many arrays of equal types, or differ in what a mask cannot choose between:
+/// values of the host, and arrays that they only borrow or share (behind `&`, `Rc` and `Arc`).
 #[must_use]
 #[track_caller]
 pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X {
@@ -109,7 +110,8 @@ pub fn select<X: Traverse + Clone>(mask: &Mask, if_true: &X, if_false: &X) -> X 
     with_arrays(if_true, chosen)
 }
 
-/// The same value with arrays that never become part of code, as [`Array::make_opaque`]: all of them are evaluated together.
+/// The same value with arrays that never become part of code, as [`Array::make_opaque`]: all of them are evaluated
+/// together.
 ///
 /// # Panics
 ///
@@ -135,9 +137,15 @@ pub fn make_opaque<X: Traverse + Clone>(tree: &X) -> X {
 fn check_kept<X: Traverse>(a: &X, b: &X) {
     let (a, b) = (Leaves::of(a), Leaves::of(b));
     if let Some((a, b)) = a.first_difference(&b) {
-        Misuse::new(format!("a mask cannot choose between values that differ on the host: {a} and {b}"), Location::caller())
-            .hint("what differs by lane must be an array that the value owns: write `Float::from(1.0)` for `1.0`, and `a.clone()` for `&a`")
-            .panic();
+        Misuse::new(
+            format!("a mask cannot choose between values that differ on the host: {a} and {b}"),
+            Location::caller(),
+        )
+        .hint(
+            "what differs by lane must be an array that the value owns: write `Float::from(1.0)` for `1.0`, and \
+                `a.clone()` for `&a`",
+        )
+        .panic();
     }
 }
 
@@ -174,7 +182,8 @@ fn scatter_leaves<X: Traverse + Clone>(target: &mut X, value: &X, index: &Var, m
     put_arrays(target, targets);
 }
 
-/// Gathers from each array; from those that are shared as if they were as wide as the elements are many, or as the others.
+/// Gathers from each array; from those that are shared as if they were as wide as the elements are many, or as the
+/// others.
 #[track_caller]
 fn gather_leaves<X: Traverse + Clone>(tree: &X, elements: Option<Size>, index: &Var, mask: Option<&Var>) -> X {
     let mut vars = owned_arrays(tree);
@@ -190,12 +199,16 @@ fn gather_leaves<X: Traverse + Clone>(tree: &X, elements: Option<Size>, index: &
     with_arrays(tree, vars)
 }
 
-/// A copy of a value with other arrays, as many as it holds. Refuses values that hold none, and borrow some: nothing would happen.
+/// A copy of a value with other arrays, as many as it holds. Refuses values that hold none, and borrow some: nothing
+/// would happen.
 #[track_caller]
 fn with_arrays<X: Traverse + Clone>(tree: &X, vars: Vec<Var>) -> X {
     if vars.is_empty() && !arrays(tree).is_empty() {
         Misuse::new("the value only borrows its arrays, so they cannot be replaced", Location::caller())
-            .hint("give a value that owns them: `(a.clone(), b.clone())` for `(&a, &b)`; a clone of an array copies no elements")
+            .hint(
+                "give a value that owns them: `(a.clone(), b.clone())` for `(&a, &b)`; a clone of an array copies no \
+                elements",
+            )
             .panic();
     }
     let mut result = tree.clone();

@@ -28,8 +28,8 @@ enum Elements<T> {
 }
 
 impl<T: Element> Array<T> {
-    /// The elements as a slice of the memory in which they lie, without a copy. Evaluates the array if that has not been done,
-    /// and waits for it. Constants and masks, whose memory holds no values of `T`, are copied.
+    /// The elements as a slice of the memory in which they lie, without a copy. Evaluates the array if that has not
+    /// been done, and waits for it. Constants and masks, whose memory holds no values of `T`, are copied.
     ///
     /// While the view lives, the array has another owner: what is scattered to it goes to a copy.
     ///

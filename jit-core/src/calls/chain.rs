@@ -1,7 +1,7 @@
 //! The calls that are being traced, one within another.
 //!
-//! Tracing a call traces all its targets. One that calls itself again would never end, whatever the lanes would do, so the
-//! depth is limited.
+//! Tracing a call traces all its targets. One that calls itself again would never end, whatever the lanes would do, so
+//! the depth is limited.
 
 use std::panic::Location;
 
@@ -50,7 +50,8 @@ fn refuse(site: &'static Location<'static>) -> ! {
     });
     Misuse::new(format!("calls are nested more than {DEPTH} deep while tracing: … → {names}"), site)
         .hint(
-            "a target that calls itself is traced again for each call, whatever the lanes do: make the recursion a `while` loop",
+            "a target that calls itself is traced again for each call, whatever the lanes do: make the recursion a \
+            `while` loop",
         )
         .panic()
 }

@@ -1,8 +1,8 @@
 //! What the methods of `#[jit(dispatch)]` traits on a [`Ptr`] call: generated code alone reaches it.
 //!
-//! A generated method opens a [`Call`], runs the trait's method on each instance that can occur, and takes the merged result.
-//! Whether an argument is made of arrays is decided by its type, which generated code asks by what methods it has
-//! ([`Argument`]): the more special trait is found first.
+//! A generated method opens a [`Call`], runs the trait's method on each instance that can occur, and takes the merged
+//! result. Whether an argument is made of arrays is decided by its type, which generated code asks by what methods it
+//! has ([`Argument`]): the more special trait is found first.
 
 use std::panic::Location;
 use std::rc::Rc;
@@ -32,7 +32,10 @@ pub struct Targets<'a, T: ?Sized> {
 #[track_caller]
 pub fn only_on_instances(method: &str) -> ! {
     Misuse::new(format!("`{method}` is called through a pointer"), Location::caller())
-        .hint("the method is marked `#[host]`, so it is for an instance itself: `instances.get(id)` or `instances.get_mut(id)`")
+        .hint(
+            "the method is marked `#[host]`, so it is for an instance itself: `instances.get(id)` or \
+            `instances.get_mut(id)`",
+        )
         .panic()
 }
 

@@ -1,7 +1,8 @@
 //! What all calls share: the guard between the targets.
 //!
-//! For each target it is opened; places that the call may change are lent the value that the target begins with; the caller
-//! runs the target; the places' values are taken, and the result is given. In the end the values of all targets are merged.
+//! For each target it is opened; places that the call may change are lent the value that the target begins with; the
+//! caller runs the target; the places' values are taken, and the result is given. In the end the values of all targets
+//! are merged.
 
 use super::chain::Link;
 use super::sorted::{self, Groups};
@@ -177,8 +178,8 @@ fn path_of<X: Traverse + ?Sized>(value: &X, position: usize) -> Option<String> {
     paths.into_iter().nth(position)
 }
 
-/// How many lanes a call has: as many as its target and mask, which must agree; where these are the same on all lanes, as its
-/// arguments, if they agree. Other arrays may be read at an index or scattered to.
+/// How many lanes a call has: as many as its target and mask, which must agree; where these are the same on all lanes,
+/// as its arguments, if they agree. Other arrays may be read at an index or scattered to.
 pub(crate) fn call_width(index: &Var, mask: Option<&Var>, arguments: &[Var], site: &'static Location<'static>) -> Size {
     let one = Size::from(1);
     match (index.width(), mask.map_or(one, Var::width)) {

@@ -16,8 +16,8 @@ use jit_runtime::ir::Type;
 /// Values that implement a trait, each with a number, the *id*, by which lanes name it.
 ///
 /// Ids count from 1; 0 is null and names nobody. A new instance gets the lowest id that is free. Calls
-/// through a [`Ptr`] see the instances that there are when the call is traced: an id whose instance was removed names nobody
-/// until it is given to another one. Pointers keep the instances alive.
+/// through a [`Ptr`] see the instances that there are when the call is traced: an id whose instance was removed names
+/// nobody until it is given to another one. Pointers keep the instances alive.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -133,8 +133,8 @@ impl<T: ?Sized> Instances<T> {
         RwLockReadGuard::try_map(self.shared.slots(), |slots| instance(slots, id)).ok().map(InstanceRef)
     }
 
-    /// The instance of an id, to be changed. Calls that are traced afterwards see the change; values that were recorded before
-    /// don't. While the result is held, no call can be traced.
+    /// The instance of an id, to be changed. Calls that are traced afterwards see the change; values that were recorded
+    /// before don't. While the result is held, no call can be traced.
     pub fn get_mut(&mut self, id: u32) -> Option<InstanceMut<'_, T>> {
         let slots = self.shared.slots.write();
         RwLockWriteGuard::try_map(slots, |slots| slots.get_mut(position(id))?.as_mut().map(|slot| &mut *slot.instance))

@@ -1,8 +1,8 @@
 //! Calls whose target depends on the lane.
 //!
-//! Every target that can occur is traced once, under the mask of the lanes that want it, on the caller's own values: what is
-//! constant for the caller is constant inside. A lane that wants no target, because its index is out of range, its pointer
-//! null or its mask false, gets zero of every result and does nothing.
+//! Every target that can occur is traced once, under the mask of the lanes that want it, on the caller's own values:
+//! what is constant for the caller is constant inside. A lane that wants no target, because its index is out of range,
+//! its pointer null or its mask false, gets zero of every result and does nothing.
 //!
 //! | part | what |
 //! |---|---|

@@ -12,9 +12,9 @@ use jit_runtime::ir::Type;
 
 /// In each lane, one of the [`Instances`](super::Instances) of a trait, or null.
 ///
-/// The methods of a trait that is marked with `#[jit(dispatch)]` can be called on it: each lane calls its instance; null
-/// gets zero of every result and does nothing. It is an array of ids: it can be the state of a loop, the value of an `if`,
-/// gathered and compared.
+/// The methods of a trait that is marked with `#[jit(dispatch)]` can be called on it: each lane calls its instance;
+/// null gets zero of every result and does nothing. It is an array of ids: it can be the state of a loop, the value of
+/// an `if`, gathered and compared.
 pub struct Ptr<T: ?Sized> {
     shared: Arc<Shared<T>>,
     ids: UInt,
@@ -58,12 +58,12 @@ impl<T: ?Sized> Ptr<T> {
         self.ids.width()
     }
 
-    /// The same pointer, whose calls are computed at once, and each instance's method in kernels of its own on nothing but its lanes. That is
-    /// worth it when methods are large and neighbouring lanes want different instances.
+    /// The same pointer, whose calls are computed at once, and each instance's method in kernels of its own on nothing
+    /// but its lanes. That is worth it when methods are large and neighbouring lanes want different instances.
     ///
-    /// The results are those of an ordinary call, widths and what methods write included. Methods run under the mask of their lanes, as the
-    /// arms of an `#[evaluated]` `if` do, so they may read elements; those that no lane wants are not run. In a traced region, where lanes
-    /// have no values yet, a call of such a pointer is an error.
+    /// The results are those of an ordinary call, widths and what methods write included. Methods run under the mask of
+    /// their lanes, as the arms of an `#[evaluated]` `if` do, so they may read elements; those that no lane wants are
+    /// not run. In a traced region, where lanes have no values yet, a call of such a pointer is an error.
     #[must_use]
     pub fn sorted(&self) -> Self {
         Ptr { is_sorted: true, ..self.clone() }
@@ -76,7 +76,8 @@ impl<T: ?Sized> Ptr<T> {
         self.ids.eq(0)
     }
 
-    /// Where both name the same instance, or none. Pointers to different sets of instances are equal where both are null.
+    /// Where both name the same instance, or none. Pointers to different sets of instances are equal where both are
+    /// null.
     #[must_use]
     #[track_caller]
     pub fn eq(&self, other: &Ptr<T>) -> Mask {
@@ -127,8 +128,8 @@ impl<T: ?Sized> Clone for Ptr<T> {
     }
 }
 
-/// The ids; the instances are no part of the pointer, but what a frozen function does depends on them. Pointers to different sets do not
-/// merge.
+/// The ids; the instances are no part of the pointer, but what a frozen function does depends on them. Pointers to
+/// different sets do not merge.
 impl<T: Traverse + ?Sized> Traverse for Ptr<T> {
     fn traverse(&self, visitor: &mut Visitor<'_>) {
         visitor.host(HostValue::Number(Type::U64, self.shared.serial));

@@ -1,8 +1,8 @@
 //! Calls by sorting: each target runs on its own lanes, in launches of its own.
 //!
-//! Lanes are sorted by target, stably. Targets are traced as in any call, on arrays of all lanes; what one of them gives is computed
-//! for its lanes alone, over a list of their numbers (see [`schedule::Selection`]), and put to where it belongs. This reads the index, so it
-//! evaluates; the order is cached as long as the index lives.
+//! Lanes are sorted by target, stably. Targets are traced as in any call, on arrays of all lanes; what one of them
+//! gives is computed for its lanes alone, over a list of their numbers (see [`schedule::Selection`]), and put to where
+//! it belongs. This reads the index, so it evaluates; the order is cached as long as the index lives.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -42,12 +42,13 @@ thread_state! {
     static CACHED_GROUPS: RefCell<Vec<CachedGroups>> = RefCell::new(Vec::new());
 }
 
-/// As [`switch()`](super::switch()), computed at once, and each target in kernels of its own on nothing but its lanes. That is worth it when
-/// targets are large and neighbouring lanes want different ones.
+/// As [`switch()`](super::switch()), computed at once, and each target in kernels of its own on nothing but its lanes.
+/// That is worth it when targets are large and neighbouring lanes want different ones.
 ///
-/// The results are those of [`switch()`](super::switch()), widths and what targets write included. Targets run under the mask of their lanes as
-/// the arms of an `#[evaluated]` `if` do, so they may read elements; those that no lane wants are not run. Where a target combines lanes, as
-/// in a sum, it is computed on all of them. An index of width 1 makes it an ordinary call.
+/// The results are those of [`switch()`](super::switch()), widths and what targets write included. Targets run under
+/// the mask of their lanes as the arms of an `#[evaluated]` `if` do, so they may read elements; those that no lane
+/// wants are not run. Where a target combines lanes, as in a sum, it is computed on all of them. An index of width 1
+/// makes it an ordinary call.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -85,8 +86,8 @@ where
     call(&said, &index, None, targets, arguments, groups, site)
 }
 
-/// The lanes of each target that is wanted, and the index on the lanes that get here; no lanes where the call needs no sorting. Messages
-/// say how to call without.
+/// The lanes of each target that is wanted, and the index on the lanes that get here; no lanes where the call needs no
+/// sorting. Messages say how to call without.
 pub(super) fn sort(
     said: &Var,
     index: &Var,

@@ -17,7 +17,8 @@ use crate::traverse::{Traverse, arrays};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be called with the arguments `{A}`",
     label = "the targets of this call do not take these arguments",
-    note = "the arguments are a tuple, as in `(x, y)` or `(x,)`, and each target is a function or closure that takes them"
+    note = "the arguments are a tuple, as in `(x, y)` or `(x,)`, and each target is a function or closure that takes \
+        them"
 )]
 pub trait Callable<A> {
     /// What the call gives.
@@ -104,7 +105,8 @@ macro_rules! host_indices {
             fn target(&self, count: usize, site: &'static Location<'static>) -> Target {
                 match usize::try_from(*self) {
                     Ok(target) if target < count => Target::Known(target),
-                    _ => Misuse::new(format!("there is no target {self}: the call has {count}, counted from 0"), site).panic(),
+                    _ => Misuse::new(format!("there is no target {self}: the call has {count}, counted from 0"),
+                        site).panic(),
                 }
             }
         }
@@ -119,12 +121,12 @@ fn no_target() -> Var {
 
 /// Calls, on each lane, the target whose number the index holds, counted from 0.
 ///
-/// Each target is traced once, and lanes run their own alone. The arguments are a tuple; results are values made of arrays,
-/// and have the width of index and arguments together. Lanes whose index is out of range get zero and do nothing. An
-/// integer of the host calls one target as Rust does.
+/// Each target is traced once, and lanes run their own alone. The arguments are a tuple; results are values made of
+/// arrays, and have the width of index and arguments together. Lanes whose index is out of range get zero and do
+/// nothing. An integer of the host calls one target as Rust does.
 ///
-/// Targets may scatter to an array that they take as an argument and return; what lanes of each target have written is then
-/// in the result.
+/// Targets may scatter to an array that they take as an argument and return; what lanes of each target have written is
+/// then in the result.
 ///
 /// ```
 /// # use jit_core as jit;

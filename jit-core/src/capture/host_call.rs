@@ -137,7 +137,8 @@ pub(crate) fn stray(var: &Var) -> Error {
         made.file(),
         made.line()
     );
-    let hint = "read it on the thread that runs the closure, and hand the elements on; give back from the function what is used outside of it";
+    let hint = "read it on the thread that runs the closure, and hand the elements on; give back from the function \
+        what is used outside of it";
     Error::new(ErrorKind::NotRecordable, message).with_hint(hint)
 }
 
@@ -158,7 +159,10 @@ pub(crate) fn refuse_use(var: &Var, site: &'static Location<'static>) {
     if is_foreign(var) {
         Misuse::new("the closure of `jit::freeze::host` computes with an array of the frozen function", site)
             .value("it", var)
-            .hint("compute before the call or after it; in it arrays are read, as by `to_vec`, and others are made of what the host knows")
+            .hint(
+                "compute before the call or after it; in it arrays are read, as by `to_vec`, and others are made of \
+                what the host knows",
+            )
             .panic();
     }
 }

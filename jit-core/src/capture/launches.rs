@@ -57,7 +57,8 @@ pub(super) fn with<R>(run: impl FnOnce(&mut Session) -> R) -> Option<R> {
     CAPTURE.try_with(|capture| capture.session.borrow_mut().as_mut().map(run)).ok().flatten()
 }
 
-/// Continues with a recording, or with none; gives the one before. What it holds may use the thread's when it is dropped.
+/// Continues with a recording, or with none; gives the one before. What it holds may use the thread's when it is
+/// dropped.
 fn put(session: Option<Session>) -> Option<Session> {
     CAPTURE.with(|capture| capture.session.replace(session))
 }
@@ -127,9 +128,9 @@ pub(crate) fn input(original: &Var, size: Size, buffer: &Arc<Buffer>) -> Var {
     var
 }
 
-/// Lets the body use an input that stays where it is, behind a shared reference. Its width is a size of the recording as that of any input
-/// if it is known only of arrays that are no constants, whose nodes others may have, and that have no axes, whose lengths the body
-/// knows as numbers; else the recording is made for this width.
+/// Lets the body use an input that stays where it is, behind a shared reference. Its width is a size of the recording
+/// as that of any input if it is known only of arrays that are no constants, whose nodes others may have, and that have
+/// no axes, whose lengths the body knows as numbers; else the recording is made for this width.
 pub(crate) fn share(original: &Var, stand_in: &Var, has_axes: bool, site: &'static Location<'static>) {
     let extent = stand_in.extent();
     let is_free = !has_axes && original.op() != Op::Literal && extent.size != SizeId(0);
@@ -184,7 +185,8 @@ impl Var {
     }
 }
 
-/// The scalars of a kernel that are sizes which each replay knows from the beginning: the code for these sizes has them as constants.
+/// The scalars of a kernel that are sizes which each replay knows from the beginning: the code for these sizes has them
+/// as constants.
 pub(crate) fn known_sizes(scalars: &[(usize, Scalar)]) -> SmallVec<[usize; 4]> {
     let known = scalars.iter().filter(|(_, scalar)| match scalar {
         Scalar::Size(size, _) => table::is_known_at_first(*size),
@@ -214,8 +216,8 @@ pub(crate) fn note_made(buffer: &Arc<Buffer>, ty: Type, width: Extent) {
     });
 }
 
-/// Notes an array that the host has filled, which is the same in each replay: what is scattered to it goes to a copy. What launches have written
-/// is known already.
+/// Notes an array that the host has filled, which is the same in each replay: what is scattered to it goes to a copy.
+/// What launches have written is known already.
 pub(crate) fn note_constant(var: &Var, buffer: &Arc<Buffer>) {
     let id = table::id_of_extent(var.extent());
     with(|session| {
@@ -455,7 +457,8 @@ pub(crate) fn give_up(reason: impl FnOnce() -> String) {
     });
 }
 
-/// Refuses to read the contents of an array while a frozen function is recorded: what is computed from them would stay the same.
+/// Refuses to read the contents of an array while a frozen function is recorded: what is computed from them would stay
+/// the same.
 pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) -> Result<(), Error> {
     if !is_recording() {
         return Ok(());
@@ -466,19 +469,16 @@ pub(crate) fn refuse_reading(var: &Var, site: &'static Location<'static>) -> Res
     }
     let made = var.site();
     let message = format!(
-        "a `#[freeze]` function reads the contents of an array of {} (made at {}:{}), which are other ones in the next call",
+        "a `#[freeze]` function reads the contents of an array of {} (made at {}:{}), which are other ones in the next \
+        call",
         var.ty(),
         made.file(),
         made.line()
     );
-    Err(refuse(
-        Error::new(ErrorKind::NotRecordable, message)
-            .at(site)
-            .with_hint(
-                "read it in `jit::freeze::host(move || …)`, which runs in each call; or decide by lanes, with a traced `if` or `while`; or return the \
-                 array and read it outside",
-            ),
-    ))
+    Err(refuse(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
+        "read it in `jit::freeze::host(move || …)`, which runs in each call; or decide by lanes, with a traced \
+                 `if` or `while`; or return the array and read it outside",
+    )))
 }
 
 #[cold]
@@ -496,9 +496,10 @@ fn hidden(var: Option<&Var>, site: &'static Location<'static>) -> Error {
         }
         None => "a `#[freeze]` function uses an array that is no argument of it".to_owned(),
     };
-    refuse(Error::new(ErrorKind::NotRecordable, what)
-        .at(site)
-        .with_hint("pass it as an argument, or name it in `#[freeze(state = |…| …)]`: a later call would not see that it has changed"))
+    refuse(Error::new(ErrorKind::NotRecordable, what).at(site).with_hint(
+        "pass it as an argument, or name it in `#[freeze(state = |…| …)]`: a later call would not see that \
+            it has changed",
+    ))
 }
 
 /// Whether an array was made by the frozen function that is recorded, or is an input of it.

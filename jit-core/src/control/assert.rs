@@ -12,7 +12,8 @@ use crate::array::Array;
 use crate::trace::report::{self, Content};
 use crate::traverse::Traverse;
 
-/// Panics as `assert!` of Rust does. A text that is known to the compiler stays what it is: whoever catches it finds a `&str`.
+/// Panics as `assert!` of Rust does. A text that is known to the compiler stays what it is: whoever catches it finds a
+/// `&str`.
 #[cold]
 #[track_caller]
 #[expect(clippy::panic, reason = "an assertion of the user's program has failed")]

@@ -158,7 +158,8 @@ impl<T> Slot<T> {
 #[diagnostic::on_unimplemented(
     message = "`if` with a traced condition yields `{T}`",
     label = "both arms of this `if` must yield a traced value",
-    note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and for a number write `Float::from(1.0)`"
+    note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and \
+        for a number write `Float::from(1.0)`"
 )]
 pub trait Merges<T>: Stage {
     /// Closes the branch; gives its value, if an arm gave one.
@@ -245,8 +246,9 @@ impl TracedBranch {
         self.constant != Some(false)
     }
 
-    /// The state with which the second arm begins: the one from before, but for arrays that the first arm has scattered to.
-    /// Each arm writes on its own lanes alone, so the second one may continue with what the first one has made of them.
+    /// The state with which the second arm begins: the one from before, but for arrays that the first arm has scattered
+    /// to. Each arm writes on its own lanes alone, so the second one may continue with what the first one has made of
+    /// them.
     pub(super) fn swap(&mut self, leaves: impl FnOnce() -> Leaves) -> Option<Leaves> {
         if self.constant.is_some() {
             return None;
@@ -301,7 +303,8 @@ impl TracedBranch {
         self.otherwise.push(otherwise);
     }
 
-    /// Gives an arm that has no value one that is never read: that of the other arm, or zeros where that saves computing it.
+    /// Gives an arm that has no value one that is never read: that of the other arm, or zeros where that saves
+    /// computing it.
     fn with_missing(&self, values: [Option<Leaves>; 2]) -> [Leaves; 2] {
         let is_small = self.recorder.as_ref().is_none_or(BranchRecorder::is_small);
         let missing = |other: &Leaves| {

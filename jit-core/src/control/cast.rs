@@ -3,7 +3,8 @@
 //! ```text
 //! x as T   →   match probe(&x).__jit_cast() { k => k.finish(k.host() as T) }
 //! ```
-//! A host value goes through Rust's cast. For an array a zero does, and the array is converted to the type that comes out.
+//! A host value goes through Rust's cast. For an array a zero does, and the array is converted to the type that comes
+//! out.
 
 use super::index::{Indexed, Probe};
 use super::operand::Operand;
@@ -13,8 +14,8 @@ use crate::array::{Array, Element};
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be cast to `{U}` by `as`",
     label = "arrays of `{Self}` are not cast to `{U}`",
-    note = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`; in place of `usize` take `u32` or `u64`, and \
-            `x != 0` gives a truth value"
+    note = "arrays hold `bool`, `i8` … `i64`, `u8` … `u64`, `f16`, `bf16`, `f32` or `f64`; in place of `usize` take \
+            `u32` or `u64`, and `x != 0` gives a truth value"
 )]
 pub trait CastsTo<U>: Element {
     /// An array of the other type.

@@ -71,8 +71,8 @@ impl Compaction {
         self.lanes.lanes()
     }
 
-    /// Lets go of the lanes on which a mask is false, of all or of those that a compaction has left. What is shown of the state
-    /// stays the same.
+    /// Lets go of the lanes on which a mask is false, of all or of those that a compaction has left. What is shown of
+    /// the state stays the same.
     pub(super) fn of(
         before: Option<&Compaction>,
         states: &[Part<'_>],
@@ -134,8 +134,8 @@ impl Compaction {
         self.states.iter_mut().flatten().flat_map(|state| [&mut state.narrow, &mut state.wide]).for_each(forget);
     }
 
-    /// Computes the state after an iteration on the lanes that take part, and gives what to show of it; nothing if that cannot be
-    /// done for these lanes alone.
+    /// Computes the state after an iteration on the lanes that take part, and gives what to show of it; nothing if that
+    /// cannot be done for these lanes alone.
     pub(super) fn advance(
         &mut self,
         next: &[Part<'_>],

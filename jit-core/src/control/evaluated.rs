@@ -69,8 +69,8 @@ struct Noted {
 /// How an array of the state is there: its width, and what is known of it if it is not in memory.
 type Form = (Extent, Option<(u64, Option<Scalar>)>);
 
-/// Iterations that no lane makes, in a recording. The first one begins with the state from before the loop, the second one with what a first one
-/// leaves, which may lie in other memory; from then on two match if any are.
+/// Iterations that no lane makes, in a recording. The first one begins with the state from before the loop, the second
+/// one with what a first one leaves, which may lie in other memory; from then on two match if any are.
 const MAX_EXTRA: u32 = 4;
 
 /// Whether any lane continues.
@@ -91,7 +91,10 @@ impl Evaluated {
         if let Some(outside) = region::recording_site() {
             Misuse::new("an `#[evaluated]` loop is inside of a traced region, which is recorded", site)
                 .place("what is recorded begins", outside)
-                .hint("it has no values to evaluate: make this loop symbolic, or mark what is around it with `#[evaluated]`")
+                .hint(
+                    "it has no values to evaluate: make this loop symbolic, or mark what is around it with \
+                    `#[evaluated]`",
+                )
                 .panic();
         }
         inits.iter().for_each(|init| region::check(init, site));
@@ -130,8 +133,8 @@ impl Evaluated {
         self.is_ending && self.iteration.is_none()
     }
 
-    /// Ends an iteration with the state after the body. What gets its first value in the body is at its end, and is zero
-    /// before.
+    /// Ends an iteration with the state after the body. What gets its first value in the body is at its end, and is
+    /// zero before.
     pub(super) fn end_iteration(&mut self, next: Vec<Var>) {
         for late in next.iter().skip(self.current.len()) {
             let zero = record::literal(late.ty(), 0, 1);
@@ -191,8 +194,8 @@ impl Evaluated {
         (self.is_compressed, self.compaction) = (false, None);
     }
 
-    /// A state before and after the body. What the loop was given goes as soon as it is not needed, so that arrays which nobody
-    /// else holds are written in place.
+    /// A state before and after the body. What the loop was given goes as soon as it is not needed, so that arrays
+    /// which nobody else holds are written in place.
     fn take(&mut self, position: usize, next: Var, writes: &Writes) -> State {
         let nothing = || record::literal(Type::Bool, 0, 1);
         let before = std::mem::replace(&mut self.current[position], nothing());
@@ -223,8 +226,9 @@ impl Evaluated {
         }
     }
 
-    /// Computes the state and the lanes that continue; whether to run the body. A loop that ends by its exits alone runs its body once
-    /// more in the end, on no lane. `is_steady`: the host has the same in its variables as at the iteration before.
+    /// Computes the state and the lanes that continue; whether to run the body. A loop that ends by its exits alone
+    /// runs its body once more in the end, on no lane. `is_steady`: the host has the same in its variables as at the
+    /// iteration before.
     pub(super) fn test(&mut self, condition: &Var, is_endless: bool, is_steady: bool) -> bool {
         // It may be uniform and constant: the host recomputes it for each iteration.
         loops::check_mask(condition, self.site);
@@ -256,8 +260,9 @@ impl Evaluated {
         true
     }
 
-    /// Notes for a recording that an iteration begins, or that the loop ends; whether there is another iteration. Iterations that no lane makes
-    /// follow until two match, so that the recording serves whatever number of them a replay needs.
+    /// Notes for a recording that an iteration begins, or that the loop ends; whether there is another iteration.
+    /// Iterations that no lane makes follow until two match, so that the recording serves whatever number of them a
+    /// replay needs.
     fn note(&mut self, read: &ConditionRead, is_run: bool, is_steady: bool) -> Result<bool, Error> {
         if self.noted.is_none() {
             return Ok(is_run);
@@ -377,8 +382,8 @@ fn form(var: &Var) -> Form {
     (var.extent(), var.known_bits().map(|bits| (bits, launches::scalar_of(var))))
 }
 
-/// The same state, in memory all of it, and of per-lane local memory the elements: a kernel reads it as it will read what an iteration
-/// has computed.
+/// The same state, in memory all of it, and of per-lane local memory the elements: a kernel reads it as it will read
+/// what an iteration has computed.
 fn stored_all(vars: &[Var], site: &'static Location<'static>) -> (Vec<Var>, Vec<Vec<Var>>) {
     in_memory(vars, site).unwrap_or_else(|error| panic_at(site, error))
 }

@@ -293,7 +293,8 @@ impl MayContinue for HostStage {}
 #[diagnostic::on_unimplemented(
     message = "`return` or `break` under a traced condition gives `{T}`",
     label = "the values that lanes exit with are merged, so they must be traced values",
-    note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and for a number write `Float::from(1.0)`"
+    note = "arrays and what consists of arrays can be merged lane by lane: derive `Traverse` for a type of yours, and \
+        for a number write `Float::from(1.0)`"
 )]
 pub trait Gives<T>: Stage {
     /// All lanes exit.
@@ -362,7 +363,8 @@ impl<T> ExitState<T> {
 /// What an exit of the traced stage keeps.
 pub struct TracedExit<T> {
     state: ExitState<T>,
-    /// For each branch that is open: what was before it while the first arm is recorded, and then what that arm made of it.
+    /// For each branch that is open: what was before it while the first arm is recorded, and then what that arm made of
+    /// it.
     frames: Vec<ExitState<T>>,
     site: &'static Location<'static>,
 }

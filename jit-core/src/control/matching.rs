@@ -97,8 +97,8 @@ impl<'a, X: ?Sized> KnownValue for HostMatch<'a, X> {
 #[diagnostic::on_unimplemented(
     message = "a pattern test is decided on the host; nest `if` for the traced part",
     label = "expected `bool`, found `{Self}`",
-    note = "beside a pattern, in a chain with `let` or as the guard of an arm, a condition decides for all lanes at once; \
-            a `match` that tests by guards alone is `if … else if …`"
+    note = "beside a pattern, in a chain with `let` or as the guard of an arm, a condition decides for all lanes at \
+            once; a `match` that tests by guards alone is `if … else if …`"
 )]
 pub trait Decided {
     /// The condition's value.

@@ -1,10 +1,10 @@
 //! What rewritten `#[jit]` functions call: the run-time support of traced control flow.
 //!
 //! The macro brackets the user's own blocks by calls on a guard ([`Branch`], [`Repeat`]). Whether a guard has an effect
-//! is decided by the *type* of the condition: a `bool` belongs to the [`HostStage`] stage, where Rust runs the blocks as
-//! usual and any type may change in them; a mask belongs to the [`TracedStage`] stage, where each block is recorded once and
-//! its state must be [`Traverse`](crate::Traverse). Wrong programs are rejected by traits where types suffice, with
-//! messages in terms of the user's program, and otherwise by panics that name the variable and the line.
+//! is decided by the *type* of the condition: a `bool` belongs to the [`HostStage`] stage, where Rust runs the blocks
+//! as usual and any type may change in them; a mask belongs to the [`TracedStage`] stage, where each block is recorded
+//! once and its state must be [`Traverse`](crate::Traverse). Wrong programs are rejected by traits where types suffice,
+//! with messages in terms of the user's program, and otherwise by panics that name the variable and the line.
 //!
 //! The compiler quotes a function whose bound a type does not satisfy. So generated code calls, where possible, a
 //! method of the trait itself: then the message is ours and the line is the user's. Traits are re-exported by

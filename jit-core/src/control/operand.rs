@@ -4,7 +4,8 @@
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the operand of an operator in a `#[jit]` function",
     label = "this operand has type `{Self}`, which is not `Clone`",
-    note = "operands are cloned so that they can be used again; mark the statement with `#[host]` or take a reference with `&`"
+    note = "operands are cloned so that they can be used again; mark the statement with `#[host]` or take a reference \
+        with `&`"
 )]
 pub trait Operand: Sized {
     /// Returns a clone.

@@ -78,9 +78,9 @@ pub trait Stage: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{X}` cannot be the state of a traced `if` or `while`",
     label = "this changes, or may change, under a traced condition",
-    note = "what changes there must be `Traverse`, as arrays, tuples and vectors of them are; derive it for types of yours, \
-            give a closure what it changes as an argument, move the change out, or mark the statement with `#[host]` if \
-            its condition is a `bool`"
+    note = "what changes there must be `Traverse`, as arrays, tuples and vectors of them are; derive it for types of \
+            yours, give a closure what it changes as an argument, move the change out, or mark the statement with \
+            `#[host]` if its condition is a `bool`"
 )]
 pub trait Carries<X: ?Sized>: Stage {
     /// The state before the arms.

@@ -19,7 +19,8 @@ impl Named {
             let (name, before, after) = (self.name, self.leaves.arrays.len(), after.arrays.len());
             refuse(
                 format!("`{name}` changes from {before} arrays to {after} inside a `while` with a traced condition"),
-                "lanes that are done keep what they have, so there must be something for each array: make them before the loop",
+                "lanes that are done keep what they have, so there must be something for each array: make them before \
+                the loop",
                 site,
             );
         }

@@ -50,8 +50,8 @@ impl Unrolled {
             self.next_look = 0;
             tracing::warn!(
                 target: "jit",
-                "{site}: unrolled {iterations} × ({per_iteration} nodes); use `#[symbolic]` or a traced bound, or accept it by \
-                 `#[unroll]`"
+                "{site}: unrolled {iterations} × ({per_iteration} nodes); use `#[symbolic]` or a traced bound, or \
+                 accept it by `#[unroll]`"
             );
         } else {
             self.next_look = self.next_look.saturating_add(LOOK_EVERY);

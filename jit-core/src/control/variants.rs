@@ -15,7 +15,8 @@ use crate::traverse::Traverse;
 #[diagnostic::on_unimplemented(
     message = "derive `TracedEnum` for `{Self}`",
     label = "`#[traced] match` is for a `Traced<E>`, whose variant differs by lane",
-    note = "`#[derive(TracedEnum)]` on an enum `E` lets its variant differ by lane; where it is the same for all lanes, leave `#[traced]` out"
+    note = "`#[derive(TracedEnum)]` on an enum `E` lets its variant differ by lane; where it is the same for all \
+        lanes, leave `#[traced]` out"
 )]
 pub trait Choosable {
     /// What arms are chosen by.
@@ -99,8 +100,8 @@ pub struct Choice<E: TracedEnum, L> {
 }
 
 impl<E: TracedEnum, L: Lends> Choice<E, L> {
-    /// Finds the variants of each of so many arms. The function gives the arm of a variant; it learns from another which arms were passed
-    /// because their guard may fail, and asks for it only at arms with a guard.
+    /// Finds the variants of each of so many arms. The function gives the arm of a variant; it learns from another
+    /// which arms were passed because their guard may fail, and asks for it only at arms with a guard.
     #[must_use]
     pub fn arms(mut self, count: usize, arm_of: impl Fn(&E, &dyn Fn(usize) -> bool) -> usize) -> Self {
         self.arms = vec![Vec::new(); count];
@@ -142,7 +143,8 @@ impl<E: TracedEnum, L: Lends> Choice<E, L> {
         test.unwrap_or_else(|| Mask::from(false))
     }
 
-    /// The value in an arm that is for one variant; that of the first variant for an arm that none takes, which is not run.
+    /// The value in an arm that is for one variant; that of the first variant for an arm that none takes, which is not
+    /// run.
     #[must_use]
     pub fn value(&self, arm: usize) -> Option<E> {
         Some(self.value.value(self.arms[arm].first().copied().unwrap_or(0)))

@@ -12,13 +12,13 @@ use crate::array::{Array, Element};
 
 /// Code that a `#[jit]` function surely does not mean as it is written: the compiler warns of it at the token.
 ///
-/// Each method represents one warning. Nothing calls them but what `#[jit]` writes. `#[allow(deprecated)]` on the statement, on
-/// the function or around it silences them.
+/// Each method represents one warning. Nothing calls them but what `#[jit]` writes. `#[allow(deprecated)]` on the
+/// statement, on the function or around it silences them.
 pub trait Suspicious {
     /// `panic!`, `todo!` or `unreachable!` under a traced condition.
     ///
-    /// The body of a traced `if`, `while` or `for` is run once, while tracing, whatever the condition is in each lane. So the
-    /// function always panics. `assert!(!condition)` is checked by lane with `JIT_DEBUG`.
+    /// The body of a traced `if`, `while` or `for` is run once, while tracing, whatever the condition is in each lane.
+    /// So the function always panics. `assert!(!condition)` is checked by lane with `JIT_DEBUG`.
     #[deprecated(
         note = "this code runs once, while tracing, whatever the condition is in each lane, and always panics; \
                          write `assert!(…)` on the condition in place of the `if`"
@@ -30,26 +30,27 @@ pub trait Suspicious {
     ///
     /// A `let` makes a new variable, in traced code as in all of Rust.
     #[deprecated(
-        note = "this is a new variable, which nothing uses, and the one outside does not change; assign to it without `let`"
+        note = "this is a new variable, which nothing uses, and the one outside does not change; assign to it without \
+            `let`"
     )]
     #[inline(always)]
     fn shadows_state(&self) {}
 
     /// A number of the host that changes under a traced condition, as a counter begun by `let mut i = 0`.
     ///
-    /// It has one value for all lanes and iterations, so its change is refused while tracing. Begun by `UInt::from(0)` it counts
-    /// in each lane.
+    /// It has one value for all lanes and iterations, so its change is refused while tracing. Begun by `UInt::from(0)`
+    /// it counts in each lane.
     #[deprecated(
-        note = "this is a number of the host, the same for all lanes, and changes under a traced condition; begin with an \
-                         array, as in `UInt::from(0)` or `Float::from(0.0)`"
+        note = "this is a number of the host, the same for all lanes, and changes under a traced condition; begin with \
+                         an array, as in `UInt::from(0)` or `Float::from(0.0)`"
     )]
     #[inline(always)]
     fn host_counter(&self) {}
 
     /// A comparison of arrays among the arguments of a macro that `#[jit]` does not know.
     ///
-    /// What such a macro makes of its arguments is unknown, so they are not rewritten, and Rust's own comparisons do not compare
-    /// arrays.
+    /// What such a macro makes of its arguments is unknown, so they are not rewritten, and Rust's own comparisons do
+    /// not compare arrays.
     #[deprecated(
         note = "`#[jit]` does not rewrite what stands in this macro, and Rust's own comparisons do not compare arrays; \
                          compare before, and give the macro the mask"

@@ -15,8 +15,9 @@ use crate::traverse::{Traverse, Visitor, VisitorMut};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
     label = "later calls could not make a `{Self}`",
-    note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) and `Clone`, be \
-            `Send` and `Sync` (with `Arc` and `Mutex` instead of `Rc` and `RefCell`), and borrow nothing"
+    note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) \
+            and `Clone`, be `Send` and `Sync` (with `Arc` and `Mutex` instead of `Rc` and `RefCell`), and borrow \
+            nothing"
 )]
 pub trait Recordable: Copied + ThreadSafe + 'static {}
 
@@ -26,8 +27,8 @@ impl<T: Copied + ThreadSafe + 'static> Recordable for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function, as it is not `Send` and `Sync`",
     label = "a part of `{Self}` belongs to one thread",
-    note = "recordings are shared by all threads, with copies of arguments and results: write `Arc` instead of `Rc`, `Mutex` instead of \
-            `RefCell`, an atomic instead of `Cell`, and no raw pointers"
+    note = "recordings are shared by all threads, with copies of arguments and results: write `Arc` instead of `Rc`, \
+            `Mutex` instead of `RefCell`, an atomic instead of `Cell`, and no raw pointers"
 )]
 pub trait ThreadSafe: Send + Sync {}
 
@@ -38,8 +39,8 @@ impl<T: Send + Sync> ThreadSafe for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or the result of a `#[freeze]` function",
     label = "later calls could not make a `{Self}`",
-    note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) and `Clone`, be \
-            `Send` and `Sync`, and borrow nothing"
+    note = "a later call makes it from a copy of the first one, with other arrays: it must be `Traverse` (derive it) \
+            and `Clone`, be `Send` and `Sync`, and borrow nothing"
 )]
 pub trait Copied: Traverse + Clone {}
 
@@ -81,7 +82,8 @@ pub trait Argument {
     /// A copy.
     fn proxy(&self) -> Self::Proxy;
 
-    /// Makes it what the template is, with arrays that the visitor puts. With `is_unchanged` it differs from the template in arrays alone.
+    /// Makes it what the template is, with arrays that the visitor puts. With `is_unchanged` it differs from the
+    /// template in arrays alone.
     fn put(&mut self, template: &Self::Proxy, is_unchanged: bool, visitor: &mut VisitorMut<'_>);
 }
 
@@ -222,7 +224,8 @@ macro_rules! tuples {
 
             #[allow(unused_variables)]
             fn show(&self, names: &[&'static str], visit: &mut Visit<'_>) {
-                $(visit($name::IS_EXCLUSIVE, &mut |visitor| visitor.named(names[$index], |visitor| self.$index.show(visitor)));)*
+                $(visit($name::IS_EXCLUSIVE, &mut |visitor| visitor.named(names[$index],
+                    |visitor| self.$index.show(visitor)));)*
             }
 
             #[allow(clippy::unused_unit)]

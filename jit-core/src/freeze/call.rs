@@ -44,8 +44,9 @@ thread_state! {
     static SCRATCH: Cell<Option<Box<Scratch>>> = Cell::new(None);
 }
 
-/// Replays or records a call; nothing if it is neither, and the caller is to run the body itself: where freezing is off, while another frozen
-/// function is recorded or a region is open, while another thread records this one, or where the body cannot be replayed.
+/// Replays or records a call; nothing if it is neither, and the caller is to run the body itself: where freezing is
+/// off, while another frozen function is recorded or a region is open, while another thread records this one, or where
+/// the body cannot be replayed.
 #[doc(hidden)]
 #[track_caller]
 pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
@@ -76,8 +77,9 @@ pub fn call<A: Arguments, R: Recordable, B: FnOnce(&mut A::Proxies) -> R>(
     outcome.unwrap_or_else(|error| misuse::panic_at(error.site().unwrap_or(site), error))
 }
 
-/// Ends a call whose body has run on the caller's arguments: what it may have changed and what it gives back is computed, as it is after a
-/// call that is replayed. So a loop of calls launches its work, whether freezing is on or off, and `sync` waits for it.
+/// Ends a call whose body has run on the caller's arguments: what it may have changed and what it gives back is
+/// computed, as it is after a call that is replayed. So a loop of calls launches its work, whether freezing is on or
+/// off, and `sync` waits for it.
 #[doc(hidden)]
 #[track_caller]
 pub fn after_direct(collect: impl FnOnce(&mut Vec<Var>)) {
@@ -97,8 +99,8 @@ pub fn after_direct(collect: impl FnOnce(&mut Vec<Var>)) {
     }
 }
 
-/// A value of which a call that runs directly computes the arrays. What cannot be searched for arrays is refused elsewhere, once: here method
-/// lookup finds [`CollectNothing`] for it.
+/// A value of which a call that runs directly computes the arrays. What cannot be searched for arrays is refused
+/// elsewhere, once: here method lookup finds [`CollectNothing`] for it.
 #[doc(hidden)]
 pub struct Changed<'a, T: ?Sized>(pub &'a T);
 

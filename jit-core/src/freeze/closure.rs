@@ -14,9 +14,9 @@ use super::{Explanation, Stats};
 
 /// A closure whose launches are recorded once and replayed from then on: what `#[freeze]` makes of a function.
 ///
-/// The closure names the types of its parameters: `&T`, `&mut T`, or numbers by value. It is called with one argument, or a tuple of
-/// several; a number names its type where it is no `i32` or `f64`: `1_u32`. The closure is traced like any; for control flow by lanes it calls a
-/// `#[jit]` function.
+/// The closure names the types of its parameters: `&T`, `&mut T`, or numbers by value. It is called with one argument,
+/// or a tuple of several; a number names its type where it is no `i32` or `f64`: `1_u32`. The closure is traced like
+/// any; for control flow by lanes it calls a `#[jit]` function.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -83,8 +83,8 @@ pub struct Captures<C>(C);
 #[diagnostic::on_unimplemented(
     message = "a frozen closure captures nothing: later calls would not see that what it captured has changed",
     label = "this captures something",
-    note = "list it: `Frozen::with(captures, |c: &_, x: &Float| …)`, which looks at it in each call; a number `k`, too: \
-            `Frozen::with(k, |k: &f32, x: &Float| x * *k)`"
+    note = "list it: `Frozen::with(captures, |c: &_, x: &Float| …)`, which looks at it in each call; a number `k`, \
+            too: `Frozen::with(k, |k: &f32, x: &Float| x * *k)`"
 )]
 pub trait Captureless: Copy + 'static {}
 
@@ -95,8 +95,8 @@ const NAMES: [&str; 8] = ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]",
 const CAPTURE_NAMES: [&str; 9] =
     ["captures", "args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]", "args[6]", "args[7]"];
 
-/// Refuses a closure that has captured a number or another `Copy` value. What calls it is what the compiler's error is about, so that is what
-/// the user calls.
+/// Refuses a closure that has captured a number or another `Copy` value. What calls it is what the compiler's error is
+/// about, so that is what the user calls.
 #[track_caller]
 const fn captures_nothing(size: usize) {
     assert!(
@@ -117,7 +117,8 @@ impl<F: Captureless> Frozen<F> {
 }
 
 impl<F: Captureless, C: FrozenInput + 'static> Frozen<F, Captures<C>> {
-    /// Freezes a closure that captures nothing, and lists what it uses beside its arguments: its first parameter is a reference to that.
+    /// Freezes a closure that captures nothing, and lists what it uses beside its arguments: its first parameter is a
+    /// reference to that.
     #[must_use]
     #[track_caller]
     pub fn with(captures: C, body: F) -> Self
@@ -148,8 +149,8 @@ impl<F, C> Frozen<F, C> {
         Frozen { body, captures, function }
     }
 
-    /// Calls the closure: with one argument, or a tuple of several, each `&x`, `&mut s` or a number. Recorded if no recording fits, else
-    /// replayed.
+    /// Calls the closure: with one argument, or a tuple of several, each `&x`, `&mut s` or a number. Recorded if no
+    /// recording fits, else replayed.
     ///
     /// # Panics
     ///
@@ -180,8 +181,8 @@ impl<F, C> Frozen<F, C> {
         self
     }
 
-    /// Whether constants among the arguments become part of a recording until they change, as they do without this; else they are given to each
-    /// replay from the first on.
+    /// Whether constants among the arguments become part of a recording until they change, as they do without this;
+    /// else they are given to each replay from the first on.
     #[must_use]
     pub fn auto_opaque(mut self, is_on: bool) -> Self {
         self.function.options.auto_opaque = is_on;
@@ -369,12 +370,14 @@ macro_rules! calls {
             fn call(mut self, frozen: &Frozen<Body, NoCaptures>) -> Output {
                 let given = ($(self.$index.argument(),)*);
                 let body = &frozen.body;
-                let done = call::<_, Output, _>(&frozen.function, given, |proxies| body($($name::lend(&mut proxies.$index)),*));
+                let done = call::<_, Output, _>(&frozen.function, given,
+                    |proxies| body($($name::lend(&mut proxies.$index)),*));
                 done.unwrap_or_else(|| body($(self.$index.pass()),*))
             }
         }
 
-        impl<Body, Output: Recordable, C: FrozenInput + 'static, $($name: FrozenArg),*> Call<Body, Captures<C>> for ($($name,)*)
+        impl<Body, Output: Recordable, C: FrozenInput + 'static, $($name: FrozenArg),*> Call<Body,
+        Captures<C>> for ($($name,)*)
         where
             Body: for<'a> Fn(&'a C, $($name::Parameter<'a>),*) -> Output,
         {

@@ -116,13 +116,14 @@ pub(super) fn why(
     match guard_failure {
         Some((entry, GuardFailure::Guard(guard))) => {
             let condition = entry.condition(guard, &names());
-            let hint = "`x.width()`, and `x.size(axis)` of a tensor, are sizes that may change, with arithmetic of their own; `x.len()`, \
-                        `x.shape()` and comparisons make a decision";
+            let hint = "`x.width()`, and `x.size(axis)` of a tensor, are sizes that may change, with arithmetic of \
+                        their own; `x.len()`, `x.shape()` and comparisons make a decision";
             return Retrace { cause: Cause::Size { decided: guard.site, condition }, site, hint: Some(hint) };
         }
         Some((_, GuardFailure::Value(Some(decided)))) => {
-            let hint = "an `#[evaluated]` loop has a recording for each number of iterations if the host's variables, or widths, are others \
-                        in each; a loop that is recorded, without `#[evaluated]`, runs as long as each call needs";
+            let hint = "an `#[evaluated]` loop has a recording for each number of iterations if the host's variables, \
+                        or widths, are others in each; a loop that is recorded, without `#[evaluated]`, runs as long \
+                        as each call needs";
             return Retrace { cause: Cause::Iterations { decided }, site, hint: Some(hint) };
         }
         Some((_, GuardFailure::Host(call))) => {
@@ -201,7 +202,8 @@ pub(super) fn shared_changed(place: &str, site: &'static Location<'static>) -> E
     let message =
         format!("a `#[freeze]` function replaces or changes an array behind `&`, `Rc` or `Arc`, at `{place}`");
     Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(
-        "what is shared stays where it is in later calls: have the array itself in the argument, or give the new one back as the result",
+        "what is shared stays where it is in later calls: have the array itself in the argument, or give the new one \
+        back as the result",
     )
 }
 

@@ -5,8 +5,8 @@ use std::ops::Deref;
 
 use super::Retrace;
 
-/// Why a frozen function was recorded, each time, oldest first: a list of [`Retrace`]. Printed, it is one line for each cause, with how often
-/// it was one.
+/// Why a frozen function was recorded, each time, oldest first: a list of [`Retrace`]. Printed, it is one line for each
+/// cause, with how often it was one.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Explanation(Vec<Retrace>);
 

@@ -63,13 +63,15 @@ static LISTED: Mutex<Vec<&'static Function>> = Mutex::new(Vec::new());
 
 /// The `#[freeze]` functions that were called so far, in the order of their first calls.
 ///
-/// It is the way to the counts of those that have no `f::stats()`: methods in implementations of traits, and methods without a visibility.
+/// It is the way to the counts of those that have no `f::stats()`: methods in implementations of traits, and methods
+/// without a visibility.
 ///
 /// ```
 /// # use jit_core as jit;
 /// for function in jit::freeze::functions() {
 ///     let stats = function.stats();
-///     println!("{} ({}): {} recordings, {} replays", function.name(), function.site(), stats.recordings, stats.replays);
+///     let (name, site) = (function.name(), function.site());
+///     println!("{name} ({site}): {} recordings, {} replays", stats.recordings, stats.replays);
 /// }
 /// ```
 #[must_use]
@@ -117,7 +119,8 @@ pub(super) struct Plan {
     pub(super) sizes: Vec<SizeId>,
     /// Arguments differ from before in arrays alone.
     pub(super) is_unchanged: bool,
-    /// What stays where it is in the arguments that the body may change, if they differ in more: a call with others is recorded anew.
+    /// What stays where it is in the arguments that the body may change, if they differ in more: a call with others is
+    /// recorded anew.
     pub(super) shared: Vec<SharedLeaf>,
     /// For each input that is in memory, whether its memory may be overwritten if nothing else holds it.
     pub(super) may_donate: Vec<bool>,
@@ -287,8 +290,8 @@ impl Function {
         self.recording.try_lock()
     }
 
-    /// The constants that a new recording takes as values that change: those that have changed since the last one. True beside it if
-    /// that makes more of them than before.
+    /// The constants that a new recording takes as values that change: those that have changed since the last one. True
+    /// beside it if that makes more of them than before.
     pub(super) fn lift(&self, of: TypeId, layout: &Layout) -> (Vec<bool>, bool) {
         let mut table = self.table.lock();
         // A shared leaf that is a literal stays a constant.
@@ -385,8 +388,9 @@ fn hash(of: TypeId, words: &[u64]) -> u64 {
 }
 
 impl Table {
-    /// The constants of a call like no other before that differ from those of the last recording. They are compared from the last one on:
-    /// plain numbers come last, and state that was a constant in the first call is none in the second.
+    /// The constants of a call like no other before that differ from those of the last recording. They are compared
+    /// from the last one on: plain numbers come last, and state that was a constant in the first call is none in the
+    /// second.
     fn changed_since(&self, of: TypeId, layout: &Layout) -> Vec<bool> {
         let mut changed = vec![false; layout.literals.len()];
         let (last_of, last) = &self.last_literals;

@@ -31,7 +31,8 @@ use crate::traverse::{HostValue, Leaf, Visitor, VisitorMut, check_number};
 #[diagnostic::on_unimplemented(
     message = "later calls of the frozen function cannot run this closure",
     label = "they may run on other threads, so it must own what it uses, and that be `Send` and `Sync`",
-    note = "give it clones: `let x = x.clone();` before `host(move || …)`; `Arc` and `Mutex` instead of `Rc` and `RefCell`"
+    note = "give it clones: `let x = x.clone();` before `host(move || …)`; `Arc` and `Mutex` instead of `Rc` and \
+        `RefCell`"
 )]
 pub trait Owned: Send + Sync + 'static {}
 
@@ -40,12 +41,13 @@ impl<F: Send + Sync + 'static> Owned for F {}
 
 /// Runs a closure of the host, again in each call of the frozen function around it. Elsewhere it just runs.
 ///
-/// The closure owns clones of the arrays that it needs and reads them, as with [`to_vec`](crate::Array::to_vec); it finds the elements and widths of
-/// the call that it runs in. It may read anything else, too: the time, files, atomics. What it gives back it makes from values of the host:
-/// arrays, in values of any type that is [`Traverse`](crate::Traverse) and [`Clone`], with other elements and widths each time; a
-/// [`Size`](crate::Size) may be another one, too. By anything else, such as a number, a length of a list or a variant, the function *decides*: where a
-/// replay finds another one, the function is recorded anew. That runs the closure once more. A number that changes is given back as an
-/// array: `Float::opaque(x)`.
+/// The closure owns clones of the arrays that it needs and reads them, as with [`to_vec`](crate::Array::to_vec); it
+/// finds the elements and widths of the call that it runs in. It may read anything else, too: the time, files, atomics.
+/// What it gives back it makes from values of the host: arrays, in values of any type that is
+/// [`Traverse`](crate::Traverse) and [`Clone`], with other elements and widths each time; a [`Size`](crate::Size) may
+/// be another one, too. By anything else, such as a number, a length of a list or a variant, the function *decides*:
+/// where a replay finds another one, the function is recorded anew. That runs the closure once more. A number that
+/// changes is given back as an array: `Float::opaque(x)`.
 ///
 /// ```
 /// # use jit_core as jit;
@@ -68,13 +70,14 @@ impl<F: Send + Sync + 'static> Owned for F {}
 /// # Ok::<(), jit_runtime::Error>(())
 /// ```
 ///
-/// Arrays of the function are only read: what is computed from them is computed before the call or after it. The recording keeps the closure, with
-/// the arrays that it owns as they were when it was recorded. With `JIT_FREEZE_VERIFY` it runs twice in the calls that are compared.
+/// Arrays of the function are only read: what is computed from them is computed before the call or after it. The
+/// recording keeps the closure, with the arrays that it owns as they were when it was recorded. With
+/// `JIT_FREEZE_VERIFY` it runs twice in the calls that are compared.
 ///
 /// # Panics
 ///
-/// In a traced loop or branch, and when the closure computes with arrays of the function or an evaluation fails. If the closure panics, the arguments of
-/// the frozen function are as they were, and later calls work.
+/// In a traced loop or branch, and when the closure computes with arrays of the function or an evaluation fails. If the
+/// closure panics, the arguments of the frozen function are as they were, and later calls work.
 #[track_caller]
 pub fn host<R: Recordable, F: Fn() -> R + Owned>(call: F) -> R {
     let site = Location::caller();
@@ -195,7 +198,8 @@ fn host_call_result(result: &mut impl Recordable, site: &'static Location<'stati
     if let Some((path, why)) = refused {
         let place = if path.is_empty() { String::new() } else { format!(" at `{path}`") };
         let message = format!("the array{place} that `jit::freeze::host` gives back {why}");
-        let hint = "give back arrays that the closure makes, as by `Float::from(values)`; those of the function are available outside";
+        let hint = "give back arrays that the closure makes, as by `Float::from(values)`; those of the function are \
+            available outside";
         return Err(Error::new(ErrorKind::NotRecordable, message).at(site).with_hint(hint));
     }
     let missing: Vec<&Var> = arrays.iter().filter(|var| !var.is_evaluated()).collect();

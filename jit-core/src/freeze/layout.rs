@@ -167,7 +167,8 @@ impl Layout {
         }
     }
 
-    /// Makes the last input one that is found by its address, once there are many. Equal constants are one node, and distinguished.
+    /// Makes the last input one that is found by its address, once there are many. Equal constants are one node, and
+    /// distinguished.
     fn index_last(&mut self, is_constant: bool) {
         let count = self.inputs.len();
         let first = match count.cmp(&(FEW + 1)) {

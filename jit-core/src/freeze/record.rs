@@ -214,8 +214,8 @@ fn lend_inputs<A: Arguments>(
     check_number(type_name::<A::Proxies>(), layout.order.len(), lent, site);
 }
 
-/// What the host knows of the arguments that the body may change. Lengths of axes are compared as numbers, which decides nothing: they are put
-/// where they belong in any case.
+/// What the host knows of the arguments that the body may change. Lengths of axes are compared as numbers, which
+/// decides nothing: they are put where they belong in any case.
 fn host_values<A: Arguments>(proxies: &A::Proxies) -> Vec<HostValue> {
     let mut values = Vec::new();
     A::show_proxies(proxies, &mut |is_exclusive, show| {
@@ -285,7 +285,8 @@ fn current(leaves: &[Var], values: &[Value], layout: &Layout) -> Vec<Var> {
     current.collect()
 }
 
-/// For each input, whether nothing that is given back is it, so that replays may overwrite it where nothing else holds it.
+/// For each input, whether nothing that is given back is it, so that replays may overwrite it where nothing else holds
+/// it.
 fn may_donate(values: &[Value], layout: &Layout) -> Vec<bool> {
     let is_input =
         |input: usize| values.iter().any(|value| matches!(value, Value::Input(number) if *number as usize == input));

@@ -164,7 +164,7 @@ fn stale(function: &Function, site: &'static Location<'static>, what: &str) -> E
         place.line()
     );
     Error::new(ErrorKind::Stale, message).at(site).with_hint(
-        "the body looks at something that is no argument, as a `static`, an atomic, a file or the time: pass that as an argument, or name \
-         arrays in `#[freeze(state = |…| …)]`",
+        "the body looks at something that is no argument, as a `static`, an atomic, a file or the time: pass that as \
+         an argument, or name arrays in `#[freeze(state = |…| …)]`",
     )
 }

@@ -1,8 +1,8 @@
 //! The lock between those who walk the graph and those who take edges out of it.
 //!
-//! When nodes get their elements, their operand edges go. A walk over the graph reads edges without counting references,
-//! so it holds this lock for reading; the removal holds it for writing, for the few stores that it takes, and drops the
-//! nodes behind the edges after that. Recording takes no lock.
+//! When nodes get their elements, their operand edges go. A walk over the graph reads edges without counting
+//! references, so it holds this lock for reading; the removal holds it for writing, for the few stores that it takes,
+//! and drops the nodes behind the edges after that. Recording takes no lock.
 
 use jit_runtime::fork::Held;
 use parking_lot::{RwLock, RwLockReadGuard};

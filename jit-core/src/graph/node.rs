@@ -1,13 +1,15 @@
 //! The node of the trace graph, and the handle that keeps it alive.
 //!
 //! A node is one cache line. What it computes is fixed while it lives, with two exceptions: when it gets elements in
-//! memory, its operand edges are taken away, which frees the graph behind it; and when the region that it was recorded in is aborted,
-//! what represents a state of a loop, or for an array that was written, becomes the value from before the region.
+//! memory, its operand edges are taken away, which frees the graph behind it; and when the region that it was recorded
+//! in is aborted, what represents a state of a loop, or for an array that was written, becomes the value from before
+//! the region.
 //!
-//! What holds always: a node with a count above zero is fully written, and its fields other than the count, the word, the
-//! flags, the region and the operand slots do not change until the count falls to zero. A live node holds one count of each node in
-//! its operand slots and payload. Operands are only ever taken away or added once, never replaced, so code that has revived a node that it
-//! found in a slot, and finds it there once more, holds the operand (see [`Node::operand`]).
+//! What holds always: a node with a count above zero is fully written, and its fields other than the count, the word,
+//! the flags, the region and the operand slots do not change until the count falls to zero. A live node holds one count
+//! of each node in its operand slots and payload. Operands are only ever taken away or added once, never replaced, so
+//! code that has revived a node that it found in a slot, and finds it there once more, holds the operand (see
+//! [`Node::operand`]).
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -41,8 +43,8 @@ pub(crate) mod flag {
     pub(crate) const LOCAL: u8 = 16;
     /// The node was made while this thread recorded a frozen function, and the recording has not ended.
     pub(crate) const RECORDED: u8 = 32;
-    /// The node was made while a frozen function was recorded, and a host call in there may hold it: in replays it represents what it
-    /// is then.
+    /// The node was made while a frozen function was recorded, and a host call in there may hold it: in replays it
+    /// represents what it is then.
     pub(crate) const HOSTED: u8 = 64;
     /// What a node has if an operand has it.
     pub(crate) const INHERITED: u8 = CONTROL | EFFECT;
@@ -64,7 +66,8 @@ struct Head {
 #[repr(C, align(64))]
 pub(crate) struct Node {
     operands: [AtomicPtr<Node>; 3],
-    /// Bits of a value, a leaked `Arc<Buffer>`, or a leaked `Box<Payload>`, by the operation; 0 while there is no buffer.
+    /// Bits of a value, a leaked `Arc<Buffer>`, or a leaked `Box<Payload>`, by the operation; 0 while there is no
+    /// buffer.
     word: AtomicU64,
     head: UnsafeCell<Head>,
     count: AtomicU32,
@@ -376,13 +379,14 @@ impl Var {
         }
     }
 
-    /// Has recordings say what the width of an array is that they use where it lies, behind a shared reference. To others it stays a number.
+    /// Has recordings say what the width of an array is that they use where it lies, behind a shared reference. To
+    /// others it stays a number.
     pub(crate) fn ask_recordings_for_width(&self) {
         self.node().head().size.store(Extent::OF_SESSION.0, Ordering::Relaxed);
     }
 
-    /// Ends what is special about a node that was recorded in a frozen function. One that a host call may ask for its width keeps the
-    /// expression.
+    /// Ends what is special about a node that was recorded in a frozen function. One that a host call may ask for its
+    /// width keeps the expression.
     pub(crate) fn forget_recording(&self) {
         if self.flags() & flag::HOSTED == 0 {
             self.node().head().size.store(0, Ordering::Relaxed);
@@ -411,7 +415,8 @@ impl Var {
         RegionId::of(self.node().head().region.load(Ordering::Relaxed))
     }
 
-    /// Takes a node out of a region that is aborted. It may depend on what was there before, of which its flags say nothing.
+    /// Takes a node out of a region that is aborted. It may depend on what was there before, of which its flags say
+    /// nothing.
     pub(crate) fn set_region(&self, region: RegionId) {
         self.node().head().region.store(region.get(), Ordering::Relaxed);
         self.add_flag(flag::INHERITED);

@@ -1,9 +1,9 @@
 //! Numbering: equal expressions become one node.
 //!
-//! Each thread remembers the nodes that it made, weakly. A lookup finds an entry by its hash, tries to revive the node, and
-//! only then compares it: what was at the address may have died, or be another node by now, even one of another thread.
-//! If it is alive and equal, it is as good as a new one, since its operands are the ones that we asked for. Entries of dead
-//! nodes go when the table is full.
+//! Each thread remembers the nodes that it made, weakly. A lookup finds an entry by its hash, tries to revive the node,
+//! and only then compares it: what was at the address may have died, or be another node by now, even one of another
+//! thread. If it is alive and equal, it is as good as a new one, since its operands are the ones that we asked for.
+//! Entries of dead nodes go when the table is full.
 
 use std::cell::RefCell;
 use std::ptr::{self, NonNull};
@@ -24,7 +24,8 @@ struct Numbered {
 const SMALLEST: usize = 3584;
 
 struct Table {
-    /// The nodes, in the order in which they were first made: a program that is traced again finds them one after another.
+    /// The nodes, in the order in which they were first made: a program that is traced again finds them one after
+    /// another.
     entries: Vec<Numbered>,
     /// Positions among the entries. They are small, so that the table stays in the cache longer than the entries would.
     positions: HashTable<u32>,
@@ -98,12 +99,13 @@ impl Draft<'_> {
                 true => var.flags() & flag::RECORDED != 0,
                 false => var.flags() & (flag::RECORDED | flag::HOSTED) == 0,
             }
-            // A node that has got its elements is no expression any more: a program that is traced again is scheduled as before.
+            // A node that has got its elements is no expression any more: a program that is traced again is scheduled
+            // as before.
             && (if self.op.holds_bits() { var.word() == self.word } else { !var.has_data() })
     }
 
-    /// Operands of a commutative operation are equal in either order. The node keeps the order of its first recording: an
-    /// order by address would differ from one recording of a program to the next, and with it the kernel.
+    /// Operands of a commutative operation are equal in either order. The node keeps the order of its first recording:
+    /// an order by address would differ from one recording of a program to the next, and with it the kernel.
     #[inline]
     fn has_operands_of(&self, var: &Var) -> bool {
         let [a, b, _] = self.operands.map(address);

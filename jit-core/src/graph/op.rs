@@ -10,7 +10,8 @@ use jit_runtime::ir::{BinaryOp, CompareOp, ReduceOp, UnaryOp};
 pub enum Op {
     /// A constant, the same in every lane, that becomes part of the code. The word holds its bits.
     Literal,
-    /// A value that the host knows, the same in every lane, that never becomes part of the code. The word holds its bits.
+    /// A value that the host knows, the same in every lane, that never becomes part of the code. The word holds its
+    /// bits.
     Scalar,
     /// Elements in memory.
     Data,
@@ -131,7 +132,8 @@ impl Op {
         }
     }
 
-    /// The operand slot that stays empty unless the region of the node was aborted: then it holds the value from before the region.
+    /// The operand slot that stays empty unless the region of the node was aborted: then it holds the value from before
+    /// the region.
     #[inline]
     pub(crate) const fn original_slot(self) -> Option<usize> {
         match self {

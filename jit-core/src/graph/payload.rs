@@ -131,8 +131,8 @@ pub(crate) struct LoopPayload {
     pub(crate) bound: Option<Bound>,
 }
 
-/// How many iterations a lane may make. The condition of the loop allows one more, so that afterwards those that wanted it are known by
-/// their number of iterations.
+/// How many iterations a lane may make. The condition of the loop allows one more, so that afterwards those that wanted
+/// it are known by their number of iterations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bound {
     pub(crate) limit: u32,

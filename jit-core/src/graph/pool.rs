@@ -1,10 +1,10 @@
 //! Memory of nodes: chunks that are never given back, and lists of free nodes for each thread.
 //!
-//! A node's memory always holds a node, dead or alive (it is *type-stable*), so that anybody may try to revive an address
-//! that was once a node's: the count says whether a node is alive there. That is what makes weak references and the
-//! numbering of expressions cheap. A thread allocates from its own list and frees to its own list, whoever allocated.
-//! Lists that grow beyond a batch are handed to a process-wide store, so nodes that one thread makes and another one drops
-//! come back.
+//! A node's memory always holds a node, dead or alive (it is *type-stable*), so that anybody may try to revive an
+//! address that was once a node's: the count says whether a node is alive there. That is what makes weak references and
+//! the numbering of expressions cheap. A thread allocates from its own list and frees to its own list, whoever
+//! allocated. Lists that grow beyond a batch are handed to a process-wide store, so nodes that one thread makes and
+//! another one drops come back.
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -42,7 +42,8 @@ pub(crate) struct Pool {
 }
 
 thread_local! {
-    static POOL: Pool = const { Pool { head: Cell::new(ptr::null_mut()), len: Cell::new(0), spare: Cell::new(ptr::null_mut()) } };
+    static POOL: Pool = const { Pool { head: Cell::new(ptr::null_mut()), len: Cell::new(0),
+        spare: Cell::new(ptr::null_mut()) } };
 }
 
 impl Pool {

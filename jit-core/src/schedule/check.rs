@@ -1,8 +1,9 @@
-//! What is checked when the kernel runs: indices and assertions, which `JIT_DEBUG` adds to kernels, and bounds of iterations.
+//! What is checked when the kernel runs: indices and assertions, which `JIT_DEBUG` adds to kernels, and bounds of
+//! iterations.
 //!
-//! Before each gather and scatter the kernel compares the index with the width of the array. Lanes that are out of range
-//! are masked off, and the lowest of them is noted, with its index, in a buffer that the launch reads in the end. So a
-//! wrong index is an error of the arrays that the kernel writes, on every backend, and touches no memory.
+//! Before each gather and scatter the kernel compares the index with the width of the array. Lanes that are out of
+//! range are masked off, and the lowest of them is noted, with its index, in a buffer that the launch reads in the end.
+//! So a wrong index is an error of the arrays that the kernel writes, on every backend, and touches no memory.
 
 use std::panic::Location;
 use std::sync::Arc;

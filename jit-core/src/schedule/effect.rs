@@ -1,14 +1,14 @@
 //! Scatters: which memory they write, and which of their results must be computed with them.
 //!
-//! A scatter writes the memory of the array that it changes, in place, if nothing else holds that array. Otherwise, and if the
-//! array is not in memory yet, an earlier kernel writes a copy. Scatters one after another are kernels one after another,
-//! but for those that combine by the same operation over the same lanes, whose order does not matter.
+//! A scatter writes the memory of the array that it changes, in place, if nothing else holds that array. Otherwise, and
+//! if the array is not in memory yet, an earlier kernel writes a copy. Scatters one after another are kernels one after
+//! another, but for those that combine by the same operation over the same lanes, whose order does not matter.
 //!
-//! A loop that scatters writes memory for each of its states that lies there; inside of it, scatters to one state write the
-//! same memory, in the order of the lane.
+//! A loop that scatters writes memory for each of its states that lies there; inside of it, scatters to one state write
+//! the same memory, in the order of the lane.
 //!
-//! A kernel that has written in place cannot be run again. So whatever is held of a scatter's results, or of such a loop's, is
-//! computed with it. A result of lanes is used by the same kernel, or read from memory by later ones.
+//! A kernel that has written in place cannot be run again. So whatever is held of a scatter's results, or of such a
+//! loop's, is computed with it. A result of lanes is used by the same kernel, or read from memory by later ones.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
@@ -146,8 +146,8 @@ impl<'e> Walk<'e> {
         self.push(var, [NONE; 3], stage, var.region(), effect)
     }
 
-    /// The stage of the kernel that writes an array, if a scatter may join it there: both combine by the same operation, or
-    /// write different elements, over as many lanes.
+    /// The stage of the kernel that writes an array, if a scatter may join it there: both combine by the same
+    /// operation, or write different elements, over as many lanes.
     fn joined(&self, target: u32, memory: u32, payload: &ScatterPayload, lanes: Extent) -> Option<u32> {
         let entry = &self.graph.entries[target as usize];
         if entry.op != Op::ScatterResult || entry.is_evaluated || entry.memory != memory {
@@ -250,6 +250,7 @@ struct Place {
 
 /// Takes the lock, for a fork.
 pub(super) fn hold(held: &mut Vec<jit_runtime::fork::Held>) {
-    // It may be held for as long as kernels are compiled, and protects nothing but an order: a fork does not wait for it.
+    // It may be held for as long as kernels are compiled, and protects nothing but an order: a fork does not wait for
+    // it.
     fork::renew_mutex(held, &ALONE);
 }

@@ -1,11 +1,12 @@
 //! Cutting the graph into kernels.
 //!
-//! What is written to memory is grouped by stage, by the number of lanes and by the blocks of lanes that are reduced; each group is one kernel, which computes what it
-//! needs from memory, so what several kernels need is computed by each of them. What would cost much to compute again
-//! is written by the first kernel that has it and read by the later ones.
+//! What is written to memory is grouped by stage, by the number of lanes and by the blocks of lanes that are reduced;
+//! each group is one kernel, which computes what it needs from memory, so what several kernels need is computed by each
+//! of them. What would cost much to compute again is written by the first kernel that has it and read by the later
+//! ones.
 //!
-//! What writes in place runs in one kernel alone: others that compute a loop again, for the per-lane local memory in its state, do it
-//! without the states that it writes.
+//! What writes in place runs in one kernel alone: others that compute a loop again, for the per-lane local memory in
+//! its state, do it without the states that it writes.
 
 use jit_runtime::{Error, ErrorKind};
 use rustc_hash::FxHashSet;
@@ -92,9 +93,10 @@ fn check_scatters(graph: &Graph<'_>, groups: &[Group]) -> Result<(), Error> {
         if let Some(&twice) = scatters.copied().find(|scatter| !run.insert(*scatter)).as_ref() {
             let site = graph.entries[twice as usize].var.site();
             let text = "per-lane local memory depends on what a scatter gave, and several kernels need it";
-            return Err(Error::new(ErrorKind::NotEvaluated, text)
-                .at(site)
-                .with_hint("a scatter runs once: read the elements of the `Local` before the first of these kernels, or evaluate less at once"));
+            return Err(Error::new(ErrorKind::NotEvaluated, text).at(site).with_hint(
+                "a scatter runs once: read the elements of the `Local` before the first of these kernels, \
+                    or evaluate less at once",
+            ));
         }
     }
     Ok(())

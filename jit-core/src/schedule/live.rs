@@ -1,8 +1,8 @@
 //! Which state of loops, and which results of branches, anything that is wanted depends on.
 //!
 //! A loop's state may only serve itself, or another state that nobody asks for. So the graph is first searched for
-//! what is reached; reaching a result, or the parameter of a state, makes its initial and next value reached. Graphs without
-//! loops and branches skip this.
+//! what is reached; reaching a result, or the parameter of a state, makes its initial and next value reached. Graphs
+//! without loops and branches skip this.
 
 use std::ptr::NonNull;
 

@@ -1,10 +1,11 @@
 //! Memory of a lane's own: which versions of it share a place.
 //!
-//! A write changes its memory in place if nothing reads the version before it any more. Reads that could be before the write
-//! are put there. Where that is impossible, or the write is in a loop that the version before it is older than, it
-//! changes a copy. A loop has one place for each memory in its state, to which every iteration brings what it makes.
+//! A write changes its memory in place if nothing reads the version before it any more. Reads that could be before the
+//! write are put there. Where that is impossible, or the write is in a loop that the version before it is older than,
+//! it changes a copy. A loop has one place for each memory in its state, to which every iteration brings what it makes.
 //!
-//! Versions are no values of the kernel: an entry has a place, and the order of the instructions says which version is in it.
+//! Versions are no values of the kernel: an entry has a place, and the order of the instructions says which version is
+//! in it.
 
 use jit_runtime::ir::{LocalId, Value};
 use jit_runtime::launch::{AccessKind, CheckedAccess};

@@ -1,4 +1,5 @@
-//! A map from nodes to numbers that is emptied without being touched, kept by each thread from one evaluation to the next.
+//! A map from nodes to numbers that is emptied without being touched, kept by each thread from one evaluation to the
+//! next.
 
 use std::cell::Cell;
 use std::ptr::NonNull;

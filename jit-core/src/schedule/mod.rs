@@ -15,11 +15,11 @@
 //! | some lanes alone | `selected` |
 //! | work that is no kernel | `native` |
 //!
-//! While the graph is walked its edges stay in place (see [`crate::graph::edges`]); kernels are launched after that. When all are launched,
-//! the nodes get their memory and lose their operands, which frees the graph behind them. An error on the way changes no
-//! array's value: what was launched before is evaluated then, the rest is as it was. Two threads that evaluate the same
-//! node both compute it, and the first one's memory stays; graphs with something that can be run once only are evaluated by one thread
-//! at a time.
+//! While the graph is walked its edges stay in place (see [`crate::graph::edges`]); kernels are launched after that.
+//! When all are launched, the nodes get their memory and lose their operands, which frees the graph behind them. An
+//! error on the way changes no array's value: what was launched before is evaluated then, the rest is as it was. Two
+//! threads that evaluate the same node both compute it, and the first one's memory stays; graphs with something that
+//! can be run once only are evaluated by one thread at a time.
 
 use std::panic::Location;
 use std::sync::{Arc, Once};
@@ -92,8 +92,8 @@ pub(crate) fn mark(var: &Var) {
     }
 }
 
-/// Computes values, and whatever was marked on this thread, and runs pending prints and assertions. Returns when the kernels are
-/// launched, and their reports are printed. Messages say why.
+/// Computes values, and whatever was marked on this thread, and runs pending prints and assertions. Returns when the
+/// kernels are launched, and their reports are printed. Messages say why.
 pub(crate) fn evaluate(wanted: &[&Var], why: &'static str, site: &'static Location<'static>) -> Result<(), Error> {
     let _operation = cancel::begin();
     let marked = report::take_marked();
@@ -204,7 +204,8 @@ fn written(graph: &order::Graph<'_>, group: &group::Group, outputs: &emit::Outpu
 /// How many of a kernel's operations are asked for their function, before it stays without a name.
 const LABEL_SEARCH: usize = 16;
 
-/// The name of the function that recorded what a kernel computes: of its results, or else of the last operations before them.
+/// The name of the function that recorded what a kernel computes: of its results, or else of the last operations before
+/// them.
 fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
     let operations = group.roots.iter().chain(group.order.iter().rev().take(LABEL_SEARCH));
     let mut sites = operations.map(|&number| graph.entries[number as usize].var.site());
@@ -218,8 +219,8 @@ fn label(graph: &order::Graph<'_>, group: &group::Group) -> &'static str {
         .unwrap_or("trace")
 }
 
-/// Launches the kernels and gives the nodes their memory. What has been launched when something goes wrong has its memory then: it
-/// may have been written in place, and must not run again.
+/// Launches the kernels and gives the nodes their memory. What has been launched when something goes wrong has its
+/// memory then: it may have been written in place, and must not run again.
 fn run(plan: Plan, site: &'static Location<'static>) -> Result<(), Error> {
     let mut done: SmallVec<[Var; 2]> = SmallVec::new();
     let mut give = |written: SmallVec<[Written; 2]>| {
@@ -282,7 +283,8 @@ pub(crate) fn sync(site: &'static Location<'static>) -> Result<(), Error> {
     machine::sync()
 }
 
-/// Whether a value is computed inside of a traced loop or branch that is being recorded, so that it has no elements yet.
+/// Whether a value is computed inside of a traced loop or branch that is being recorded, so that it has no elements
+/// yet.
 pub(crate) fn is_symbolic(var: &Var) -> bool {
     !var.is_evaluated() && (var.region() != RegionId::NONE || numbering::is_made_since(var))
 }

@@ -1,7 +1,7 @@
 //! Library calls in a plan: what they are launched on.
 //!
-//! Its operands are written by kernels of earlier stages, or are in memory; what the host knows, constants and opaque values, is
-//! put there. Kernels of later stages read its results.
+//! Its operands are written by kernels of earlier stages, or are in memory; what the host knows, constants and opaque
+//! values, is put there. Kernels of later stages read its results.
 
 use std::panic::Location;
 use std::sync::Arc;

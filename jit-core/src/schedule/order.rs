@@ -1,8 +1,8 @@
 //! The graph behind the wanted values, in an order in which operands come first.
 //!
-//! The walk keeps its own stack, so the depth of a graph is limited by memory alone. Each node becomes an [`Entry`], whose
-//! operands are earlier entries; loops and branches become [`Control`]s beside them. The order depends on the shape of the
-//! graph and nothing else: no addresses, no times.
+//! The walk keeps its own stack, so the depth of a graph is limited by memory alone. Each node becomes an [`Entry`],
+//! whose operands are earlier entries; loops and branches become [`Control`]s beside them. The order depends on the
+//! shape of the graph and nothing else: no addresses, no times.
 
 use jit_runtime::{Error, ErrorKind};
 use smallvec::SmallVec;
@@ -31,8 +31,8 @@ const SMALL: usize = 20;
 pub(super) struct Entry<'e> {
     pub(super) var: &'e Var,
     pub(super) op: Op,
-    /// The entries of the operands. A loop's or branch's result has its control's entry; the parameter of a state that the
-    /// loop does not change has the initial value's.
+    /// The entries of the operands. A loop's or branch's result has its control's entry; the parameter of a state that
+    /// the loop does not change has the initial value's.
     pub(super) operands: [u32; 3],
     /// How many kernels, one after another, must have run before the value can be computed.
     pub(super) stage: u32,
@@ -85,7 +85,8 @@ pub(super) struct Control<'e> {
     pub(super) shared: Vec<Shared>,
 }
 
-/// A state of a loop, or a result of a branch or switch, that something depends on. For a switch it is the position alone.
+/// A state of a loop, or a result of a branch or switch, that something depends on. For a switch it is the position
+/// alone.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     /// Its position in the payload.
@@ -125,7 +126,8 @@ impl Graph<'_> {
         match entry.op {
             Op::Scatter => self.effects[entry.control as usize].payload.is_in_condition,
             Op::Loop => {
-                matches!(self.controls[entry.control as usize].payload, Payload::Loop(payload) if payload.is_in_condition)
+                matches!(self.controls[entry.control as usize].payload,
+                    Payload::Loop(payload) if payload.is_in_condition)
             }
             _ => false,
         }
@@ -172,8 +174,8 @@ pub(super) struct Walk<'e> {
 }
 
 impl<'e> Graph<'e> {
-    /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted values, reductions,
-    /// sources of gathers, and operands and results of library calls.
+    /// Puts the graph behind the wanted values into an order, and marks what must be written to memory: the wanted
+    /// values, reductions, sources of gathers, and operands and results of library calls.
     pub(super) fn of(
         edges: &'e Edges,
         wanted: &[&'e Var],
@@ -219,8 +221,10 @@ pub(super) fn only_inside(var: &Var) -> Error {
     if let Some(begin) = region::outermost_site() {
         text = text.place("the region begins", begin);
     }
-    Error::new(ErrorKind::NotEvaluated, text.into_text())
-        .with_hint("its lanes are known only when the kernel runs: make the condition a `bool` of the host, or read the value after the region; what was made before it can be read in it, on all lanes")
+    Error::new(ErrorKind::NotEvaluated, text.into_text()).with_hint(
+        "its lanes are known only when the kernel runs: make the condition a `bool` of the host, or read \
+            the value after the region; what was made before it can be read in it, on all lanes",
+    )
 }
 
 impl<'e> Walk<'e> {
@@ -395,8 +399,8 @@ impl<'e> Walk<'e> {
         }
     }
 
-    /// Reads the operands one by one from where they were written one by one: to copy all of them at once, just after that, would
-    /// stall the processor.
+    /// Reads the operands one by one from where they were written one by one: to copy all of them at once, just after
+    /// that, would stall the processor.
     #[inline]
     fn finish_plain(&mut self, var: &'e Var, op: Op) -> u32 {
         let frame = self.stack.last().expect("a node that is finished is on the stack");

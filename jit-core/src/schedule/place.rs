@@ -1,8 +1,9 @@
 //! Where each value of a kernel is computed: which loop or branch, if any, it is in.
 //!
-//! The graph says what depends on what, not where it is. Every value is placed as late as its uses allow, inside of a branch if only
-//! that side needs it, and from there moved out of every loop that it does not depend on (C. Click, *Global Code Motion, Global Value
-//! Numbering*, PLDI 1995). What was recorded to run only under a loop's condition stays inside of it.
+//! The graph says what depends on what, not where it is. Every value is placed as late as its uses allow, inside of a
+//! branch if only that side needs it, and from there moved out of every loop that it does not depend on (C. Click,
+//! *Global Code Motion, Global Value Numbering*, PLDI 1995). What was recorded to run only under a loop's condition
+//! stays inside of it.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -19,7 +20,8 @@ pub(super) struct Block {
     pub(super) parent: u32,
     depth: u32,
     loop_depth: u32,
-    /// The branch or switch that the block is a side of, and which: the first or second one, or a case, the default last.
+    /// The branch or switch that the block is a side of, and which: the first or second one, or a case, the default
+    /// last.
     pub(super) side: Option<(u32, u32)>,
     /// The entries, operands first.
     pub(super) entries: Vec<u32>,

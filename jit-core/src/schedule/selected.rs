@@ -1,9 +1,10 @@
 //! Computing values on some of their lanes.
 //!
-//! The kernels run over a list of lane numbers: what is as wide as the values is read there, the number of a lane is the one in the
-//! list, and the results are as long as the list. Some arrays may be available for these lanes already. What lanes scatter is written
-//! as ever, in the order of the list, so the list is ascending. Nothing is done where another lane would be asked for: where the
-//! values combine lanes, or something else must be computed with them on all lanes.
+//! The kernels run over a list of lane numbers: what is as wide as the values is read there, the number of a lane is
+//! the one in the list, and the results are as long as the list. Some arrays may be available for these lanes already.
+//! What lanes scatter is written as ever, in the order of the list, so the list is ascending. Nothing is done where
+//! another lane would be asked for: where the values combine lanes, or something else must be computed with them on all
+//! lanes.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -44,8 +45,8 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// Gives the results of writing lanes that are still held their elements, zero on other lanes: it cannot be computed
-    /// again. The wanted values should be gone.
+    /// Gives the results of writing lanes that are still held their elements, zero on other lanes: it cannot be
+    /// computed again. The wanted values should be gone.
     pub(crate) fn finish(self, selection: &Selection, site: &'static Location<'static>) -> Result<(), Error> {
         let _outside = region::exit_all();
         for (var, narrow) in self.retained.into_iter().filter(|(var, _)| var.count() > 1 && !var.is_evaluated()) {
@@ -71,8 +72,8 @@ impl Selection {
     }
 }
 
-/// Computes values on some of their lanes, reductions over these lanes, and arrays that these lanes write; nothing if that cannot be done
-/// for these lanes alone.
+/// Computes values on some of their lanes, reductions over these lanes, and arrays that these lanes write; nothing if
+/// that cannot be done for these lanes alone.
 pub(crate) fn evaluate_selected(
     selection: &Selection,
     wanted: &[&Var],
@@ -171,8 +172,8 @@ fn is_array(graph: &Graph<'_>, group: &Group, var: &Var) -> bool {
         .any(|entry| entry.memory != NONE && entry.var.is_same(var))
 }
 
-/// Whether no lane is asked for what another one has or does: all that is as wide as the lanes, and is written to memory, is wanted
-/// itself, an array that is written, the copy of one, or what writing lanes are retained.
+/// Whether no lane is asked for what another one has or does: all that is as wide as the lanes, and is written to
+/// memory, is wanted itself, an array that is written, the copy of one, or what writing lanes are retained.
 fn stays_on_lanes(graph: &Graph<'_>, selection: &Selection, wanted: &[&Var]) -> bool {
     let is_of_lanes = |entry: &Entry<'_>| entry.lanes(&graph.entries).lanes as usize == selection.width;
     let is_whole = |entry: &Entry<'_>| match entry.is_evaluated {

@@ -1,7 +1,8 @@
 //! The width of a node: how many lanes there are, and why.
 //!
-//! While a frozen function is recorded, widths are expressions of the sizes of its arguments (see [`crate::freeze`]), and the node keeps
-//! which. What is decided by looking at a width then becomes a condition of the recording. Elsewhere a width is just a number.
+//! While a frozen function is recorded, widths are expressions of the sizes of its arguments (see [`crate::freeze`]),
+//! and the node keeps which. What is decided by looking at a width then becomes a condition of the recording. Elsewhere
+//! a width is just a number.
 
 use std::panic::Location;
 
@@ -21,7 +22,8 @@ impl Extent {
     /// The width of what is the same in all lanes.
     pub(crate) const ONE: Extent = Extent { lanes: 1, size: SizeId(0) };
 
-    /// What a node has that no recording owns and that several may use at once: each knows the expression. It is the number of no size.
+    /// What a node has that no recording owns and that several may use at once: each knows the expression. It is the
+    /// number of no size.
     pub(crate) const OF_SESSION: SizeId = SizeId(u16::MAX);
 
     /// A width as nodes keep it. In a recording, a width below 2 is one that the recording relies on.

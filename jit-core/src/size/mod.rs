@@ -47,7 +47,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// The number. While a frozen function is recorded, that is a decision of the host: the recording is then good for this size alone.
+    /// The number. While a frozen function is recorded, that is a decision of the host: the recording is then good for
+    /// this size alone.
     #[must_use]
     #[track_caller]
     pub fn get(self) -> usize {
@@ -58,7 +59,8 @@ impl Size {
         size.value
     }
 
-    /// The size as it is here: in a host call, one of the frozen function around it is the number that it is in this replay.
+    /// The size as it is here: in a host call, one of the frozen function around it is the number that it is in this
+    /// replay.
     #[inline]
     pub(crate) fn here(self) -> Size {
         if self.is_constant() { self } else { scope::settle(self) }
@@ -357,8 +359,8 @@ impl From<Size> for usize {
     }
 }
 
-/// Comparisons of a size and a number, in either order: those of two sizes, each a decision at the line that compares, so no
-/// provided method is between.
+/// Comparisons of a size and a number, in either order: those of two sizes, each a decision at the line that compares,
+/// so no provided method is between.
 macro_rules! comparisons {
     ($($left:ty, $right:ty;)*) => {$(
         impl PartialEq<$right> for $left {

@@ -1,9 +1,9 @@
-//! Sizes while a frozen function is recorded: which expression of the sizes of the arguments each is, and what the function decides by
-//! looking at them.
+//! Sizes while a frozen function is recorded: which expression of the sizes of the arguments each is, and what the
+//! function decides by looking at them.
 //!
-//! Values are computed as ever; beside each the expression is kept that gives it. A width that is 0 or 1 means something else than
-//! others do (nothing to do; the same for all lanes), so a recording is made for just that width. Any other width is at least 2 in all
-//! replays, and so different from 0 and 1.
+//! Values are computed as ever; beside each the expression is kept that gives it. A width that is 0 or 1 means
+//! something else than others do (nothing to do; the same for all lanes), so a recording is made for just that width.
+//! Any other width is at least 2 in all replays, and so different from 0 and 1.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -28,7 +28,8 @@ pub(crate) struct Symbols {
     counts: u16,
     /// The expressions that are widths of nodes, and so at least 2.
     wide: FxHashSet<SizeId>,
-    /// The widths of inputs that the body uses where they lie, where they may differ in each call, by the addresses of the nodes.
+    /// The widths of inputs that the body uses where they lie, where they may differ in each call, by the addresses of
+    /// the nodes.
     shared: FxHashMap<usize, Extent>,
     /// Why there was no room for a size.
     overflow: Option<&'static str>,
@@ -352,8 +353,8 @@ impl Symbols {
         self.intern(SizeExpr::Constant(value), value)
     }
 
-    /// The result of an operation, in a form in which equal products are one expression: so shapes that are taken apart and put together
-    /// again are known to be what they were.
+    /// The result of an operation, in a form in which equal products are one expression: so shapes that are taken apart
+    /// and put together again are known to be what they were.
     fn combine(&mut self, op: SizeOp, a: SizeId, b: SizeId, value: usize) -> Option<SizeId> {
         let [left, right] = [a, b].map(|id| self.constant(id));
         if left.is_some() && right.is_some() {

@@ -1,8 +1,8 @@
 //! Recording a reduction of blocks: consecutive lanes, a number of them at a time, are combined into one value.
 //!
-//! The code of a kernel that reduces is called once for each block, which takes as long as a few hundred lanes. So lanes of a
-//! kernel as wide as there are blocks combine short ones, each reading its own. Which way it goes depends on the length of
-//! the blocks alone, so the order in which floats are added does too.
+//! The code of a kernel that reduces is called once for each block, which takes as long as a few hundred lanes. So
+//! lanes of a kernel as wide as there are blocks combine short ones, each reading its own. Which way it goes depends on
+//! the length of the blocks alone, so the order in which floats are added does too.
 
 use std::panic::Location;
 

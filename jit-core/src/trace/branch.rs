@@ -49,8 +49,8 @@ impl BranchRecorder {
         Self::open(condition, false, site)
     }
 
-    /// As [`BranchRecorder::begin`], with sides that run as they are written, under masks, and whose values are blended: inside of
-    /// them arrays can be read, also those that they have written.
+    /// As [`BranchRecorder::begin`], with sides that run as they are written, under masks, and whose values are
+    /// blended: inside of them arrays can be read, also those that they have written.
     ///
     /// # Panics
     ///
@@ -94,8 +94,9 @@ impl BranchRecorder {
         self.written.extend(closed.written);
     }
 
-    /// Of arrays before the branch and after what has been recorded of it, those after it which only the branch has written to, and
-    /// those before it else: each side writes on its own lanes, so the second may continue with what the first has made.
+    /// Of arrays before the branch and after what has been recorded of it, those after it which only the branch has
+    /// written to, and those before it else: each side writes on its own lanes, so the second may continue with what
+    /// the first has made.
     pub(crate) fn latest(&self, before: &[Var], after: &[Var]) -> Vec<Var> {
         scatter::latest_of(&region::writes_of(self.mark), before, after)
     }
@@ -106,8 +107,8 @@ impl BranchRecorder {
         self.mark = Self::open_side(&record::not(&self.condition), self.is_evaluated, self.site);
     }
 
-    /// Ends the branch with the values of both sides; gives the values after it. Where both sides give the same value, that
-    /// value passes through.
+    /// Ends the branch with the values of both sides; gives the values after it. Where both sides give the same value,
+    /// that value passes through.
     ///
     /// # Panics
     ///
@@ -190,8 +191,8 @@ impl Drop for BranchRecorder {
     }
 }
 
-/// The values of the sides. An array that one side has written by scatters, which write on the lanes of that side alone, is
-/// after the branch what that side has made of it.
+/// The values of the sides. An array that one side has written by scatters, which write on the lanes of that side
+/// alone, is after the branch what that side has made of it.
 fn written(continues: impl Fn(usize, &Var, &Var) -> bool, (a, b): (Var, Var)) -> [Var; 2] {
     let array = match () {
         () if continues(0, &a, &b) => scatter::settle(&a),

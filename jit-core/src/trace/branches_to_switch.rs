@@ -1,8 +1,9 @@
 //! Chains of branches on one integer, as a `match` makes them, as one switch.
 //!
-//! `if n == 0 { A } else if n == 1 { B } else …` asks for one number after another. What the arms give is pure, so nothing but the results
-//! determines in which arm a lane is: a result whose value is a branch or a selection on `n == 1` where `n` is not 0 is one of three values,
-//! and so on. If enough arms are found, and their numbers lie close to one another, the kernel jumps to the arm instead.
+//! `if n == 0 { A } else if n == 1 { B } else …` asks for one number after another. What the arms give is pure, so
+//! nothing but the results determines in which arm a lane is: a result whose value is a branch or a selection on
+//! `n == 1` where `n` is not 0 is one of three values, and so on. If enough arms are found, and their numbers lie close
+//! to one another, the kernel jumps to the arm instead.
 
 use std::panic::Location;
 
@@ -165,7 +166,8 @@ fn uses(value: &Var, controls: &[Var]) -> bool {
     false
 }
 
-/// The case of each lane: the position of its arm, and no case's number on lanes of none. None if the numbers lie too far apart.
+/// The case of each lane: the position of its arm, and no case's number on lanes of none. None if the numbers lie too
+/// far apart.
 fn case(number: &Var, arms: &[Arm]) -> Option<Var> {
     let least = arms.iter().flat_map(|arm| arm.numbers.iter().copied()).min()?;
     let offset = |(case, arm): (usize, &Arm)| {

@@ -1,7 +1,7 @@
 //! Fast math: cheaper operations are recorded in their places.
 //!
-//! It is a matter of what is recorded, and nothing else: the cheaper operations are ordinary ones, part of the kernel, of
-//! its hash and of its text, and every backend computes them to the same bits.
+//! It is a matter of what is recorded, and nothing else: the cheaper operations are ordinary ones, part of the kernel,
+//! of its hash and of its text, and every backend computes them to the same bits.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -22,15 +22,15 @@ pub(crate) fn is_on() -> bool {
     IS_ON.get()
 }
 
-/// Calls a function, and computes what it records faster and less exactly. Functions that it calls are included, work that
-/// it leaves to other threads is not.
+/// Calls a function, and computes what it records faster and less exactly. Functions that it calls are included, work
+/// that it leaves to other threads is not.
 ///
 /// What changes, for the elements that are floats:
 ///
-/// * `exp`, `exp2`, `ln`, `log2`, `log10`, `sin`, `cos`, `tan`, `asin`, `acos`, `atan`, `atan2`, `sinh`, `cosh`, `tanh`,
-///   `erf`, `powf`, `hypot` and `rsqrt` of `f32`, and of halves, are approximated to a few units in the last place, and take
-///   less care at the ends of the range. `docs/accuracy.md` has the measured errors, and what is given up. Those of `f64`
-///   stay as they are.
+/// * `exp`, `exp2`, `ln`, `log2`, `log10`, `sin`, `cos`, `tan`, `asin`, `acos`, `atan`, `atan2`, `sinh`, `cosh`,
+///   `tanh`, `erf`, `powf`, `hypot` and `rsqrt` of `f32`, and of halves, are approximated to a few units in the last
+///   place, and take less care at the ends of the range. `docs/accuracy.md` has the measured errors, and what is given
+///   up. Those of `f64` stay as they are.
 /// * A sum or difference of a product, and of something else, is rounded once, by [`mul_add`](crate::Array::mul_add).
 /// * A division by a number that is known while recording is a multiplication by its reciprocal.
 ///

@@ -1,8 +1,8 @@
 //! The functions that are being traced: their names label kernels.
 //!
 //! A kernel is launched when values are asked for, mostly after the function that recorded them has returned. Each
-//! function and labelled statement therefore registers the lines of the program that it covers, and the label of a kernel
-//! is found from the line of what it computes.
+//! function and labelled statement therefore registers the lines of the program that it covers, and the label of a
+//! kernel is found from the line of what it computes.
 
 use crate::fork;
 use crate::thread_state::{Clear, thread_state};
@@ -33,7 +33,8 @@ impl Clear for Traced {
 
 thread_state! {
     pub(crate) static TRACED: Traced =
-        Traced { labels: RefCell::new(Vec::new()), functions: RefCell::new(Vec::new()), calls: RefCell::new(Vec::new()) };
+        Traced { labels: RefCell::new(Vec::new()), functions: RefCell::new(Vec::new()),
+            calls: RefCell::new(Vec::new()) };
 }
 
 /// What was registered, by file.

@@ -2,9 +2,9 @@
 //!
 //! A source in memory is read there. A source that is a small expression need not go through memory: the expression is
 //! recorded again, with the index in the place of the lane's number and gathers in the place of loads. Otherwise the
-//! scheduler has the source written by an earlier kernel. All three give zero where the index is out of range, whatever the width of
-//! the source, 0 and 1 among them, and whether the index is a literal or computed. With `JIT_DEBUG` such an index is an error of the
-//! launch; to find it the elements are read from memory then, even those that are known.
+//! scheduler has the source written by an earlier kernel. All three give zero where the index is out of range, whatever
+//! the width of the source, 0 and 1 among them, and whether the index is a literal or computed. With `JIT_DEBUG` such
+//! an index is an error of the launch; to find it the elements are read from memory then, even those that are known.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -117,8 +117,9 @@ impl Position {
     fn new(source: &Var, index: &Var, mask: Option<&Var>) -> Self {
         let in_range = index.literal().is_some_and(|index| source.width() > index as usize);
         let around = if in_range { None } else { region::current_mask() };
-        // Reading one element for all lanes does not become reading it in each lane because a branch is around it: how wide a value is must
-        // not depend on whether it is read from memory. Where indices are checked, lanes that get here are distinguished from others.
+        // Reading one element for all lanes does not become reading it in each lane because a branch is around it: how
+        // wide a value is must not depend on whether it is read from memory. Where indices are checked, lanes that get
+        // here are distinguished from others.
         let is_one = index.width() == 1 && mask.is_none_or(|mask| mask.width() == 1);
         let around = around.filter(|around| !is_one || around.width() == 1 || config::is_debug_on());
         let mask = match (mask, around) {

@@ -1,7 +1,7 @@
 //! Which lanes have an index that is in range.
 //!
-//! Kernels see to it that an access to memory out of range reads zero and writes nothing. Here is what makes the same of elements
-//! that are not in memory: where an array is an expression, or is in memory behind another one.
+//! Kernels see to it that an access to memory out of range reads zero and writes nothing. Here is what makes the same
+//! of elements that are not in memory: where an array is an expression, or is in memory behind another one.
 
 use jit_runtime::ir::{BinaryOp, CompareOp, Type, scalar};
 
@@ -37,12 +37,14 @@ pub(super) fn is_always_inside(index: &Var, width: Size) -> bool {
         || width.is_constant() && most(index).is_some_and(|most| most < width.value() as u64)
 }
 
-/// Whether an index is known to be out of range in every lane: a literal one that is negative, or no smaller than the width.
+/// Whether an index is known to be out of range in every lane: a literal one that is negative, or no smaller than the
+/// width.
 pub(crate) fn is_never_inside(index: &Var, width: Size) -> bool {
     let Some(bits) = index.literal() else { return false };
     let position = scalar::cast(index.ty(), Type::I64, bits) as i64;
     let is_negative = index.ty().is_signed_integer() && position < 0;
-    // What is beyond the largest of `i64` is beyond every width. A width that a replay computes is compared by its kernels.
+    // What is beyond the largest of `i64` is beyond every width. A width that a replay computes is compared by its
+    // kernels.
     is_negative || usize::try_from(position).map_or(true, |position| width.is_constant() && position >= width.value())
 }
 

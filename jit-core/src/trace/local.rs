@@ -1,11 +1,11 @@
 //! Recording per-lane local memory: a few elements that each lane reads and writes at computed positions.
 //!
-//! Such a memory is a value like any other: a write makes a new version of it, and a read is one of a version. So reading
-//! after writing needs no rule, loops carry versions as state, and clones are independent. Which versions can share a place, so that
-//! a write changes it instead of copying it, is decided by the scheduler.
+//! Such a memory is a value like any other: a write makes a new version of it, and a read is one of a version. So
+//! reading after writing needs no rule, loops carry versions as state, and clones are independent. Which versions can
+//! share a place, so that a write changes it instead of copying it, is decided by the scheduler.
 //!
-//! A masked write has an index that is out of range on the lanes that are off, for there nothing is written; at a constant index
-//! it writes what is there already, so that the memory can be kept in registers.
+//! A masked write has an index that is out of range on the lanes that are off, for there nothing is written; at a
+//! constant index it writes what is there already, so that the memory can be kept in registers.
 
 use std::panic::Location;
 
@@ -74,7 +74,8 @@ pub(crate) fn before(version: &Var) -> Option<(Var, Var)> {
     }
 }
 
-/// The slots of a write: what it needs comes first, so that this is computed while the previous version is still in its place.
+/// The slots of a write: what it needs comes first, so that this is computed while the previous version is still in its
+/// place.
 pub(crate) const VALUE: usize = 0;
 pub(crate) const INDEX: usize = 1;
 pub(crate) const PREVIOUS: usize = 2;
@@ -118,8 +119,8 @@ pub(crate) fn read(version: &Var, len: u32, index: &Var, mask: Option<&Var>) -> 
     }
 }
 
-/// Writes a value to the element at an index, where a mask and the branches around it hold. Where the index is out of range nothing is
-/// written.
+/// Writes a value to the element at an index, where a mask and the branches around it hold. Where the index is out of
+/// range nothing is written.
 #[track_caller]
 pub(crate) fn write(version: &mut Var, len: u32, index: &Var, value: &Var, mask: Option<&Var>) {
     let site = Location::caller();
@@ -228,8 +229,8 @@ fn within(around: Option<Var>, mask: Option<&Var>) -> Option<Var> {
     mask.filter(|mask| mask.literal() != Some(1))
 }
 
-/// An index that can be one of an element: none if it is a literal that is out of range. With `JIT_DEBUG` such a literal becomes a value
-/// that the kernel checks, and reports.
+/// An index that can be one of an element: none if it is a literal that is out of range. With `JIT_DEBUG` such a
+/// literal becomes a value that the kernel checks, and reports.
 #[track_caller]
 fn reachable(len: u32, index: &Var) -> Option<Var> {
     match is_never_inside(index, Size::from(len as usize)) {

@@ -1,8 +1,8 @@
 //! What a traced loop writes to is not read in it.
 //!
-//! The parameter of a state looks the same whether the state is a value of the lane or an array in memory that all lanes
-//! share; which of them it is, is known when the body has been recorded. So the body is searched then for uses that an array
-//! in memory does not have, and for writes to it that the loop would not remember.
+//! The parameter of a state looks the same whether the state is a value of the lane or an array in memory that all
+//! lanes share; which of them it is, is known when the body has been recorded. So the body is searched then for uses
+//! that an array in memory does not have, and for writes to it that the loop would not remember.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -117,8 +117,8 @@ impl Search {
         }
     }
 
-    /// Refuses to write to a state that the loop does not take the result of: every iteration would begin with what was there
-    /// before the loop.
+    /// Refuses to write to a state that the loop does not take the result of: every iteration would begin with what was
+    /// there before the loop.
     fn check_writer(&self, writer: &Var, target: &Var) {
         let origin = scatter::origin(target);
         if origin.region() != self.id || self.writers.contains(&writer.address()) {

@@ -1,11 +1,11 @@
 //! Recording a loop: the condition and the body are each traced once, on parameters that represent the state.
 //!
-//! A state whose next value is made from its parameter by scatters alone is in memory: all lanes share it, and its width is
-//! its own. The body reads it nowhere; the array after the loop is a result like the others.
+//! A state whose next value is made from its parameter by scatters alone is in memory: all lanes share it, and its
+//! width is its own. The body reads it nowhere; the array after the loop is a result like the others.
 //!
-//! What a loop changes becomes as wide as the loop. The one exception is a loop whose condition has width 1 and in which no
-//! state of width 1 becomes wider: there what has width 1 is the same in all lanes, in every iteration, and so after the
-//! loop. What such a loop writes from values of width 1 is written once, not by each lane.
+//! What a loop changes becomes as wide as the loop. The one exception is a loop whose condition has width 1 and in
+//! which no state of width 1 becomes wider: there what has width 1 is the same in all lanes, in every iteration, and so
+//! after the loop. What such a loop writes from values of width 1 is written once, not by each lane.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -25,7 +25,8 @@ use crate::size::extent::Extent;
 
 /// A loop that is being recorded. Dropping it before [`LoopRecorder::finish`] leaves the trace as it was before.
 ///
-/// Lanes run `state = inits; while condition(state) { state = body(state) }`, each for as long as its own condition holds.
+/// Lanes run `state = inits; while condition(state) { state = body(state) }`, each for as long as its own condition
+/// holds.
 pub struct LoopRecorder {
     mark: Mark,
     inits: Vec<Var>,
@@ -46,7 +47,8 @@ impl LoopRecorder {
         Self::begin_bounded(inits, None, site)
     }
 
-    /// As [`LoopRecorder::begin`], of a loop in which a lane may make no more iterations than a number: if one wants to, the launch fails.
+    /// As [`LoopRecorder::begin`], of a loop in which a lane may make no more iterations than a number: if one wants
+    /// to, the launch fails.
     #[must_use]
     pub fn begin_bounded(
         inits: &[Var],
@@ -102,8 +104,8 @@ impl LoopRecorder {
         self.finish_with(next, Vec::new())
     }
 
-    /// As [`LoopRecorder::finish`]. What is `late` gets its first value in the body: it is zero before, and comes after the
-    /// others in the result.
+    /// As [`LoopRecorder::finish`]. What is `late` gets its first value in the body: it is zero before, and comes after
+    /// the others in the result.
     #[must_use]
     pub fn finish_with(mut self, mut next: Vec<Var>, late: Vec<Var>) -> Vec<Var> {
         let visible = next.len();
@@ -243,7 +245,8 @@ pub(crate) fn loop_result(node: &Var, position: usize) -> Var {
     value
 }
 
-/// Memory of the lane after a loop that cannot be run again: its elements are kept with what else the loop has computed.
+/// Memory of the lane after a loop that cannot be run again: its elements are kept with what else the loop has
+/// computed.
 fn kept_elements(node: &Var, memory: &Var, payload: &LoopPayload) -> Var {
     let Some(len) = local::len_of(memory) else { return memory.clone() };
     let elements = local::elements(memory, len);
@@ -314,7 +317,8 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// The width of a loop: that of its condition, of all state that changes, and of what is written to state in memory.
+    /// The width of a loop: that of its condition, of all state that changes, and of what is written to state in
+    /// memory.
     pub(crate) fn of(condition: &Var, states: &[State], site: &'static Location<'static>) -> Lanes {
         let writers: Vec<Var> = states.iter().flat_map(loop_alias_check::writers).collect();
         let mut widest = condition;

@@ -1,13 +1,14 @@
 //! Targets of a call that do the same with different values become one.
 //!
-//! Instances of one type record graphs that differ in what the instance holds: constants, values of width 1, arrays to gather
-//! from. Where all else is equal, one graph will do for them. It reads each value of width 1 from a table, at the lane's
-//! target, and each array from all of them in a row.
+//! Instances of one type record graphs that differ in what the instance holds: constants, values of width 1, arrays to
+//! gather from. Where all else is equal, one graph will do for them. It reads each value of width 1 from a table, at
+//! the lane's target, and each array from all of them in a row.
 //!
-//! Targets with equal graphs are found by a hash that leaves such values out. Then the graphs of all members are walked at once, from
-//! the results down: a step is a list of nodes, one of each member, so that values that happen to be equal in some members
-//! do not matter. None of it recurses. A loop of the targets is recorded anew, as are its parameters, which are distinguished by the order
-//! in which the walk meets loops; loops that write to arrays, and per-lane local memory, are not compared.
+//! Targets with equal graphs are found by a hash that leaves such values out. Then the graphs of all members are walked
+//! at once, from the results down: a step is a list of nodes, one of each member, so that values that happen to be
+//! equal in some members do not matter. None of it recurses. A loop of the targets is recorded anew, as are its
+//! parameters, which are distinguished by the order in which the walk meets loops; loops that write to arrays, and
+//! per-lane local memory, are not compared.
 
 use std::ptr::NonNull;
 
@@ -59,8 +60,8 @@ struct Step {
     operands: Vec<usize>,
     /// The arrays that the members gather from.
     sources: Vec<Var>,
-    /// Of a loop and its parameters, the number of the loop, outer loops before inner ones; of pinned nodes that of the loop that they
-    /// are in, if it is one of the target's.
+    /// Of a loop and its parameters, the number of the loop, outer loops before inner ones; of pinned nodes that of the
+    /// loop that they are in, if it is one of the target's.
     of: Option<usize>,
 }
 
@@ -334,13 +335,15 @@ impl<'e> Walk<'_, 'e> {
     fn kind(&self, nodes: &[&'e Var]) -> Option<Kind> {
         let first = nodes[0];
         let kind = self.context.kind(first, self.members[0], &self.loops[0]);
-        // One node in all members needs no table. The lanes and masks of members are equal only in name: the merged target has its own.
+        // One node in all members needs no table. The lanes and masks of members are equal only in name: the merged
+        // target has its own.
         if nodes.iter().all(|var| var.is_same(first)) && !matches!(kind, Kind::Lanes | Kind::Mask) {
             return Some(Kind::Fixed);
         }
         let number = |(var, loops): (&&Var, &Loops<'_>)| loops.get(&var.region()).map(|(number, _)| *number);
         let mut numbers = nodes.iter().zip(&self.loops).map(number);
-        // Each member recorded loops of its own, with regions of its own; they correspond by the order in which the walk meets them.
+        // Each member recorded loops of its own, with regions of its own; they correspond by the order in which the
+        // walk meets them.
         let is_one_loop = numbers.next().is_none_or(|first| numbers.all(|number| number == first));
         let is_like_first = |var: &&Var| match kind {
             Kind::Lanes | Kind::Mask => true,
@@ -378,7 +381,8 @@ impl<'e> Walk<'_, 'e> {
         if kind == Kind::Inner && nodes[0].op() == Op::Gather {
             sources = nodes.iter().map(|var| self.context.source(var).cloned()).collect::<Option<Vec<Var>>>()?;
             let is_one = sources.iter().all(|source| source.is_same(&sources[0]));
-            // Different sources are read from one joined array, at an offset by lane; only arrays in memory can be joined.
+            // Different sources are read from one joined array, at an offset by lane; only arrays in memory can be
+            // joined.
             if !is_one && !sources.iter().all(|source| self.context.can_be_joined(source)) {
                 return None;
             }

@@ -12,7 +12,8 @@
 //! | `function_label` | the functions that are traced, whose names label kernels |
 //! | `report` | what lanes print, and assertions |
 //!
-//! Recording computes nothing, takes no lock, and may continue in any number of threads; handles may be passed between them.
+//! Recording computes nothing, takes no lock, and may continue in any number of threads; handles may be passed between
+//! them.
 
 pub(crate) mod blocks;
 pub(crate) mod branch;

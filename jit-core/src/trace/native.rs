@@ -1,7 +1,9 @@
-//! Recording library calls: operations that are no program of one lane, such as prefix reductions, sorting and matrix products.
+//! Recording library calls: operations that are no program of one lane, such as prefix reductions, sorting and matrix
+//! products.
 //!
-//! A node holds the call; its operands will be in memory before it runs, its results, nodes of their own, afterwards. Values stay lazy
-//! until something observes them. A result that nobody refers to any more is computed with the others and dropped.
+//! A node holds the call; its operands will be in memory before it runs, its results, nodes of their own, afterwards.
+//! Values stay lazy until something observes them. A result that nobody refers to any more is computed with the others
+//! and dropped.
 
 use std::panic::Location;
 

@@ -294,7 +294,8 @@ pub(crate) fn not(a: &Var) -> Var {
     unary(UnaryOp::Not, a)
 }
 
-/// Whether a mask is recorded as the complement of another, or as a comparison for inequality of what that one compares for equality.
+/// Whether a mask is recorded as the complement of another, or as a comparison for inequality of what that one compares
+/// for equality.
 pub(crate) fn is_negation(mask: &Var, of: &Var) -> bool {
     let is_same = |slot: usize| mask.operand(slot).zip(of.operand(slot)).is_some_and(|(a, b)| a.is_same(&b));
     match (mask.op(), of.op()) {

@@ -52,7 +52,8 @@ fn repeated(op: ReduceOp, a: &Var) -> Option<Var> {
     Some(record::literal(a.ty(), repeated_bits(op, a.ty(), a.literal()?, a.width())?, 1))
 }
 
-/// The bits of a value that is reduced a number of times, where that is exact, and the number the same in each replay if it matters.
+/// The bits of a value that is reduced a number of times, where that is exact, and the number the same in each replay
+/// if it matters.
 pub(super) fn repeated_bits(op: ReduceOp, ty: Type, bits: u64, times: Size) -> Option<u64> {
     if matches!(op, ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or) {
         return Some(bits);

@@ -1,10 +1,10 @@
 //! Regions: what is recorded between the begin and the end of a traced loop or branch.
 //!
 //! Each thread has a stack of open regions. Only loops make *regions of values*: a loop's state is known by lane and
-//! iteration alone, so what depends on it exists inside of the loop only. Each node carries the innermost such region that
-//! it depends on; using it after the region was closed, or on another thread, is an error of the program. Branches make no
-//! values of their own: what is computed inside is pure, and only which side a result comes from depends on the lane. They
-//! give a mask to what must not happen on lanes that take the other side.
+//! iteration alone, so what depends on it exists inside of the loop only. Each node carries the innermost such region
+//! that it depends on; using it after the region was closed, or on another thread, is an error of the program. Branches
+//! make no values of their own: what is computed inside is pure, and only which side a result comes from depends on the
+//! lane. They give a mask to what must not happen on lanes that take the other side.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -29,8 +29,9 @@ enum Open {
     Body,
     /// One side of a branch, and the mask of its lanes.
     Side(Var),
-    /// Code that runs as it is written, for all lanes at once, though it concerns those of a mask alone: an iteration of an
-    /// evaluated loop, a side of an evaluated branch. Values have elements in it, and what is written can be read.
+    /// Code that runs as it is written, for all lanes at once, though it concerns those of a mask alone: an iteration
+    /// of an evaluated loop, a side of an evaluated branch. Values have elements in it, and what is written can be
+    /// read.
     Evaluated(Var),
 }
 
@@ -128,7 +129,8 @@ fn open(open: Open, states: usize, site: &'static Location<'static>) -> Mark {
 /// Regions that are open outside of what is recorded now; dropping it opens them again.
 pub(crate) struct Outside(Vec<Frame>, Option<Since>);
 
-/// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be used.
+/// Records what follows as if no region was open, until the result is dropped. Values that depend on a region cannot be
+/// used.
 #[must_use]
 pub(crate) fn exit_all() -> Outside {
     Outside(STACK.with(|stack| std::mem::take(&mut *stack.frames.borrow_mut())), numbering::take_since())
@@ -163,8 +165,8 @@ pub(crate) fn note_params(mark: Mark, params: &[Var], inits: &[Var]) {
     });
 }
 
-/// Aborts a region and what was left open inside: what represents states of loops, and arrays that were written, are what they were before.
-/// Doing it again does nothing.
+/// Aborts a region and what was left open inside: what represents states of loops, and arrays that were written, are
+/// what they were before. Doing it again does nothing.
 pub(crate) fn give_up(mark: Mark) {
     take_out_of_loops(mark);
     let frames = close_from(mark, 0);
@@ -198,7 +200,8 @@ fn become_originals(pairs: &[[Var; 2]]) {
     }
 }
 
-/// Has the values that belong to loops which are aborted belong to the loop around them: what variables hold of them can be computed.
+/// Has the values that belong to loops which are aborted belong to the loop around them: what variables hold of them
+/// can be computed.
 fn take_out_of_loops(mark: Mark) {
     let (aborted, around) = STACK.try_with(|stack| loops_from(&stack.frames.borrow(), mark)).unwrap_or_default();
     if aborted.is_empty() {
@@ -326,7 +329,8 @@ pub(crate) fn innermost_loop() -> RegionId {
     find(|frame| frame.is_loop())
 }
 
-/// The innermost loop whose body is being recorded: what is recorded now runs only on the lanes that its condition chose.
+/// The innermost loop whose body is being recorded: what is recorded now runs only on the lanes that its condition
+/// chose.
 pub(crate) fn innermost_body() -> RegionId {
     find(|frame| matches!(frame.open, Open::Body))
 }
@@ -397,7 +401,8 @@ pub(crate) fn note_write(node: &Var) {
     });
 }
 
-/// Notes what an array is before and after a write, or a copy, in code that is run and not recorded: evaluating it there forgets that.
+/// Notes what an array is before and after a write, or a copy, in code that is run and not recorded: evaluating it
+/// there forgets that.
 pub(crate) fn note_version(after: &Var, before: &Var) {
     STACK.with(|stack| {
         let mut frames = stack.frames.borrow_mut();
@@ -481,8 +486,9 @@ pub(crate) fn is_in_condition() -> bool {
     find(|frame| matches!(frame.open, Open::Condition)) != RegionId::NONE
 }
 
-/// The mask of the lanes that reach the code which is recorded now: the conjunction of the conditions of the branches around us.
-/// Inside of a loop's body only the branches of that body count, for the loop stops where its own surroundings do.
+/// The mask of the lanes that reach the code which is recorded now: the conjunction of the conditions of the branches
+/// around us. Inside of a loop's body only the branches of that body count, for the loop stops where its own
+/// surroundings do.
 #[must_use]
 pub fn current_mask() -> Option<Var> {
     STACK.with(|stack| {
@@ -555,8 +561,8 @@ pub(crate) fn refuse_reading(var: &Var, site: &Location<'_>) -> ! {
     Misuse::new("an array is used in the traced `if` or `while` that writes to it", site)
         .value("the array, as it was written,", var)
         .hint(
-            "lanes run the region independently, each writing when it gets there: read the array after the region, or read \
-             a clone that was made before it",
+            "lanes run the region independently, each writing when it gets there: read the array after the region, or \
+             read a clone that was made before it",
         )
         .panic()
 }

@@ -1,9 +1,9 @@
 //! Recording reports: lines that lanes print, and assertions that are checked on them.
 //!
-//! Nothing depends on a report, but it must happen, once. It is made of scatters to small arrays that belong to it alone
-//! ([`jit_runtime::report`] says what is in them), so it is scheduled, masked and repeated as any writing is. In a traced
-//! loop these arrays become states in memory of the loop, behind those of the program. At last they are held here, by the
-//! thread, until its next evaluation, which computes them with what it is asked for.
+//! Nothing depends on a report, but it must happen, once. It is made of scatters to small arrays that belong to it
+//! alone ([`jit_runtime::report`] says what is in them), so it is scheduled, masked and repeated as any writing is. In
+//! a traced loop these arrays become states in memory of the loop, behind those of the program. At last they are held
+//! here, by the thread, until its next evaluation, which computes them with what it is asked for.
 //!
 //! A region that is aborted takes its reports with it.
 

@@ -1,10 +1,10 @@
 //! Recording a scatter: writing to elements at computed positions.
 //!
 //! A scatter is a value like any other: the array after it is a new node, made from the array before it, so what comes
-//! after what is written in the graph, and a scatter whose result nothing reads is never run. That it usually happens in
-//! place is decided by the scheduler. Two things are different from other nodes. A scatter has several results, the array
-//! and, of some operations, what was there before; and once it has run in place it cannot be run again, so all results
-//! that are still held are computed at once. The node therefore knows its results, weakly.
+//! after what is written in the graph, and a scatter whose result nothing reads is never run. That it usually happens
+//! in place is decided by the scheduler. Two things are different from other nodes. A scatter has several results, the
+//! array and, of some operations, what was there before; and once it has run in place it cannot be run again, so all
+//! results that are still held are computed at once. The node therefore knows its results, weakly.
 //!
 //! Inside of a traced region lanes write at different times, so the array cannot be read there until the region is
 //! closed: its node bears [`RegionId::WRITING`]. A loop whose body writes to an array has it as a state that lies in
@@ -276,7 +276,8 @@ pub(crate) fn is_version_of(after: &Var, from: &Var) -> bool {
     false
 }
 
-/// As [`is_version_of`], by what a region has written, which it has on its own lanes; also where arrays were evaluated in between.
+/// As [`is_version_of`], by what a region has written, which it has on its own lanes; also where arrays were evaluated
+/// in between.
 pub(crate) fn continues_within(writes: &Writes, after: &Var, from: &Var) -> bool {
     let (mut array, from) = (after.downgrade(), from.downgrade());
     let before = |array: Weak| match array.upgrade().as_ref().and_then(before_write) {
@@ -367,7 +368,8 @@ fn check_target(target: &Var, site: &'static Location<'static>) {
     }
 }
 
-/// Lanes are in different iterations, so what they write to must be the same array for all of them: a state of the loop.
+/// Lanes are in different iterations, so what they write to must be the same array for all of them: a state of the
+/// loop.
 fn check_state(target: &Var, body: RegionId, site: &'static Location<'static>) {
     let origin = origin(target);
     if origin.op() == Op::Param && origin.region() == body {
@@ -379,6 +381,9 @@ fn check_state(target: &Var, body: RegionId, site: &'static Location<'static>) {
         misuse = misuse.place("the loop begins", begin);
     }
     misuse
-        .hint("declare the array with `let mut` before the loop and scatter to that variable, which every lane then shares")
+        .hint(
+            "declare the array with `let mut` before the loop and scatter to that variable, which every lane then \
+            shares",
+        )
         .panic()
 }

@@ -1,8 +1,9 @@
-//! Recording a call whose target depends on the lane: each target is traced once, under the mask of the lanes that want it.
+//! Recording a call whose target depends on the lane: each target is traced once, under the mask of the lanes that want
+//! it.
 //!
-//! As with branches, what a target records is pure and belongs to no region; only which target's value a result comes from
-//! depends on the lane, and what writes to arrays bears the mask of its lanes. Lanes whose index is no target's take the
-//! default.
+//! As with branches, what a target records is pure and belongs to no region; only which target's value a result comes
+//! from depends on the lane, and what writes to arrays bears the mask of its lanes. Lanes whose index is no target's
+//! take the default.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -62,8 +63,8 @@ struct Side {
 }
 
 impl SwitchRecorder {
-    /// Begins a call on the lanes whose index, `u32`, is that of a target. The width is that of everything else that takes part. What
-    /// of the arguments has another width can be given back by all targets.
+    /// Begins a call on the lanes whose index, `u32`, is that of a target. The width is that of everything else that
+    /// takes part. What of the arguments has another width can be given back by all targets.
     ///
     /// # Panics
     ///
@@ -102,8 +103,8 @@ impl SwitchRecorder {
         self.is_evaluated = true;
     }
 
-    /// While debugging, lanes that reach the call with an index that is not below a count are reported. The index is the one that
-    /// the program knows; masked-off lanes may have any.
+    /// While debugging, lanes that reach the call with an index that is not below a count are reported. The index is
+    /// the one that the program knows; masked-off lanes may have any.
     pub(crate) fn check(&mut self, what: &'static str, index: &Var, mask: Option<&Var>, count: usize) {
         if config::is_debug_on() {
             let all = record::literal(Type::Bool, 1, 1);
@@ -124,7 +125,8 @@ impl SwitchRecorder {
         self.sides.push(Side { lanes, mask, values: Vec::new(), writes: Writes::default() });
     }
 
-    /// Of arrays before and after the target, those after it which only the target has written to, and those before it else.
+    /// Of arrays before and after the target, those after it which only the target has written to, and those before it
+    /// else.
     pub(crate) fn latest(&self, before: &[Var], after: &[Var]) -> Vec<Var> {
         match self.mark {
             Some(mark) => scatter::latest_of(&region::writes_of(mark), before, after),
@@ -150,8 +152,8 @@ impl SwitchRecorder {
         }
     }
 
-    /// Ends the call; gives its values. Lanes without a target have the defaults. A value that is the same in all targets
-    /// does not go through the call.
+    /// Ends the call; gives its values. Lanes without a target have the defaults. A value that is the same in all
+    /// targets does not go through the call.
     ///
     /// # Panics
     ///
@@ -172,8 +174,8 @@ impl SwitchRecorder {
         })
     }
 
-    /// As [`Self::finish`], of targets that are computed one by one: a function gets the width of the call and each target's part in
-    /// the values that differ by lane, with the defaults, and gives those values.
+    /// As [`Self::finish`], of targets that are computed one by one: a function gets the width of the call and each
+    /// target's part in the values that differ by lane, with the defaults, and gives those values.
     pub(crate) fn finish_evaluated(
         self,
         defaults: Vec<Var>,
@@ -207,8 +209,8 @@ impl SwitchRecorder {
         values
     }
 
-    /// What each target has to compute, and the defaults of the values that differ by lane. The call keeps nothing of it, so that
-    /// arrays can be written in place.
+    /// What each target has to compute, and the defaults of the values that differ by lane. The call keeps nothing of
+    /// it, so that arrays can be written in place.
     fn take_parts(&mut self, outputs: &mut [Output]) -> (Vec<Var>, Vec<Computed>) {
         self.arguments.clear();
         let mut defaults = Vec::new();
@@ -327,7 +329,10 @@ impl SwitchRecorder {
                 Misuse::new(what, self.site)
                     .value("the value", value)
                     .value("the call's target", &self.index)
-                    .hint("values of a call are as wide as the call, which its target and its arguments decide, or have width 1")
+                    .hint(
+                        "values of a call are as wide as the call, which its target and its arguments decide, or \
+                        have width 1",
+                    )
                     .panic();
             }
         }
@@ -358,8 +363,8 @@ impl SwitchRecorder {
         record::literal(Type::U32, u64::from(value), 1)
     }
 
-    /// Where each lane's target is in tables, which have a place for each target from the first to the last; lanes without
-    /// a target may be beyond the end.
+    /// Where each lane's target is in tables, which have a place for each target from the first to the last; lanes
+    /// without a target may be beyond the end.
     fn slot(&self) -> Var {
         record::binary(BinaryOp::Sub, &self.index, &self.literal(self.targets[0]))
     }
@@ -373,7 +378,8 @@ impl SwitchRecorder {
         self.slot_of(self.targets.len() - 1) + 1
     }
 
-    /// The case of each lane, from that of each target; `u32::MAX`, or anything not below the number of targets, on lanes that have none.
+    /// The case of each lane, from that of each target; `u32::MAX`, or anything not below the number of targets, on
+    /// lanes that have none.
     fn case(&self, cases: &[u32]) -> Var {
         let slot = self.slot();
         if self.span() == cases.len() && cases.iter().copied().eq(0..cases.len() as u32) {

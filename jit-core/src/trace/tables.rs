@@ -1,7 +1,8 @@
 //! Values that differ by target, put next to one another in memory.
 //!
-//! A table holds one element for each target of a call; a joined array holds the elements of one array of each. Both are made by
-//! the host, and cached as long as everything that they were made from lives, so that a call that is traced again finds them.
+//! A table holds one element for each target of a call; a joined array holds the elements of one array of each. Both
+//! are made by the host, and cached as long as everything that they were made from lives, so that a call that is traced
+//! again finds them.
 
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
@@ -57,8 +58,8 @@ thread_state! {
     static TABLES: RefCell<FxHashMap<u64, CachedTable>> = RefCell::new(FxHashMap::with_hasher(FxBuildHasher));
 }
 
-/// An array of the values, each of width 1 and known or in memory, at their places; zeros elsewhere. None if a value cannot be
-/// read.
+/// An array of the values, each of width 1 and known or in memory, at their places; zeros elsewhere. None if a value
+/// cannot be read.
 pub(super) fn table(ty: Type, values: &[(usize, Var)], span: usize) -> Option<Var> {
     let vars: Vec<&Var> = values.iter().map(|(_, var)| var).collect();
     let mut hasher = hasher(&vars, (ty, span));
@@ -104,7 +105,8 @@ fn hasher(vars: &[&Var], of: (Type, usize)) -> FxHasher {
 
 /// The table that was made from the same values, or a new one.
 fn cached(hash: u64, vars: &[&Var], make: impl FnOnce() -> Result<Var, Error>) -> Option<Var> {
-    // A table is made by the host. In a recording it is always the same: constants, but no elements that replays get anew.
+    // A table is made by the host. In a recording it is always the same: constants, but no elements that replays get
+    // anew.
     if table::is_recording() {
         return if vars.iter().all(|var| var.literal().is_some()) { make().ok() } else { None };
     }

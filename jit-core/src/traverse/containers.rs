@@ -1,6 +1,7 @@
 //! [`Traverse`] for values of the host, and for the containers of the standard library.
 //!
-//! A container that owns another value on the heap may be one of a long chain, so it looks for room on the stack before it walks on.
+//! A container that owns another value on the heap may be one of a long chain, so it looks for room on the stack before
+//! it walks on.
 
 use super::{HostValue, Traverse, Visitor, VisitorMut};
 use crate::size::Size;

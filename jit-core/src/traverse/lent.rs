@@ -1,8 +1,8 @@
 //! Arrays that are lent to a visitor, and the replacement of all arrays of a value.
 //!
-//! `Traverse` can be implemented in safe code, so what it shows is never trusted: an array that was lent comes back with the element type that
-//! it had, or the program panics, and arrays that are replaced are as many, and of the types, as were shown before. Everything that writes
-//! to the arrays of a value goes through here.
+//! `Traverse` can be implemented in safe code, so what it shows is never trusted: an array that was lent comes back
+//! with the element type that it had, or the program panics, and arrays that are replaced are as many, and of the
+//! types, as were shown before. Everything that writes to the arrays of a value goes through here.
 
 use std::any::type_name;
 use std::panic::Location;
@@ -94,7 +94,8 @@ pub(crate) fn zero_like(var: &Var) -> Var {
     Kind::of(var).zero()
 }
 
-/// Replaces the arrays of a value that [`Traverse::traverse_mut`] lends by others, which are as many and of the same kinds.
+/// Replaces the arrays of a value that [`Traverse::traverse_mut`] lends by others, which are as many and of the same
+/// kinds.
 #[track_caller]
 pub(crate) fn replace<X: Traverse + ?Sized>(tree: &mut X, mut arrays: impl ExactSizeIterator<Item = Var>) {
     let (shown, mut lent, mut wrong) = (arrays.len(), 0, None);

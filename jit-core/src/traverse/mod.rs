@@ -1,7 +1,8 @@
 //! Walking over the arrays in a value.
 //!
-//! [`Traverse`] is implemented for arrays, for containers and tuples of what implements it, and for numbers of the host, which hold no
-//! arrays; types of the user derive it. A visitor sees the arrays in the order of the fields, which is the same for equal shapes.
+//! [`Traverse`] is implemented for arrays, for containers and tuples of what implements it, and for numbers of the
+//! host, which hold no arrays; types of the user derive it. A visitor sees the arrays in the order of the fields, which
+//! is the same for equal shapes.
 //!
 //! | part | file |
 //! |---|---|
@@ -24,25 +25,26 @@ pub use visitor::{Constant, HostValue, Leaf, Visitor, VisitorMut};
 
 /// A value that may hold arrays.
 ///
-/// Derive it for types of your own: `#[derive(Traverse)]`, which describes its options. Everything in a value is then either an
-/// array, which can be evaluated, carried through traced loops and replaced; or decided by the host, like a number, a length or the
-/// variant of an `enum`, and then the same for all lanes.
+/// Derive it for types of your own: `#[derive(Traverse)]`, which describes its options. Everything in a value is then
+/// either an array, which can be evaluated, carried through traced loops and replaced; or decided by the host, like a
+/// number, a length or the variant of an `enum`, and then the same for all lanes.
 ///
 /// # Writing it by hand
 ///
-/// Both functions name the same arrays, in the same order, each time. Wherever arrays are replaced, their number and element types are
-/// checked: an implementation that does otherwise is a panic, and never an array of a wrong type.
+/// Both functions name the same arrays, in the same order, each time. Wherever arrays are replaced, their number and
+/// element types are checked: an implementation that does otherwise is a panic, and never an array of a wrong type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be searched for arrays",
     label = "this is neither an array nor made of arrays",
-    note = "derive it for a type of yours, by `#[derive(Traverse)]`; a field that has nothing to do with arrays is left out by \
-            `#[traverse(skip)]`"
+    note = "derive it for a type of yours, by `#[derive(Traverse)]`; a field that has nothing to do with arrays is \
+            left out by `#[traverse(skip)]`"
 )]
 pub trait Traverse {
     /// Shows every array to a visitor, in the order of the fields.
     fn traverse(&self, visitor: &mut Visitor<'_>);
 
-    /// Lends every array to a visitor, in the same order. Arrays behind `&`, `Rc` and `Arc` belong to others, too, and are not lent.
+    /// Lends every array to a visitor, in the same order. Arrays behind `&`, `Rc` and `Arc` belong to others, too, and
+    /// are not lent.
     fn traverse_mut(&mut self, visitor: &mut VisitorMut<'_>);
 }
 

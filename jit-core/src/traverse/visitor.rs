@@ -49,7 +49,8 @@ pub enum HostValue {
     Number(Type, u64),
     /// The length of a list.
     Shape(usize),
-    /// The lengths of the axes of the array that comes next. A frozen function is recorded once for all of them, but for what it decides by them.
+    /// The lengths of the axes of the array that comes next. A frozen function is recorded once for all of them, but
+    /// for what it decides by them.
     Lengths(SmallVec<[Size; 4]>),
     /// Which variant of an `enum` is there.
     Variant(&'static str),

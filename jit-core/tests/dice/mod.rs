@@ -1,6 +1,7 @@
 //! A small generator of numbers for random programs: the same seed makes the same program on every device.
 
-/// The state of the generator, which is the seed at first. A linear congruential generator with the constants of Knuth's MMIX.
+/// The state of the generator, which is the seed at first. A linear congruential generator with the constants of
+/// Knuth's MMIX.
 #[derive(Clone)]
 pub(crate) struct Dice(pub(crate) u64);
 

@@ -1,7 +1,8 @@
-//! The body of a frozen function as something that can be called: on copies of the arguments, or on the arguments themselves.
+//! The body of a frozen function as something that can be called: on copies of the arguments, or on the arguments
+//! themselves.
 //!
-//! Beside other items it is a function inside of the user's function. A member of an `impl` block is a closure, because functions inside of
-//! functions know nothing of `Self`; there `self` is a parameter like others.
+//! Beside other items it is a function inside of the user's function. A member of an `impl` block is a closure, because
+//! functions inside of functions know nothing of `Self`; there `self` is a parameter like others.
 
 use super::parameter::RECEIVER;
 use crate::sink::Sink;
@@ -142,7 +143,8 @@ impl Renaming<'_> {
 fn refuse_text(literal: &Literal, sink: &Sink) {
     let text = literal.to_string();
     if text.contains("{self}") || text.contains("{self:") {
-        let message = "the body of a `#[freeze]` method runs on a copy by another name: give `self` beside the text, `\"{}\", self`";
+        let message = "the body of a `#[freeze]` method runs on a copy by another name: give `self` beside the text, \
+            `\"{}\", self`";
         sink.error(literal.span(), message);
     }
 }

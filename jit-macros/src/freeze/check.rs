@@ -87,7 +87,8 @@ fn borrows_nothing(ty: &Type, sink: &Sink) {
     impl Visit<'_> for References<'_> {
         fn visit_type_reference(&mut self, reference: &TypeReference) {
             if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") {
-                let text = "what a `#[freeze]` function takes by value or by `&mut` borrows nothing inside: own it there, or take all of it by `&`";
+                let text = "what a `#[freeze]` function takes by value or by `&mut` borrows nothing inside: own it \
+                    there, or take all of it by `&`";
                 self.0.error(reference.span(), text);
             }
         }
@@ -136,7 +137,8 @@ pub(super) fn take_attributes(attributes: &mut Vec<Attribute>, sink: &Sink) -> O
 pub(super) fn count(signature: &Signature, most: usize, sink: &Sink) {
     if let Some(first) = signature.inputs.iter().nth(most) {
         let text = format!(
-            "`#[freeze]` functions have at most {most} parameters{}: make a struct of some, with `#[derive(Clone, Traverse)]`",
+            "`#[freeze]` functions have at most {most} parameters{}: make a struct of some, with `#[derive(Clone, \
+            Traverse)]`",
             if most < super::MAX_ARGUMENTS { " beside `state`" } else { "" }
         );
         sink.error(first.span(), text);

@@ -1,8 +1,8 @@
 //! `#[freeze]`: parse → check → generate.
 //!
-//! The body is rewritten as by `#[jit]` and becomes a function or a closure of its own (`body`). The user's function calls the run-time support
-//! (`jit_core::freeze`) with its arguments, which replays a recording or runs the body on copies of them. Where neither is wanted,
-//! the user's function calls the body itself.
+//! The body is rewritten as by `#[jit]` and becomes a function or a closure of its own (`body`). The user's function
+//! calls the run-time support (`jit_core::freeze`) with its arguments, which replays a recording or runs the body on
+//! copies of them. Where neither is wanted, the user's function calls the body itself.
 //!
 //! ```text
 //! #[freeze] fn step(s: &mut State, x: &Float) -> Float { … }
@@ -69,7 +69,8 @@ pub(crate) fn is_freeze(attribute: &Attribute) -> bool {
     attribute.path().segments.last().is_some_and(|last| last.ident == "freeze")
 }
 
-/// Expands the attribute on a function in a `#[jit]` block, which is one of a trait or not; nothing if the function has none.
+/// Expands the attribute on a function in a `#[jit]` block, which is one of a trait or not; nothing if the function has
+/// none.
 pub(crate) fn expand_in_block(
     block: &JitOptions,
     is_of_trait: bool,
@@ -205,7 +206,8 @@ impl Frozen {
             false => parameter.given(private),
         });
         let lifted = self.lifted.iter().map(|Lifted { ty, value, .. }| {
-            quote!(#private::freeze::Lifted(<#private::freeze::Array<#ty> as ::core::convert::From<#ty>>::from(#value)),)
+            quote!(#private::freeze::Lifted(<#private::freeze::Array<#ty> as
+                ::core::convert::From<#ty>>::from(#value)),)
         });
         let arguments = quote_spanned!(self.function.sig.ident.span()=> (#(#each,)* #(#lifted)*));
         match &self.state {

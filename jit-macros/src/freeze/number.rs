@@ -1,11 +1,12 @@
 //! Plain numbers that change from call to call.
 //!
-//! Where a number meets an array, as `it` in `x * (it as f32 * 0.1)`, the array's side decides: beside an array the number is an array of width
-//! 1, which a recording may be given anew in each call; beside anything else it is the number, and then the recording is made for this value.
-//! So the body still compiles whatever its numbers are used for.
+//! Where a number meets an array, as `it` in `x * (it as f32 * 0.1)`, the array's side decides: beside an array the
+//! number is an array of width 1, which a recording may be given anew in each call; beside anything else it is the
+//! number, and then the recording is made for this value. So the body still compiles whatever its numbers are used for.
 //!
-//! A *number expression* is made of parameters, casts, negations, arithmetic with literals, and functions of floats as `sin`. Each is computed before the call, and is an
-//! argument of its own; immutable variables that are nothing but a number expression count as such, if nothing else in the body has their name.
+//! A *number expression* is made of parameters, casts, negations, arithmetic with literals, and functions of floats as
+//! `sin`. Each is computed before the call, and is an argument of its own; immutable variables that are nothing but a
+//! number expression count as such, if nothing else in the body has their name.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -85,7 +86,8 @@ impl Names {
         names
     }
 
-    /// Whether a name, which the body binds so many times, means one thing in all of it, and all its uses are expressions.
+    /// Whether a name, which the body binds so many times, means one thing in all of it, and all its uses are
+    /// expressions.
     fn is_plain(&self, name: &Ident, bound: usize) -> bool {
         let name = name.to_string();
         self.bound.get(&name).copied().unwrap_or_default() == bound && !self.hidden.contains(&name)
@@ -129,8 +131,8 @@ impl<'ast> Visit<'ast> for Names {
     }
 }
 
-/// Rewrites the uses of numbers in a body; gives the number expressions that become parameters of it, `most` of them. The others are
-/// decisions by their numbers.
+/// Rewrites the uses of numbers in a body; gives the number expressions that become parameters of it, `most` of them.
+/// The others are decisions by their numbers.
 pub(super) fn lift(numbers: &[Number], body: &mut Block, most: usize, private: &TokenStream) -> Vec<Lifted> {
     let mut known = HashMap::new();
     for number in numbers {

@@ -118,6 +118,7 @@ impl FreezeOptions {
         let auto_opaque = self.auto_opaque.map(|is_on| quote!(auto_opaque: #is_on,));
         let enabled = self.enabled.map(|is_on| quote!(enabled: #is_on,));
         let budget = self.budget.map(|count| quote!(budget: ::core::option::Option::Some(#count),));
-        quote!(#private::freeze::Options { #limit #warn_after #auto_opaque #enabled #budget ..#private::freeze::Options::DEFAULT })
+        quote!(#private::freeze::Options { #limit #warn_after #auto_opaque #enabled #budget
+            ..#private::freeze::Options::DEFAULT })
     }
 }

@@ -6,9 +6,9 @@
 //!                               if g.otherwise() { B }      g.collect(&x);
 //!                               g.merge();                  g.restore(&mut x); }
 //! ```
-//! with one line for each place `x` that an arm changes. For a `bool` exactly one arm runs and the other calls do nothing. For
-//! a mask both run under a recorder: `swap` puts the value from before the branch back, `restore` writes the merged one.
-//! Values of the arms, and variables that get their first value in them, go through a slot.
+//! with one line for each place `x` that an arm changes. For a `bool` exactly one arm runs and the other calls do
+//! nothing. For a mask both run under a recorder: `swap` puts the value from before the branch back, `restore` writes
+//! the merged one. Values of the arms, and variables that get their first value in them, go through a slot.
 
 use super::deferred::{self, Split};
 use super::exit::{Control, Dependency, Region, Why};
@@ -371,8 +371,8 @@ impl<'r, 'a> Traced<'r, 'a> {
         }}
     }
 
-    /// The arms, one after the other. Where the first one moves what the second one mentions, Rust is told that on the host
-    /// only one of them runs.
+    /// The arms, one after the other. Where the first one moves what the second one mentions, Rust is told that on the
+    /// host only one of them runs.
     fn arms(&mut self, then: &TokenStream, swap: &TokenStream, otherwise: &TokenStream) -> TokenStream {
         let (span, guard) = (self.span, self.guard.clone());
         if !self.moves {
@@ -475,8 +475,8 @@ impl<'r, 'a> Traced<'r, 'a> {
     }
 }
 
-/// ReportsValue which places nothing reads after the region: variables of the function where the region is its end, and those of a
-/// block of which it is the end. They are no state where no other arm sees them either.
+/// ReportsValue which places nothing reads after the region: variables of the function where the region is its end, and
+/// those of a block of which it is the end. They are no state where no other arm sees them either.
 fn without_dead(
     rewriter: &Rewriter<'_>,
     state: Vec<Place>,

@@ -10,10 +10,10 @@
 //!           }
 //!       }
 //! ```
-//! The jumps are Rust's where the conditions are the host's. Otherwise what follows a group is for the lanes that have not
-//! met one of its conditions. So what is generated is nested as deep as there are groups, and the compiler knows the stage of
-//! a group's jumps at its end. What follows an `if` whose arm jumps is nested in it, too: a run of them becomes a tree of
-//! blocks. This comes first, and does not walk down a chain by recursion.
+//! The jumps are Rust's where the conditions are the host's. Otherwise what follows a group is for the lanes that have
+//! not met one of its conditions. So what is generated is nested as deep as there are groups, and the compiler knows
+//! the stage of a group's jumps at its end. What follows an `if` whose arm jumps is nested in it, too: a run of them
+//! becomes a tree of blocks. This comes first, and does not walk down a chain by recursion.
 
 use proc_macro2::{Ident, Span};
 use quote::format_ident;

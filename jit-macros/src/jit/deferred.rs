@@ -6,9 +6,10 @@
 //! let y; 'a: { if c { y = A; break 'a; } y = B; } →   let y; y = 'a: { let y; if c { y = A; break 'a y; } y = B; y };
 //! let y; while c { y = A; f(y); }                 →   let y; while c { let y; y = A; f(y); }
 //! ```
-//! A region gives a value where it surely has one at its end (`first_value`). Otherwise Rust lets nobody read it afterwards, and
-//! the variable of the region is another one. What Rust says of variables that may have no value holds for the inner ones as
-//! it did for the outer one. A tie, of which there is one for each `let`, makes all of them have the same type.
+//! A region gives a value where it surely has one at its end (`first_value`). Otherwise Rust lets nobody read it
+//! afterwards, and the variable of the region is another one. What Rust says of variables that may have no value holds
+//! for the inner ones as it did for the outer one. A tie, of which there is one for each `let`, makes all of them have
+//! the same type.
 
 use super::branch::leaves;
 use super::first_value::{at_jumps, is_own, surely_in};
@@ -62,13 +63,15 @@ fn redeclaration(binding: &Binding) -> Stmt {
     syn::parse_quote!(#(#[__jit_tied(#tie)])* let #mutable #name #(: #ty)*;)
 }
 
-/// Makes a variable have the type of a tie, in code that is never reached: Rust finds types in it, and no use of the variable.
+/// Makes a variable have the type of a tie, in code that is never reached: Rust finds types in it, and no use of the
+/// variable.
 fn tied(name: &Ident, tie: &Ident) -> Stmt {
     let span = tie.span();
     let tied = format_ident!("__jit_tied", span = span);
     syn::parse_quote_spanned! {span=>
         #[allow(unreachable_code)]
-        let #tied = if let ::core::option::Option::Some(never) = #tie.unreached() { match never {} #tie.is_of(&#name); };
+        let #tied = if let ::core::option::Option::Some(never) = #tie.unreached() { match never {} #tie.is_of(&#name);
+            };
     }
 }
 
@@ -110,7 +113,8 @@ pub(crate) fn is_tied(statement: &Stmt) -> bool {
 
 /// Whether a statement declares a tie.
 pub(crate) fn is_tie(statement: &Stmt) -> bool {
-    matches!(statement, Stmt::Local(Local { pat: syn::Pat::Ident(name), init: Some(_), .. }) if name.ident.to_string().starts_with("__jit_tie"))
+    matches!(statement, Stmt::Local(Local { pat: syn::Pat::Ident(name), init: Some(_),
+        .. }) if name.ident.to_string().starts_with("__jit_tie"))
 }
 
 /// The first values that a loop or labelled block gives.
@@ -120,7 +124,8 @@ pub(crate) struct AssignedInRegion {
     given: Vec<Ident>,
 }
 
-/// Prepares a `loop` that lanes exit at different times: where its body gives variables their first values, its jumps take them along.
+/// Prepares a `loop` that lanes exit at different times: where its body gives variables their first values, its jumps
+/// take them along.
 pub(crate) fn given_by_loop(rewriter: &mut Rewriter<'_>, node: &mut ExprLoop) -> Option<AssignedInRegion> {
     let label = node.label.as_ref().map(|label| label.name.clone());
     let span = node.loop_token.span;
@@ -181,8 +186,8 @@ fn end_with(rewriter: &mut Rewriter<'_>, body: &mut Block, bindings: &[Binding],
     body.stmts.push(Stmt::Expr(end, None));
 }
 
-/// Declares variables without a value in the body of a loop that assigns them. Rust does not let an iteration read what the
-/// one before assigned, so each may have its own.
+/// Declares variables without a value in the body of a loop that assigns them. Rust does not let an iteration read what
+/// the one before assigned, so each may have its own.
 pub(crate) fn redeclare(rewriter: &Rewriter<'_>, body: &mut Block) {
     let bindings = assigned(rewriter, body);
     body.stmts.splice(0..0, bindings.iter().map(redeclaration));

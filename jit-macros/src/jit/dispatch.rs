@@ -1,9 +1,9 @@
 //! `#[jit(dispatch)]` on a trait: its methods can be called on pointers that differ by lane.
 //!
 //! The trait stays as it is, with the bodies of its methods rewritten as any function's, and gets an implementation for
-//! `Ptr<T>` of whatever implements it. There, a method runs the one of each instance between calls of the run-time support
-//! (`jit_core::calls::dispatch`), which is where its documentation is. A method that is marked `#[host]` is Rust's: it is for
-//! an instance itself, which it may change, and a pointer refuses it.
+//! `Ptr<T>` of whatever implements it. There, a method runs the one of each instance between calls of the run-time
+//! support (`jit_core::calls::dispatch`), which is where its documentation is. A method that is marked `#[host]` is
+//! Rust's: it is for an instance itself, which it may change, and a pointer refuses it.
 
 use super::{rewrite_function, take_constexpr};
 use crate::freeze;
@@ -80,7 +80,8 @@ fn implementation(krate: &TokenStream, item: &ItemTrait, methods: &[TokenStream]
     quote_spanned! {name.span()=>
         #[automatically_derived]
         #[allow(clippy::all, clippy::pedantic)]
-        impl<#(#parameters,)* __JitTarget: ?Sized + #name #arguments> #name #arguments for #krate::Ptr<__JitTarget> #bounds {
+        impl<#(#parameters,)* __JitTarget: ?Sized + #name #arguments> #name #arguments for #krate::Ptr<__JitTarget>
+            #bounds {
             #(#methods)*
         }
     }
@@ -183,7 +184,11 @@ fn check(signature: &Signature, sink: &Sink) {
         }
     }
     match signature.receiver() {
-        None => sink.error(signature.ident.span(), "a dispatched method takes `&self`; without it, write a function outside of the trait, or add `where Self: Sized`"),
+        None => sink.error(
+            signature.ident.span(),
+            "a dispatched method takes `&self`; without it, write a function \
+            outside of the trait, or add `where Self: Sized`",
+        ),
         Some(receiver) => check_receiver(receiver, sink),
     }
     for argument in &signature.inputs {
@@ -206,8 +211,8 @@ fn check_receiver(receiver: &syn::Receiver, sink: &Sink) {
     let ty = receiver.to_token_stream().to_string().replace(' ', "");
     if ty.starts_with("&mut") {
         let message = "a dispatched method takes `&self`: an instance is shared by all lanes that point to it; \
-                       let lanes change an argument, or scatter to one; or mark the method `#[host]`, and call it on the \
-                       instance that `get_mut` of `Instances` gives";
+                       let lanes change an argument, or scatter to one; or mark the method `#[host]`, and call it on \
+                       the instance that `get_mut` of `Instances` gives";
         sink.error(receiver.span(), message);
     } else if !ty.starts_with('&') || ty.contains(':') {
         sink.error(receiver.span(), "a dispatched method takes `&self`: instances stay where they are");

@@ -7,9 +7,9 @@
 //!                     break 'region; }
 //! ```
 //! where `exit` belongs to what the jump exits to (see `jit_core::control::exit`) and `'region` is the innermost arm or
-//! body that may be traced: all lanes that run it exit, so that the rest of it is not recorded. What follows on a statement
-//! that lanes may have left in is recorded under the mask of those that have not: [`Rewriter::block`] makes it an `if`. A
-//! jump with nothing between it and its target that may be traced stays Rust's.
+//! body that may be traced: all lanes that run it exit, so that the rest of it is not recorded. What follows on a
+//! statement that lanes may have left in is recorded under the mask of those that have not: [`Rewriter::block`] makes
+//! it an `if`. A jump with nothing between it and its target that may be traced stays Rust's.
 
 use super::rewrite::Rewriter;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -116,7 +116,8 @@ pub(crate) enum Dependency {
     Loop(usize),
 }
 
-/// A list in which each dependency is once: a chain of `if`s has a jump in each arm, with the conditions of those before it.
+/// A list in which each dependency is once: a chain of `if`s has a jump in each arm, with the conditions of those
+/// before it.
 #[derive(Clone, Default)]
 struct Dependencies {
     list: Vec<Dependency>,
@@ -223,8 +224,9 @@ impl Rewriter<'_> {
         let is_too_deep = self.controls.iter().filter(|control| region_of(control).is_some()).count() >= limit;
         if is_too_deep && !std::mem::replace(&mut self.is_too_deep, true) {
             let message = format!(
-                "this is nested in {limit} conditions, which is as deep as the compiler's stack allows in a `#[jit]` function; \
-                 put the inner ones into a function of their own, or mark the outermost one with `#[host]` if it is a `bool`"
+                "this is nested in {limit} conditions, which is as deep as the compiler's stack allows in a `#[jit]` \
+                 function; put the inner ones into a function of their own, or mark the outermost one with `#[host]` \
+                 if it is a `bool`"
             );
             self.sink.error(span, message);
         }
@@ -294,7 +296,8 @@ impl Rewriter<'_> {
         *expr = self.structured(expr, exit, region, keyword);
     }
 
-    /// Gives a jump that stays Rust's the label of its loop where a divided chain is between: Rust wants one in a labelled block.
+    /// Gives a jump that stays Rust's the label of its loop where a divided chain is between: Rust wants one in a
+    /// labelled block.
     fn name_target(&mut self, jump: &mut Expr, target: usize) {
         let is_chain =
             |control: &Control| matches!(control, Control::Block(label, _) if super::chains::is_chain(label));
@@ -328,7 +331,8 @@ impl Rewriter<'_> {
         None
     }
 
-    /// Rewrites the value of a jump. Variables in it that are older than a mark are shared with code that is recorded later.
+    /// Rewrites the value of a jump. Variables in it that are older than a mark are shared with code that is recorded
+    /// later.
     fn jump_value(&mut self, expr: &mut Expr, mark: Option<usize>) {
         let value = match expr {
             Expr::Break(node) => node.expr.as_mut(),
@@ -550,7 +554,8 @@ impl Rewriter<'_> {
         quote_spanned!(span=> let mut #name = #private::exit #(::<_, #ty>)* (#stages);)
     }
 
-    /// A list whose stage alone is wanted. A long one is made of shorter ones: the compiler goes down a list by recursion.
+    /// A list whose stage alone is wanted. A long one is made of shorter ones: the compiler goes down a list by
+    /// recursion.
     pub(crate) fn stages(&self, names: &[Ident], span: Span) -> TokenStream {
         const SHORT: usize = 16;
         if names.len() <= SHORT {
@@ -605,7 +610,8 @@ impl Rewriter<'_> {
     }
 }
 
-/// How deep conditions may nest. What is generated is twice as deep as what was written, and the compiler parses it by recursion.
+/// How deep conditions may nest. What is generated is twice as deep as what was written, and the compiler parses it by
+/// recursion.
 fn deepest() -> usize {
     const DEEPEST: usize = 256;
     const STACK: usize = 8 << 20;

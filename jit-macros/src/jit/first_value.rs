@@ -1,7 +1,7 @@
 //! Whether code surely gives a variable its first value, as Rust's own analysis of definite assignment says.
 //!
-//! The question is asked of programs before the compiler has checked them. An answer is only relied on where Rust accepts the
-//! program as it was written, so code that cannot reach its end counts as giving the value.
+//! The question is asked of programs before the compiler has checked them. An answer is only relied on where Rust
+//! accepts the program as it was written, so code that cannot reach its end counts as giving the value.
 
 use super::macros;
 use super::scope::pattern_names;

@@ -1,8 +1,8 @@
 //! `a[i]` where its value is used, `a[i] = v`, and `a[i] += v` and its like.
 //!
-//! What the base is decides (`jit_core::control::index`): Rust indexes containers of the host as ever, arrays are gathered
-//! from and scattered to. A method that by its name changes nothing reads: `a[i].sqrt()`. Where a program needs the place of an
-//! element (`&a[i]`, `a[i].x`, `a[i].push(v)`, `a[lo..hi]`) the indexing stays Rust's.
+//! What the base is decides (`jit_core::control::index`): Rust indexes containers of the host as ever, arrays are
+//! gathered from and scattered to. A method that by its name changes nothing reads: `a[i].sqrt()`. Where a program
+//! needs the place of an element (`&a[i]`, `a[i].x`, `a[i].push(v)`, `a[lo..hi]`) the indexing stays Rust's.
 
 use super::operators::{operand, reference_to};
 use super::place::{Place, is_place};

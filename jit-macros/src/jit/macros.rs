@@ -1,4 +1,5 @@
-//! Macros inside of a traced function: the arguments of Rust's own are expressions and are rewritten, all others are left.
+//! Macros inside of a traced function: the arguments of Rust's own are expressions and are rewritten, all others are
+//! left.
 
 use crate::ungroup::Ungroup;
 use proc_macro2::TokenStream;

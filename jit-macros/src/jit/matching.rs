@@ -1,16 +1,16 @@
 //! `match` on numbers and truth values.
 //!
-//! A `match` whose patterns are literals, ranges, constants and names, and whose last arm takes everything, is a chain of
-//! `if`s. A condition of the chain asks what is matched, as `index` does: for a host value it is Rust's own test of the
-//! pattern, for an array a comparison for each literal.
+//! A `match` whose patterns are literals, ranges, constants and names, and whose last arm takes everything, is a chain
+//! of `if`s. A condition of the chain asks what is matched, as `index` does: for a host value it is Rust's own test of
+//! the pattern, for an array a comparison for each literal.
 //!
 //! ```text
 //! match x { 1 | 5..=9 => A, n if g(n) => B, n => C }
 //!    →   if test(x; 1 | 5..=9) { A } else if g(x) { let n = x; B } else { let n = x; C }
 //! ```
-//! So is a `match` that tests by guards alone. What it binds moves on the host; of an array each arm has a clone. A tuple
-//! of such values, written as one, is matched part by part (`tuples`). A `match` with any other pattern is Rust's, unless it is
-//! marked `#[traced]` (`variants`).
+//! So is a `match` that tests by guards alone. What it binds moves on the host; of an array each arm has a clone. A
+//! tuple of such values, written as one, is matched part by part (`tuples`). A `match` with any other pattern is
+//! Rust's, unless it is marked `#[traced]` (`variants`).
 
 use super::branch::{self, Want};
 use super::operators::reference_to;
@@ -137,7 +137,8 @@ fn is_by_guards(arms: &[Arm]) -> bool {
         && arms.iter().all(|arm| is_irrefutable(pattern(arm)) || tuples::is_irrefutable(pattern(arm)))
 }
 
-/// Whether what is matched is a number, as a literal is its pattern or a guard compares it: it may be had more than once.
+/// Whether what is matched is a number, as a literal is its pattern or a guard compares it: it may be had more than
+/// once.
 fn is_of_numbers(arms: &[Arm]) -> bool {
     let compares = |arm: &Arm| match (guard(arm), binding(pattern(arm))) {
         (Some(guard), Some(name)) => is_compared(guard, &name.ident),
@@ -330,8 +331,9 @@ const GROUP: usize = 32;
 
 type ChainArm = (Option<Expr>, Block, Span);
 
-/// Divides the arms of a long chain into groups, each behind one test of all of its patterns, so that neither the depth of what
-/// is generated nor the number of tests before an arm grows with the number of arms. Arms with guards stay as they are.
+/// Divides the arms of a long chain into groups, each behind one test of all of its patterns, so that neither the depth
+/// of what is generated nor the number of tests before an arm grows with the number of arms. Arms with guards stay as
+/// they are.
 fn grouped(
     rewriter: &mut Rewriter<'_>,
     chain: Vec<ChainArm>,
@@ -401,7 +403,8 @@ fn any_of(patterns: Vec<Pat>) -> Pat {
     }
 }
 
-/// Rewrites a chain of `if`s, from the conditions of arms, which the last one has not, their bodies and the places of their arrows.
+/// Rewrites a chain of `if`s, from the conditions of arms, which the last one has not, their bodies and the places of
+/// their arrows.
 pub(crate) fn chained(
     rewriter: &mut Rewriter<'_>,
     arms: Vec<(Option<Expr>, Block, Span)>,
@@ -417,8 +420,8 @@ pub(crate) fn chained(
     }
 }
 
-/// The chain of `if`s itself. The last arm, which has no condition, may be left out where it does nothing, but not where its
-/// value is wanted (`is_whole`).
+/// The chain of `if`s itself. The last arm, which has no condition, may be left out where it does nothing, but not
+/// where its value is wanted (`is_whole`).
 fn nested(arms: Vec<ChainArm>, is_whole: bool) -> Option<Expr> {
     let mut otherwise: Option<Expr> = None;
     let count = arms.len();
@@ -475,7 +478,8 @@ fn bound(rewriter: &mut Rewriter<'_>, matched: &TokenStream, span: Span) -> Expr
     Expr::Verbatim(quote_spanned!(span=> #place #matched))
 }
 
-/// What an arm binds, if these tokens hold its place: of the host what is matched itself, which moves, of an array a clone.
+/// What an arm binds, if these tokens hold its place: of the host what is matched itself, which moves, of an array a
+/// clone.
 pub(crate) fn take_bound(rewriter: &mut Rewriter<'_>, tokens: &TokenStream) -> Option<TokenStream> {
     let mut tokens = tokens.clone().into_iter();
     let Some(TokenTree::Ident(place)) = tokens.next() else { return None };

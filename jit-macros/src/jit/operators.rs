@@ -144,8 +144,8 @@ fn comparison(rewriter: &mut Rewriter<'_>, node: &mut ExprBinary) -> Expr {
     Expr::Verbatim(quote_spanned!(span=> #private::#function(#left, #right)))
 }
 
-/// The sides of a comparison, borrowed. Where one of them is a `&mut` reference, what it refers to is compared with what the
-/// other one is, or refers to.
+/// The sides of a comparison, borrowed. Where one of them is a `&mut` reference, what it refers to is compared with
+/// what the other one is, or refers to.
 pub(crate) fn sides(rewriter: &mut Rewriter<'_>, left: &mut Expr, right: &mut Expr) -> (TokenStream, TokenStream) {
     let [is_left, is_right] = [&*left, &*right].map(|side| is_mut_reference(rewriter, side));
     if is_left && !is_right {

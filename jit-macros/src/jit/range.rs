@@ -8,9 +8,9 @@
 //!                                    let i = r.next();
 //!                                    A } }
 //! ```
-//! with the places that the body changes and the exits that jumps in it take as in a `while`. The type of the bounds says which
-//! loop this is: of host integers it is Rust's, and each iteration is traced by itself, on the lanes that have not left.
-//! What is surely no range of integers, or one of host integers, stays a `for` of Rust's.
+//! with the places that the body changes and the exits that jumps in it take as in a `while`. The type of the bounds
+//! says which loop this is: of host integers it is Rust's, and each iteration is traced by itself, on the lanes that
+//! have not left. What is surely no range of integers, or one of host integers, stays a `for` of Rust's.
 
 use super::branch::{self, Live, Want};
 use super::deferred;

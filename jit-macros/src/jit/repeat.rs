@@ -7,14 +7,14 @@
 //!                              if !g.test(&c) { break; }
 //!                              A } }
 //! ```
-//! with one `collect` and one `replace` for each place `x` that the condition or the body changes. The type of the condition
-//! says which loop this is. For a `bool` it is Rust's, and only `test` does something. For a mask the first iteration opens a
-//! recording and replaces the state by the loop's parameters, condition and body are recorded once, and the second iteration
-//! closes it and replaces the state by the results. In an `#[evaluated]` loop each iteration is an iteration, of which the state is
-//! computed before the next one begins.
+//! with one `collect` and one `replace` for each place `x` that the condition or the body changes. The type of the
+//! condition says which loop this is. For a `bool` it is Rust's, and only `test` does something. For a mask the first
+//! iteration opens a recording and replaces the state by the loop's parameters, condition and body are recorded once,
+//! and the second iteration closes it and replaces the state by the results. In an `#[evaluated]` loop each iteration
+//! is an iteration, of which the state is computed before the next one begins.
 //!
-//! Exits that jumps in the body take are state as well. A lane continues while it has not exited and the condition holds, and a
-//! `loop` has no other condition. A host's condition is thus lifted where lanes exit at different times.
+//! Exits that jumps in the body take are state as well. A lane continues while it has not exited and the condition
+//! holds, and a `loop` has no other condition. A host's condition is thus lifted where lanes exit at different times.
 
 use super::branch::traced_only;
 use super::directives::Mode;
@@ -123,7 +123,8 @@ impl<'r, 'a> Repeated<'r, 'a> {
             if deferred::is_deferred(rewriter, &place) {
                 let name = &place.base;
                 let message = format!(
-                    "`{name}` gets its first value in the condition of a `while`; give it one in `let`, or assign it in the body"
+                    "`{name}` gets its first value in the condition of a `while`; give it one in `let`, or assign it \
+                    in the body"
                 );
                 rewriter.sink.error(place.span, message);
             }
@@ -184,7 +185,8 @@ impl<'r, 'a> Repeated<'r, 'a> {
         warning::of_region(self.rewriter, &self.guard, body)
     }
 
-    /// The stage of a loop that lanes may exit early is the join of all conditions on the way, known after its body only.
+    /// The stage of a loop that lanes may exit early is the join of all conditions on the way, known after its body
+    /// only.
     pub(crate) fn if_stage_is_known(&self, warnings: TokenStream) -> TokenStream {
         if self.exits.is_empty() { warnings } else { TokenStream::new() }
     }

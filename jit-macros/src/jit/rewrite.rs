@@ -1,7 +1,8 @@
 //! Walks a function's body and replaces what means more on arrays than Rust lets it mean.
 //!
 //! This file is the state of the walk and what is around a body; the walk itself is in `block`, for statements, and
-//! `visit`, for expressions. What is replaced has a file for each family: `operators`, `logic`, `branch`, `repeat` and so on.
+//! `visit`, for expressions. What is replaced has a file for each family: `operators`, `logic`, `branch`, `repeat` and
+//! so on.
 
 use super::directives::Mode;
 use super::exit::{Control, Exits, Frame};
@@ -27,7 +28,8 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) mentioned_later: Vec<(usize, HashSet<String>)>,
     /// The type that is wanted of the next value, where the program names it.
     pub(crate) expected: Option<Type>,
-    /// Set in the value of a jump that may be traced: variables older than this are mentioned in code that is recorded later.
+    /// Set in the value of a jump that may be traced: variables older than this are mentioned in code that is recorded
+    /// later.
     pub(crate) given_since: Option<usize>,
     /// Whether nothing is left to be done of the statement after the next expression.
     pub(crate) is_whole_statement: bool,
@@ -129,11 +131,13 @@ impl<'a> Rewriter<'a> {
         let kinds = self.uses_kinds.then(|| {
             quote_spanned! {span=>
                 #[allow(unused_imports)]
-                use #private::{CastsHost as _, CastsTraced as _, IndexesHost as _, IndexesTraced as _, Lend as _, MatchesHost as _, MatchesTraced as _};
+                use #private::{CastsHost as _, CastsTraced as _, IndexesHost as _, IndexesTraced as _, Lend as _,
+                    MatchesHost as _, MatchesTraced as _};
             }
         });
         let warnings = warning::of_parameters(self);
-        let prologue = quote_spanned!(span=> #kinds let __jit_function = #private::enter(#labelled); #fast_math #(#checks)* #warnings);
+        let prologue = quote_spanned!(span=> #kinds let __jit_function = #private::enter(#labelled);
+            #fast_math #(#checks)* #warnings);
         body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(prologue), None));
     }
 
@@ -233,8 +237,8 @@ pub(crate) fn names_in(code: TokenStream) -> HashSet<String> {
     names.into_iter().map(|name| name.to_string()).collect()
 }
 
-/// The names that a block mentions, read off its tree: turning a long chain of arms into tokens at each of them would take
-/// time that grows with its square.
+/// The names that a block mentions, read off its tree: turning a long chain of arms into tokens at each of them would
+/// take time that grows with its square.
 pub(crate) fn names_of(block: &Block) -> HashSet<String> {
     struct Names(HashSet<String>);
     impl Names {

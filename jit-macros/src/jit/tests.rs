@@ -88,7 +88,13 @@ fn a_loop_carries_what_it_changes_and_nothing_else() {
     });
     assert!(got.contains("collect (\"y\" , & y)"), "{got}");
     assert_eq!(got.matches("collect (").count(), 1, "{got}");
-    assert!(got.contains(":: jit :: __private :: WhileCondition :: test (& :: jit :: __private :: lt (& y , & limit) , & mut __jit_while1)"), "{got}");
+    assert!(
+        got.contains(
+            ":: jit :: __private :: WhileCondition :: test (& :: jit :: __private :: lt (& y , & limit) , \
+        & mut __jit_while1)"
+        ),
+        "{got}"
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! `match (a, b) { (0, _) | (_, 0) => A, (x, 1..=9) if g(x) => B, _ => C }`: the parts of the tuple are matched one by one.
+//! `match (a, b) { (0, _) | (_, 0) => A, (x, 1..=9) if g(x) => B, _ => C }`: the parts of the tuple are matched one by
+//! one.
 //!
-//! It becomes a chain of `if`s as a `match` on one value does (`matching`): the condition of an arm is that all of its parts
-//! are met, each by Rust's own test or by comparisons, as the type of that part says.
+//! It becomes a chain of `if`s as a `match` on one value does (`matching`): the condition of an arm is that all of its
+//! parts are met, each by Rust's own test or by comparisons, as the type of that part says.
 
 use super::branch::Want;
 use super::matching::{
@@ -83,7 +84,8 @@ fn cases(pattern: &Pat, count: usize) -> Option<Vec<Vec<Pat>>> {
     }
 }
 
-/// `match (m, n) { (true, true) => …, (true, false) => …, (false, _) => … }` is complete without an arm that takes the rest.
+/// `match (m, n) { (true, true) => …, (true, false) => …, (false, _) => … }` is complete without an arm that takes the
+/// rest.
 fn takes_all_truth_values(cases: &[Vec<Vec<Pat>>], count: usize) -> bool {
     let met = |part: &Pat, value: bool| match part {
         Pat::Lit(syn::ExprLit { lit: Lit::Bool(literal), .. }) => literal.value == value,

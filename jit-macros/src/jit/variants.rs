@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! #[traced] match &e { E::A { x } => F, E::B(y) if g(y) => G, _ => H }
-//!    →   match choice(&(&e)).arms(3, |part, passed| match *part { E::A { .. } => 0, E::B(..) if !passed(1) => 1, _ => 2 }) { k =>
+//!    →   match choice(&(&e)).arms(3, |part, passed| match *part {
+//!            E::A { .. } => 0, E::B(..) if !passed(1) => 1, _ => 2
+//!        }) { k =>
 //!            if k.test(0) { let mut part = k.value(0); let Some(E::A { x }) = k.lend(part) …; F }
 //!            else if k.test(1) && { let E::B(y) = …; g(y) } { let E::B(y) = …; G }
 //!            else { H } }
 //! ```
-//! Rust's own `match` on the plain enum tells which arms a variant can take, and that none is left out; Rust's own patterns bind the fields.
-//! Whether the variant differs can't be seen in the text, and a `match` of the host must stay Rust's: that is why it is marked.
+//! Rust's own `match` on the plain enum tells which arms a variant can take, and that none is left out; Rust's own
+//! patterns bind the fields. Whether the variant differs can't be seen in the text, and a `match` of the host must stay
+//! Rust's: that is why it is marked.
 
 use super::branch::Want;
 use super::directives;
@@ -122,7 +125,8 @@ pub(crate) fn rewrite(rewriter: &mut Rewriter<'_>, mut node: ExprMatch, mark: Sp
     Expr::Verbatim(quote_spanned!(span=> match #choice { #kind => #chained }))
 }
 
-/// Rust's `match` on a value of the enum, which gives the number of an arm. It is at what is matched, where Rust says what is missing.
+/// Rust's `match` on a value of the enum, which gives the number of an arm. It is at what is matched, where Rust says
+/// what is missing.
 fn arm_of(rewriter: &mut Rewriter<'_>, node: &ExprMatch, source: Span) -> TokenStream {
     let (part, passed) = (rewriter.helper("part", source), rewriter.helper("passed", source));
     let arms = node.arms.iter().enumerate().map(|(at, arm)| {

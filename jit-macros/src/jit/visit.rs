@@ -68,7 +68,8 @@ impl Rewriter<'_> {
             *expr = Expr::Verbatim(quote_spanned! {span=> {
                 let #stage = #private::joined(#guards);
                 #[allow(unreachable_code)]
-                let #shared = if #stage.is_host() { #stage.host_only(); #value } else { #stage.traced_only(); #stage.share(&#value) };
+                let #shared = if #stage.is_host() { #stage.host_only(); #value }
+                    else { #stage.traced_only(); #stage.share(&#value) };
                 #shared
             }});
         }

@@ -1,5 +1,5 @@
-//! Code that compiles and surely means something else under a traced condition: each finding becomes a call of a method that
-//! is deprecated if the condition is traced, so that the compiler warns at the user's token.
+//! Code that compiles and surely means something else under a traced condition: each finding becomes a call of a method
+//! that is deprecated if the condition is traced, so that the compiler warns at the user's token.
 //!
 //! Methods are looked up when the type of the guard is known, so a region whose stage is inferred later is passed over.
 //! Only statements that a region surely runs are considered: those of its own block, up to the first jump.

@@ -1,7 +1,7 @@
 //! `#[derive(TracedEnum)]`: parse → check → generate.
 //!
-//! The fields of all variants become one nest of pairs, `((x, (y, ())), ((z, ()), ()))`: a list of variants, each a list of fields. So no
-//! type has to be named, and the order is that of the program.
+//! The fields of all variants become one nest of pairs, `((x, (y, ())), ((z, ()), ()))`: a list of variants, each a
+//! list of fields. So no type has to be named, and the order is that of the program.
 
 mod generate;
 mod parse;

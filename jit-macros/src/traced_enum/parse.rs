@@ -38,7 +38,8 @@ pub(super) fn parse<'a>(input: &'a DeriveInput, sink: &Sink) -> Option<Parsed<'a
     let data = match &input.data {
         Data::Enum(data) => data,
         Data::Struct(data) => {
-            let message = "`TracedEnum` is for enums, whose variant then differs by lane; for a struct of arrays derive `Traverse`";
+            let message = "`TracedEnum` is for enums, whose variant then differs by lane; for a struct of arrays \
+                derive `Traverse`";
             sink.error(data.struct_token.span, message);
             return None;
         }

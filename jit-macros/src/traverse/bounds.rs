@@ -1,8 +1,8 @@
 //! What must hold of type parameters so that all fields can be visited.
 //!
-//! A field whose type mentions a parameter bounds that type: `Array<T>: Traverse` holds for every element `T`, where `T: Traverse` would
-//! ask too much. If the type mentions the deriving type itself, such a bound would be a circle: then only the parameters that stand
-//! outside of those mentions are bounded, since the other fields bound the rest.
+//! A field whose type mentions a parameter bounds that type: `Array<T>: Traverse` holds for every element `T`, where
+//! `T: Traverse` would ask too much. If the type mentions the deriving type itself, such a bound would be a circle:
+//! then only the parameters that stand outside of those mentions are bounded, since the other fields bound the rest.
 
 use super::parse::{Field, Parsed};
 use proc_macro2::{Ident, TokenStream};

@@ -1,7 +1,8 @@
 //! `#[derive(Traverse)]`: parse → check → generate.
 //!
-//! The type is read into its variants, of which a struct has one, and their fields ([`parse`]); what is wrong with it is reported all at
-//! once ([`check`]); and one implementation comes out ([`generate`]), whose bounds follow from the fields ([`bounds`]).
+//! The type is read into its variants, of which a struct has one, and their fields ([`parse`]); what is wrong with it
+//! is reported all at once ([`check`]); and one implementation comes out ([`generate`]), whose bounds follow from the
+//! fields ([`bounds`]).
 
 mod bounds;
 mod check;

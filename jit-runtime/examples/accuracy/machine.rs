@@ -86,8 +86,8 @@ impl Operation {
         }
     }
 
-    /// The errors, in units in the last place of `f32`, of consecutive arguments from some bits on. The exact results are
-    /// those of the exact operation in `f64`. Where they are smaller than the absolute unit, its places count.
+    /// The errors, in units in the last place of `f32`, of consecutive arguments from some bits on. The exact results
+    /// are those of the exact operation in `f64`. Where they are smaller than the absolute unit, its places count.
     pub(crate) fn errors_of_singles(self, first: u32, width: usize, absolute_unit: f64) -> Result<Vec<f32>, Error> {
         let mut errors = vec![0.0f32; width];
         let output = Buffer::alloc(width * 4)?;
@@ -116,8 +116,8 @@ impl Operation {
     }
 }
 
-/// The distance between a result of `f32` and the exact one, both as `f64`; 0 for NaN and infinities that are equal, infinite
-/// for those that are not.
+/// The distance between a result of `f32` and the exact one, both as `f64`; 0 for NaN and infinities that are equal,
+/// infinite for those that are not.
 fn error_of(b: &mut Builder, result: Value, exact: Value, absolute_unit: f64) -> Value {
     let rounded = b.cast(Type::F32, exact);
     let rounded = b.cast(Type::F64, rounded);

@@ -1,9 +1,9 @@
 //! Measures the errors of the transcendental functions: `cargo run --release -p jit-runtime --example accuracy`.
 //!
-//! Sweeps every `f32` for functions of one argument, and takes dense samples for functions of two and in `f64`, on the CPU
-//! backend, against references of higher precision. Prints the tables of `docs/accuracy.md`. With LLVM the sweep takes a
-//! minute or two a function on two cores. `--quick` takes a sample of the arguments, `--fast` the fast variants only,
-//! `--exact` the exact ones only; names of functions restrict the tables to them.
+//! Sweeps every `f32` for functions of one argument, and takes dense samples for functions of two and in `f64`, on the
+//! CPU backend, against references of higher precision. Prints the tables of `docs/accuracy.md`. With LLVM the sweep
+//! takes a minute or two a function on two cores. `--quick` takes a sample of the arguments, `--fast` the fast variants
+//! only, `--exact` the exact ones only; names of functions restrict the tables to them.
 //!
 //! | file | what |
 //! |---|---|

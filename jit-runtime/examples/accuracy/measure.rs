@@ -74,8 +74,8 @@ const STEP: u64 = 10_007;
 
 /// The errors of a function of `f32` on each of its domains, computed by an operation.
 ///
-/// All arguments of a function of one argument are compared with the same function in `f64`, which the next table measures;
-/// each [`STEP`]th one, and functions of two arguments, with an independent reference.
+/// All arguments of a function of one argument are compared with the same function in `f64`, which the next table
+/// measures; each [`STEP`]th one, and functions of two arguments, with an independent reference.
 pub(crate) fn single(
     function: &Function,
     op: Operation,
@@ -220,8 +220,8 @@ fn in_parallel_parts<T: Default + Send>(count: usize, each: impl Fn(usize, &mut 
     })
 }
 
-/// The distance from an exact result, in units in the last place of the latter, which are those of the least normal number
-/// below it, and not below the absolute unit where the domain has one.
+/// The distance from an exact result, in units in the last place of the latter, which are those of the least normal
+/// number below it, and not below the absolute unit where the domain has one.
 fn error_in_ulp(result: f64, exact: Exact, mantissa_bits: i32, least: f64, absolute_unit: f64) -> f64 {
     let Exact { high, low } = exact;
     let is_single = mantissa_bits == 23;

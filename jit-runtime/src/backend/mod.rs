@@ -47,8 +47,8 @@ pub enum Scatters {
     /// By plain operations: no two runs that happen at the same time share a target.
     ///
     /// Each element of the target is a group of `1 << copies_log2` neighbours in memory that are combined in the end.
-    /// Neighbouring lanes use different ones, so that they need not wait for one another where their indices are equal. Where
-    /// there are neighbours, one more group behind the last one may be written, too.
+    /// Neighbouring lanes use different ones, so that they need not wait for one another where their indices are equal.
+    /// Where there are neighbours, one more group behind the last one may be written, too.
     Private {
         /// Logarithm of the size of the groups; the argument's length counts groups.
         copies_log2: u8,
@@ -66,8 +66,8 @@ impl Scatters {
     }
 }
 
-/// A list of equal elements. Without memory for it the run of the kernel ends, by an unwinding that carries the [`Error`]: whoever
-/// runs code catches it, as it catches panics, and makes it the failure of the launch.
+/// A list of equal elements. Without memory for it the run of the kernel ends, by an unwinding that carries
+/// the [`Error`]: whoever runs code catches it, as it catches panics, and makes it the failure of the launch.
 pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
     // Not a panic: there is nothing to be said on the way.
     memory::filled_list(len, value).unwrap_or_else(|error| std::panic::resume_unwind(Box::new(error)))
@@ -87,15 +87,17 @@ pub struct RawArgument {
 pub trait Executable: Send + Sync {
     /// Runs the lanes of a range.
     ///
-    /// A kernel with reductions is run on one chunk of at most [`crate::ir::REDUCE_CHUNK`] lanes at a time. Its first lane
-    /// may be any; lanes are counted from there. The result of the chunk overwrites element 0 of each `Reduce` argument.
+    /// A kernel with reductions is run on one chunk of at most [`crate::ir::REDUCE_CHUNK`] lanes at a time. Its first
+    /// lane may be any; lanes are counted from there. The result of the chunk overwrites element 0 of each `Reduce`
+    /// argument.
     ///
     /// # Safety
     ///
-    /// The kernel is valid ([`crate::ir::verify()`]); the arguments match its parameters; buffers begin at multiples of 64 bytes, and 64 bytes past their end
-    /// can be read; those that are loaded or stored reach to the end of the range, and all have as many elements as the
-    /// argument says; nobody writes what the kernel reads, or accesses what it writes, during the run, but for runs of the same launch on other ranges; with [`Scatters::Private`], not even those
-    /// access the buffers that are only combined into.
+    /// The kernel is valid ([`crate::ir::verify()`]); the arguments match its parameters; buffers begin at multiples of
+    /// 64 bytes, and 64 bytes past their end can be read; those that are loaded or stored reach to the end of the
+    /// range, and all have as many elements as the argument says; nobody writes what the kernel reads, or accesses what
+    /// it writes, during the run, but for runs of the same launch on other ranges; with [`Scatters::Private`], not even
+    /// those access the buffers that are only combined into.
     unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
         // SAFETY: the caller's promise.
         unsafe { self.run_polled(lanes, arguments, Poll::NEVER) };

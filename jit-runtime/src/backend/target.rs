@@ -1,7 +1,8 @@
 //! The machine that code is generated for: its instruction set, how wide a packet of lanes is, and what is cheap on it.
 //!
 //! The processor is asked by name *and* by feature string: in virtual machines the name is often wrong, and only the
-//! features decide which instructions may be used. A [`Target`] is plain data; code generators make of it what they need.
+//! features decide which instructions may be used. A [`Target`] is plain data; code generators make of it what they
+//! need.
 
 /// Instruction sets that have a code generator and a loader.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -164,9 +164,9 @@ impl Division {
 
 /// Bytes above which the arrays of a launch do not stay in the cache.
 ///
-/// Measured on a machine with 32 MiB: a kernel that copies back and forth takes 1.8 times as long with streaming stores at
-/// 16 MiB, equally long at 32 MiB, and 1.2 to 1.5 times as long without them above. Huge shared caches of virtual machines are not
-/// ours alone, hence the upper bound.
+/// Measured on a machine with 32 MiB: a kernel that copies back and forth takes 1.8 times as long with streaming stores
+/// at 16 MiB, equally long at 32 MiB, and 1.2 to 1.5 times as long without them above. Huge shared caches of virtual
+/// machines are not ours alone, hence the upper bound.
 pub(crate) fn streaming_threshold() -> usize {
     static THRESHOLD: LazyLock<usize> = LazyLock::new(|| cache_bytes().clamp(2 << 20, 64 << 20));
     *THRESHOLD

@@ -1,9 +1,10 @@
 //! Results that show in which order lanes run, and what is done about it.
 //!
-//! Sums and products of floats are rounded, so elements that several lanes combine into depend on the order and the grouping.
-//! Launches that have targets of their own for segments of lanes ([`super::private`]) fix both by sizes alone, narrow ones run in
-//! the order of the lanes. What is left, and writes of several lanes to one element, is ordered by time alone unless
-//! [`set_deterministic`] asks for more: such launches then run in the order of the lanes, on one thread.
+//! Sums and products of floats are rounded, so elements that several lanes combine into depend on the order and the
+//! grouping. Launches that have targets of their own for segments of lanes ([`super::private`]) fix both by sizes
+//! alone, narrow ones run in the order of the lanes. What is left, and writes of several lanes to one element, is
+//! ordered by time alone unless [`set_deterministic`] asks for more: such launches then run in the order of the lanes,
+//! on one thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,9 +20,10 @@ pub fn is_deterministic() -> bool {
 
 /// Asks for results that depend on neither the number of threads nor on time, whatever they cost. Off at first.
 ///
-/// Most results never do. With this on, neither do those of launches in which several lanes write the same element (the lane with
-/// the highest number wins), add or multiply floats into targets that have more than two elements for each lane, or get the old
-/// element from an operation that changes it: these run on one thread then. Recordings of `#[freeze]` functions follow, too.
+/// Most results never do. With this on, neither do those of launches in which several lanes write the same element (the
+/// lane with the highest number wins), add or multiply floats into targets that have more than two elements for each
+/// lane, or get the old element from an operation that changes it: these run on one thread then. Recordings of
+/// `#[freeze]` functions follow, too.
 pub fn set_deterministic(on: bool) {
     IS_DETERMINISTIC.store(on, Ordering::Relaxed);
 }
@@ -78,8 +80,8 @@ impl<'k> Definitions<'k> {
         Definitions { kernel, op_of }
     }
 
-    /// Whether no two lanes have the same value. Sums, differences and products with odd numbers keep that, wrapped or not; those with
-    /// other numbers lose bits of the lane's number, which has 32, in a type of 32.
+    /// Whether no two lanes have the same value. Sums, differences and products with odd numbers keep that, wrapped or
+    /// not; those with other numbers lose bits of the lane's number, which has 32, in a type of 32.
     fn differs_by_lane(&self, value: Value) -> bool {
         let is_wide = |value: Value| self.kernel.ty(value).bits() >= 32;
         match self.op_of[value.index()] {

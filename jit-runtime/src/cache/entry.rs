@@ -78,7 +78,8 @@ impl Entry {
         }
     }
 
-    /// The code for a launch of some width: one that is narrower than what better code computes at once has the first code.
+    /// The code for a launch of some width: one that is narrower than what better code computes at once has the first
+    /// code.
     #[inline]
     pub(crate) fn executable(&self, width: usize) -> &dyn Executable {
         match self.better.get() {

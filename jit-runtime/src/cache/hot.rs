@@ -1,8 +1,9 @@
 //! Kernels that run much get better code: it is generated in the background, and later launches run it.
 //!
-//! The first code of a kernel is there soon; for most straight-line kernels that is the fast code generator's. A kernel that has run
-//! for as long as better code takes to generate will probably run for as long again, so that the time is not wasted, whatever comes;
-//! another core spends it, and launches continue meanwhile. Kernels whose code is the best already stay as they are.
+//! The first code of a kernel is there soon; for most straight-line kernels that is the fast code generator's. A kernel
+//! that has run for as long as better code takes to generate will probably run for as long again, so that the time is
+//! not wasted, whatever comes; another core spends it, and launches continue meanwhile. Kernels whose code is the best
+//! already stay as they are.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,9 +1,9 @@
 //! Literals that keep changing become parameters.
 //!
 //! A program that is recorded with another constant each time gives kernels that differ only in the bits of a literal.
-//! When a kernel is not in the cache, its skeleton (the kernel with the bits of all literals left out) is looked up. If a
-//! kernel with this skeleton has been seen, the literals that differ between the two become scalar parameters, and do so from
-//! then on: the second kernel of a skeleton is compiled with parameters, and the third one is found.
+//! When a kernel is not in the cache, its skeleton (the kernel with the bits of all literals left out) is looked up. If
+//! a kernel with this skeleton has been seen, the literals that differ between the two become scalar parameters, and do
+//! so from then on: the second kernel of a skeleton is compiled with parameters, and the third one is found.
 //!
 //! A literal and a parameter of the same bits give the same result, so what is found here decides about time and never
 //! about values; skeletons are therefore known by their hash alone. Literals that stay the same stay literals.
@@ -59,8 +59,8 @@ impl Skeletons {
         Skeletons { table: Mutex::default(), max_entries: max_entries.max(1) }
     }
 
-    /// Turns those literals of a kernel into scalar parameters, after all others, that differ between the kernels of its
-    /// skeleton.
+    /// Turns those literals of a kernel into scalar parameters, after all others, that differ between the kernels of
+    /// its skeleton.
     pub(super) fn promote(&self, kernel: &mut Kernel, device: Device, options: CodeOptions) -> Promoted {
         let literals = replace_literals(kernel, |_| 0);
         if literals.is_empty() {

@@ -121,7 +121,8 @@ impl Forms {
     }
 }
 
-/// How much time the generation of code may take. Results are the same, but for the bits of values that are not numbers.
+/// How much time the generation of code may take. Results are the same, but for the bits of values that are not
+/// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Effort {
     /// Little, where the code is not much slower for it.

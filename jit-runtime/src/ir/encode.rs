@@ -1,8 +1,8 @@
 //! The canonical binary form of kernels, for files and for the hashes that name them.
 //!
-//! A header (`JITK`, a version), then parameters, local memory, types and regions; numbers as LEB128 in their shortest form, so that
-//! equal kernels have equal bytes and each kernel has one form. Reading validates everything: bytes that are no kernel
-//! give an error, never a panic or a large allocation.
+//! A header (`JITK`, a version), then parameters, local memory, types and regions; numbers as LEB128 in their shortest
+//! form, so that equal kernels have equal bytes and each kernel has one form. Reading validates everything: bytes that
+//! are no kernel give an error, never a panic or a large allocation.
 
 use super::kernel::{Access, Inst, Kernel, LocalId, LocalMemory, Param, ParamId, Region, RegionId, Value};
 use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};

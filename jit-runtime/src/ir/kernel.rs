@@ -65,8 +65,8 @@ impl LocalMemory {
     }
 }
 
-/// Bytes of local memory that a lane may have in all. Lanes are worked on by the dozen on each thread, so a thread needs
-/// some dozen MiB at most.
+/// Bytes of local memory that a lane may have in all. Lanes are worked on by the dozen on each thread, so a thread
+/// needs some dozen MiB at most.
 pub const MAX_LOCAL_BYTES: u64 = 1 << 20;
 
 /// What a kernel does with a buffer.
@@ -164,8 +164,8 @@ impl Kernel {
         self.types[value.index()]
     }
 
-    /// The same kernel for known values of some scalar parameters: it computes with the constants, and takes the parameters without reading
-    /// them. `bits` gives those of the values that are known.
+    /// The same kernel for known values of some scalar parameters: it computes with the constants, and takes the
+    /// parameters without reading them. `bits` gives those of the values that are known.
     #[must_use]
     pub fn with_constants(&self, bits: impl Fn(ParamId) -> Option<u64>) -> Kernel {
         let mut kernel = self.clone();

@@ -1,5 +1,5 @@
-//! What an operation of the kernel IR takes: the values that it reads, the regions that it owns, and the memory that it writes.
-//! Passes and backends walk kernels by these, and no other file lists the operands of operations.
+//! What an operation of the kernel IR takes: the values that it reads, the regions that it owns, and the memory that it
+//! writes. Passes and backends walk kernels by these, and no other file lists the operands of operations.
 
 use super::kernel::{RegionId, Value};
 use super::op::Op;

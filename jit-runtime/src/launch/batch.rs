@@ -1,7 +1,8 @@
 //! Several small launches, one after another, in one go: what is to be ordered with other launches is marked once.
 //!
-//! Launches whose lanes have nothing to do with each other are run in *tiles*: all of them on some lanes, then all of them on the next ones.
-//! Bands are shared with idle threads, so that no thread waits for another one between two launches.
+//! Launches whose lanes have nothing to do with each other are run in *tiles*: all of them on some lanes, then all of
+//! them on the next ones. Bands are shared with idle threads, so that no thread waits for another one between two
+//! launches.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -144,8 +145,9 @@ fn shares<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<(Arc<Entry>, f64
 ///
 /// # Safety
 ///
-/// The arguments of each member fit its code and launch, as for a launch that was checked; the code accesses the buffers as stated, and
-/// nothing else that others access. Of members of one tile, no lane accesses what another one writes.
+/// The arguments of each member fit its code and launch, as for a launch that was checked; the code accesses the
+/// buffers as stated, and nothing else that others access. Of members of one tile, no lane accesses what another one
+/// writes.
 pub(crate) unsafe fn try_run<'a>(
     accesses: impl Iterator<Item = Access<'a>> + Clone,
     members: &[Member],
@@ -196,7 +198,8 @@ unsafe fn run_tiles<'m, I: Iterator<Item = &'m Member>>(
             return;
         }
         for Member { entry, arguments, width, .. } in members() {
-            // SAFETY: the caller's promise; each tile runs once, and what a lane reads of what another launch writes is of the same tile.
+            // SAFETY: the caller's promise; each tile runs once, and what a lane reads of what another launch writes is
+            // of the same tile.
             unsafe { entry.executable(*width).run_polled(division.units(tile), &table[arguments.clone()], poll) };
         }
     });

@@ -1,8 +1,8 @@
 //! Handing out the blocks of a launch to the threads that take part.
 //!
 //! Each thread has a part of the lanes that it takes blocks from first, the same part in every launch: chains of
-//! launches over arrays of one size then find their data in the caches of the core where it was written. Who is done with
-//! its own part takes from the others.
+//! launches over arrays of one size then find their data in the caches of the core where it was written. Who is done
+//! with its own part takes from the others.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

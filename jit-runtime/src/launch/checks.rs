@@ -1,8 +1,8 @@
-//! What is checked while a kernel runs: what it has noted of lanes that wanted to leave a buffer, that made too many iterations, or on
-//! which an assertion failed, as an error.
+//! What is checked while a kernel runs: what it has noted of lanes that wanted to leave a buffer, that made too many
+//! iterations, or on which an assertion failed, as an error.
 //!
-//! The kernel itself compares the indices, masks off the lanes whose index is out of range, and notes the lowest of these
-//! lanes for each access. So checks need nothing of a backend, and nothing outside of a buffer is ever touched.
+//! The kernel itself compares the indices, masks off the lanes whose index is out of range, and notes the lowest of
+//! these lanes for each access. So checks need nothing of a backend, and nothing outside of a buffer is ever touched.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::{Error, ErrorKind};
 /// Where a kernel notes what is wrong.
 #[derive(Clone, Default, Debug)]
 pub struct Checks {
-    /// The position of the argument that receives the notes of indices: a buffer of [`Type::U64`], one element for each access,
-    /// all bits set. Lanes combine into it by the minimum, see [`CheckedAccess::note`].
+    /// The position of the argument that receives the notes of indices: a buffer of [`Type::U64`], one element for each
+    /// access, all bits set. Lanes combine into it by the minimum, see [`CheckedAccess::note`].
     pub report: usize,
     /// The accesses that are checked.
     pub accesses: Vec<CheckedAccess>,
@@ -67,8 +67,8 @@ pub struct CheckedAccess {
 }
 
 impl CheckedAccess {
-    /// What a lane notes whose index is out of range: the lane in the upper 32 bits, the index below, limited to the range of
-    /// an `i32` or `u32`.
+    /// What a lane notes whose index is out of range: the lane in the upper 32 bits, the index below, limited to the
+    /// range of an `i32` or `u32`.
     #[must_use]
     pub const fn note(lane: u32, index: u32) -> u64 {
         (lane as u64) << 32 | index as u64
@@ -101,10 +101,12 @@ impl CheckedAccess {
         };
         let hint = match self.kind {
             AccessKind::Iterations => {
-                "the loop stopped there: allow it more iterations, or find out why its condition stays true; the lowest lane is named"
+                "the loop stopped there: allow it more iterations, or find out why its condition stays true; the \
+                lowest lane is named"
             }
             _ => {
-                "lanes that have no element there must be masked off; JIT_DEBUG reports the lowest lane of the first such line"
+                "lanes that have no element there must be masked off; JIT_DEBUG reports the lowest lane of the first \
+                such line"
             }
         };
         Error::new(ErrorKind::Launch, message).at(self.site).with_hint(hint)

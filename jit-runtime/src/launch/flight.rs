@@ -1,9 +1,9 @@
 //! The launches that are queued and not done, and how many of them there may be.
 //!
-//! A program can queue launches faster than they run. Each keeps its buffers, so without a bound memory grows with the length of the
-//! program, and no block is used again while it is in a cache. So a thread that queues one launch too many takes part in the
-//! oldest ones until there is room. That costs no time: it would otherwise wait for a result later, and the queue is long
-//! enough to keep all threads busy while it prepares the next launch.
+//! A program can queue launches faster than they run. Each keeps its buffers, so without a bound memory grows with the
+//! length of the program, and no block is used again while it is in a cache. So a thread that queues one launch too
+//! many takes part in the oldest ones until there is room. That costs no time: it would otherwise wait for a result
+//! later, and the queue is long enough to keep all threads busy while it prepares the next launch.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -14,12 +14,12 @@ use crate::memory;
 
 /// So many launches may be in flight, whatever they write.
 const FEWEST: usize = 4;
-/// No more launches are in flight than this, however little they write: preparing one takes some ten microseconds at most, and launches
-/// that take less than that on all cores are not queued.
+/// No more launches are in flight than this, however little they write: preparing one takes some ten microseconds at
+/// most, and launches that take less than that on all cores are not queued.
 const MOST: usize = 64;
 
-/// Bytes that launches in flight may write: a share of the largest cache, so that what one has written is still there when its
-/// memory serves again.
+/// Bytes that launches in flight may write: a share of the largest cache, so that what one has written is still there
+/// when its memory serves again.
 static MOST_BYTES: LazyLock<usize> = LazyLock::new(|| cost::streaming_threshold() / 4);
 /// Bytes that the few launches which may always be in flight may write: a share of the memory of the machine.
 static LARGEST_BYTES: LazyLock<usize> = LazyLock::new(|| memory::available_bytes() / 8);

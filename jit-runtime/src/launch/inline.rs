@@ -1,8 +1,8 @@
 //! Small launches: run at once on the calling thread, with no task and no registration.
 //!
-//! Marks in the state words of the buffers keep others away for these few microseconds, see `order`. Where a mark cannot be had,
-//! because a launch before this one is not done, or has failed to write what this one overwrites, the launch is queued
-//! like any other.
+//! Marks in the state words of the buffers keep others away for these few microseconds, see `order`. Where a mark
+//! cannot be had, because a launch before this one is not done, or has failed to write what this one overwrites, the
+//! launch is queued like any other.
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;

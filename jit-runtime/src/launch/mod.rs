@@ -1,12 +1,13 @@
 //! Launches: a kernel and its arguments → work on all cores.
 //!
-//! [`launch`] finds or compiles the code of a kernel and either runs it at once, on the calling thread, where that takes
-//! only a few microseconds, or divides the lanes into blocks, queues them and returns. What follows is ordered by the
-//! data: a launch that reads a buffer runs after the one that writes it, wherever they were made; launches that share no
-//! data run at the same time. Reading a buffer on the host waits for the launches that write it.
+//! [`launch`] finds or compiles the code of a kernel and either runs it at once, on the calling thread, where that
+//! takes only a few microseconds, or divides the lanes into blocks, queues them and returns. What follows is ordered by
+//! the data: a launch that reads a buffer runs after the one that writes it, wherever they were made; launches that
+//! share no data run at the same time. Reading a buffer on the host waits for the launches that write it.
 //!
-//! What always holds: the number of threads and the division into blocks change no result, but for what lanes that scatter to the same
-//! code panics (the buffers that it writes then carry the failure); a thread that waits takes part in the work.
+//! What always holds: the number of threads and the division into blocks change no result, but for what lanes that
+//! scatter to the same code panics (the buffers that it writes then carry the failure); a thread that waits takes part
+//! in the work.
 //!
 //! ```
 //! use jit_runtime::device::Device;
@@ -22,7 +23,8 @@
 //!
 //! let (x, y) = (Buffer::from_bytes(&[1, 2, 3])?, Buffer::alloc(3)?);
 //! let arguments = vec![Argument::Buffer(x, 3), Argument::Buffer(y.clone(), 3)];
-//! launch(Launch { device: Device::Cpu, kernel: builder.finish(), width: 3, reduce_block: None, arguments, label: "double", site: None })?;
+//! let (device, kernel) = (Device::Cpu, builder.finish());
+//! launch(Launch { device, kernel, width: 3, reduce_block: None, arguments, label: "double", site: None })?;
 //! let mut result = [0; 3];
 //! y.read(0, &mut result)?;
 //! assert_eq!(result, [2, 4, 6]);
@@ -121,11 +123,11 @@ pub struct Launch {
     pub kernel: Kernel,
     /// How many lanes there are.
     pub width: usize,
-    /// Reductions combine so many consecutive lanes each, the last one those that are left, instead of all: their buffers
-    /// receive one element for each block, none for a launch of width 0. At least 1. The code is the same.
+    /// Reductions combine so many consecutive lanes each, the last one those that are left, instead of all: their
+    /// buffers receive one element for each block, none for a launch of width 0. At least 1. The code is the same.
     ///
-    /// The code is called for each block, which costs about as much as a hundred lanes of a short kernel; below some 256
-    /// lanes it takes less to let each lane of a narrower launch gather its block in a loop.
+    /// The code is called for each block, which costs about as much as a hundred lanes of a short kernel; below some
+    /// 256 lanes it takes less to let each lane of a narrower launch gather its block in a loop.
     pub reduce_block: Option<usize>,
     /// One for each parameter of the kernel.
     pub arguments: Vec<Argument>,
@@ -178,7 +180,8 @@ impl Ready {
 /// # Errors
 ///
 /// A bad setting in the environment; a kernel that does not compile; arguments that do not match its parameters; no
-/// memory for partial results; a failure of an earlier launch whose results this one reads, or of this one if it ran at once.
+/// memory for partial results; a failure of an earlier launch whose results this one reads, or of this one if it ran at
+/// once.
 pub fn launch(launch: Launch) -> Result<(), Error> {
     launch_with_notes(launch, Notes::default())
 }
@@ -272,7 +275,8 @@ pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
 fn run_inline(ready: &Ready, bound: &Bound, token: &Token) -> Option<Result<(), Error>> {
     let run = || {
         token.check(ready.label, ready.site)?;
-        // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the end.
+        // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the
+        // end.
         unsafe {
             bound.run(&ready.entry, bound.all(), token.poll())?;
             token.check(ready.label, ready.site)?;

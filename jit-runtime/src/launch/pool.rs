@@ -1,8 +1,8 @@
 //! The threads that run queued launches.
 //!
-//! There is one worker less than the machine has cores: the thread that waits for a result is the last one. Workers look for
-//! work a little while before they sleep, since launches come in bursts. A worker that finds more work than it can
-//! claim wakes the next one, so that whoever launches pays for one wake-up at most.
+//! There is one worker less than the machine has cores: the thread that waits for a result is the last one. Workers
+//! look for work a little while before they sleep, since launches come in bursts. A worker that finds more work than it
+//! can claim wakes the next one, so that whoever launches pays for one wake-up at most.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,8 +20,8 @@ use crate::config;
 use crate::memory::failure::Failure;
 use crate::memory::reclaim;
 
-/// How long a thread without work looks for some before it sleeps. Waking it takes about 25 µs, and what the host does between two
-/// launches often some ten.
+/// How long a thread without work looks for some before it sleeps. Waking it takes about 25 µs, and what the host does
+/// between two launches often some ten.
 const SPIN: Duration = Duration::from_micros(100);
 /// Failures that are kept for [`super::sync`]; later ones are found at their buffers.
 const MAX_FAILURES: usize = 16;
@@ -103,8 +103,8 @@ pub fn threads() -> usize {
 
 /// Sets how many threads run launches, the one that waits for a result included. At least one.
 ///
-/// With one thread every launch is done when it returns. The number changes no result, but for those whose order is unspecified, see
-/// [`set_deterministic`](super::set_deterministic).
+/// With one thread every launch is done when it returns. The number changes no result, but for those whose order is
+/// unspecified, see [`set_deterministic`](super::set_deterministic).
 pub fn set_threads(threads: usize) {
     POOL.wanted_workers.store(threads.max(1) - 1, Ordering::Relaxed);
     let _queue = POOL.queue.lock();

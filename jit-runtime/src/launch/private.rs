@@ -1,15 +1,17 @@
-//! Reducing scatters without atomic operations: threads combine into targets of their own, which are combined in the end.
+//! Reducing scatters without atomic operations: threads combine into targets of their own, which are combined in the
+//! end.
 //!
-//! An atomic operation takes some five nanoseconds, and ten times that where threads meet at an element; a plain one takes
-//! a fraction of one. So launches that are wide enough for the targets give each thread that takes part one of its own,
-//! filled with what changes nothing: small ones with several neighbours for each element, since an update waits for the one
-//! before it at the same address. The first thread works on the result itself where there are no neighbours. In the
-//! end the others are merged into it.
+//! An atomic operation takes some five nanoseconds, and ten times that where threads meet at an element; a plain one
+//! takes a fraction of one. So launches that are wide enough for the targets give each thread that takes part one of
+//! its own, filled with what changes nothing: small ones with several neighbours for each element, since an update
+//! waits for the one before it at the same address. The first thread works on the result itself where there are no
+//! neighbours. In the end the others are merged into it.
 //!
-//! Sums and products of floats depend on order and grouping. Their launches are cut into segments of lanes instead, whose number
-//! follows from the sizes alone, and each segment has a target of its own, whoever runs it. Lanes of a segment are
-//! combined in their order, then segments are merged in theirs: neighbour by neighbour, and then all neighbours of an
-//! element into the result. So neither the number of threads nor the time that anything takes changes a bit.
+//! Sums and products of floats depend on order and grouping. Their launches are cut into segments of lanes instead,
+//! whose number follows from the sizes alone, and each segment has a target of its own, whoever runs it. Lanes of a
+//! segment are combined in their order, then segments are merged in theirs: neighbour by neighbour, and then all
+//! neighbours of an element into the result. So neither the number of threads nor the time that anything takes changes
+//! a bit.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -44,7 +46,8 @@ const MIN_LANES_PER_NEIGHBOUR: usize = 4;
 const MERGE_ELEMENTS: usize = 1 << 16;
 /// Segments of launches that combine floats, most first: as many threads can take part.
 const SEGMENTS: [usize; 4] = [16, 8, 4, 2];
-/// Elements of all targets of segments for each lane, which have to be filled and merged by however few threads: of many segments...
+/// Elements of all targets of segments for each lane, which have to be filled and merged by however few threads: of
+/// many segments...
 const MAX_SEGMENT_ELEMENTS_PER_LANE: usize = 1;
 /// ...of two, without which one thread would do it all...
 const MAX_PAIR_ELEMENTS_PER_LANE: usize = 2;
@@ -105,7 +108,8 @@ fn for_segments(sizes: &[(usize, usize)], width: usize, has_loop: bool) -> Scatt
     if let Some(copies_log2) = (1..=MAX_COPIES_LOG2).rev().find(has_neighbours) {
         return Scatters::Private { copies_log2 };
     }
-    // One segment is for launches that are too narrow to be cut, and for threads that are alone anyway: its lanes run in their order.
+    // One segment is for launches that are too narrow to be cut, and for threads that are alone anyway: its lanes run
+    // in their order.
     let is_one_thread_enough = width < 2 * min_lanes(has_loop) || pool::threads() == 1 || is_deterministic();
     if count > 1 || is_one_thread_enough { Scatters::Private { copies_log2: 0 } } else { Scatters::Shared }
 }
@@ -159,7 +163,8 @@ pub(super) struct PrivateTargets {
     /// Neighbours for each element, itself included.
     group: usize,
     sets: usize,
-    /// How many units of the launch are a segment, which has the set of its number; none where threads may have any set.
+    /// How many units of the launch are a segment, which has the set of its number; none where threads may have any
+    /// set.
     segment_units: Option<u64>,
     state: Mutex<State>,
     /// A set came back.
@@ -193,7 +198,8 @@ type Addresses = SmallVec<[u64; SEGMENTS[0]]>;
 
 /// Which sets of targets were handed out.
 struct State {
-    /// Sets that were handed out, or that segments may have, from 0 on, with their memory; none for the results themselves.
+    /// Sets that were handed out, or that segments may have, from 0 on, with their memory; none for the results
+    /// themselves.
     used: Vec<Option<Memory>>,
     free: Vec<usize>,
 }
@@ -269,8 +275,8 @@ impl PrivateTargets {
         })
     }
 
-    /// A set of targets for some units, one of [`PrivateTargets::parts`], which is put into the argument table. Waits if
-    /// all are in use, which takes more threads than were meant to take part.
+    /// A set of targets for some units, one of [`PrivateTargets::parts`], which is put into the argument table. Waits
+    /// if all are in use, which takes more threads than were meant to take part.
     pub(super) fn lease(&self, first_unit: u64, raw: &mut RawArguments) -> Result<Lease<'_>, Error> {
         let (set, is_fresh) = match self.segment_units {
             Some(each) => ((first_unit / each) as usize, true),

@@ -158,8 +158,8 @@ impl Bound {
         self.chunks.width
     }
 
-    /// Runs some units of [`Bound::division`], or a part of them if the launch is cancelled. Fails without memory for private
-    /// targets.
+    /// Runs some units of [`Bound::division`], or a part of them if the launch is cancelled. Fails without memory for
+    /// private targets.
     ///
     /// # Safety
     ///
@@ -173,8 +173,8 @@ impl Bound {
             let mut raw = self.raw.clone();
             for units in private.parts(units) {
                 let _lease = private.lease(units.start, &mut raw)?;
-                // SAFETY: the caller's promise; the targets in the table are ours while the lease lives, and those of a segment are
-                // nobody else's.
+                // SAFETY: the caller's promise; the targets in the table are ours while the lease lives, and those of a
+                // segment are nobody else's.
                 unsafe { self.run_with(entry, units, &raw, poll) };
             }
         } else {

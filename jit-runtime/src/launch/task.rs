@@ -195,8 +195,8 @@ impl Task {
         self.started_ns.fetch_min(started, Ordering::Relaxed);
         self.note_cancellation();
         if self.failure.get().is_none() {
-            // SAFETY: the buffers live until the launch is done; launches that conflict come before or after this one, and
-            // all before are done; the block was claimed, so it runs once.
+            // SAFETY: the buffers live until the launch is done; launches that conflict come before or after this one,
+            // and all before are done; the block was claimed, so it runs once.
             self.guard(|| unsafe { self.work.run(block, self.token.poll()) });
             self.note_cancellation();
         } else {
@@ -285,8 +285,8 @@ impl Task {
         pool::complete(self, dependents);
     }
 
-    /// Ends a launch in a forked process, whose workers are not there: it is a failure for whoever reads its results. What a
-    /// thread of the other process held at that moment stays as it is.
+    /// Ends a launch in a forked process, whose workers are not there: it is a failure for whoever reads its results.
+    /// What a thread of the other process held at that moment stays as it is.
     pub(super) fn abandon(self: &Arc<Self>) {
         let _ = self.failure.set(Failure::of_fork(Some(self.label), self.site));
         let accessed = self.accessed.try_lock().map(|mut accessed| std::mem::take(&mut *accessed)).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Work that the calling thread shares with workers that have nothing else to do; it is done when the call returns.
 //!
-//! For work of some ten microseconds, which a queued launch would take as long to describe: nothing is allocated or registered. There is one
-//! team at a time; who finds it taken works alone, with the same result.
+//! For work of some ten microseconds, which a queued launch would take as long to describe: nothing is allocated or
+//! registered. There is one team at a time; who finds it taken works alone, with the same result.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

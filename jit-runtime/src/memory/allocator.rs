@@ -1,7 +1,8 @@
 //! Lists of free blocks, one per size class, and what is known about them.
 //!
 //! Small blocks go through a list of the thread's own, so that allocating and freeing takes no lock; a thread keeps few
-//! of them and returns the rest, and all when it ends. Everything is process-wide, since buffers travel between threads.
+//! of them and returns the rest, and all when it ends. Everything is process-wide, since buffers travel between
+//! threads.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -43,7 +44,8 @@ struct Counters {
 }
 
 thread_local! {
-    static LOCAL: RefCell<LocalLists> = const { RefCell::new(LocalLists { epoch: 0, lists: [const { Vec::new() }; LOCAL_CLASSES] }) };
+    static LOCAL: RefCell<LocalLists> = const {
+        RefCell::new(LocalLists { epoch: 0, lists: [const { Vec::new() }; LOCAL_CLASSES] }) };
 }
 
 /// Free blocks that only one thread sees.
@@ -158,8 +160,8 @@ fn release_all(list: &mut Vec<Block>) {
     }
 }
 
-/// Gives all cached memory back to the operating system, and that which recordings keep for later replays. Buffers that are alive are not
-/// touched.
+/// Gives all cached memory back to the operating system, and that which recordings keep for later replays. Buffers that
+/// are alive are not touched.
 ///
 /// Small blocks that other threads keep for themselves, at most a few hundred KiB each, follow when those threads next
 /// allocate or free.

@@ -1,7 +1,8 @@
 //! Blocks of memory from and to the operating system.
 //!
-//! Large blocks come straight from `mmap`, aligned to 2 MiB and marked for huge pages: faulting 64 MiB in takes 3 ms with
-//! huge pages and 14 ms without, and a random gather misses the TLB far less. Small ones come from the program's allocator.
+//! Large blocks come straight from `mmap`, aligned to 2 MiB and marked for huge pages: faulting 64 MiB in takes 3 ms
+//! with huge pages and 14 ms without, and a random gather misses the TLB far less. Small ones come from the program's
+//! allocator.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;

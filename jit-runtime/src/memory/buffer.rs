@@ -142,8 +142,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Waits as [`Buffer::wait`] and lends the bytes, without a copy. A launch that is to write the buffer waits for the end
-    /// of the loan: whoever takes one makes sure that there is no such launch.
+    /// Waits as [`Buffer::wait`] and lends the bytes, without a copy. A launch that is to write the buffer waits for
+    /// the end of the loan: whoever takes one makes sure that there is no such launch.
     ///
     /// # Errors
     ///
@@ -169,7 +169,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// As [`Buffer::write`] from the first byte on, where what is behind the bytes does not matter, nor what failed before.
+    /// As [`Buffer::write`] from the first byte on, where what is behind the bytes does not matter, nor what failed
+    /// before.
     pub(crate) fn overwrite(&self, source: &[u8]) -> Result<(), Error> {
         self.check_range(0, source.len())?;
         let _writing = self.accesses.begin_host_overwrite();
@@ -217,7 +218,8 @@ impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the block holds this many bytes, and while this value lives its mark keeps launches from writing them.
+        // SAFETY: the block holds this many bytes, and while this value lives its mark keeps launches from writing
+        // them.
         unsafe { std::slice::from_raw_parts(self.buffer.block.data.as_ptr(), self.buffer.size_bytes) }
     }
 }

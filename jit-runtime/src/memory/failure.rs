@@ -1,7 +1,7 @@
 //! What went wrong in a launch that had already returned to its caller.
 //!
-//! The failure waits at the buffers that the launch should have written. Every later launch that reads them fails alike,
-//! without running, since what it would read, indices for example, means nothing.
+//! The failure waits at the buffers that the launch should have written. Every later launch that reads them fails
+//! alike, without running, since what it would read, indices for example, means nothing.
 
 use std::any::Any;
 use std::error::Error as _;

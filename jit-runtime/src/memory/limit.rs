@@ -1,7 +1,7 @@
 //! How much memory this process may use: what the machine has, or less where a container limits it.
 //!
-//! Linux limits groups of processes (`cgroups`, version 2 or 1). A group's limit also holds for the groups inside of it, so the
-//! smallest one up to the root counts.
+//! Linux limits groups of processes (`cgroups`, version 2 or 1). A group's limit also holds for the groups inside of
+//! it, so the smallest one up to the root counts.
 
 use std::fs;
 use std::path::Path;

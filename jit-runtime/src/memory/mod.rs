@@ -1,7 +1,7 @@
 //! Host memory: a caching allocator, and the buffers that launches read and write.
 //!
-//! Evaluating arrays allocates and frees the same few sizes over and over. Freed blocks are therefore kept and handed out
-//! again, last freed first, while their pages are warm; small ones through a list of the thread's own.
+//! Evaluating arrays allocates and frees the same few sizes over and over. Freed blocks are therefore kept and handed
+//! out again, last freed first, while their pages are warm; small ones through a list of the thread's own.
 //!
 //! What always holds: a block starts at a multiple of 64 bytes and at least 64 readable bytes follow the size that was
 //! asked for, so code may load whole vectors at the end. A block is handed out again only after the last

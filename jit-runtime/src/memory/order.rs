@@ -1,12 +1,14 @@
 //! The order of launches: by the data that they share, and by nothing else.
 //!
 //! Each buffer knows the launches that are still to write and read it. A launch that reads a buffer comes after its
-//! writer; a launch that writes one comes after its writer and its readers; launches without a buffer in common run at the same time.
+//! writer; a launch that writes one comes after its writer and its readers; launches without a buffer in common run at
+//! the same time.
 //!
 //! Queued launches register at all their buffers at once, under one lock: two launches that share several buffers are
 //! then ordered alike at all of them, and no cycle arises. Small launches that run on the calling thread register
 //! nowhere. They hold a mark in the buffer's state word while they run, and only if nothing is in their way; a launch
-//! that registers waits the few microseconds until such marks are gone. Who holds a mark waits for nobody, so this ends.
+//! that registers waits the few microseconds until such marks are gone. Who holds a mark waits for nobody, so this
+//! ends.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -42,8 +44,8 @@ fn writing() -> u32 {
 /// Held while a launch registers at its buffers.
 pub(crate) static REGISTRATION: Mutex<()> = Mutex::new(());
 
-/// Held for reading while lists of launches are used, so that a fork finds none of them half changed. Nobody waits for it
-/// to write: a fork tries.
+/// Held for reading while lists of launches are used, so that a fork finds none of them half changed. Nobody waits for
+/// it to write: a fork tries.
 pub(crate) static LISTS: RwLock<()> = RwLock::new(());
 
 /// Launches at buffers, with the right to use them.
@@ -169,7 +171,8 @@ impl Accesses {
         before
     }
 
-    /// Those who hold marks run a small launch, or copy, and wait for nobody; or they look at memory that nobody writes.
+    /// Those who hold marks run a small launch, or copy, and wait for nobody; or they look at memory that nobody
+    /// writes.
     fn wait_for_marks(&self, marks: u32) {
         let mut turns = 0_u32;
         loop {

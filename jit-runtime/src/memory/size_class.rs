@@ -1,8 +1,8 @@
 //! The sizes in which memory is handed out: multiples of 64 bytes up to 512, then eight sizes per power of two.
 //!
 //! A request is rounded up to its class, so at most an eighth of a large block is wasted, and blocks of nearby
-//! sizes are exchangeable. The padding behind each block is not part of the class: sizes that are powers of two, the most
-//! usual ones, fit exactly.
+//! sizes are exchangeable. The padding behind each block is not part of the class: sizes that are powers of two, the
+//! most usual ones, fit exactly.
 
 /// Steps of 64 bytes below the first power of two that is divided.
 const LINEAR_CLASSES: usize = 8;

@@ -18,7 +18,8 @@ use super::{Bind, Guard, KernelStep, Recording, Scalar, Slot, Step};
 
 /// Replays after which the time of the kernels is known well enough to decide how they are run.
 const LEARNING: u32 = 3;
-/// Replays on the calling thread that take longer than this for a kernel are taken for a sign that the time was not known.
+/// Replays on the calling thread that take longer than this for a kernel are taken for a sign that the time was not
+/// known.
 const SURPRISING_NS: u64 = 50_000;
 /// Sizes of inputs that are remembered.
 const KEPT: usize = 8;
@@ -34,7 +35,8 @@ pub(crate) struct Bound {
     pub(crate) codes: Vec<Option<Code>>,
     /// How kernels are run on the calling thread, if there are only such.
     pub(crate) chain: Option<Chain>,
-    /// How often it was replayed launch by launch, up to [`LEARNING`]; [`SMALL`] once its kernels are known to be short.
+    /// How often it was replayed launch by launch, up to [`LEARNING`]; [`SMALL`] once its kernels are known to be
+    /// short.
     launched: AtomicU32,
 }
 
@@ -76,7 +78,8 @@ impl Bound {
         Some(chain)
     }
 
-    /// Looks at the time that a replay on the calling thread took: kernels whose time depends on their data may be longer than they were.
+    /// Looks at the time that a replay on the calling thread took: kernels whose time depends on their data may be
+    /// longer than they were.
     pub(crate) fn note(&self, elapsed_ns: u64, kernels: usize) {
         if elapsed_ns > SURPRISING_NS.saturating_mul(kernels as u64) {
             self.launched.store(0, Ordering::Relaxed);
@@ -85,7 +88,8 @@ impl Bound {
 }
 
 impl Recording {
-    /// What follows from the sizes of inputs; none if the recording does not fit them: the guard that fails, if it is one.
+    /// What follows from the sizes of inputs; none if the recording does not fit them: the guard that fails, if it is
+    /// one.
     pub(crate) fn bind(&self, inputs: &[usize]) -> Result<Result<Arc<Bound>, Option<Guard>>, Error> {
         if let Some(bound) = self.find_bound(inputs) {
             return Ok(Ok(bound));
@@ -141,7 +145,8 @@ impl Recording {
         self.sizes.is_known_at_first(kernel.lanes) && kernel.arguments.iter().all(is_known)
     }
 
-    /// The code of a kernel for launches of these sizes: which constants it has, how results are stored and how scatters combine depends on them.
+    /// The code of a kernel for launches of these sizes: which constants it has, how results are stored and how
+    /// scatters combine depends on them.
     pub(crate) fn code(&self, kernel: &KernelStep, values: &[usize]) -> Result<Code, Error> {
         let raw: SmallVec<[RawArgument; 8]> =
             kernel.arguments.iter().map(|argument| self.raw_of(*argument, values)).collect();

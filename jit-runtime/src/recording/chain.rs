@@ -63,7 +63,8 @@ impl Tables {
 }
 
 impl Chain {
-    /// The chain for some sizes; none if not all steps are kernels, or something else is given back than what they write.
+    /// The chain for some sizes; none if not all steps are kernels, or something else is given back than what they
+    /// write.
     pub(crate) fn new(
         recording: &Recording,
         values: &[usize],

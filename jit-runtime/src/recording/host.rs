@@ -74,8 +74,8 @@ impl HostStep {
 }
 
 impl Recorder {
-    /// Notes a host call: what it has read, and the arrays that it has made, with their numbers of elements. Those are the next counts,
-    /// and after them come some sizes more.
+    /// Notes a host call: what it has read, and the arrays that it has made, with their numbers of elements. Those are
+    /// the next counts, and after them come some sizes more.
     ///
     /// # Errors
     ///

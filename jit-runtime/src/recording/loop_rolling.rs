@@ -88,8 +88,8 @@ impl Log {
         self.open.push(Noted { site, limit, before, iterations, end: None, slots: 0..0 });
     }
 
-    /// Begins an iteration, after the value that said so was read. Gives the slots that were made in iterations that need not be kept any
-    /// longer.
+    /// Begins an iteration, after the value that said so was read. Gives the slots that were made in iterations that
+    /// need not be kept any longer.
     pub(super) fn begin_iteration(&mut self, test: Option<TestStep>, slots: &[Slot]) -> Option<Range<u32>> {
         let noted = self.open.last_mut()?;
         let dropped = if noted.iterations.len() >= MAX_RETAINED { noted.drop_middle(slots) } else { None };
@@ -162,7 +162,8 @@ impl Noted {
         let segments = roller.segments(self, slots.len() as u32);
         let forms = roller.forms(&segments);
         let (first, _) = roller.body(self, &segments, &forms, true)?;
-        // Two stay at each end: the pairs that prove that the body repeats there, and what the next iterations are compared with.
+        // Two stay at each end: the pairs that prove that the body repeats there, and what the next iterations are
+        // compared with.
         let dropped = first + 2..self.iterations.len() - 2;
         if dropped.is_empty() {
             return None;
@@ -305,7 +306,8 @@ impl<'a> Roller<'a> {
         segments.iter().map(|segment| Form::of(self, segment)).collect()
     }
 
-    /// The first iteration from which on all match, with what is at each of its places; none if there are no two that match.
+    /// The first iteration from which on all match, with what is at each of its places; none if there are no two that
+    /// match.
     fn first_match(&self, segments: &[Segment], forms: &[Form], is_tested: bool) -> Option<(usize, Vec<Place>)> {
         let mut found: Option<(usize, Vec<Place>)> = None;
         // Without a value that ended the loop, a replay could not know when to stop.
@@ -321,7 +323,8 @@ impl<'a> Roller<'a> {
                 found = Some((number, places));
                 continue;
             }
-            // Where the host's variables or the forms of the state change, the iteration after it may be another program.
+            // Where the host's variables or the forms of the state change, the iteration after it may be another
+            // program.
             if !pair.iter().all(|segment| segment.unchanged.host && segment.unchanged.forms && segment.test.is_some()) {
                 break;
             }
@@ -362,7 +365,8 @@ impl<'a> Roller<'a> {
         let last = segments.len() - 1;
         // Two states that begin as different slots and become one match from the next iteration on.
         let first = (found..last).find(|&number| iteration_match::is_one_for_each(&forms[number], &places))?;
-        // A carried slot that is also written in place would be overwritten before the iteration after reads its first value.
+        // A carried slot that is also written in place would be overwritten before the iteration after reads its first
+        // value.
         let is_carried = |place: &Place| matches!(place, Place::Carried { .. });
         let is_written =
             places.iter().zip(&forms[first].written).any(|(place, &is_written)| is_written && is_carried(place));
@@ -423,8 +427,8 @@ impl<'a> Roller<'a> {
         steps.push(Step::Repeat(RepeatStep { length, slots }));
     }
 
-    /// Makes the parameters of a body, which represent what the last iteration has made from here on; gives what is carried, and the slot
-    /// at each place.
+    /// Makes the parameters of a body, which represent what the last iteration has made from here on; gives what is
+    /// carried, and the slot at each place.
     fn parameters(&mut self, [form, last]: [&Form; 2], places: &[Place]) -> (SmallVec<[Carried; 4]>, Vec<SlotId>) {
         let mut carried: SmallVec<[Carried; 4]> = SmallVec::new();
         let mut inside = Vec::with_capacity(places.len());

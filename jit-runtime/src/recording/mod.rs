@@ -124,7 +124,8 @@ pub(crate) enum Step {
 #[derive(Clone)]
 pub(crate) struct KernelStep {
     pub(crate) entry: Arc<Entry>,
-    /// The kernel with sizes as parameters, if it computes with sizes that follow from those of the inputs: code is made for what they are.
+    /// The kernel with sizes as parameters, if it computes with sizes that follow from those of the inputs: code is
+    /// made for what they are.
     pub(crate) template: Option<Arc<Kernel>>,
     pub(crate) lanes: SizeId,
     pub(crate) reduce_block: Option<SizeId>,
@@ -206,7 +207,8 @@ pub(crate) struct RepeatStep {
     pub(crate) slots: SmallVec<[SlotId; 8]>,
 }
 
-/// A copy of an input that is made in order to overwrite it. Where nobody else needs the input, that is overwritten instead.
+/// A copy of an input that is made in order to overwrite it. Where nobody else needs the input, that is overwritten
+/// instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DonatedCopy {
     step: u32,
@@ -239,7 +241,8 @@ pub struct Recording {
     yields: Vec<DonatedCopy>,
     /// Some step finds sizes, so that they are known only in the middle of a replay.
     counts: bool,
-    /// Some step finds sizes, reads a value or calls the host, so that a replay may turn out not to fit when it has begun.
+    /// Some step finds sizes, reads a value or calls the host, so that a replay may turn out not to fit when it has
+    /// begun.
     is_tentative: bool,
     inputs: u32,
     scalars: u32,

@@ -44,7 +44,8 @@ fn repeat(steps: &[Step], lifetimes: &mut Lifetimes) -> bool {
     has_changed
 }
 
-/// What is carried may lie in the memory of either of two slots, so both are used while one is. Whether that changes anything.
+/// What is carried may lie in the memory of either of two slots, so both are used while one is. Whether that changes
+/// anything.
 fn exchange(steps: &[Step], is_output: &[bool], lifetimes: &mut Lifetimes, is_exchanged: &mut [bool]) -> bool {
     let mut has_changed = false;
     let loops = steps.iter().filter_map(|step| if let Step::Loop(inner) = step { Some(inner) } else { None });
@@ -88,8 +89,8 @@ pub(crate) struct Blocks {
     pub(crate) result: Vec<Option<SlotId>>,
 }
 
-/// Results from this size on lend their memory to slots that are needed before they are written; smaller ones are kept from one replay to the
-/// next, and addresses with them.
+/// Results from this size on lend their memory to slots that are needed before they are written; smaller ones are kept
+/// from one replay to the next, and addresses with them.
 const MIN_LENT_RESULT: usize = 1 << 20;
 
 impl Recording {
@@ -110,8 +111,8 @@ impl Recording {
         self.plan[slot].is_some() || self.is_output[slot]
     }
 
-    /// Gives each slot that a replay needs for itself a block, given the sizes: the one that fits best among those that are free, or
-    /// that would have to grow least. A large result takes over a block of its size.
+    /// Gives each slot that a replay needs for itself a block, given the sizes: the one that fits best among those that
+    /// are free, or that would have to grow least. A large result takes over a block of its size.
     pub(crate) fn blocks(&self, bytes_of: impl Fn(usize) -> usize) -> Blocks {
         let mut blocks = Blocks { of_slot: vec![None; self.slots.len()], ..Blocks::default() };
         let mut begins: Vec<(u32, usize)> = Vec::new();

@@ -119,8 +119,8 @@ impl Recorder {
         self.add(buffer, Slot { ty, len, origin: Origin::Step }, header)
     }
 
-    /// Notes a kernel, of so many lanes, which reduces blocks of so many if it reduces blocks. Scalars are constants but for those whose positions are
-    /// given.
+    /// Notes a kernel, of so many lanes, which reduces blocks of so many if it reduces blocks. Scalars are constants
+    /// but for those whose positions are given.
     ///
     /// # Errors
     ///
@@ -159,7 +159,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Notes a library call, with the sizes that [`Call::with_sizes`] takes. The value of a fill is constant unless another one is given.
+    /// Notes a library call, with the sizes that [`Call::with_sizes`] takes. The value of a fill is constant unless
+    /// another one is given.
     ///
     /// # Errors
     ///
@@ -203,8 +204,8 @@ impl Recorder {
         self.log.push(step);
     }
 
-    /// Notes that a loop begins whose iterations the program runs one by one, each under the mask of the lanes that make it. The program
-    /// fails if it makes more iterations than the limit.
+    /// Notes that a loop begins whose iterations the program runs one by one, each under the mask of the lanes that
+    /// make it. The program fails if it makes more iterations than the limit.
     pub fn begin_loop(&mut self, limit: Option<u32>, site: &'static Location<'static>) {
         self.log.begin_loop(limit, site);
     }

@@ -72,7 +72,8 @@ impl Recording {
         Ok(end + 1)
     }
 
-    /// What no iteration has made is what was there before, in memory of its own: steps after the loop may overwrite it, and callers get it.
+    /// What no iteration has made is what was there before, in memory of its own: steps after the loop may overwrite
+    /// it, and callers get it.
     fn copy_all(&self, inner: &LoopStep, running: Running, state: &mut State) -> Result<(), Error> {
         for (Carried { param, .. }, spare) in inner.carried.iter().zip(running.spare) {
             let bytes = self.bytes_of(param.index(), &state.values);

@@ -20,11 +20,13 @@ use super::chain::Tables;
 use super::repeat::Running;
 use super::{Bind, CountStep, Guard, KernelStep, LibraryStep, Origin, Recording, SlotId, Step, TestStep};
 
-/// Results are kept for the next replay up to this size, if nothing else holds them any more; where there are several, up to a part of it.
+/// Results are kept for the next replay up to this size, if nothing else holds them any more; where there are several,
+/// up to a part of it.
 const MAX_KEPT_RESULTS: usize = 1 << 20;
 /// Generations of results that are kept: a caller holds those of the last call while the next one runs.
 const KEPT_RESULTS: usize = 3;
-/// Memory that is kept with a recording for the next replay; larger memory is as quickly had from the allocator again, which serves all.
+/// Memory that is kept with a recording for the next replay; larger memory is as quickly had from the allocator again,
+/// which serves all.
 const MAX_KEPT_BLOCKS: usize = 4 << 20;
 
 /// What a replay is given.

@@ -192,8 +192,8 @@ impl Sizes {
         self.after[size.index()] == 0
     }
 
-    /// Computes the sizes that are known once a number of counting steps have run, given those that were known before; gives the first
-    /// guard on them that fails, if one does.
+    /// Computes the sizes that are known once a number of counting steps have run, given those that were known before;
+    /// gives the first guard on them that fails, if one does.
     ///
     /// # Errors
     ///

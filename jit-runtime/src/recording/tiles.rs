@@ -34,8 +34,9 @@ struct Tiles<'a> {
 }
 
 impl Recording {
-    /// For each step, the number of the tile that it belongs to; none for a kernel that is run in whole. Kernels next to each other that
-    /// have the same number are as wide, and no lane of theirs accesses memory that another lane of them writes.
+    /// For each step, the number of the tile that it belongs to; none for a kernel that is run in whole. Kernels next
+    /// to each other that have the same number are as wide, and no lane of theirs accesses memory that another lane of
+    /// them writes.
     pub(crate) fn tiles(&self, values: &[usize], codes: &[Option<Code>], blocks: &Blocks) -> Vec<Option<u32>> {
         let mut tiles = Tiles { recording: self, blocks, width: 0, uses: FxHashMap::default(), number: 0 };
         let tile = |(step, code): (&Step, &Option<Code>)| match (step, code) {

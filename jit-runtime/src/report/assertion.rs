@@ -7,9 +7,9 @@ use crate::{Error, ErrorKind};
 
 /// An assertion that a kernel checks on its lanes.
 ///
-/// Two buffers take what the lanes that fail have to say. The first, a `u32` that is all ones, becomes the number of the
-/// lowest of them. The second is a list of `u64` that are all ones: each lane that was the lowest so far writes its number and
-/// its values there. Of what several iterations of one lane would write, only the first is written.
+/// Two buffers take what the lanes that fail have to say. The first, a `u32` that is all ones, becomes the number of
+/// the lowest of them. The second is a list of `u64` that are all ones: each lane that was the lowest so far writes its
+/// number and its values there. Of what several iterations of one lane would write, only the first is written.
 #[derive(Clone, Debug)]
 pub struct Assertion {
     /// What is before the number of the lane.
@@ -54,8 +54,9 @@ impl Assertion {
         if let Some(values) = values {
             self.message.write(values, &mut text);
         }
-        Error::new(ErrorKind::Launch, text)
-            .at(self.site)
-            .with_hint("with JIT_DEBUG, assertions on traced conditions are checked on all lanes; the lowest lane that fails is named")
+        Error::new(ErrorKind::Launch, text).at(self.site).with_hint(
+            "with JIT_DEBUG, assertions on traced conditions are checked on all lanes; the lowest lane that \
+                fails is named",
+        )
     }
 }

@@ -1,8 +1,8 @@
 //! Reports of running kernels: lines that lanes print, and assertions that fail on lanes.
 //!
-//! A lane that has something to say takes the next place in a list, by an atomic addition, and writes its number and its
-//! values there; see [`Lines`] and [`Assertion`] for the memory. When the launch is done the host puts the values into the
-//! text. All of it is data, so it can be kept with a kernel and serve each of its launches.
+//! A lane that has something to say takes the next place in a list, by an atomic addition, and writes its number and
+//! its values there; see [`Lines`] and [`Assertion`] for the memory. When the launch is done the host puts the values
+//! into the text. All of it is data, so it can be kept with a kernel and serve each of its launches.
 
 mod assertion;
 mod format;

@@ -11,8 +11,8 @@ use crate::memory::Buffer;
 
 /// Lines that lanes of a kernel print, by one statement of the program.
 ///
-/// Two buffers take them: a `u32` that counts the lines, and a list of `u64`, the number of the lane and its values for each
-/// line for which there is room.
+/// Two buffers take them: a `u32` that counts the lines, and a list of `u64`, the number of the lane and its values for
+/// each line for which there is room.
 #[derive(Clone, Debug)]
 pub struct Lines {
     /// The text of a line.
@@ -30,8 +30,9 @@ type Sink = Box<dyn FnMut(&str) + Send>;
 
 static SINK: Mutex<Option<Sink>> = Mutex::new(None);
 
-/// Has a function receive what kernels print, each time whole lines, in place of the standard output; `None` has it printed
-/// again. Gives the function from before. The function holds for all threads, and must not print from kernels itself.
+/// Has a function receive what kernels print, each time whole lines, in place of the standard output; `None` has it
+/// printed again. Gives the function from before. The function holds for all threads, and must not print from kernels
+/// itself.
 pub fn set_sink(sink: Option<Sink>) -> Option<Sink> {
     std::mem::replace(&mut SINK.lock(), sink)
 }

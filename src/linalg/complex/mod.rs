@@ -7,8 +7,9 @@
 //! | powers, exponentials, logarithms | `power` |
 //! | circular and hyperbolic functions and their inverses | `trigonometry` |
 //!
-//! Branch cuts and signs on them are those of W. Kahan, “Branch Cuts for Complex Elementary Functions, or Much Ado About Nothing's Sign
-//! Bit”, 1987, which are also those of C and NumPy. Halves are computed in single precision and rounded once.
+//! Branch cuts and signs on them are those of W. Kahan, “Branch Cuts for Complex Elementary Functions, or Much Ado
+//! About Nothing's Sign Bit”, 1987, which are also those of C and NumPy. Halves are computed in single precision and
+//! rounded once.
 
 use super::Component;
 use crate::{Array, Element, FloatElement, Mask, Signed, Size, Traverse};

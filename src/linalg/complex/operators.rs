@@ -5,7 +5,8 @@ use crate::linalg::algebra::{algebra, left};
 use crate::linalg::vector::{difference_of_products, operand_types};
 use crate::{Array, Element, FloatElement, Operand};
 
-/// What operations take beside a complex number: such a number, a reference to one, or a real one: an array or a number.
+/// What operations take beside a complex number: such a number, a reference to one, or a real one: an array or a
+/// number.
 #[diagnostic::on_unimplemented(
     message = "complex numbers of elements `{T}` cannot be combined with `{Self}`",
     label = "expected `Complex<{T}>`, or an array or a number of its element type",
@@ -115,9 +116,9 @@ impl<T: FloatElement> Complex<T> {
     }
 }
 
-/// `(a + ib) / (c + id)`, whose magnitude is off by a few units in the last place, without overflow of `c² + d²`; infinite or NaN
-/// where the divisor is zero (R. Smith, “Algorithm 116: Complex division”, 1962; M. Baudin, R. Smith, “A Robust Complex Division in
-/// Scilab”, 2012).
+/// `(a + ib) / (c + id)`, whose magnitude is off by a few units in the last place, without overflow of `c² + d²`;
+/// infinite or NaN where the divisor is zero (R. Smith, “Algorithm 116: Complex division”, 1962; M. Baudin, R. Smith,
+/// “A Robust Complex Division in Scilab”, 2012).
 #[track_caller]
 fn quotient<T: FloatElement>(a: &Array<T>, b: &Array<T>, c: &Array<T>, d: &Array<T>) -> Complex<T> {
     // With |d| > |c| both numbers are divided by i first.

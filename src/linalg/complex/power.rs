@@ -12,8 +12,8 @@ fn square_exponent<T: FloatElement>() -> i32 {
 }
 
 impl<T: FloatElement> Complex<T> {
-    /// The square root whose real part is not negative, off by a few units in the last place; cut along the negative real
-    /// axis, where the imaginary part has the sign of the number's.
+    /// The square root whose real part is not negative, off by a few units in the last place; cut along the negative
+    /// real axis, where the imaginary part has the sign of the number's.
     #[must_use]
     #[track_caller]
     pub fn sqrt(&self) -> Self {
@@ -54,8 +54,8 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: scaled(&first, &cosine) * &second, im: scaled(&first, &sine) * second }
     }
 
-    /// The natural logarithm, `ln(abs) + i arg`; cut along the negative real axis, where the imaginary part, ±π, has the sign of the
-    /// number's. Accurate also where the magnitude is near one.
+    /// The natural logarithm, `ln(abs) + i arg`; cut along the negative real axis, where the imaginary part, ±π, has
+    /// the sign of the number's. Accurate also where the magnitude is near one.
     #[must_use]
     #[track_caller]
     pub fn ln(&self) -> Self {
@@ -68,8 +68,8 @@ impl<T: FloatElement> Complex<T> {
     fn ln_abs(&self) -> Array<T> {
         let (re, im) = (self.re.abs(), self.im.abs());
         let (large, small) = (re.max(&im), re.min(&im));
-        // Near one the logarithm is that of the distance of the square from one, which is summed without cancellation: squares are
-        // pairs of a product and its error, and one less than the larger of them is exact.
+        // Near one the logarithm is that of the distance of the square from one, which is summed without cancellation:
+        // squares are pairs of a product and its error, and one less than the larger of them is exact.
         let [low, high, half] = [0.5, 2.0, 0.5].map(T::from_f64);
         let (square, other) = (&large * &large, &small * &small);
         let errors = large.mul_add(&large, -&square) + small.mul_add(&small, -&other);
@@ -111,9 +111,9 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: scaled(&magnitude, &cosine), im: scaled(&magnitude, &sine) }
     }
 
-    /// The number to a complex power, `exp(exponent * ln(self))`; its relative error grows with the magnitude of `exponent *
-    /// ln(self)`. Anything to the power of zero is one; zero to a power with a positive real part is zero, and infinite or NaN to
-    /// others.
+    /// The number to a complex power, `exp(exponent * ln(self))`; its relative error grows with the magnitude of
+    /// `exponent * ln(self)`. Anything to the power of zero is one; zero to a power with a positive real part is zero,
+    /// and infinite or NaN to others.
     #[must_use]
     #[track_caller]
     pub fn pow(&self, exponent: impl ComplexOperand<T>) -> Self {
@@ -132,7 +132,8 @@ impl<T: FloatElement> Complex<T> {
         }
     }
 
-    /// The number to a real power: the magnitude to that power, at that multiple of the angle. Anything to the power of zero is one.
+    /// The number to a real power: the magnitude to that power, at that multiple of the angle. Anything to the power of
+    /// zero is one.
     #[must_use]
     #[track_caller]
     pub fn powf(&self, exponent: impl Component<T>) -> Self {

@@ -1,7 +1,7 @@
 //! Circular and hyperbolic functions and their inverses.
 //!
-//! The inverses and `tanh` are the algorithms of W. Kahan, “Branch Cuts for Complex Elementary Functions, or Much Ado About Nothing's
-//! Sign Bit”, 1987. Circular functions are hyperbolic ones of the number times `i`.
+//! The inverses and `tanh` are the algorithms of W. Kahan, “Branch Cuts for Complex Elementary Functions, or Much Ado
+//! About Nothing's Sign Bit”, 1987. Circular functions are hyperbolic ones of the number times `i`.
 
 use jit_runtime::ir::Type;
 
@@ -112,15 +112,16 @@ impl<T: FloatElement> Complex<T> {
         self.times_i().atanh().over_i()
     }
 
-    /// The number whose hyperbolic sine this is, with an imaginary part in [-π/2, π/2]; cut along the imaginary axis beyond ±i.
+    /// The number whose hyperbolic sine this is, with an imaginary part in [-π/2, π/2]; cut along the imaginary axis
+    /// beyond ±i.
     #[must_use]
     #[track_caller]
     pub fn asinh(&self) -> Self {
         self.times_i().asin().over_i()
     }
 
-    /// The number whose hyperbolic cosine this is, with a real part that is not negative and an imaginary part in [-π, π]; cut
-    /// along the real axis below 1.
+    /// The number whose hyperbolic cosine this is, with a real part that is not negative and an imaginary part in
+    /// [-π, π]; cut along the real axis below 1.
     #[must_use]
     #[track_caller]
     pub fn acosh(&self) -> Self {
@@ -130,7 +131,8 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: (minus.conj() * &plus).re.asinh(), im: minus.im.atan2(plus.re) * T::from_f64(2.0) }
     }
 
-    /// The number whose hyperbolic tangent this is, with an imaginary part in [-π/2, π/2]; cut along the real axis beyond ±1.
+    /// The number whose hyperbolic tangent this is, with an imaginary part in [-π/2, π/2]; cut along the real axis
+    /// beyond ±1.
     #[must_use]
     #[track_caller]
     pub fn atanh(&self) -> Self {

@@ -10,7 +10,8 @@ use crate::{Array, Element, Error, Integer, Mask, UInt, eval};
 macro_rules! lanes {
     ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: Element> $Type<T> {
-            /// The values at some lanes: see [`Array::gather`]. A component of width 1 beside wider ones belongs to all of them.
+            /// The values at some lanes: see [`Array::gather`]. A component of width 1 beside wider ones belongs to all
+            /// of them.
             #[must_use]
             #[track_caller]
             pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
@@ -26,8 +27,10 @@ macro_rules! lanes {
                 $Type { $($c: self.$c.gather_repeated(width, index, Some(mask))),* }
             }
 
-            #[doc = concat!("The values at some positions of a flat array, in which the ", $n, " components of each follow each")]
-            #[doc = concat!("other: component `k` reads position `index * ", $n, " + k`, see [`Array::gather_packet`].")]
+            #[doc = concat!("The values at some positions of a flat array, in which the ", $n, " components of each \
+                follow each")]
+            #[doc = concat!("other: component `k` reads position `index * ", $n, " + k`, see \
+                [`Array::gather_packet`].")]
             #[must_use]
             #[track_caller]
             pub fn gather_interleaved<I: Integer>(source: &Array<T>, index: &Array<I>) -> Self {
@@ -35,8 +38,8 @@ macro_rules! lanes {
                 $Type { $($c),* }
             }
 
-            /// As [`gather_interleaved`](Self::gather_interleaved) where the mask is true; zero, reading nothing, where it is
-            /// false.
+            /// As [`gather_interleaved`](Self::gather_interleaved) where the mask is true; zero, reading nothing, where
+            /// it is false.
             #[must_use]
             #[track_caller]
             pub fn gather_interleaved_masked<I: Integer>(source: &Array<T>, index: &Array<I>, mask: &Mask) -> Self {
@@ -44,15 +47,17 @@ macro_rules! lanes {
                 $Type { $($c),* }
             }
 
-            #[doc = concat!("Writes the values to some positions of a flat array, in which the ", $n, " components of each follow each")]
-            #[doc = concat!("other: component `k` goes to position `index * ", $n, " + k`, see [`Array::scatter_packet`].")]
+            #[doc = concat!("Writes the values to some positions of a flat array, in which the ", $n, " components of \
+                each follow each")]
+            #[doc = concat!("other: component `k` goes to position `index * ", $n, " + k`, see \
+                [`Array::scatter_packet`].")]
             #[track_caller]
             pub fn scatter_interleaved<I: Integer>(&self, target: &mut Array<T>, index: &Array<I>) {
                 target.scatter_packet(&[$(self.$c.clone()),*], index);
             }
 
-            /// As [`scatter_interleaved`](Self::scatter_interleaved) on the lanes where the mask is true; the others may have any
-            /// index.
+            /// As [`scatter_interleaved`](Self::scatter_interleaved) on the lanes where the mask is true; the others
+            /// may have any index.
             #[track_caller]
             pub fn scatter_interleaved_masked<I: Integer>(&self, target: &mut Array<T>, index: &Array<I>, mask: &Mask) {
                 target.scatter_packet_masked(&[$(self.$c.clone()),*], index, mask);
@@ -72,7 +77,8 @@ macro_rules! lanes {
                 Self::gather_interleaved(flat, &UInt::arange(flat.len() / $n))
             }
 
-            #[doc = concat!("A flat array, ", $n, " times as wide, in which the components of each value follow each other.")]
+            #[doc = concat!("A flat array, ", $n, " times as wide, in which the components of each value follow each \
+                other.")]
             /// Components of width 1 are repeated.
             ///
             /// # Panics

@@ -1,7 +1,7 @@
 //! Eigenvalues and eigenvectors of symmetric matrices, by Jacobi's rotations.
 //!
-//! G. Golub, C. Van Loan, “Matrix Computations”, 4th edition, §8.5; H. Rutishauser, “The Jacobi method for real symmetric
-//! matrices”, 1966.
+//! G. Golub, C. Van Loan, “Matrix Computations”, 4th edition, §8.5; H. Rutishauser, “The Jacobi method for real
+//! symmetric matrices”, 1966.
 
 use super::sort_falling;
 use crate::linalg::vector::{Vec2, Vec3, Vec4, for_each_vector};
@@ -30,8 +30,8 @@ fn rotate<T: FloatElement, const N: usize>(a: &mut Matrix<T, N>, vectors: &mut M
     vectors.rotate_columns(p, q, &cosine, &sine);
 }
 
-/// The tangent of the smaller angle by which a rotation makes the entry `entry` of a symmetric matrix zero, where `difference` is that of
-/// the diagonal entries; zero where the entry is zero.
+/// The tangent of the smaller angle by which a rotation makes the entry `entry` of a symmetric matrix zero, where
+/// `difference` is that of the diagonal entries; zero where the entry is zero.
 #[track_caller]
 pub(super) fn smaller_tangent<T: FloatElement>(difference: &Array<T>, entry: &Array<T>) -> Array<T> {
     let cotangent = difference / (entry * T::from_f64(2.0));
@@ -115,11 +115,13 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
 macro_rules! symmetric_eigen {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: FloatElement> Matrix<T, $n> {
-            /// The eigenvalues of a symmetric matrix, in falling order, and a matrix whose columns are their eigenvectors, of length
-            /// one and perpendicular to each other: `self = v * Matrix::from_diagonal(values) * v.transpose()`.
+            /// The eigenvalues of a symmetric matrix, in falling order, and a matrix whose columns are their
+            /// eigenvectors, of length one and perpendicular to each other:
+            /// `self = v * Matrix::from_diagonal(values) * v.transpose()`.
             ///
-            /// Reads the diagonal and what lies above it. Values are off by a few units in the last place of the largest; where
-            /// values are equal, their vectors are any that are perpendicular. Lanes with infinities or NaN give NaN.
+            /// Reads the diagonal and what lies above it. Values are off by a few units in the last place of the
+            /// largest; where values are equal, their vectors are any that are perpendicular. Lanes with infinities or
+            /// NaN give NaN.
             #[must_use]
             #[track_caller]
             pub fn symmetric_eigen(&self) -> ($Vec<T>, Self) {

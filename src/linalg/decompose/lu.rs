@@ -7,8 +7,8 @@ use crate::linalg::{Matrix, is_half};
 use crate::{Array, FloatElement};
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// Matrices `(p, l, u)` with `p * self = l * u`: `p` exchanges rows, so that the largest pivots are taken; `l` has ones on its
-    /// diagonal and entries of at most one below it, zeros above it; `u` has zeros below its diagonal.
+    /// Matrices `(p, l, u)` with `p * self = l * u`: `p` exchanges rows, so that the largest pivots are taken; `l` has
+    /// ones on its diagonal and entries of at most one below it, zeros above it; `u` has zeros below its diagonal.
     ///
     /// Singular matrices have zeros on the diagonal of `u`.
     #[must_use]
@@ -104,8 +104,9 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
 macro_rules! solve {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: FloatElement> Matrix<T, $n> {
-            /// The vector `x` with `self * x = right`, by elimination with partial pivoting: `self * x` is off by a few units in the
-            /// last place of the largest products. Lanes whose matrix has no inverse give infinities or NaN.
+            /// The vector `x` with `self * x = right`, by elimination with partial pivoting: `self * x` is off by a few
+            /// units in the last place of the largest products. Lanes whose matrix has no inverse give infinities or
+            /// NaN.
             #[must_use]
             #[track_caller]
             pub fn solve(&self, right: impl VectorOperand<$Vec<T>>) -> $Vec<T> {

@@ -8,8 +8,8 @@
 //! | [`symmetric_eigen`](Matrix::symmetric_eigen) | symmetric matrices | `eigen` |
 //! | [`svd`](Matrix::svd), [`polar`](Matrix::polar) | any matrix | `svd` |
 //!
-//! Elimination and reflections are straight-line code; lanes differ by selection. Iterations are traced loops, which end
-//! when the last lane is done. Halves are decomposed in single precision.
+//! Elimination and reflections are straight-line code; lanes differ by selection. Iterations are traced loops, which
+//! end when the last lane is done. Halves are decomposed in single precision.
 
 use crate::linalg::Matrix;
 use crate::{Array, Element, FloatElement, Mask};

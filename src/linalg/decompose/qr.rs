@@ -6,11 +6,11 @@ use crate::linalg::{Matrix, is_half};
 use crate::{Array, FloatElement};
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// Matrices `(q, r)` with `self = q * r`: the columns of `q` have length one and are perpendicular to each other, always; `r` has
-    /// zeros below its diagonal and no negative numbers on it.
+    /// Matrices `(q, r)` with `self = q * r`: the columns of `q` have length one and are perpendicular to each other,
+    /// always; `r` has zeros below its diagonal and no negative numbers on it.
     ///
-    /// Where the columns of the matrix depend on each other, `r` has zeros on its diagonal. Squares of entries must neither overflow nor
-    /// underflow: in `f32` entries should lie between 1e-18 and 1e18.
+    /// Where the columns of the matrix depend on each other, `r` has zeros on its diagonal. Squares of entries must
+    /// neither overflow nor underflow: in `f32` entries should lie between 1e-18 and 1e18.
     #[must_use]
     #[track_caller]
     pub fn qr(&self) -> (Self, Self) {
@@ -39,8 +39,8 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         (q, r)
     }
 
-    /// The normal of the mirror that maps a column's part from the diagonal downwards onto the diagonal, and 2 over its squared length;
-    /// zero where that part is zero.
+    /// The normal of the mirror that maps a column's part from the diagonal downwards onto the diagonal, and 2 over its
+    /// squared length; zero where that part is zero.
     #[track_caller]
     fn mirror(&self, column: usize) -> (Vec<Array<T>>, Array<T>) {
         let mut normal: Vec<Array<T>> = self.rows[column..].iter().map(|row| row[column].clone()).collect();

@@ -1,8 +1,8 @@
 //! Singular values, and the polar decomposition that follows from them.
 //!
-//! Rotations make the columns perpendicular to each other (M. Hestenes, “Inversion of matrices by biorthogonalization and related
-//! results”, 1958; J. Demmel, K. Veselić, “Jacobi's method is more accurate than QR”, 1992). Reflections then give the left vectors: they
-//! are perpendicular even where singular values are zero.
+//! Rotations make the columns perpendicular to each other (M. Hestenes, “Inversion of matrices by biorthogonalization
+//! and related results”, 1958; J. Demmel, K. Veselić, “Jacobi's method is more accurate than QR”, 1992). Reflections
+//! then give the left vectors: they are perpendicular even where singular values are zero.
 
 use jit_runtime::ir::Type;
 
@@ -16,7 +16,8 @@ use crate::{Array, FloatElement, Mask, UInt, jit};
 /// Sweeps converge quadratically: matrices of these sizes need about six, and this many are never made.
 const MOST_SWEEPS: u32 = 30;
 
-/// Makes two rows perpendicular to each other by a rotation; turns those of `vectors` along. Gives whether they were not yet.
+/// Makes two rows perpendicular to each other by a rotation; turns those of `vectors` along. Gives whether they were
+/// not yet.
 #[track_caller]
 fn rotate<T: FloatElement, const N: usize>(
     a: &mut Matrix<T, N>,
@@ -87,11 +88,11 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         is_small.select(large, largest.gt(large).select(small, T::ONE))
     }
 
-    /// Matrices `(q, p)` with `self = q * p`: the columns of `q` have length one and are perpendicular to each other; `p` is symmetric
-    /// and has no negative eigenvalues.
+    /// Matrices `(q, p)` with `self = q * p`: the columns of `q` have length one and are perpendicular to each other;
+    /// `p` is symmetric and has no negative eigenvalues.
     ///
-    /// Of all such matrices, `q` is the nearest to the matrix. It is a rotation where the determinant is positive, and includes a
-    /// reflection where that is negative. Where the matrix has no inverse, `q` is one of several.
+    /// Of all such matrices, `q` is the nearest to the matrix. It is a rotation where the determinant is positive, and
+    /// includes a reflection where that is negative. Where the matrix has no inverse, `q` is one of several.
     #[must_use]
     #[track_caller]
     pub fn polar(&self) -> (Self, Self) {
@@ -114,9 +115,10 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
 macro_rules! svd {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: FloatElement> Matrix<T, $n> {
-            /// Singular values and vectors `(u, values, v)`, with `self = u * Matrix::from_diagonal(values) * v.transpose()`: the values are
-            /// in falling order and not negative; the columns of `u` and of `v` have length one and are perpendicular to each
-            /// other, even where the matrix has no inverse.
+            /// Singular values and vectors `(u, values, v)`, with
+            /// `self = u * Matrix::from_diagonal(values) * v.transpose()`: the values are in falling order and not
+            /// negative; the columns of `u` and of `v` have length one and are perpendicular to each other, even where
+            /// the matrix has no inverse.
             ///
             /// Values are off by a few units in the last place of the largest. Lanes with infinities or NaN give NaN.
             #[must_use]

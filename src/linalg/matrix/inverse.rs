@@ -57,9 +57,9 @@ impl<T: Signed, const N: usize> Matrix<T, N> {
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
     /// The inverse, by cofactors. Lanes whose matrix has no inverse give infinities or NaN.
     ///
-    /// The error of an entry is a few units in the last place times the condition of the matrix. Products of `N` entries must
-    /// neither overflow nor underflow: in `f32` entries of a Mat4 should lie between 1e-9 and 1e9. To solve equations,
-    /// [`solve`](Matrix::solve) is more accurate and has no such limits.
+    /// The error of an entry is a few units in the last place times the condition of the matrix. Products of `N`
+    /// entries must neither overflow nor underflow: in `f32` entries of a Mat4 should lie between 1e-9 and 1e9. To
+    /// solve equations, [`solve`](Matrix::solve) is more accurate and has no such limits.
     #[must_use]
     #[track_caller]
     pub fn inverse(&self) -> Self {

@@ -76,8 +76,8 @@ impl<T: Element, const N: usize> Matrix<T, N> {
         self.map(Array::make_opaque)
     }
 
-    /// The number of lanes: that of the widest entry. Entries are of one width or of width 1, which is checked when they
-    /// are combined.
+    /// The number of lanes: that of the widest entry. Entries are of one width or of width 1, which is checked when
+    /// they are combined.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a matrix is no collection of lanes; widths are compared")]
     pub fn len(&self) -> usize {

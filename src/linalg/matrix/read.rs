@@ -82,8 +82,8 @@ impl<T: Element, const N: usize> fmt::Display for Rows<T, N> {
 }
 
 impl<T: Element, const N: usize> fmt::Display for Matrix<T, N> {
-    /// The matrices, one for each lane, on a line each, which evaluates them; where there are many, those at both ends. Where
-    /// the evaluation fails, its error is printed in their place.
+    /// The matrices, one for each lane, on a line each, which evaluates them; where there are many, those at both ends.
+    /// Where the evaluation fails, its error is printed in their place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match eval(self) {
             Err(_) if is_symbolic(self) => fmt::Debug::fmt(self, f),

@@ -18,7 +18,8 @@ pub use operators::QuaternionOperand;
 
 /// Four arrays, `x i + y j + z k + w`: in each lane a quaternion.
 ///
-/// An array or a number beside a quaternion is a real one. Quaternions of length one are rotations; `a * b` rotates by `b` first.
+/// An array or a number beside a quaternion is a real one. Quaternions of length one are rotations; `a * b` rotates by
+/// `b` first.
 ///
 /// ```
 /// use jit::linalg::{Quaternion, Vec3};
@@ -137,7 +138,8 @@ impl<T: FloatElement> Quaternion<T> {
         self.conj() / self.squared_norm()
     }
 
-    /// Whether the quaternions are equal; false for NaN. The rotations of `q` and `-q` are the same, the quaternions are not.
+    /// Whether the quaternions are equal; false for NaN. The rotations of `q` and `-q` are the same, the quaternions
+    /// are not.
     #[must_use]
     #[track_caller]
     pub fn eq(&self, other: impl QuaternionOperand<T>) -> Mask {

@@ -19,8 +19,8 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_parts(self.vector() * (ratio * &size), size * cosine)
     }
 
-    /// The natural logarithm whose imaginary part is at most π long: for a rotation, half its angle along its axis. That of a negative
-    /// real number lies along `i`.
+    /// The natural logarithm whose imaginary part is at most π long: for a rotation, half its angle along its axis.
+    /// That of a negative real number lies along `i`.
     #[must_use]
     #[track_caller]
     pub fn ln(&self) -> Self {
@@ -35,8 +35,8 @@ impl<T: FloatElement> Quaternion<T> {
         self.vector().normalize_or(Vec3::unit(0))
     }
 
-    /// The square root whose real part is not negative: for a rotation, that by half the angle. That of a negative real number lies
-    /// along `i`.
+    /// The square root whose real part is not negative: for a rotation, that by half the angle. That of a negative real
+    /// number lies along `i`.
     #[must_use]
     #[track_caller]
     pub fn sqrt(&self) -> Self {
@@ -70,8 +70,8 @@ impl<T: FloatElement> Quaternion<T> {
         (self.ln() * exponent).exp()
     }
 
-    /// Between two rotations, at constant speed and the shorter way: `self` where `t` is 0 and `end`, or its negative, which is
-    /// the same rotation, where it is 1 (K. Shoemake, “Animating rotation with quaternion curves”, 1985).
+    /// Between two rotations, at constant speed and the shorter way: `self` where `t` is 0 and `end`, or its negative,
+    /// which is the same rotation, where it is 1 (K. Shoemake, “Animating rotation with quaternion curves”, 1985).
     #[must_use]
     #[track_caller]
     pub fn slerp(&self, end: &Self, t: impl Component<T>) -> Self {

@@ -5,7 +5,8 @@ use crate::linalg::{Component, Mat3, Mat4, Vec3, VectorOperand, epsilon, halves_
 use crate::{Array, FloatElement, Mask};
 
 impl<T: FloatElement> Quaternion<T> {
-    /// The rotation about an axis of length one by an angle (in radians), counterclockwise for who sees the axis point towards them.
+    /// The rotation about an axis of length one by an angle (in radians), counterclockwise for who sees the axis point
+    /// towards them.
     #[must_use]
     #[track_caller]
     pub fn from_axis_angle(axis: impl VectorOperand<Vec3<T>>, angle: impl Component<T>) -> Self {
@@ -22,8 +23,8 @@ impl<T: FloatElement> Quaternion<T> {
         (vector.normalize_or(Vec3::unit(0)), angle)
     }
 
-    /// The shortest rotation that turns one vector of length one to another. For opposite vectors, whose shortest rotations are
-    /// many, its axis is perpendicular to them.
+    /// The shortest rotation that turns one vector of length one to another. For opposite vectors, whose shortest
+    /// rotations are many, its axis is perpendicular to them.
     #[must_use]
     #[track_caller]
     pub fn between(from: impl VectorOperand<Vec3<T>>, to: impl VectorOperand<Vec3<T>>) -> Self {
@@ -75,8 +76,8 @@ impl<T: FloatElement> Quaternion<T> {
         self.to_mat3().to_mat4()
     }
 
-    /// The rotation of a matrix, with a real part that may have either sign. The matrix must be a rotation; of others see
-    /// [`polar`](crate::linalg::Matrix::polar). (M. Day, “Converting a Rotation Matrix to a Quaternion”, 2015)
+    /// The rotation of a matrix, with a real part that may have either sign. The matrix must be a rotation; of others
+    /// see [`polar`](crate::linalg::Matrix::polar). (M. Day, “Converting a Rotation Matrix to a Quaternion”, 2015)
     #[must_use]
     #[track_caller]
     pub fn from_mat3(m: &Mat3<T>) -> Self {
@@ -105,8 +106,8 @@ impl<T: FloatElement> Quaternion<T> {
         multiple * (square.sqrt().recip() * T::from_f64(0.5))
     }
 
-    /// The rotation about `x`, then about `y`, then about `z`, which stay where they are, by the angles (in radians) of a vector:
-    /// roll, pitch and yaw.
+    /// The rotation about `x`, then about `y`, then about `z`, which stay where they are, by the angles (in radians) of
+    /// a vector: roll, pitch and yaw.
     #[must_use]
     #[track_caller]
     pub fn from_euler(angles: impl VectorOperand<Vec3<T>>) -> Self {
@@ -115,9 +116,10 @@ impl<T: FloatElement> Quaternion<T> {
         about(2, &angles.z) * about(1, &angles.y) * about(0, &angles.x)
     }
 
-    /// The angles of which [`from_euler`](Self::from_euler) makes the rotation: the second in [-π/2, π/2], the others in [-π, π]. Where
-    /// the second is a right angle the others are not determined, and the first is zero. (E. Bernardes, S. Viollet, “Quaternion
-    /// to Euler angles conversion: A direct, general and computationally efficient method”, 2022)
+    /// The angles of which [`from_euler`](Self::from_euler) makes the rotation: the second in [-π/2, π/2], the others
+    /// in [-π, π]. Where the second is a right angle the others are not determined, and the first is zero. (E.
+    /// Bernardes, S. Viollet, “Quaternion to Euler angles conversion: A direct, general and computationally efficient
+    /// method”, 2022)
     #[must_use]
     #[track_caller]
     pub fn to_euler(&self) -> Vec3<T> {

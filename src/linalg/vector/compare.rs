@@ -95,8 +95,8 @@ macro_rules! comparisons {
         }
 
         impl $Vec<bool> {
-            /// Component by component, that of the one vector where the mask is true, that of the other where it is false.
-            /// To choose whole vectors by one [`Mask`], there is [`trees::select`](crate::trees::select).
+            /// Component by component, that of the one vector where the mask is true, that of the other where it is
+            /// false. To choose whole vectors by one [`Mask`], there is [`trees::select`](crate::trees::select).
             #[must_use]
             #[track_caller]
             pub fn select<T: Element>(

@@ -42,8 +42,8 @@ macro_rules! geometry {
                 self.squared_norm().sqrt()
             }
 
-            /// The vector of length one in the same direction. Lanes with the zero vector, which has none, give NaN; see
-            /// [`normalize_or`](Self::normalize_or).
+            /// The vector of length one in the same direction. Lanes with the zero vector, which has none, give NaN;
+            /// see [`normalize_or`](Self::normalize_or).
             #[must_use]
             #[track_caller]
             pub fn normalize(&self) -> Self {
@@ -96,10 +96,10 @@ macro_rules! geometry {
                 normal.mul_add(along, self)
             }
 
-            /// Where a ray goes behind a surface: `self` is its direction, of length one and towards the surface; `normal`
-            /// has length one and lies on the side where the ray comes from; `eta` is the ratio of the indices of
-            /// refraction, that of the side where the ray comes from over that of the other. Where all light is reflected,
-            /// the result is zero. (OpenGL Shading Language 4.60, §8.5)
+            /// Where a ray goes behind a surface: `self` is its direction, of length one and towards the surface;
+            /// `normal` has length one and lies on the side where the ray comes from; `eta` is the ratio of the indices
+            /// of refraction, that of the side where the ray comes from over that of the other. Where all light is
+            /// reflected, the result is zero. (OpenGL Shading Language 4.60, §8.5)
             #[must_use]
             #[track_caller]
             pub fn refract(&self, normal: impl VectorOperand<Self>, eta: impl Component<T>) -> Self {
@@ -129,7 +129,8 @@ impl<T: Signed> Vec2<T> {
         Vec2 { x: -&self.y, y: self.x.clone() }
     }
 
-    /// The area of the parallelogram between two vectors, positive if the turn from the first to the second is from x to y.
+    /// The area of the parallelogram between two vectors, positive if the turn from the first to the second is from x
+    /// to y.
     #[must_use]
     #[track_caller]
     pub fn perpendicular_dot(&self, other: impl VectorOperand<Self>) -> Array<T> {
@@ -152,8 +153,8 @@ impl<T: Signed> Vec3<T> {
     }
 }
 
-/// `a * b - c * d`, without cancellation for floats: at most 1.5 units in the last place (C.-P. Jeannerod, N. Louvet, J.-M. Muller,
-/// “Further analysis of Kahan's algorithm for the accurate computation of 2 × 2 determinants”, 2013).
+/// `a * b - c * d`, without cancellation for floats: at most 1.5 units in the last place (C.-P. Jeannerod, N. Louvet,
+/// J.-M. Muller, “Further analysis of Kahan's algorithm for the accurate computation of 2 × 2 determinants”, 2013).
 #[track_caller]
 pub(in crate::linalg) fn difference_of_products<T: Signed>(
     a: &Array<T>,

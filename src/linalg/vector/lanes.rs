@@ -28,11 +28,14 @@ macro_rules! lanes {
         reductions! { $Vec [$($c),*] Number:
             /// The sum over all lanes, of width 1, component by component: see [`Array::sum`](crate::Array::sum).
             sum;
-            /// The product over all lanes, of width 1, component by component: see [`Array::product`](crate::Array::product).
+            /// The product over all lanes, of width 1, component by component: see
+            /// [`Array::product`](crate::Array::product).
             product;
-            /// The smallest elements of the components over all lanes, of width 1: see [`Array::reduce_min`](crate::Array::reduce_min).
+            /// The smallest elements of the components over all lanes, of width 1: see
+            /// [`Array::reduce_min`](crate::Array::reduce_min).
             reduce_min;
-            /// The largest elements of the components over all lanes, of width 1: see [`Array::reduce_max`](crate::Array::reduce_max).
+            /// The largest elements of the components over all lanes, of width 1: see
+            /// [`Array::reduce_max`](crate::Array::reduce_max).
             reduce_max;
         }
 

@@ -69,7 +69,8 @@ pub(in crate::linalg) use geometry::difference_of_products;
 #[diagnostic::on_unimplemented(
     message = "`{V}` cannot be combined with `{Self}`",
     label = "expected `{V}`, or an array or a number of its element type",
-    note = "vectors of other sizes and element types do not convert by themselves: write `.xy()`, `.extend(z)`, `.cast::<T>()`"
+    note = "vectors of other sizes and element types do not convert by themselves: write `.xy()`, `.extend(z)`, \
+        `.cast::<T>()`"
 )]
 pub trait VectorOperand<V> {
     /// The operand as a vector.
@@ -89,8 +90,8 @@ pub trait Component<T: Element> {
     fn into_component(self) -> Array<T>;
 }
 
-/// Calls a macro once for each type of operands that are no vectors: with generics of which the element type has a bound, the
-/// element type, and the type of the operand.
+/// Calls a macro once for each type of operands that are no vectors: with generics of which the element type has a
+/// bound, the element type, and the type of the operand.
 macro_rules! operand_types {
     ($macro:ident $Bound:ident) => {
         $macro!([T: $Bound,] T: $crate::Array<T>);
@@ -125,8 +126,8 @@ macro_rules! float_types {
 
 pub(crate) use float_types;
 
-/// Calls a macro once for each type of numbers that are on the left of an operator: with no generics, the element type, and the
-/// type of the number.
+/// Calls a macro once for each type of numbers that are on the left of an operator: with no generics, the element type,
+/// and the type of the number.
 macro_rules! number_types {
     ($macro:ident $($arguments:tt)*) => {
         $macro!($($arguments)* [] i8: i8);

@@ -1,4 +1,5 @@
-//! Values of complex functions, to double precision, computed with 80 digits by mpmath 1.3. Zeros of the points are positive.
+//! Values of complex functions, to double precision, computed with 80 digits by mpmath 1.3. Zeros of the points are
+//! positive.
 #![allow(clippy::approx_constant, clippy::unreadable_literal, reason = "a table made by a program")]
 
 /// Points of the plane, exact in single precision.

@@ -25,7 +25,8 @@ fn every_number_of_a_range_is_equally_frequent() {
 fn ranges_that_divide_no_power_of_two_have_no_bias() {
     on_each_device(|| {
         let mut rng = rng(2);
-        // Three quarters of all words: a remainder would make the first third twice as frequent, a product every third number.
+        // Three quarters of all words: a remainder would make the first third twice as frequent, a product every third
+        // number.
         let (size, count) = (3_u32 << 30, 12_000);
         let x: UInt = rng.integers(0..size, count);
         let x = x.to_vec().unwrap();

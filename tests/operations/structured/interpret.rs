@@ -1,17 +1,19 @@
 //! The interpreter of programs: one text, compiled as plain Rust and with `#[jit]`.
 
-/// Defines the functions in a module for one lane at a time, and annotated in a module for all of them. Those that end in a loop are
-/// followed by the attributes that it has there.
+/// Defines the functions in a module for one lane at a time, and annotated in a module for all of them. Those that end
+/// in a loop are followed by the attributes that it has there.
 macro_rules! twice {
     (
         { $(fn $name:ident $arguments:tt -> $result:ident $body:tt)* }
-        { $(fn $looping:ident $loop_arguments:tt -> $loop_result:ident { $($before:tt)* } loop { $($loop:tt)* } $(#[$mode:ident])*;)* }
+        { $(fn $looping:ident $loop_arguments:tt -> $loop_result:ident { $($before:tt)* } loop { $($loop:tt)* }
+            $(#[$mode:ident])*;)* }
     ) => {
         #[allow(clippy::clone_on_copy, clippy::collapsible_if, reason = "the text is that of arrays, too")]
         pub(in crate::structured) mod plain {
             use super::super::host::{Memory, Scratch, Word};
             use super::super::program::{
-                self, Block, Condition, FloatOp, INSTANCES, IntOp, LANES, Mode, Outcome, Program, REMOVED, Range, SCRATCH, SHARED,
+                self, Block, Condition, FloatOp, INSTANCES, IntOp, LANES, Mode, Outcome, Program, REMOVED, Range,
+                SCRATCH, SHARED,
                 Statement, float_bits,
             };
 
@@ -108,10 +110,12 @@ macro_rules! twice {
                     block(&program.body, &mut state);
                     shared = state.shared;
                     let ints = state.ints.iter().enumerate().map(|(i, value)| (format!("i{i}"), value.0 as u32));
-                    let floats = state.floats.iter().enumerate().map(|(i, value)| (format!("x{i}"), float_bits(*value)));
+                    let floats = state.floats.iter().enumerate().map(|(i, value)| (format!("x{i}"),
+                        float_bits(*value)));
                     let flags = state.flags.iter().enumerate().map(|(i, value)| (format!("b{i}"), u32::from(*value)));
                     let own = [("own".to_owned(), state.own.0[lane] as u32)];
-                    let scratch = state.scratch.0.iter().enumerate().map(|(i, value)| (format!("scratch{i}"), *value as u32));
+                    let scratch = state.scratch.0.iter().enumerate().map(|(i, value)| (format!("scratch{i}"),
+                        *value as u32));
                     ints.chain(floats).chain(flags).chain(own).chain(scratch).collect()
                 }).collect();
                 let of_variable = |index: usize| {
@@ -127,7 +131,8 @@ macro_rules! twice {
         #[allow(clippy::collapsible_if, reason = "one condition belongs to the host, the other to the lanes")]
         pub(in crate::structured) mod traced {
             use super::super::program::{
-                self, Begin, Block, Condition, FloatOp, INSTANCES, IntOp, LANES, Mode, Outcome, Program, REMOVED, Range, SCRATCH, SHARED,
+                self, Begin, Block, Condition, FloatOp, INSTANCES, IntOp, LANES, Mode, Outcome, Program, REMOVED, Range,
+                SCRATCH, SHARED,
                 Statement, float_bits,
             };
             use jit::prelude::*;
@@ -300,7 +305,8 @@ macro_rules! twice {
                     instances: &instances,
                 };
                 block(&program.body, &mut state);
-                let scratch: Vec<Int> = (0..SCRATCH).map(|place| state.scratch.read(&Int::from(place as i32))).collect();
+                let scratch: Vec<Int> = (0..SCRATCH).map(|place| state.scratch.read(&Int::from(place as
+                    i32))).collect();
                 jit::eval(&(&state.ints, &state.floats, &state.flags, &state.own, &scratch, &state.shared))?;
                 let mut variables = read('i', &state.ints, |value| value as u32)?;
                 variables.extend(read('x', &state.floats, float_bits)?);
@@ -308,7 +314,8 @@ macro_rules! twice {
                 let own = state.own.to_vec()?;
                 variables.push(("own".to_owned(), std::array::from_fn(|lane| own[lane] as u32)));
                 let of_scratch = read('s', &scratch, |value| value as u32)?;
-                variables.extend(of_scratch.into_iter().enumerate().map(|(i, (_, values))| (format!("scratch{i}"), values)));
+                variables.extend(of_scratch.into_iter().enumerate().map(|(i, (_, values))| (format!("scratch{i}"),
+                    values)));
                 let shared = state.shared.to_vec()?;
                 Ok(Outcome { variables, shared: std::array::from_fn(|place| shared[place] as u32) })
             }
@@ -527,9 +534,12 @@ loops! {
                 }
                 Statement::Match(value, blocks) => select(Number::from(int(value, s) & 7), blocks, s),
                 Statement::Run(index, blocks) => run(&(int(index, s) & 3), blocks, s),
-                Statement::While(Mode::Recorded, iterations, condition, body) => repeat(*iterations, condition, body, s),
-                Statement::While(Mode::Evaluated, iterations, condition, body) => repeat_evaluated(*iterations, condition, body, s),
-                Statement::While(Mode::Compressed, iterations, condition, body) => repeat_compressed(*iterations, condition, body, s),
+                Statement::While(Mode::Recorded, iterations, condition, body) => repeat(*iterations, condition, body,
+                    s),
+                Statement::While(Mode::Evaluated, iterations, condition, body) => repeat_evaluated(*iterations,
+                    condition, body, s),
+                Statement::While(Mode::Compressed, iterations, condition, body) => repeat_compressed(*iterations,
+                    condition, body, s),
                 Statement::Loop(iterations, body) => forever(*iterations, body, s),
                 Statement::For(range, to, bounds, body) => {
                     let (start, end) = (Number::from((int(&bounds.0, s) & 3) - 2), Number::from(int(&bounds.1, s) & 3));

@@ -1,8 +1,9 @@
-//! Random structured programs: nested branches and loops with side effects compute in each lane what plain Rust computes there.
+//! Random structured programs: nested branches and loops with side effects compute in each lane what plain Rust
+//! computes there.
 //!
-//! A program is data ([`program`]), drawn from a seed ([`generate`]). One text interprets it twice ([`interpret`]): as plain Rust on the
-//! numbers of one lane, and annotated with `#[jit]` on arrays, where conditions are traced. A program on which they disagree is made as
-//! small as it can be before it is shown ([`shrink`]).
+//! A program is data ([`program`]), drawn from a seed ([`generate`]). One text interprets it twice ([`interpret`]): as
+//! plain Rust on the numbers of one lane, and annotated with `#[jit]` on arrays, where conditions are traced. A program
+//! on which they disagree is made as small as it can be before it is shown ([`shrink`]).
 
 mod generate;
 mod host;

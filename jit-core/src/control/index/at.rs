@@ -44,7 +44,8 @@ macro_rules! host_indices {
 }
 
 host_indices!(
-    u8 => u8, u16 => u16, u32 => u32, u64 => u64, usize => u64, i8 => i8, i16 => i16, i32 => i32, i64 => i64, isize => i64
+    u8 => u8, u16 => u16, u32 => u32, u64 => u64, usize => u64, i8 => i8, i16 => i16, i32 => i32, i64 => i64,
+    isize => i64
 );
 
 /// What gives an element at an index.
@@ -65,7 +66,8 @@ pub trait ReadAt<I> {
 #[diagnostic::on_unimplemented(
     message = "`{V}` cannot be written to `{Self}` at an index of type `{I}`",
     label = "no assignment of `{V}` to an element of `{Self}`",
-    note = "an array takes values of its element type, at an array of integers; convert other types with `as` or `.cast::<T>()`"
+    note = "an array takes values of its element type, at an array of integers; convert other types with `as` or \
+        `.cast::<T>()`"
 )]
 pub trait AssignAt<I, V> {
     /// `self[index] = value`

@@ -1,7 +1,7 @@
 //! Building the kernel of a group.
 //!
-//! Without loops and branches, entries are appended in their order, with them block by block (`blocks`). Arrays that lanes access by an index are
-//! in `access`.
+//! Without loops and branches, entries are appended in their order, with them block by block (`blocks`). Arrays that
+//! lanes access by an index are in `access`.
 
 mod access;
 mod blocks;
@@ -293,8 +293,8 @@ impl<'e> Emitter<'_, 'e> {
             // The first result is the array, the others are consecutive values.
             Op::ScatterResult => Value(self.values[a as usize]?.0 + var.position() as u32 - 1),
             Op::LoopResult | Op::BranchResult | Op::SwitchResult => self.result(a, var.position())?,
-            // A reduction is what the kernel writes; loops and branches are emitted by their blocks; a library call is no
-            // part of a kernel.
+            // A reduction is what the kernel writes; loops and branches are emitted by their blocks; a library call is
+            // no part of a kernel.
             Op::Local | Op::LocalWrite | Op::Reduce(_) | Op::LibraryCall | Op::LibraryResult => return None,
             Op::Loop | Op::Branch | Op::Switch => return None,
             Op::Literal | Op::Scalar | Op::Data | Op::Placeholder => self.leaf(number),

@@ -1,8 +1,8 @@
 //! Folding: what is known when it is recorded is not recorded.
 //!
 //! Operations on literals are computed by the same arithmetic as the interpreter's. The algebraic rules are exact in
-//! floating point, down to the sign of a zero: `x + 0` stays, since it turns `-0` into `+0`, and `x * 0` stays, since it is
-//! NaN for an infinity. Sign and payload of a NaN are unspecified, so rules may change them.
+//! floating point, down to the sign of a zero: `x + 0` stays, since it turns `-0` into `+0`, and `x * 0` stays, since
+//! it is NaN for an infinity. Sign and payload of a NaN are unspecified, so rules may change them.
 //!
 //! A rule gives a value of the width that the operation would have.
 

@@ -2,11 +2,11 @@
 //! consecutive values.
 //!
 //! A value that is the same in all lanes is kept in a scalar register; memory at such an index is read once, memory at
-//! consecutive indices is read as a vector. Loops are solved by a fixpoint: the state is assumed to be as uniform as its
-//! initial value and weakened until nothing changes.
+//! consecutive indices is read as a vector. Loops are solved by a fixpoint: the state is assumed to be as uniform as
+//! its initial value and weakened until nothing changes.
 //!
-//! Inside a loop that lanes exit at different times, the *active* lanes have all run the same number of iterations. So a
-//! counter is uniform inside of it, although its final value is not.
+//! Inside a loop that lanes exit at different times, the *active* lanes have all run the same number of iterations. So
+//! a counter is uniform inside of it, although its final value is not.
 
 use super::hints::{self, Hint};
 use super::ranges::Ranges;
@@ -291,8 +291,8 @@ impl Solver<'_> {
         }
     }
 
-    /// Which instructions of the top region can run before the loop over the packets: those that are uniform through and
-    /// through and use nothing that must stay behind.
+    /// Which instructions of the top region can run before the loop over the packets: those that are uniform through
+    /// and through and use nothing that must stay behind.
     fn hoisted(&self) -> Vec<bool> {
         let mut stays = vec![false; self.kernel.types.len()];
         let mut hoisted = Vec::new();

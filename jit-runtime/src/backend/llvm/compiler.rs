@@ -1,9 +1,10 @@
 //! LLVM IR → object file, with as few of LLVM's passes as the kernel profits from.
 //!
-//! Straight-line kernels come from a tracer that has already folded and shared what can be: they get no IR passes and the
-//! fast code generator, unless their launches are long or more effort is asked for. Its code takes about as long where memory is the
-//! limit, and up to 1.6 times as long where arithmetic is (row T03 of the benchmarks). Kernels with loops get a short list of passes,
-//! mainly for moving out of loops what does not change in them, and the optimising code generator.
+//! Straight-line kernels come from a tracer that has already folded and shared what can be: they get no IR passes and
+//! the fast code generator, unless their launches are long or more effort is asked for. Its code takes about as long
+//! where memory is the limit, and up to 1.6 times as long where arithmetic is (row T03 of the benchmarks). Kernels with
+//! loops get a short list of passes, mainly for moving out of loops what does not change in them, and the optimising
+//! code generator.
 //!
 //! A target machine belongs to the thread that made it, and is kept for its next kernels.
 
@@ -38,15 +39,16 @@ const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,si
 const LOCAL_PASSES: &str =
     "function(sroa<preserve-cfg>,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
 
-/// Reductions whose running results may stay in registers. With many more they are in memory whatever the code generator does,
-/// and the time of the optimising one grows with the square of their number.
+/// Reductions whose running results may stay in registers. With many more they are in memory whatever the code
+/// generator does, and the time of the optimising one grows with the square of their number.
 const FEW_REDUCTIONS: usize = 64;
 
 /// Instructions of straight-line kernels up to which better code may be worth its compile time.
 const OPTIMISED_LIMIT: usize = 1000;
 
-/// Instructions up to which any kernel gets passes and the optimising code generator. Their time grows faster than the kernel: from
-/// 0.4 s for a loop of 4,000 instructions to 6 s for one of 32,000; the fast one's grows as the kernel does.
+/// Instructions up to which any kernel gets passes and the optimising code generator. Their time grows faster than the
+/// kernel: from 0.4 s for a loop of 4,000 instructions to 6 s for one of 32,000; the fast one's grows as the kernel
+/// does.
 const LARGEST_OPTIMISED: usize = 8000;
 
 /// The object file of a kernel.
@@ -144,9 +146,9 @@ fn is_worth_more(kernel: &Kernel, options: CodeOptions) -> bool {
     is_asked && kernel.op_count() <= OPTIMISED_LIMIT
 }
 
-/// Whether the code of a kernel is more than one straight list: it has loops or branches of its own, reduces and so has a
-/// tight loop over the packets, updates elements in a loop over the lanes, checks indices at run time, or has memory to be
-/// turned into registers.
+/// Whether the code of a kernel is more than one straight list: it has loops or branches of its own, reduces and so has
+/// a tight loop over the packets, updates elements in a loop over the lanes, checks indices at run time, or has memory
+/// to be turned into registers.
 fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
     let is_reduction = |inst: &&Inst| matches!(inst.op, Op::Reduce { .. });
     let has_few_reductions = kernel.region(TOP).insts.iter().filter(is_reduction).count() <= FEW_REDUCTIONS;
@@ -219,7 +221,8 @@ fn with_machine<T>(
     thread_local! {
         static MACHINES: RefCell<Machines> = const { RefCell::new(Machines(Vec::new())) };
     }
-    // What the body itself compiles meanwhile has machines of its own. While a thread ends its machines may be gone already.
+    // What the body itself compiles meanwhile has machines of its own. While a thread ends its machines may be gone
+    // already.
     let mut machines = MACHINES.try_with(RefCell::take).unwrap_or_default();
     let outcome = machines.find(target, level).and_then(body);
     let _ = MACHINES.try_with(|kept| *kept.borrow_mut() = machines);

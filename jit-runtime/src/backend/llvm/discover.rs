@@ -58,8 +58,8 @@ fn sysroot_candidates() -> Vec<PathBuf> {
     libraries_in(&Path::new(sysroot.trim()).join("lib"))
 }
 
-/// A program in one of the folders of a search path. Those that depend on the current folder (`.`, `bin`, an empty entry) are
-/// passed over: what lies there may be anybody's.
+/// A program in one of the folders of a search path. Those that depend on the current folder (`.`, `bin`, an empty
+/// entry) are passed over: what lies there may be anybody's.
 fn program_on(name: &str, path: &OsStr) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(name)).find(|file| file.is_file())

@@ -1,8 +1,8 @@
 //! A thin typed layer over LLVM's instruction builder: the same method builds scalars and vectors.
 //!
 //! inkwell owns contexts, modules and target machines; for single instructions its types separate scalars from vectors,
-//! which the code generator treats alike, and it lacks vector addresses and atomics of floats. So instructions are built
-//! by LLVM's C interface, and only here.
+//! which the code generator treats alike, and it lacks vector addresses and atomics of floats. So instructions are
+//! built by LLVM's C interface, and only here.
 //!
 //! Always holds: every [`Raw`] that is passed in was made by the same emitter, whose context is alive; nothing is built
 //! while the insertion point is unset. All `unsafe` blocks of this file rest on that.
@@ -544,7 +544,8 @@ impl Emitter {
         unsafe { LLVMPositionBuilderAtEnd(self.builder, block) };
     }
 
-    /// Builds right after the instruction that defines a value, so that what is built is available wherever the value is.
+    /// Builds right after the instruction that defines a value, so that what is built is available wherever the value
+    /// is.
     pub(super) fn after_definition(&self, value: Raw, build: impl FnOnce(&Self) -> Raw) -> Raw {
         let here = self.block();
         // SAFETY: see the head of the file.

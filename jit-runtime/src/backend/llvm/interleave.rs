@@ -19,9 +19,9 @@ const MAX_INSTRUCTIONS: usize = 512;
 /// Bytes of local memory beyond which more packets would only push one another out of the nearest cache.
 const MAX_LOCAL_BYTES: usize = 8 << 10;
 
-/// Packets of a straight list of operations. The processor itself looks ahead to the next packets, but not far enough: with two, lists
-/// of 4 to 209 operations on arrays in the cache took 0.6 to 1.0 of the time, although some registers are spilled. With streaming
-/// stores, long lists took 1.7 times as long.
+/// Packets of a straight list of operations. The processor itself looks ahead to the next packets, but not far enough:
+/// with two, lists of 4 to 209 operations on arrays in the cache took 0.6 to 1.0 of the time, although some registers
+/// are spilled. With streaming stores, long lists took 1.7 times as long.
 const STRAIGHT_PACKETS: usize = 2;
 
 /// The number of packets for a kernel.

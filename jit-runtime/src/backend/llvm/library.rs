@@ -37,7 +37,8 @@ pub(super) fn load() -> Result<&'static Library, Error> {
     static LOADED: OnceLock<Result<Library, String>> = OnceLock::new();
     LOADED
         .get_or_init(|| {
-            // Loading takes a while, in which the process may end; what it registers is run before what was registered earlier.
+            // Loading takes a while, in which the process may end; what it registers is run before what was registered
+            // earlier.
             usage::guard_exit();
             let found = search();
             usage::guard_exit();
@@ -114,8 +115,8 @@ fn open(path: &Path) -> Result<Library, String> {
     Ok(Library { path: path.to_owned(), version })
 }
 
-/// A pipe would be waited for until somebody writes to it, and a device may be anything: a library is a file. A bare name is
-/// looked for by the dynamic linker.
+/// A pipe would be waited for until somebody writes to it, and a device may be anything: a library is a file. A bare
+/// name is looked for by the dynamic linker.
 #[cfg(not(feature = "llvm-static"))]
 fn check_kind(path: &Path) -> Result<(), String> {
     if path.components().count() < 2 && !path.has_root() {

@@ -1,4 +1,5 @@
-//! What LLVM knows of processors: the one that the program runs on, and target machines, made once per compiling thread.
+//! What LLVM knows of processors: the one that the program runs on, and target machines, made once per compiling
+//! thread.
 
 use std::sync::OnceLock;
 

@@ -184,7 +184,8 @@ impl LlvmExecutable {
         unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) }
     }
 
-    /// As [`Executable::run_polled`], of code that is lent memory. Gives what was found by code that verifies its accesses.
+    /// As [`Executable::run_polled`], of code that is lent memory. Gives what was found by code that verifies its
+    /// accesses.
     ///
     /// # Safety
     ///
@@ -195,8 +196,8 @@ impl LlvmExecutable {
         let mut violation = None;
         scratch::with(self.loaded.scratch_bytes(), |scratch| {
             let record = self.loaded.record_offset().map(|offset| scratch.wrapping_add(offset));
-            // SAFETY: the caller keeps the promises of `Executable::run`; the scratch memory is as large as it has to be, which
-            // includes a record in code that writes one.
+            // SAFETY: the caller keeps the promises of `Executable::run`; the scratch memory is as large as it has to
+            // be, which includes a record in code that writes one.
             unsafe {
                 record.inspect(|&record| violation::clear(record));
                 self.function()(lanes.start, lanes.end, arguments.as_ptr(), scratch, &raw const poll);

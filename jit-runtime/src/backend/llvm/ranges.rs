@@ -1,13 +1,14 @@
 //! Which indices cannot leave their buffers, and on which lanes.
 //!
-//! Two kinds of index need no check at each access. The number of the lane moved by what all lanes share is in range on an interval
-//! of lanes. A value with a [`Bound`], as `x & 255`, `x.min(99)` or the counter of a loop, is in range on all lanes if the buffer is
-//! long enough. Both are known before the first lane runs, so groups of lanes outside of the interval get other code; see
-//! [`super::codegen`].
+//! Two kinds of index need no check at each access. The number of the lane moved by what all lanes share is in range on
+//! an interval of lanes. A value with a [`Bound`], as `x & 255`, `x.min(99)` or the counter of a loop, is in range on
+//! all lanes if the buffer is long enough. Both are known before the first lane runs, so groups of lanes outside of the
+//! interval get other code; see [`super::codegen`].
 //!
-//! This serves accesses of neighbours, where a look would cost as much as the access: consecutive indices, rows, and what is probably
-//! consecutive; and elements that all lanes share, in loops. Elements that lie anywhere are waited for so long that a comparison costs nothing. Accesses under a mask have one to be
-//! combined with, and often are what keeps the program in range.
+//! This serves accesses of neighbours, where a look would cost as much as the access: consecutive indices, rows, and
+//! what is probably consecutive; and elements that all lanes share, in loops. Elements that lie anywhere are waited for
+//! so long that a comparison costs nothing. Accesses under a mask have one to be combined with, and often are what
+//! keeps the program in range.
 
 use std::rc::Rc;
 

@@ -1,8 +1,8 @@
 //! Gathers of neighbouring elements: in each lane a row of memory, to be read as a whole.
 //!
-//! Gathers from one buffer under one mask, whose indices are one value plus consecutive constants, read a row each lane:
-//! the components of a vector, the weights of a cell, a point and its neighbours. One wide load takes the place of several
-//! elements, and a hardware gather takes about as long as loading its elements one by one.
+//! Gathers from one buffer under one mask, whose indices are one value plus consecutive constants, read a row each
+//! lane: the components of a vector, the weights of a cell, a point and its neighbours. One wide load takes the place
+//! of several elements, and a hardware gather takes about as long as loading its elements one by one.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

@@ -1,8 +1,8 @@
 //! The LLVM-C functions that the backend and inkwell refer to, as jumps through a table that is filled at run time.
 //!
-//! inkwell and llvm-sys declare these functions and expect a linker to find them. Here each is a jump through its slot of
-//! a table; [`bind`] fills the slots from a loaded library. So the program links without LLVM. A slot that was not filled,
-//! because the library lacks the function, ends the process when it is used.
+//! inkwell and llvm-sys declare these functions and expect a linker to find them. Here each is a jump through its slot
+//! of a table; [`bind`] fills the slots from a loaded library. So the program links without LLVM. A slot that was not
+//! filled, because the library lacks the function, ends the process when it is used.
 //!
 //! The list covers everything that inkwell refers to, used or not, because a linker may keep what is not used.
 
@@ -84,7 +84,8 @@ macro_rules! functions {
         )*];
 
         std::arch::global_asm!(
-            ".pushsection .data.rel.jit_llvm,\"aw\"\n.balign 8\n.globl jit_llvm_slots\n.hidden jit_llvm_slots\njit_llvm_slots:\n",
+            ".pushsection .data.rel.jit_llvm,\"aw\"\n.balign 8\n.globl jit_llvm_slots\n.hidden \
+            jit_llvm_slots\njit_llvm_slots:\n",
             $(concat!("jit_llvm_slot_", stringify!($name), ": .quad jit_llvm_unloaded\n"),)*
             ".popsection\n.pushsection .text.jit_llvm,\"ax\"\n",
             $(trampoline!($name),)*

@@ -1,9 +1,10 @@
 //! Who uses LLVM at the moment, so that nobody does when the process ends or after a fork that interrupted somebody.
 //!
-//! The end of a process (`exit`, or the return of `main`) runs the destructors of libLLVM's global objects while other threads
-//! go on. So a function is called before them that lets no thread into LLVM any more and waits for those that are in it;
-//! what is evaluated from then on, in other such functions for example, is interpreted. A kernel that takes too long is
-//! not waited for: the process is then ended without destructors, with its streams written and its status kept.
+//! The end of a process (`exit`, or the return of `main`) runs the destructors of libLLVM's global objects while other
+//! threads go on. So a function is called before them that lets no thread into LLVM any more and waits for those that
+//! are in it; what is evaluated from then on, in other such functions for example, is interpreted. A kernel that takes
+//! too long is not waited for: the process is then ended without destructors, with its streams written and its status
+//! kept.
 //!
 //! A forked process has a copy of LLVM. If another thread was in it at that moment the copy is of no use: kernels are
 //! interpreted, and no destructor of it may run.
@@ -105,8 +106,8 @@ fn reset() {
     }
 }
 
-/// Has the end of the process wait for those who use LLVM. Functions that are registered later run earlier: this is called after
-/// each step that makes LLVM register destructors.
+/// Has the end of the process wait for those who use LLVM. Functions that are registered later run earlier: this is
+/// called after each step that makes LLVM register destructors.
 pub(super) fn guard_exit() {
     // SAFETY: the function lives as long as the program. Where no place is left for it, it is not called.
     unsafe { exit::register() };

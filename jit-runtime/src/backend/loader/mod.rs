@@ -1,9 +1,9 @@
 //! Maps the object file of a kernel into memory, without LLVM.
 //!
 //! The code generator emits position-independent ELF objects of the small code model with one function. Loading copies
-//! the allocated sections into one mapping, applies the relocations and makes the mapping executable. The only symbols from
-//! outside are the runtime functions in [`runtime_function`]; an object that asks for anything else is refused. So an
-//! object that was kept in a file can be loaded by a process that has no LLVM.
+//! the allocated sections into one mapping, applies the relocations and makes the mapping executable. The only symbols
+//! from outside are the runtime functions in [`runtime_function`]; an object that asks for anything else is refused. So
+//! an object that was kept in a file can be loaded by a process that has no LLVM.
 
 pub(crate) mod relocate;
 

@@ -1,7 +1,7 @@
 //! `ln_1p` and the inverse hyperbolic functions, which are logarithms of one plus something.
 //!
-//! 1 + x is m·2^k, and m - 1 is x·s + (s - 1) with s = 2^-k, which a fused step computes without the error of 1 + x (the
-//! arrangement is Norbert Juffa's).
+//! 1 + x is m·2^k, and m - 1 is x·s + (s - 1) with s = 2^-k, which a fused step computes without the error of 1 + x
+//! (the arrangement is Norbert Juffa's).
 
 use super::hyperbolic::keep_tiny;
 use super::logarithm::{self, ln_of};

@@ -1,9 +1,9 @@
 //! The error function, its complement and its inverse.
 //!
-//! Below ½ or 1 a polynomial of the square; beyond, e^(-x²) times erfcx, the scaled complement, for which one polynomial of
-//! (x - 3) / (x + 3) serves (after M. Shepherd and J. Laframboise, "Chebyshev Approximation of (1 + 2x)exp(x²)erfc x", 1981).
-//! The inverse is a function of -ln(1 - x²) (after M. Giles, "Approximating the erfinv function", 2010). Polynomials are
-//! near-minimax fits of this project.
+//! Below ½ or 1 a polynomial of the square; beyond, e^(-x²) times erfcx, the scaled complement, for which one
+//! polynomial of (x - 3) / (x + 3) serves (after M. Shepherd and J. Laframboise, "Chebyshev Approximation of (1 +
+//! 2x)exp(x²)erfc x", 1981). The inverse is a function of -ln(1 - x²) (after M. Giles, "Approximating the erfinv
+//! function", 2010). Polynomials are near-minimax fits of this project.
 
 use super::exponential::clamp;
 use super::logarithm::{exponent_to_float, ln_of, split_f64};

@@ -43,8 +43,10 @@ macro_rules! table {
 #[must_use]
 pub fn function(op: UnaryOp, ty: Type) -> Option<UnaryFn> {
     table!(UnaryOp evaluate(a) op ty:
-        Exp, Exp2, Ln, Log2, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, ExpM1, Ln1p, Log10, Cbrt, Erf, Erfc, Erfinv, Tgamma, Lgamma, Rsqrt,
-        FastExp, FastExp2, FastLn, FastLog2, FastLog10, FastSin, FastCos, FastTan, FastAsin, FastAcos, FastAtan, FastSinh, FastCosh, FastTanh, FastErf, FastRsqrt)
+        Exp, Exp2, Ln, Log2, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, ExpM1, Ln1p, Log10,
+        Cbrt, Erf, Erfc, Erfinv, Tgamma, Lgamma, Rsqrt,
+        FastExp, FastExp2, FastLn, FastLog2, FastLog10, FastSin, FastCos, FastTan, FastAsin, FastAcos, FastAtan,
+        FastSinh, FastCosh, FastTanh, FastErf, FastRsqrt)
 }
 
 /// [`evaluate_binary`] as a function of the carriers alone, where the type is a float.

@@ -4,12 +4,12 @@
 //!
 //! * Subnormal numbers count as zero where that is cheaper. Results above 2^127.5 may be infinite already.
 //! * Angles beyond ±71 476 are reduced with an error that grows with them.
-//! * `pow` errs by a few units more for each doubling of its result or its reciprocal, and powers of one, of infinities and
-//!   to infinite exponents may be NaN.
+//! * `pow` errs by a few units more for each doubling of its result or its reciprocal, and powers of one, of infinities
+//!   and to infinite exponents may be NaN.
 //! * `hypot` overflows and vanishes with the squares of its operands, `atan2` overflows with their sum.
 //!
-//! NaN, zeros, infinities and the signs of results are right otherwise. Polynomials are near-minimax fits of this project,
-//! but for that of `erf`, which is Norbert Juffa's.
+//! NaN, zeros, infinities and the signs of results are right otherwise. Polynomials are near-minimax fits of this
+//! project, but for that of `erf`, which is Norbert Juffa's.
 
 use super::exponential::clamp;
 use super::logarithm::split_normal_f32;

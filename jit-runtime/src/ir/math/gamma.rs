@@ -1,8 +1,8 @@
 //! The gamma function and the logarithm of its magnitude.
 //!
-//! ln Γ(z) is Stirling's series from z = 8 on; smaller arguments are moved up by Γ(y) = Γ(y + 8) / (y (y + 1) … (y + 7)),
-//! and those below ½ are mirrored by Γ(x) Γ(1 - x) = π / sin πx. In `f64` all of it is carried in two parts, so that neither
-//! the cancellation near the zeros of ln Γ nor the exponential function loses digits.
+//! ln Γ(z) is Stirling's series from z = 8 on; smaller arguments are moved up by Γ(y) = Γ(y + 8) / (y (y + 1) … (y +
+//! 7)), and those below ½ are mirrored by Γ(x) Γ(1 - x) = π / sin πx. In `f64` all of it is carried in two parts, so
+//! that neither the cancellation near the zeros of ln Γ nor the exponential function loses digits.
 
 use super::logarithm;
 use super::power::{Parts, exp_of_parts, exp_single, ln_in_parts, product, square};
@@ -232,7 +232,8 @@ const PAIRS: [f64; 3] = [6.0, 10.0, 12.0];
 /// (ln 2π - 1) / 2 in two parts.
 const STIRLING: [f64; 2] = [0.418_938_533_204_672_7, 1.672_820_965_058_541_3e-17];
 
-/// z times the rest of the logarithm by powers of z^-2, for z ≥ 8, to 2^-63 absolutely; a near-minimax fit of this project.
+/// z times the rest of the logarithm by powers of z^-2, for z ≥ 8, to 2^-63 absolutely; a near-minimax fit of this
+/// project.
 const SERIES: [f64; 7] = [
     0.004987713512249012,
     -0.0018864060858118788,

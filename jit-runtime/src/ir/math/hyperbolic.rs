@@ -1,8 +1,8 @@
 //! `exp_m1` and the hyperbolic functions, from half of e^x - 1.
 //!
-//! The argument is n·ln 2 + r, and (e^x - 1) / 2 is q·s + (s - ½) with q = e^r - 1 and s = 2^(n-1): s - ½ is exact where
-//! it matters, so nothing cancels (the arrangement is Norbert Juffa's). Half, since the whole overflows too early for the
-//! hyperbolic functions. Polynomials are near-minimax fits of this project.
+//! The argument is n·ln 2 + r, and (e^x - 1) / 2 is q·s + (s - ½) with q = e^r - 1 and s = 2^(n-1): s - ½ is exact
+//! where it matters, so nothing cancels (the arrangement is Norbert Juffa's). Half, since the whole overflows too early
+//! for the hyperbolic functions. Polynomials are near-minimax fits of this project.
 
 use super::exponential::{clamp, nearest};
 use super::{Arithmetic, Precision};

@@ -1,8 +1,8 @@
 //! `asin`, `acos`, `atan` and `atan2`.
 //!
-//! Each is a multiple of π/4 plus a polynomial of something small: half of 1 - |x| where that is less than ¼ (asin √z and
-//! acos have the same series), and for `atan` the tangent of what is left of an angle after 0, π/4 or π/2 is taken off.
-//! Polynomials are near-minimax fits of this project.
+//! Each is a multiple of π/4 plus a polynomial of something small: half of 1 - |x| where that is less than ¼ (asin √z
+//! and acos have the same series), and for `atan` the tangent of what is left of an angle after 0, π/4 or π/2 is taken
+//! off. Polynomials are near-minimax fits of this project.
 
 use super::{Arithmetic, Precision};
 use crate::ir::op::{BinaryOp, CompareOp};
@@ -47,8 +47,8 @@ pub(super) fn acos<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) 
     less(m, base, u, tail, precision)
 }
 
-/// The arcsine of a = |x| if that is at most ½, and twice the arcsine of √((1 - a) / 2) if it is more: each as a leading
-/// term and a tail.
+/// The arcsine of a = |x| if that is at most ½, and twice the arcsine of √((1 - a) / 2) if it is more: each as a
+/// leading term and a tail.
 struct Series<V> {
     is_far: V,
     argument: V,

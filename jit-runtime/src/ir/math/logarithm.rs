@@ -1,8 +1,8 @@
 //! `ln`, `log2` and `log10`.
 //!
-//! The argument is m·2^k with m near 1, and the logarithm k·log 2 + log m. In `f32` the polynomials are near-minimax fits
-//! of this project, and the leading terms are carried in two parts. In `f64` the method and coefficients are those of FreeBSD's msun `e_log.c`, `e_log2.c` and
-//! `e_log10.c` (Sun Microsystems,
+//! The argument is m·2^k with m near 1, and the logarithm k·log 2 + log m. In `f32` the polynomials are near-minimax
+//! fits of this project, and the leading terms are carried in two parts. In `f64` the method and coefficients are those
+//! of FreeBSD's msun `e_log.c`, `e_log2.c` and `e_log10.c` (Sun Microsystems,
 //! 1993).
 
 use super::{Arithmetic, Precision};

@@ -9,11 +9,12 @@
 //! on both sides of overflow, and expansions are straight lines of operations, but for arguments of `sin` and `cos` so
 //! huge that they need more digits of π, which are in a branch that is skipped where no lane takes it.
 //!
-//! The largest errors are in `docs/accuracy.md`, which `examples/accuracy` measures; `tests/math_accuracy.rs` guards them.
+//! The largest errors are in `docs/accuracy.md`, which `examples/accuracy` measures; `tests/math_accuracy.rs` guards
+//! them.
 //!
-//! The variants of fast math (`fast`) are cheaper in `f32`, and in halves, which are computed in it. They are operations of
-//! their own, with expansions like the others: a kernel that has them is another kernel, and every backend gives the same
-//! bits. In `f64` they are the exact functions.
+//! The variants of fast math (`fast`) are cheaper in `f32`, and in halves, which are computed in it. They are
+//! operations of their own, with expansions like the others: a kernel that has them is another kernel, and every
+//! backend gives the same bits. In `f64` they are the exact functions.
 
 mod angle;
 mod area;

@@ -1,5 +1,5 @@
-//! Removes what no one sees: instructions, loop state, results of branches, and loops and branches themselves; writes to
-//! local memory that is never read.
+//! Removes what no one sees: instructions, loop state, results of branches, and loops and branches themselves; writes
+//! to local memory that is never read.
 //!
 //! A loop that only computes values no one uses is removed too: whether it would end is not observable.
 

@@ -127,7 +127,8 @@ fn a_branch_whose_side_is_known_becomes_that_side() {
          v1: u32 = const 1
          v2: u32 = const 7
          v3: bool = const false
-         v6: i32 = switch v1 case 0 { v4: i32 = neg v0 yield v4 } case 1 { v5: i32 = abs v0 yield v5 } default { yield v0 }
+         v6: i32 = switch v1 case 0 { v4: i32 = neg v0 yield v4 } case 1 { v5: i32 = abs v0 yield v5 }
+             default { yield v0 }
          v8: i32 = switch v2 case 0 { yield v0 } default { v7: i32 = not v6 yield v7 }
          if v3 { scatter p2[v1] = v8 } else { scatter p2[v2] = v8 }
          v9: u32 = lane_index

@@ -429,7 +429,8 @@ impl Generator {
         let ty = self.any_type();
         let op = self.rng.choose(ReduceOp::ALL);
         let reduce = if self.rng.one_in(2) && scalar::is_supported_reduce(op, ty) { Some(op) } else { None };
-        // Sums and products of floats depend on order and grouping, so each lane scatters once, to an element of its own.
+        // Sums and products of floats depend on order and grouping, so each lane scatters once, to an element of its
+        // own.
         let is_rounded = |op| ty.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul);
         let reduce = reduce.filter(|&op| self.depth == 0 || !is_rounded(op));
         let is_once = reduce.is_some_and(is_rounded);

@@ -1,9 +1,9 @@
 //! Random valid kernels with inputs, and the comparison of what two backends make of them.
 //!
-//! A [`Case`] is a function of a seed and [`Options`] alone. Its kernel always ends and has one right answer, also where it
-//! leaves its buffers: where the semantics leave something open (the sign of a NaN, the order of scattered float sums, which of several
-//! lanes' writes stays), the generator avoids looking at it. So any two correct backends agree on every output bit, but
-//! for the payload and sign of NaNs, which [`Case::compare`] ignores.
+//! A [`Case`] is a function of a seed and [`Options`] alone. Its kernel always ends and has one right answer, also
+//! where it leaves its buffers: where the semantics leave something open (the sign of a NaN, the order of scattered
+//! float sums, which of several lanes' writes stays), the generator avoids looking at it. So any two correct backends
+//! agree on every output bit, but for the payload and sign of NaNs, which [`Case::compare`] ignores.
 
 mod generate;
 mod indices;

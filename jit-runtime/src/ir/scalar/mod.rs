@@ -4,8 +4,9 @@
 //! that says which operation exists for which type: an operation is legal where its table has a function. The verifier,
 //! the front end, constant folding, the interpreter and the generator of random kernels all ask here.
 //!
-//! Always holds: every function is total and deterministic up to the payload and sign of a NaN. The functions on single values
-//! round to nearest and keep subnormals whatever the calling thread does; who calls many by their pointers sees to that.
+//! Always holds: every function is total and deterministic up to the payload and sign of a NaN. The functions on single
+//! values round to nearest and keep subnormals whatever the calling thread does; who calls many by their pointers sees
+//! to that.
 
 mod cast;
 mod element;
@@ -190,9 +191,9 @@ pub fn reduce(op: ReduceOp, ty: Type, a: u64, b: u64) -> u64 {
     binary(op.as_binary(), ty, a, b)
 }
 
-/// Combines the results of parts: neighbours in pairs, what comes out again in pairs, until one is left. Where their number
-/// is odd, the last one waits for the next round. So each takes part in few combinations, and sums of many parts err
-/// little. Without parts the result is the identity; `parts` holds nothing of use afterwards.
+/// Combines the results of parts: neighbours in pairs, what comes out again in pairs, until one is left. Where their
+/// number is odd, the last one waits for the next round. So each takes part in few combinations, and sums of many parts
+/// err little. Without parts the result is the identity; `parts` holds nothing of use afterwards.
 ///
 /// # Panics
 ///

@@ -64,7 +64,8 @@ fn operands_are_visible() {
             "v1 is used outside of the region that defines it",
         ),
         (
-            "v0: bool = const true v2: bool = loop (v0) while (v1: bool) { yield v1 } do { yield v1 } v3: bool = not v1",
+            "v0: bool = const true v2: bool = loop (v0) while (v1: bool) { yield v1 } do { yield v1 } v3: bool = not \
+            v1",
             "v1 is used outside of the region that defines it",
         ),
     ];
@@ -87,7 +88,8 @@ fn regions_yield_what_their_owner_expects() {
         ),
         (
             "v0: bool = const true v2: bool = loop (v0, v0) while (v1: bool) { yield v1 } do { yield v1 }",
-            "in region r0, instruction 1 `v2: bool = loop (v0, v0) while (v1: bool) { .. } do { .. }`: the initial state: 2 values, expected 1",
+            "in region r0, instruction 1 `v2: bool = loop (v0, v0) while (v1: bool) { .. } do { .. }`: the initial \
+            state: 2 values, expected 1",
         ),
         (
             "v0: bool = const true v1: bool = if v0 { yield v0 } else { }",
@@ -111,7 +113,8 @@ fn regions_yield_what_their_owner_expects() {
         ),
         (
             "v0: u32 = lane_index v1: u8 = switch v0 case 0 { yield v0 } default { yield v0 }",
-            "in region r0, instruction 1 `v1: u8 = switch v0 case 0 { .. } default { .. }`: the result v1 is u8, expected u32",
+            "in region r0, instruction 1 `v1: u8 = switch v0 case 0 { .. } default { .. }`: the result v1 is u8, \
+            expected u32",
         ),
         (
             "v0: u32 = lane_index switch v0 case 0 { v1: u8 = const 1 } default { v2: u8 = neg v1 }",
@@ -119,7 +122,8 @@ fn regions_yield_what_their_owner_expects() {
         ),
         (
             "v0: u32 = lane_index switch v0 case 0 { } case 1 (v1: u8) { } default { }",
-            "in region r0, instruction 1 `switch v0 case 0 { .. } case 1 (v1: u8) { .. } default { .. }`: the branch r2 takes parameters",
+            "in region r0, instruction 1 `switch v0 case 0 { .. } case 1 (v1: u8) { .. } default { .. }`: the branch \
+            r2 takes parameters",
         ),
         ("v0: u8 = const 1 yield v0", "in region r0: the top region yields values"),
     ];

@@ -1,8 +1,9 @@
 //! What each block of a step hands to the next one: the reduction of all that came before.
 //!
-//! A block first reduces its own elements, then takes what the block before it hands over, hands that on together with its own,
-//! and writes its results (a chained scan: Merrill and Garland, *Single-pass Parallel Prefix Scan with Decoupled Look-back*,
-//! NVR-2016-002, of which few cores need only the chain). Blocks are begun in ascending order, so the first one that is not done waits for nobody.
+//! A block first reduces its own elements, then takes what the block before it hands over, hands that on together with
+//! its own, and writes its results (a chained scan: Merrill and Garland, *Single-pass Parallel Prefix Scan with
+//! Decoupled Look-back*, NVR-2016-002, of which few cores need only the chain). Blocks are begun in ascending order, so
+//! the first one that is not done waits for nobody.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
 //! The positions of the true elements of a mask, in ascending order.
 //!
-//! How many there are is known only when they were counted, so this work is done in two steps with a look at the first one's result in
-//! between: each block counts, then each block writes from where the ones before it end. Neither step branches on an element: its time
-//! is that of the memory, whatever the mask.
+//! How many there are is known only when they were counted, so this work is done in two steps with a look at the first
+//! one's result in between: each block counts, then each block writes from where the ones before it end. Neither step
+//! branches on an element: its time is that of the memory, whatever the mask.
 
 use std::mem::MaybeUninit;
 use std::panic::Location;
@@ -22,8 +22,8 @@ const COUNT_NS: f64 = 0.04;
 /// What looking at one element takes when positions are written, roughly.
 const LIST_NS: f64 = 0.1;
 
-/// Lists the positions of the true elements, as `u32`. Waits until the mask is written and counted; the positions may be
-/// written later.
+/// Lists the positions of the true elements, as `u32`. Waits until the mask is written and counted; the positions may
+/// be written later.
 ///
 /// # Errors
 ///
@@ -160,8 +160,8 @@ fn write_on(listed: &[MaybeUninit<u32>], target: &mut [u32], streams: bool) {
     if streams { stream::copy(listed, target) } else { target.copy_from_slice(listed) }
 }
 
-/// Lists the positions of the true elements at the begin of the target, which has room for all and [`SLACK`] more. Gives how many
-/// there are.
+/// Lists the positions of the true elements at the begin of the target, which has room for all and [`SLACK`] more.
+/// Gives how many there are.
 fn list(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> usize {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {

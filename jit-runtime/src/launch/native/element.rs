@@ -37,7 +37,8 @@ macro_rules! sums {
                 thread_local! {
                     static SCRATCH: RefCell<Vec<$ty>> = const { RefCell::new(Vec::new()) };
                 }
-                // What the function itself needs meanwhile is other memory. While a thread ends it keeps nothing any more.
+                // What the function itself needs meanwhile is other memory. While a thread ends it keeps nothing any
+                // more.
                 let mut scratch = SCRATCH.try_with(RefCell::take).unwrap_or_default();
                 if scratch.len() < len {
                     scratch = filled(len, <$ty>::default());
@@ -142,10 +143,12 @@ macro_rules! floats {
         join!(Mul, $ty, $sum, false, 1.0, $widen, $narrow, |a, b| a * b);
         join!(Min, $ty, $sum, true, $sum::INFINITY, $widen, $narrow, |a, b| {
             // IEEE 754-2019 `minimum`: NaN if one is, and -0 before +0.
-            if a < b { a } else if b < a { b } else if a == b { $sum::from_bits(a.to_bits() | b.to_bits()) } else { a + b }
+            if a < b { a } else if b < a { b } else if a == b { $sum::from_bits(a.to_bits() | b.to_bits()) }
+                else { a + b }
         });
         join!(Max, $ty, $sum, true, $sum::NEG_INFINITY, $widen, $narrow, |a, b| {
-            if a > b { a } else if b > a { b } else if a == b { $sum::from_bits(a.to_bits() & b.to_bits()) } else { a + b }
+            if a > b { a } else if b > a { b } else if a == b { $sum::from_bits(a.to_bits() & b.to_bits()) }
+                else { a + b }
         });
     )*};
 }

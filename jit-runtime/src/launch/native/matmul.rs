@@ -1,9 +1,10 @@
 //! Products of matrices.
 //!
-//! The result is cut into tiles whose size depends on the shape alone, and each tile is a block of work, so the number of threads
-//! changes no bit. `f32` and `f64` are multiplied by the crate `matrixmultiply`, with the vector instructions of the processor: the order in
-//! which the products of an element are added, and whether they are rounded before, is its own, the same on every run on
-//! one machine. Halves are multiplied and added in `f32` and rounded once. Integers wrap.
+//! The result is cut into tiles whose size depends on the shape alone, and each tile is a block of work, so the number
+//! of threads changes no bit. `f32` and `f64` are multiplied by the crate `matrixmultiply`, with the vector
+//! instructions of the processor: the order in which the products of an element are added, and whether they are rounded
+//! before, is its own, the same on every run on one machine. Halves are multiplied and added in `f32` and rounded once.
+//! Integers wrap.
 
 use std::sync::Arc;
 

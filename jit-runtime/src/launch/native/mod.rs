@@ -116,8 +116,9 @@ impl Call {
         }
     }
 
-    /// The same operation with other sizes, as far as it has such: the length of the blocks of a prefix reduction, or of a sort; rows, inner
-    /// length, columns and number of products of matrices. With no sizes, the operation as it is.
+    /// The same operation with other sizes, as far as it has such: the length of the blocks of a prefix reduction, or
+    /// of a sort; rows, inner length, columns and number of products of matrices. With no sizes, the operation as it
+    /// is.
     #[must_use]
     pub fn with_sizes(self, sizes: &[usize]) -> Call {
         match (self, sizes) {
@@ -150,8 +151,8 @@ pub struct Launch {
 ///
 /// # Errors
 ///
-/// A bad setting in the environment; operands that do not fit the operation; no memory for what lies between its steps; a
-/// failure of an earlier launch whose results this one reads, if it ran at once.
+/// A bad setting in the environment; operands that do not fit the operation; no memory for what lies between its steps;
+/// a failure of an earlier launch whose results this one reads, if it ran at once.
 pub fn launch(launch: Launch) -> Result<(), Error> {
     log::check_environment()?;
     fork::watch();
@@ -234,8 +235,8 @@ impl Step {
     ///
     /// # Safety
     ///
-    /// The function, called once with each number below `blocks`, from any threads, reads and writes nothing but memory of
-    /// the buffers as stated, as long as they live; different blocks do not conflict.
+    /// The function, called once with each number below `blocks`, from any threads, reads and writes nothing but memory
+    /// of the buffers as stated, as long as they live; different blocks do not conflict.
     unsafe fn submit(self, run: impl Fn(usize) + Send + Sync + 'static) -> Result<(), Error> {
         if self.blocks == 0 {
             return Ok(());
@@ -365,7 +366,8 @@ impl<T> Elements<T> {
     ///
     /// # Safety
     ///
-    /// While the result lives, so does the buffer, which holds values of the type in the range, and nobody writes there.
+    /// While the result lives, so does the buffer, which holds values of the type in the range, and nobody writes
+    /// there.
     unsafe fn get<'a>(self, range: std::ops::Range<usize>) -> &'a [T] {
         debug_assert!(range.start <= range.end && range.end <= self.len);
         // SAFETY: the caller's promise; buffers are aligned for all element types.

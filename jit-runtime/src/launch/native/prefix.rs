@@ -2,17 +2,17 @@
 //!
 //! # Order
 //!
-//! Where the order of joining matters (sums and products of floats), it is this, for each part that is scanned on its own, in
-//! the direction of the scan. Elements are cut into rows of [`ROW`], and rows into chunks of [`CHUNK`] elements. A row is joined
-//! from the identity on, one element after another; so are the totals of the rows of a chunk, and the totals of the chunks.
-//! An element's result is (what the chunks before make, joined with what the rows before make), joined with what its own
-//! row makes. So neither the number of threads nor the vector width changes a bit, and errors are those of a few thousand additions
-//! rather than of as many as there are elements.
+//! Where the order of joining matters (sums and products of floats), it is this, for each part that is scanned on its
+//! own, in the direction of the scan. Elements are cut into rows of [`ROW`], and rows into chunks of [`CHUNK`]
+//! elements. A row is joined from the identity on, one element after another; so are the totals of the rows of a chunk,
+//! and the totals of the chunks. An element's result is (what the chunks before make, joined with what the rows before
+//! make), joined with what its own row makes. So neither the number of threads nor the vector width changes a bit, and
+//! errors are those of a few thousand additions rather than of as many as there are elements.
 //!
 //! # How
 //!
-//! Memory is read and written once. A block reduces a chunk, which is then in the cache, gets what comes before it from the
-//! block before (see [`super::carry`]), hands on, and writes its results.
+//! Memory is read and written once. A block reduces a chunk, which is then in the cache, gets what comes before it from
+//! the block before (see [`super::carry`]), hands on, and writes its results.
 
 use std::sync::Arc;
 
@@ -332,7 +332,8 @@ unsafe fn as_words_mut<T>(elements: &mut [T]) -> &mut [u32] {
 /// What the rows before each row of a chunk make.
 type Totals<S> = [S; CHUNK / ROW];
 
-/// Scans each row on its own, into scratch memory in the order of the scan. Gives what comes before each row, and the total.
+/// Scans each row on its own, into scratch memory in the order of the scan. Gives what comes before each row, and the
+/// total.
 fn scan_rows<T: Copy, O: Join<T>>(mode: Mode, source: &[T], rows: &mut [O::Sum]) -> (Totals<O::Sum>, O::Sum) {
     let last = source.len().wrapping_sub(1);
     let element = |position: usize| O::widen(source[if mode.is_reverse { last - position } else { position }]);

@@ -1,4 +1,5 @@
-//! Stores that bypass the cache, for results that would not stay in it: a line that is only written need not be read first.
+//! Stores that bypass the cache, for results that would not stay in it: a line that is only written need not be read
+//! first.
 
 use crate::cache::cost::streaming_threshold;
 
@@ -32,7 +33,8 @@ unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
     let vector_bytes = if whole { 64 } else { 16 };
     let head = target.align_offset(vector_bytes).min(bytes);
     let end = bytes - (bytes - head) % vector_bytes;
-    // SAFETY: all offsets are below `bytes`; streamed stores are aligned by the choice of `head`, and the processor has what they need.
+    // SAFETY: all offsets are below `bytes`; streamed stores are aligned by the choice of `head`, and the processor has
+    // what they need.
     unsafe {
         std::ptr::copy_nonoverlapping(source, target, head);
         if whole {

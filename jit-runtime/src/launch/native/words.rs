@@ -1,5 +1,5 @@
-//! Prefix sums of 32-bit integers in vector registers: a register is summed in four steps, each of which adds what lies twice as far
-//! before (Hillis and Steele 1986), so only one addition a register waits for the one before.
+//! Prefix sums of 32-bit integers in vector registers: a register is summed in four steps, each of which adds what lies
+//! twice as far before (Hillis and Steele 1986), so only one addition a register waits for the one before.
 
 use std::any::TypeId;
 
@@ -22,8 +22,8 @@ fn has_vectors() -> bool {
     false
 }
 
-/// Writes the sums up to each element, or those before each element, continuing from what came before. Gives the total. Only where
-/// [`apply`] says so.
+/// Writes the sums up to each element, or those before each element, continuing from what came before. Gives the total.
+/// Only where [`apply`] says so.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn scan(source: &[u32], target: &mut [u32], before: u32, is_exclusive: bool) -> u32 {
     assert!(has_vectors() && source.len() == target.len(), "the processor has the instructions, and the lengths agree");

@@ -48,7 +48,8 @@ impl Shape for Square {
 }
 
 fn main() -> Result<(), jit::Error> {
-    let shapes: Instances<dyn Shape> = Instances::from_iter([Box::new(Square { edge: UInt::from(3) }) as Box<dyn Shape>]);
+    let shapes: Instances<dyn Shape> = Instances::from_iter([Box::new(Square {
+        edge: UInt::from(3) }) as Box<dyn Shape>]);
     let pointers = shapes.at(&UInt::from([1, 0]));
     let mut hits = UInt::from(0);
     pointers.count(&mut hits);

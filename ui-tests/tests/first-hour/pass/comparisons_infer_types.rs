@@ -1,4 +1,5 @@
-//! That arrays refuse Rust's comparison operators leaves inference of host values, methods and `#[jit]` comparisons alone.
+//! That arrays refuse Rust's comparison operators leaves inference of host values, methods and `#[jit]` comparisons
+//! alone.
 use jit::linalg::Vec3;
 use jit::prelude::*;
 

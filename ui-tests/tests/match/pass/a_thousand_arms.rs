@@ -1,4 +1,5 @@
-//! A `match` of a thousand arms, whose value may be traced or not as far as the text tells, is expanded without running out of stack.
+//! A `match` of a thousand arms, whose value may be traced or not as far as the text tells, is expanded without running
+//! out of stack.
 
 use jit::prelude::*;
 

@@ -87,8 +87,9 @@ impl Codegen<'_> {
         self.narrow(ty, result, lanes)
     }
 
-    /// A divisor whose zeros LLVM does not find: where lanes of dividend and divisor are known to be zero, it takes the quotient for
-    /// zero, too, in place of NaN (`SimplifyDemandedVectorElts`, up to LLVM 22). The fence is no instruction.
+    /// A divisor whose zeros LLVM does not find: where lanes of dividend and divisor are known to be zero, it takes the
+    /// quotient for zero, too, in place of NaN (`SimplifyDemandedVectorElts`, up to LLVM 22). The fence is no
+    /// instruction.
     fn opaque_zero(&self, ty: Type, divisor: Raw, lanes: u32) -> Raw {
         if lanes == 1 { divisor } else { self.same_type("llvm.arithmetic.fence", ty, &[divisor], lanes) }
     }
@@ -121,8 +122,8 @@ impl Codegen<'_> {
         e.select(e.fcmp(LLVMRealUNO, a, b), e.fadd(a, b), number)
     }
 
-    /// IEEE 754-2019 `minimumNumber` or `maximumNumber`: where an operand is NaN, the other one. LLVM's own intrinsic is right for
-    /// vectors; for scalars, what x86 makes of it gives NaN where the second operand is one.
+    /// IEEE 754-2019 `minimumNumber` or `maximumNumber`: where an operand is NaN, the other one. LLVM's own intrinsic
+    /// is right for vectors; for scalars, what x86 makes of it gives NaN where the second operand is one.
     fn extreme_number(&self, maximum: bool, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
         if lanes > 1 {
             let name = if maximum { "llvm.maximumnum" } else { "llvm.minimumnum" };
@@ -167,7 +168,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// LLVM's shifts are undefined beyond the width, so those counts are selected away, or clamped where the sign fills.
+    /// LLVM's shifts are undefined beyond the width, so those counts are selected away, or clamped where the sign
+    /// fills.
     fn shift(&self, op: BinaryOp, ty: Type, a: Raw, b: Raw, lanes: u32, constant: Option<u64>) -> Raw {
         let element = self.emit.register_type(ty);
         let width = u64::from(ty.bits());

@@ -1,9 +1,10 @@
 //! Reducing scatters and operations that give the old element: several lanes, and several threads, may change one
 //! element.
 //!
-//! Each active lane updates its element by an atomic operation, in a loop over the set bits of the mask. Where all lanes
-//! share the index they are combined in registers first, and one atomic operation follows; for sums of integers also if
-//! each lane wants to know what it found. Targets that no other thread accesses are updated by plain operations.
+//! Each active lane updates its element by an atomic operation, in a loop over the set bits of the mask. Where all
+//! lanes share the index they are combined in registers first, and one atomic operation follows; for sums of integers
+//! also if each lane wants to know what it found. Targets that no other thread accesses are updated by plain
+//! operations.
 
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp;
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp::*;
@@ -101,8 +102,8 @@ impl Codegen<'_> {
         addresses.zip(&lanes).map(|(addresses, &lanes)| self.emit.select(lanes, addresses, each)).collect()
     }
 
-    /// The addresses of elements whose neighbours represent one element together; each lane takes another neighbour. Behind
-    /// the last element there is another one, which no one reads, for lanes that are off or out of range.
+    /// The addresses of elements whose neighbours represent one element together; each lane takes another neighbour.
+    /// Behind the last element there is another one, which no one reads, for lanes that are off or out of range.
     fn copy_addresses(&mut self, buffer: ParamId, index: Value, copies_log2: u8, lanes: Option<&Packets>) -> Packets {
         let (ty, indices) = (self.ty(index), self.vectors(index));
         let log2 = self.emit.constant(self.emit.int(32), self.lanes, copies_log2.into());

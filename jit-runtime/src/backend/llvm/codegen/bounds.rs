@@ -1,9 +1,9 @@
 //! Indices out of range: lanes that have one read zero and write nothing, see [`crate::ir`].
 //!
-//! The length of a buffer is in the argument table. Where each lane has an index of its own the lanes in range become part of
-//! the mask that gathers and scatters take anyway. An index that lanes share, and the first of consecutive ones, is compared as a
-//! scalar: the group as a whole is in range, or its lanes are checked one by one. Accesses that cannot leave their buffers in
-//! whole groups of a part of the launch are not looked at there, see [`super::frame`].
+//! The length of a buffer is in the argument table. Where each lane has an index of its own the lanes in range become
+//! part of the mask that gathers and scatters take anyway. An index that lanes share, and the first of consecutive
+//! ones, is compared as a scalar: the group as a whole is in range, or its lanes are checked one by one. Accesses that
+//! cannot leave their buffers in whole groups of a part of the launch are not looked at there, see [`super::frame`].
 
 use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntSLE, LLVMIntSLT, LLVMIntULT};
 

@@ -1,8 +1,8 @@
 //! Loops and branches.
 //!
 //! Where all lanes take the same way, a loop or branch is an ordinary one. Otherwise lanes that went another way are
-//! switched off by a mask: a loop runs while any lane is active, and lanes that have exited keep their state; a branch runs
-//! each side under its mask, and skips a side that no lane takes.
+//! switched off by a mask: a loop runs while any lane is active, and lanes that have exited keep their state; a branch
+//! runs each side under its mask, and skips a side that no lane takes.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 use smallvec::SmallVec;
@@ -171,8 +171,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// What a state variable is next, and the value that lanes have if they leave then. Lanes that have left keep what they
-    /// had, unless nobody asks for it.
+    /// What a state variable is next, and the value that lanes have if they leave then. Lanes that have left keep what
+    /// they had, unless nobody asks for it.
     fn next_state(&mut self, state: &State, next: Value, remaining: &Packets) -> (Packets, Option<Packets>) {
         let parts = self.parts(next, state.scalar);
         let keep = |new: &Packets, old: &Packets| -> Packets {

@@ -1,11 +1,11 @@
 //! Integer division, which never traps and which vector units do not have.
 //!
 //! Quotients of up to 32 bits are computed in floating point with enough bits that the truncated quotient is exact: the
-//! true quotient `a / b` is either an integer or at least `1 / b` away from the next one, which is more than the rounding
-//! error for 16-bit operands in 24 bits and for 32-bit operands in 53 bits.
+//! true quotient `a / b` is either an integer or at least `1 / b` away from the next one, which is more than the
+//! rounding error for 16-bit operands in 24 bits and for 32-bit operands in 53 bits.
 //!
-//! A divisor that all lanes share is inverted once, before the first lane. With `a + 1/2` in the place of `a` no quotient comes closer than `1 / 2b`
-//! to an integer, and the two roundings err by less than `1 / 2^20 b`.
+//! A divisor that all lanes share is inverted once, before the first lane. With `a + 1/2` in the place of `a` no
+//! quotient comes closer than `1 / 2b` to an integer, and the two roundings err by less than `1 / 2^20 b`.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntEQ;
 

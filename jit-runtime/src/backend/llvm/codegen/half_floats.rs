@@ -69,7 +69,8 @@ impl Codegen<'_> {
             return e.convert(Conversion::FpExt, half, e.vector(e.f32(), lanes));
         }
         // Move exponent and mantissa into place and multiply by 2^112, which rebiases the exponent and normalises
-        // subnormals; infinities and NaNs get the largest exponent. (Fabian Giesen, "Half-float to float", public domain.)
+        // subnormals; infinities and NaNs get the largest exponent. (Fabian Giesen, "Half-float to float", public
+        // domain.)
         let words = self.words(value, lanes);
         let magnitude = e.shl(e.and(words, self.word(lanes, 0x7fff)), self.word(lanes, 13));
         let scale = self.float_of(self.word(lanes, (254 - 15) << 23), lanes);
@@ -86,8 +87,8 @@ impl Codegen<'_> {
             let half = e.convert(Conversion::FpTrunc, value, e.vector(e.f16(), lanes));
             return e.convert(Conversion::Bitcast, half, e.vector(e.int(16), lanes));
         }
-        // Subnormal results: adding 0.5 lets the adder round at the right place. Normal ones: rebias and round the bits.
-        // (Fabian Giesen, "Float to half, rounding to nearest even", public domain.)
+        // Subnormal results: adding 0.5 lets the adder round at the right place. Normal ones: rebias and round the
+        // bits. (Fabian Giesen, "Float to half, rounding to nearest even", public domain.)
         let words = self.words_of(value, lanes);
         let magnitude = e.and(words, self.word(lanes, 0x7fff_ffff));
         let half = self.float_of(self.word(lanes, 0x3f00_0000), lanes);

@@ -5,8 +5,8 @@
 //! zero and is read in place of those that are out of range, to the other goes what is written out of range or by lanes
 //! that are off. So nothing needs a mask. Small elements take a whole word, which is what gathers read.
 //!
-//! Little memory is on the stack, where LLVM may turn it into registers if all indices are constants; much memory is lent
-//! by the caller of the function.
+//! Little memory is on the stack, where LLVM may turn it into registers if all indices are constants; much memory is
+//! lent by the caller of the function.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntULT;
 
@@ -120,7 +120,8 @@ impl Codegen<'_> {
             let row = self.shared_row(local, index, 1);
             let addresses = self.row_packets(local, row);
             for (packet, (&address, &new)) in addresses.iter().zip(&values).enumerate() {
-                // A blend rather than a masked store: what is read back soon is forwarded, and LLVM can keep it in registers.
+                // A blend rather than a masked store: what is read back soon is forwarded, and LLVM can keep it in
+                // registers.
                 let blended = match &mask {
                     None => new,
                     Some(mask) => {

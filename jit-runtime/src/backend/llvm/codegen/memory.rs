@@ -238,8 +238,8 @@ impl Codegen<'_> {
 
     /// The first of consecutive indices, as 64 bits.
     ///
-    /// 32-bit indices may pass 2^32 inside of a group: those before are below zero in effect, and belong to lanes that do
-    /// not access memory, as no buffer is that long. Moved up by a group's size, such a start is small and positive.
+    /// 32-bit indices may pass 2^32 inside of a group: those before are below zero in effect, and belong to lanes that
+    /// do not access memory, as no buffer is that long. Moved up by a group's size, such a start is small and positive.
     fn consecutive_start(&self, ty: Type, first: Raw) -> Raw {
         if ty != Type::U32 {
             return self.wide_index(ty, first);
@@ -334,8 +334,8 @@ impl Codegen<'_> {
         call
     }
 
-    /// Elements of one or two bytes: the aligned words that contain them are gathered and shifted. An aligned word lies in
-    /// the same page as the element, and buffers begin at word boundaries.
+    /// Elements of one or two bytes: the aligned words that contain them are gathered and shifted. An aligned word lies
+    /// in the same page as the element, and buffers begin at word boundaries.
     fn gather_small(&self, buffer: ParamId, index_type: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
         let e = &self.emit;
         let ty = self.element(buffer);

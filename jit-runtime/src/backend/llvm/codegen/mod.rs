@@ -1,13 +1,14 @@
 //! Kernel IR → LLVM IR: one function that runs a range of lanes, a few packets at a time.
 //!
-//! The function is `extern "C" fn(start: u64, end: u64, arguments: *const RawArgument, scratch: *mut u8)`; its name says
-//! how many lanes a group has and how many bytes of scratch memory it needs. It first computes what is the
+//! The function is `extern "C" fn(start: u64, end: u64, arguments: *const RawArgument, scratch: *mut u8)`; its name
+//! says how many lanes a group has and how many bytes of scratch memory it needs. It first computes what is the
 //! same for all lanes, then walks over groups of packets that begin at multiples of the group's size. Groups that the
 //! range covers wholly run without masks; the partial ones at both ends run under a mask of the lanes that are in the
 //! range. Small bodies are emitted twice for that, big ones once; see [`frame`].
 //!
-//! Always holds: code is reached only if at least one lane is active. Memory is accessed by lanes that are active and whose
-//! index is in range, see [`bounds`]. No operation that is emitted has undefined or poison results on lanes that are not active.
+//! Always holds: code is reached only if at least one lane is active. Memory is accessed by lanes that are active and
+//! whose index is in range, see [`bounds`]. No operation that is emitted has undefined or poison results on lanes that
+//! are not active.
 
 mod arithmetic;
 mod atomics;

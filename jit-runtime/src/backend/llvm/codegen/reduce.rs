@@ -1,7 +1,7 @@
 //! Reductions over lanes: a row of running results in vectors, combined at the end of the range.
 //!
-//! The row is as long as the semantics say ([`Op::Reduce`]). Where it has more vectors than a group has packets, groups take
-//! turns: each updates the vectors at the front of the list and moves them to the back. Which running result an
+//! The row is as long as the semantics say ([`Op::Reduce`]). Where it has more vectors than a group has packets, groups
+//! take turns: each updates the vectors at the front of the list and moves them to the back. Which running result an
 //! element of the list is depends on where the range begins and how many groups there were; the row is brought
 //! into order in memory, once, at the end.
 

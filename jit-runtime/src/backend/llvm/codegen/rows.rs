@@ -127,8 +127,8 @@ impl Codegen<'_> {
         columns
     }
 
-    /// How many of so many elements are read together: a power of two, at least two. A few more than are wanted take less time
-    /// than two loads.
+    /// How many of so many elements are read together: a power of two, at least two. A few more than are wanted take
+    /// less time than two loads.
     fn load_width(&self, ty: Type, left: usize) -> usize {
         let most = (MAX_LOAD_BYTES / ty.size_bytes()).min(self.lanes as usize);
         let above = left.next_power_of_two();
@@ -161,8 +161,8 @@ impl Codegen<'_> {
         vectors
     }
 
-    /// Of two vectors that differ in one bit of their numbers: the elements of the one with this value of the bit, after the
-    /// exchange.
+    /// Of two vectors that differ in one bit of their numbers: the elements of the one with this value of the bit,
+    /// after the exchange.
     fn exchange(&self, bit: usize, value: usize) -> Vec<u64> {
         let lanes = self.lanes as usize;
         let source = |element: usize| {

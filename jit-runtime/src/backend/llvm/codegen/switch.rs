@@ -1,9 +1,9 @@
 //! Branches with many sides.
 //!
 //! Where all lanes agree, a switch is a jump. Otherwise the cases are looked at one after the other: each that some
-//! active lane wants runs once, under the mask of those lanes. With many cases most are wanted by no lane, so whole ranges of
-//! them are looked at first. A loop over the cases that occur would look at fewer, but all that the cases do with values
-//! from outside does not change in such a loop, and LLVM moves it out.
+//! active lane wants runs once, under the mask of those lanes. With many cases most are wanted by no lane, so whole
+//! ranges of them are looked at first. A loop over the cases that occur would look at fewer, but all that the cases do
+//! with values from outside does not change in such a loop, and LLVM moves it out.
 
 use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntULT};
 

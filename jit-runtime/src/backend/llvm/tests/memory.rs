@@ -188,8 +188,8 @@ fn an_object_can_be_loaded_again() {
     assert!(unsafe { LlvmExecutable::load(b"no object") }.is_err());
 }
 
-/// Gathers of some neighbours of an irregular position for elements of every size, in a given order; some lanes are masked
-/// off and have an index that is out of range.
+/// Gathers of some neighbours of an irregular position for elements of every size, in a given order; some lanes are
+/// masked off and have an index that is out of range.
 fn neighbours(offsets: &[i64], index_type: Type, masked: bool) {
     const ELEMENTS: u64 = 333;
     for ty in [Type::Bool, Type::U8, Type::BF16, Type::F32, Type::I64] {

@@ -2,14 +2,16 @@
 //!
 //! # Order
 //!
-//! Integers by value, `false` before `true`. Floats by value, with -0 before +0, and NaN behind everything else, all alike: their bits
-//! are unspecified. Equal elements keep their order, in descending order as well, so a sorted array is the same whatever sorted it.
+//! Integers by value, `false` before `true`. Floats by value, with -0 before +0, and NaN behind everything else, all
+//! alike: their bits are unspecified. Equal elements keep their order, in descending order as well, so a sorted array
+//! is the same whatever sorted it.
 //!
 //! # How
 //!
-//! Short rows are sorted by comparisons, longer ones by digits from the lowest one on ([`radix`]). Rows are done at the same time, one
-//! thread each; a long row on its own is cut into blocks, which first count their digits, so that each block knows where to put its
-//! elements. Digits that are the same in all elements are left out, so numbers of a small range take few passes.
+//! Short rows are sorted by comparisons, longer ones by digits from the lowest one on ([`radix`]). Rows are done at the
+//! same time, one thread each; a long row on its own is cut into blocks, which first count their digits, so that each
+//! block knows where to put its elements. Digits that are the same in all elements are left out, so numbers of a small
+//! range take few passes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -339,7 +341,8 @@ impl<W: Word> Job<W> {
         let submit = |blocks: usize, estimate_ns: f64, run: fn(&Long<W>, usize, usize), digit: usize| {
             let step = long.job.step(context, blocks, estimate_ns);
             let long = Arc::clone(&long);
-            // SAFETY: the function accesses the buffers of the job; its blocks have tables, elements and places of their own.
+            // SAFETY: the function accesses the buffers of the job; its blocks have tables, elements and places of
+            // their own.
             unsafe { step.submit(move |block| run(&long, digit, block)) }
         };
         submit(blocks, pass_ns, Long::count_all, 0)?;

@@ -1,7 +1,8 @@
 //! Sorting by digits: counting how often each digit occurs, and distributing elements by it.
 //!
-//! Elements are unsigned words whose order an [`Order`] says; digits are the bytes of the words in that order, the lowest first
-//! (Knuth, *The Art of Computer Programming* 3, §5.2.5). Each distribution keeps the order of elements with equal digits.
+//! Elements are unsigned words whose order an [`Order`] says; digits are the bytes of the words in that order, the
+//! lowest first (Knuth, *The Art of Computer Programming* 3, §5.2.5). Each distribution keeps the order of elements
+//! with equal digits.
 
 use crate::ir::Type;
 
@@ -48,7 +49,8 @@ impl<W: Word> Order<W> {
         };
         let word = W::from_carrier;
         let turn = if is_descending { u64::MAX } else { 0 };
-        // Finite numbers and infinities of both signs, zeros included, are two for each magnitude up to that of infinity.
+        // Finite numbers and infinities of both signs, zeros included, are two for each magnitude up to that of
+        // infinity.
         let numbers = 2 * (negative_infinity(ty) & (sign - 1)) + 2;
         let largest = if ty.is_float() { numbers } else { u64::MAX };
         let [flip, spread, smallest] = [flip, spread, smallest].map(word);
@@ -148,7 +150,8 @@ pub(super) struct Targets<W> {
 ///
 /// # Safety
 ///
-/// The targets have room at all places, from the table's on as many as there are elements with the digit, and nobody else accesses these.
+/// The targets have room at all places, from the table's on as many as there are elements with the digit, and nobody
+/// else accesses these.
 pub(super) unsafe fn distribute<W: Word>(
     values: &[W],
     positions: Positions<'_>,

@@ -5,9 +5,9 @@
 //! their data. A launch that reads a buffer runs after the one that writes it, whichever threads made them; launches
 //! that share no data run in parallel. Reading a buffer on the host waits for the launches that write it.
 //!
-//! Invariants: the number of threads and the division into blocks do not affect results, except where lanes scatter
-//! plain writes to the same element, see [`set_deterministic`]. If code panics, the buffers that it writes carry the
-//! failure. A thread that waits takes part in the work.
+//! Invariants: the number of threads and the division into blocks do not affect results, except those whose order is
+//! unspecified because several lanes scatter to one element, see [`set_deterministic`]. Every launch ends, also when
+//! its code panics; the buffers that it writes then carry the failure. A thread that waits takes part in the work.
 //!
 //! ```
 //! use jit_runtime::device::Device;
@@ -33,17 +33,17 @@
 //!
 //! | part | file |
 //! |---|---|
-//! | is the launch what the kernel takes | `check` |
+//! | whether the arguments match the kernel | `check` |
 //! | running lanes, combining reductions | `run` |
-//! | targets of reducing scatters for each thread, or each segment of lanes | `private` |
+//! | private targets of reducing scatters for each thread, or each segment of lanes | `private` |
 //! | small launches, on the calling thread | `inline`; several of them | `batch` |
 //! | work that is shared with idle threads | `team` |
 //! | queued launches | `task` |
-//! | what they do: kernels here, functions in [`native`] | `work` |
-//! | who runs which lanes of them | `blocks` |
+//! | their work: kernels here, functions in [`native`] | `work` |
+//! | the distribution of their lanes to threads | `blocks` |
 //! | threads | `pool` |
-//! | launches that are not done, and how many there may be | `flight` |
-//! | what becomes of launches when the process forks | `fork` |
+//! | launches that are not done, and the bound on their number | `flight` |
+//! | launches when the process forks | `fork` |
 //! | indices that kernels found out of range, assertions that failed | `checks` |
 
 use std::panic::Location;

@@ -12,11 +12,11 @@
 //! | which sizes exist | `size_class` |
 //! | blocks from and to the operating system | `block` |
 //! | lists of free blocks, accounting | `allocator` |
-//! | how much memory there is for this process | `limit` |
+//! | the memory limit of this process | `limit` |
 //! | reference-counted memory with an order of accesses | `buffer`, `order` |
-//! | lists of the host | `list` |
-//! | what went wrong in a launch that should have written it | `failure` |
-//! | others that hold memory which they can give back | `reclaim` |
+//! | host lists | `list` |
+//! | the failure of a launch that should have written it | `failure` |
+//! | other holders of memory that can be returned | `reclaim` |
 
 mod allocator;
 mod block;

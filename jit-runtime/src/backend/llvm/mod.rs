@@ -3,17 +3,17 @@
 //! | step | module |
 //! |---|---|
 //! | find and load libLLVM | `discover`, `library`, `symbols` |
-//! | what LLVM knows of the processor | `machine` |
+//! | LLVM's description of the processor | `machine` |
 //! | which values are uniform or consecutive | `analysis`, `hints` |
-//! | how many packets a body works on | `interleave` |
+//! | the number of packets that a body processes | `interleave` |
 //! | gathers of neighbouring elements | `rows` |
 //! | indices that stay in range | `ranges`, by `bound` and `interval` |
-//! | whether they do, in tests | `violation` |
-//! | which loops look whether the run is cancelled | `polls` |
+//! | checks of that, in tests | `violation` |
+//! | which loops poll for cancellation | `polls` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
-//! | memory that code is lent when it runs | `scratch` |
-//! | who uses LLVM, when the process ends or forks | `usage` |
+//! | scratch memory for running code | `scratch` |
+//! | uses of LLVM when the process ends or forks | `usage` |
 //!
 //! Lanes are computed in packets, as many as a vector register holds of 32 bits each. An object file depends on the
 //! kernel, the [`CodeOptions`] and [`target_identity`] alone, and can be loaded without LLVM.

@@ -5,14 +5,14 @@
 //! calling thread, and in the statistics under their own names. Invariant: the number of threads changes no bit of a
 //! result.
 //!
-//! | what | file |
+//! | part | file |
 //! |---|---|
 //! | one value in every element | `fill` |
 //! | prefix reductions | `prefix`, `words` |
 //! | matrix products | `matmul` |
 //! | the positions of true elements | `compress` |
 //! | sorting | `sort` |
-//! | how blocks hand what came before them to the next block | `carry` |
+//! | carries between consecutive blocks | `carry` |
 //! | element types and the operations on them | `element` |
 //! | stores that bypass the cache | `stream` |
 

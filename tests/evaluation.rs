@@ -1,6 +1,6 @@
-//! How many kernels programs become, and when they are compiled: counted by `jit::stats()`.
+//! The number of kernels of programs, and when they are compiled: counted by `jit::stats()`.
 //!
-//! The counters belong to the process, so these tests have a program of their own and run one after the other.
+//! The counters belong to the process, so these tests are a separate program and run one after another.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
@@ -31,7 +31,7 @@ fn one_at_a_time() -> MutexGuard<'static, ()> {
     COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `program` caused.
+/// The evaluations that `program` caused.
 #[derive(Debug, PartialEq)]
 struct Counts {
     launches: u64,
@@ -514,7 +514,7 @@ impl tracing::Subscriber for Messages {
     fn exit(&self, _: &tracing::span::Id) {}
 }
 
-/// What is said while a piece of the program runs.
+/// The messages while a part of the program runs.
 fn messages(body: impl FnOnce()) -> Vec<String> {
     let heard = Messages::default();
     tracing::subscriber::with_default(heard.clone(), body);

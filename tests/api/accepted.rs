@@ -1,4 +1,4 @@
-//! Forms that Rust accepts, in functions whose one text runs on numbers as plain Rust and on arrays under `#[jit]`:
+//! Forms that Rust accepts, in functions whose single text runs on numbers as plain Rust and on arrays under `#[jit]`:
 //! variables that get their first value late, `match` with guards alone, long chains of `else if`, long runs of `if`s
 //! that jump.
 
@@ -280,7 +280,7 @@ same_text! {
     }
 }
 
-/// What guards move is the host's where what is matched is.
+/// A guard may only move host values if the matched value is on the host.
 #[jit]
 fn longest(words: Vec<String>, more: &[String], least: usize) -> String {
     let words = match words {
@@ -364,7 +364,7 @@ macro_rules! with_limits {
             }
         }
 
-        /// On the host a chain moves what it moves in Rust, and its jumps are Rust's.
+        /// On the host a chain moves the same values as in Rust, and its jumps are Rust's.
         #[jit]
         fn moved_in_a_chain(code: &Code, name: String) -> (usize, String) {
             let mut count = 0;

@@ -5,7 +5,7 @@ use jit::prelude::*;
 
 use crate::control_flow::on_each_device;
 
-/// What is on the side of numbers for the arrays and the per-lane local memory.
+/// The host counterparts of arrays and per-lane local memory.
 mod host {
     use std::ops::{Index, IndexMut};
 
@@ -161,7 +161,7 @@ proxies! {
         }
     }
 
-    // Batcher's bitonic sort of the lane's own row; gives what distinguishes the orders.
+    // Batcher's bitonic sort of the lane's row; returns a value that distinguishes the orders.
     fn sorted_row(values: &UInts, lane: UInt) -> UInt {
         let mut row = Local::<u32>::new(8);
         for i in 0u32..8 {

@@ -1,4 +1,4 @@
-//! Making arrays, computing with them, and reading them back.
+//! Creating arrays, computing with them, and reading them back.
 
 use half::{bf16, f16};
 use jit::prelude::*;

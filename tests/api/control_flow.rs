@@ -507,7 +507,7 @@ fn two_stages(x: &Float) -> Float {
 
 #[test]
 fn kernels_bear_the_name_of_their_function() {
-    // Reading the history empties it, and other tests read it, too: what they take is launched again.
+    // Reading the history empties it, and other tests read it, too: launches that they take are repeated.
     let is_launched_as = |label: &str, function: fn(&Float) -> Float| {
         (0..100).any(|_| {
             function(&Float::linspace(0.0, 1.0, 1000)).to_vec().unwrap();

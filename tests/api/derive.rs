@@ -1,4 +1,5 @@
-//! `#[derive(Traverse)]`: what is found in types of the user, what is written back, and what stays with the host.
+//! `#[derive(Traverse)]`: which leaves are found in user types, which are written back, and which values stay on the
+//! host.
 
 use jit::linalg::Vec3;
 use jit::prelude::*;
@@ -235,7 +236,7 @@ fn what_is_shared_is_seen_but_not_lent() {
     assert!(a.is_evaluated());
 }
 
-/// A reference among the state does not shift what is written to its neighbours.
+/// A reference in the state does not shift the values written to its neighbours.
 #[test]
 fn structs_with_references_can_be_state() {
     #[derive(Traverse)]

@@ -1,5 +1,5 @@
-//! Results have the same bits for any number of threads, run after run; what several lanes write in their order, if
-//! asked for.
+//! Results have the same bits for any number of threads, run after run; on request also those that depend on the order
+//! of several lanes' writes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,8 +9,8 @@ use jit::{FloatElement, ReduceOp, eval, set_deterministic, set_threads, threads}
 
 use crate::devices::on_each_device;
 
-/// The number of threads and what is promised are settings of the process. Others may read them: they change no result
-/// of theirs.
+/// The number of threads and the determinism setting belong to the process. Other tests may observe them, but their
+/// results do not change.
 static SETTINGS: Mutex<()> = Mutex::new(());
 
 struct Settings {

@@ -1,5 +1,5 @@
-//! The calling thread may round otherwise, or flush subnormals to zero, as libraries for sound have it do. That changes
-//! no result.
+//! The calling thread may use another rounding mode, or flush subnormals to zero, as audio libraries require. That does
+//! not change results.
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::asm;
@@ -20,7 +20,7 @@ fn mode() -> u32 {
 }
 
 fn set_mode(word: u32) {
-    // SAFETY: all exceptions stay masked, and what is computed meanwhile is compared by its bits.
+    // SAFETY: all exceptions stay masked, and values computed meanwhile are compared by their bits.
     unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word) };
 }
 

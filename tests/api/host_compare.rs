@@ -1,4 +1,4 @@
-//! Comparisons of host values in `#[jit]` functions: those that Rust takes, with the types that Rust infers.
+//! Comparisons of host values in `#[jit]` functions: those that Rust accepts, with the types that Rust infers.
 
 #![allow(
     clippy::all,

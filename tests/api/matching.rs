@@ -461,7 +461,7 @@ fn writing(state: &UInt, x: &Float, table: &Float, out: &mut UInt) -> Float {
     y * 2.0
 }
 
-/// What a lane of it does.
+/// The result of one of its lanes.
 fn writing_on_the_host(state: u32, x: f32, table: &[f32], out: &mut [u32]) -> f32 {
     let (mut i, mut y) = (0, x);
     while i < 3 {

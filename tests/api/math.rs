@@ -1,4 +1,4 @@
-//! Functions of floats: every one on every element type, with corner values, on each device.
+//! Functions of floats: each of them on every element type, with corner cases, on each device.
 
 use std::cell::RefCell;
 
@@ -173,7 +173,7 @@ fn check_binary<T: Number>() {
         let results = on_each(&place, || of_arrays(&Array::from(x.clone()), &Array::from(y.clone())));
         for ((&x, &y), got) in x.iter().zip(&y).zip(results) {
             let (a, b): (f64, f64) = (x.into(), y.into());
-            // Rust does not say which zero `min` and `max` give, and the sign of a NaN is not specified.
+            // Rust does not specify which zero `min` and `max` return, and the sign of a NaN is unspecified.
             let is_unspecified = a == 0.0 && b == 0.0 && name.starts_with("fm") || name == "copysign" && b.is_nan();
             if !is_unspecified {
                 assert_near(&format!("{place} at {x:?}, {y:?}"), got, of_numbers(a, b));

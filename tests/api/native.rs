@@ -1,5 +1,5 @@
-//! Random programs of kernels and library calls against a plain model: sorting, prefix reductions, listing true lanes,
-//! and elementwise operations in between, evaluated at any time.
+//! Compares random programs of kernels and library calls with a plain model: sorting, prefix reductions, listing true
+//! lanes, and elementwise operations in between, evaluated at any time.
 
 use jit::prelude::*;
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ use jit::{Error, ErrorKind};
 
 use crate::{message_of, on_each_device, resident};
 
-/// The line of this file behind the first one in which a text stands.
+/// The line of this file after the first one that contains a text.
 fn line_of(text: &str) -> u32 {
     let lines = include_str!("bounded_loops.rs").lines();
     lines.zip(2..).find(|(line, _)| line.contains(text)).unwrap().1
@@ -44,7 +44,7 @@ fn a_recorded_loop_stops_at_its_bound_with_an_error() {
         let wide = UInt::arange(100_000) / 1000;
         assert_bounded(&halvings(&wide), 64_000, 5, line);
         assert_eq!(halvings(&(wide % 64)).sum().item().unwrap(), halvings_of_the_host());
-        // An error of what nothing reads is none.
+        // An error in values that are never read is not reported.
         drop(halvings(&resident([64])));
         jit::sync().unwrap();
     });

@@ -1,5 +1,5 @@
-//! Traced branches: what of them is recorded, how wide the results are. Recorded branches, and those of which both
-//! sides run, give the same results.
+//! Traced branches: which parts of them are recorded, and how wide the results are. Recorded branches, and those of
+//! which both sides run, have the same results.
 
 use jit::prelude::*;
 

@@ -1,5 +1,6 @@
-//! Constructs of `#[jit]` functions: one text is compiled three times, as plain Rust, as a `#[jit]` function of
-//! numbers, whose conditions the host decides, and as one of arrays, whose lanes decide. All three compute the same.
+//! Constructs of `#[jit]` functions. One text is compiled three times: as plain Rust, as a `#[jit]` function of
+//! numbers, whose conditions the host decides, and as one of arrays, whose conditions lanes decide. All three compute
+//! the same.
 
 #![allow(
     clippy::assign_op_pattern,
@@ -473,7 +474,7 @@ constructs! {
             (y + 1.0, [x * 3.0, y])
         };
         let mut point = Point { x: a, y: b[1].clone() };
-        // SAFETY: nothing in the block asks for anything.
+        // SAFETY: the operations in the block have no preconditions.
         let c = unsafe { if point.x > 1.0 { point.y - 1.0 } else { point.x * 4.0 } };
         let range = 1..const { 2 + 2 };
         for k in range {

@@ -1,4 +1,4 @@
-//! Memory of a lane's own, in straight code, loops and branches.
+//! Per-lane local memory in straight-line code, loops and branches.
 
 use jit::prelude::*;
 use jit::{IntoEntry, LocalEntry, Visitor, VisitorMut};
@@ -156,7 +156,7 @@ fn bubble_sort_in_each_mode() {
         }
     };
     on_each_device(|| {
-        // What takes the interpreter long for each lane is done for few.
+        // Programs that are slow on the interpreter run on few lanes.
         let count = if Array::<u32>::zeros(1).device() == Device::Interpreter { 60 } else { 10_000 };
         check(&sort_recorded, count);
         check(&sort_blended, count);

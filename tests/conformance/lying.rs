@@ -1,4 +1,4 @@
-//! `Traverse` written by hand, wrongly: a panic that says so, and never an array of a wrong type.
+//! Wrong manual implementations of `Traverse` cause a panic that reports it, and never an array of a wrong type.
 
 #![allow(clippy::type_complexity, reason = "a list of names and functions")]
 
@@ -10,7 +10,7 @@ use jit::{Leaf, LocalEntry, Visitor, VisitorMut, trees};
 
 use crate::message_of;
 
-/// How an implementation lies.
+/// In which way an implementation is wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lie {
     /// `traverse_mut` names the fields in another order.
@@ -234,7 +234,7 @@ fn frozen_host(x: &Float64) -> Float64 {
     made.wide + x
 }
 
-/// What is done with values made of arrays.
+/// Uses of values that consist of arrays.
 fn constructs() -> Vec<(&'static str, fn(&mut Liar))> {
     vec![
         ("an `if`", |liar| branch(liar, &Float::arange(4)).check()),

@@ -1,13 +1,13 @@
-//! Targets that differ in values alone become one; random targets agree with plain Rust.
+//! Targets that differ only in values are merged; random targets agree with plain Rust.
 
 use jit::prelude::*;
 
 use crate::{noise, on_each_device, resident};
 
-/// What light sees of a surface.
+/// The properties of a surface that light observes.
 #[jit(dispatch)]
 trait Material {
-    /// The colour at a place between 0 and 1.
+    /// The colour at a position between 0 and 1.
     fn colour(&self, u: &Float) -> Float;
     /// How bright it is.
     fn level(&self) -> Float;
@@ -373,7 +373,7 @@ fn random_targets_of_few_shapes_agree_with_plain_rust() {
     });
 }
 
-/// Arrays of merged targets lie behind one another, yet each ends where it ends.
+/// Arrays of merged targets are stored one after another, yet each ends at its own end.
 #[test]
 fn merged_targets_read_nothing_of_one_another() {
     on_each_device(|| {

@@ -1,4 +1,4 @@
-//! Small differences that decide about results: which operations share a kernel, which values are the same, what
+//! Small differences that affect results: which operations share a kernel, which values are the same, which state
 //! belongs to which lane.
 
 #![allow(clippy::erasing_op, reason = "a product with zero is as wide as its factor")]
@@ -27,8 +27,8 @@ fn scatters_of_different_operations_do_not_mix() {
     });
 }
 
-/// Wide enough that lanes of one kernel do not run all at once: what the last lane writes first comes after what the
-/// first lane writes second.
+/// Wide enough that the lanes of one kernel do not all run at once: the second write of the first lane comes before the
+/// first write of the last lane.
 #[test]
 fn scatters_one_after_another_are_not_run_lane_by_lane() {
     const LANES: usize = 50_000;
@@ -50,7 +50,7 @@ fn scatters_one_after_another_are_not_run_lane_by_lane() {
     });
 }
 
-/// A scatter that could be part of the kernel of the one before it, but for its value, which a later kernel has.
+/// A scatter that could be part of the kernel of the one before it, except that a later kernel computes its value.
 #[test]
 fn a_scatter_waits_for_the_kernel_that_has_its_value() {
     on_each_device(|| {
@@ -63,7 +63,7 @@ fn a_scatter_waits_for_the_kernel_that_has_its_value() {
     });
 }
 
-/// Scatters that share a kernel, beside a kernel of another width.
+/// Scatters that share a kernel, next to a kernel of another width.
 #[test]
 fn scatters_of_one_kernel_are_complete_beside_other_kernels() {
     on_each_device(|| {
@@ -78,7 +78,7 @@ fn scatters_of_one_kernel_are_complete_beside_other_kernels() {
     });
 }
 
-/// What a scatter gave is the value of another one, and only the second array is asked for at first.
+/// The result of a scatter is the value of another one, and only the second array is requested at first.
 #[test]
 fn a_scatter_behind_the_value_of_another_one_runs_once() {
     on_each_device(|| {
@@ -195,7 +195,7 @@ fn a_masked_scatter_in_a_branch_writes_where_both_hold() {
     });
 }
 
-/// Targets that differ in nothing but which state they use, or how wide what they hold is.
+/// Targets that differ only in which state they use, or in the width of their fields.
 #[test]
 fn targets_with_other_states_and_widths_are_not_merged() {
     type Target = Box<dyn Fn(UInt) -> UInt>;
@@ -256,7 +256,7 @@ fn targets_with_other_states_and_widths_are_not_merged() {
     });
 }
 
-/// What lanes that are left share, when fewer and fewer are left.
+/// Values that the remaining lanes share, when fewer and fewer remain.
 #[test]
 fn lanes_that_exit_repeatedly_keep_their_values() {
     #[jit]
@@ -292,7 +292,8 @@ fn lanes_that_exit_repeatedly_keep_their_values() {
     });
 }
 
-/// Some iterations cannot be computed for the lanes that are left alone: what they made of the state is what goes on.
+/// Some iterations cannot be computed for the remaining lanes alone: the state that they computed is the one that
+/// continues.
 #[test]
 fn iterations_on_all_lanes_in_between_are_not_forgotten() {
     #[jit]
@@ -344,7 +345,7 @@ fn sums_of_large_tables_are_complete_to_the_last_element() {
     assert!(wrong.is_none(), "element {wrong:?}");
 }
 
-/// Kernels are run in the order of what they need, not in that in which their first values are met.
+/// Kernels run in the order of their dependencies, not in the order in which their first values are encountered.
 #[test]
 fn a_later_value_of_an_early_kernel_may_need_another_kernel() {
     on_each_device(|| {

@@ -1,4 +1,4 @@
-//! What is left of arrays when an evaluation fails, and the order of reading and writing one array.
+//! The contents of arrays after an evaluation fails, and the order of reads and writes of one array.
 
 use jit::ErrorKind;
 use jit::prelude::*;
@@ -86,7 +86,7 @@ fn spread(start: &UInt, x: &mut UInt, steps: u32) {
     let before = x.clone();
     let (mut at, mut step) = (start.clone(), UInt::from(0));
     while step < steps {
-        // What was there before the loop, whoever has written meanwhile.
+        // The contents from before the loop, whichever lanes have written meanwhile.
         x.scatter_add(before.gather(&at), &((&at + 1) % 4));
         at = (&at + 1) % 4;
         step += 1;

@@ -10,18 +10,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What the sources say of one test.
+/// The facts about one test in the sources.
 #[derive(Default)]
 struct Marked {
     rows: BTreeSet<String>,
-    /// Whether it runs on every device, or says why not.
+    /// Whether it runs on every device, or states why not.
     is_on_each_device: bool,
 }
 
-/// For each test that has markers: what they say.
+/// For each test with markers: their contents.
 type Markers = BTreeMap<String, Marked>;
 
-/// What runs a test on every device, whatever file it is in.
+/// The functions that run a test on every device, whichever file they are in.
 const ON_EACH_DEVICE: [&str; 8] = [
     "on_each_device(",
     "on_each(",
@@ -94,8 +94,8 @@ fn function(code: &str) -> Option<&str> {
     code.strip_prefix("fn ")?.split_once(['(', '<']).map(|(name, _)| name)
 }
 
-/// Whether the function, or macro, that begins at a line runs something on every device: by itself, by what the same
-/// file has, so many calls away, or by the macro that makes a test of it.
+/// Whether the function, or macro, that begins at a line runs code on every device: directly, through other functions
+/// of the same file, up to this many calls away, or through the macro that generates a test from it.
 fn runs_on_each_device(text: &str, line: usize, calls: usize) -> bool {
     let rest: Vec<&str> = text.lines().skip(line).collect();
     let indentation = rest[0].len() - rest[0].trim_start().len();
@@ -120,7 +120,7 @@ fn runs_on_each_device(text: &str, line: usize, calls: usize) -> bool {
         })
 }
 
-/// The rows of the table: id, and the names of tests; none where it says why.
+/// The rows of the table: id, and the names of tests; none if it states why.
 fn table() -> Vec<(&'static str, Vec<&'static str>)> {
     let table = include_str!("../../docs/conformance.md");
     let is_row = |line: &&str| {

@@ -1,4 +1,4 @@
-//! Work that never ends, or takes too long, is cancelled; everything else goes on.
+//! Work that never ends, or takes too long, is cancelled; everything else continues.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -79,7 +79,7 @@ fn cancelled_after<R>(launches: u64, work: impl FnOnce() -> R) -> R {
     })
 }
 
-/// What work ends with: an error, or the panic of a call that has no other way to say it.
+/// How work ends: with an error, or with the panic of a call that cannot return one.
 fn failure<R: std::fmt::Debug>(work: impl FnOnce() -> jit::Result<R>) -> String {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => {
@@ -91,7 +91,7 @@ fn failure<R: std::fmt::Debug>(work: impl FnOnce() -> jit::Result<R>) -> String 
     }
 }
 
-/// Failures of launches that nobody has read.
+/// Failures of launches that have not been read.
 fn forget_failures() {
     while jit::sync().is_err() {}
 }
@@ -124,7 +124,7 @@ fn what_depends_on_cancelled_work_is_cancelled_too() {
         let last = &next * 2;
         let text = failure(|| {
             cancelled_after(1, || {
-                // With one thread the launch is run by whoever makes it, and fails at once.
+                // With one thread, the launching thread runs the launch, which fails at once.
                 let _ = jit::eval(&y);
                 let _ = jit::eval(&next);
                 y.to_vec()

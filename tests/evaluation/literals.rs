@@ -1,4 +1,4 @@
-//! Literals that keep changing become parameters of kernels.
+//! Literals that change often become parameters of kernels.
 
 use jit::prelude::*;
 

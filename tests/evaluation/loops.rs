@@ -1,4 +1,4 @@
-//! How many launches and kernels loops become.
+//! The number of launches and kernels of loops.
 
 use jit::prelude::*;
 

@@ -1,10 +1,10 @@
-//! What `docs/evaluation.md` says, where no other test shows it.
+//! The statements of `docs/evaluation.md` that no other test covers.
 
 use jit::prelude::*;
 
 use crate::{count, launches, messages, on_each_device, one_at_a_time, resident};
 
-/// How often something was evaluated.
+/// The number of evaluations.
 fn evaluations(program: impl FnOnce()) -> u64 {
     let before = jit::stats().evaluations;
     program();

@@ -1,11 +1,11 @@
-//! Chains of short kernels, which replays run in bands of lanes on several threads, compared with the same program
+//! Chains of short kernels, which replays run in tiles of lanes on several threads, compared with the same program
 //! unfrozen.
 
 use jit::prelude::*;
 
 use crate::{floats, values};
 
-/// What a kernel of a chain does with the array that the one before it wrote.
+/// The operation of a kernel of a chain on the array that the one before it wrote.
 const KINDS: u32 = 8;
 
 fn next(random: &mut u32) -> u32 {
@@ -117,7 +117,8 @@ fn kernels_of_different_widths_are_in_different_tiles() {
     }
 }
 
-/// So many short kernels that they are worth dividing, and each so short that replays run them on the calling thread.
+/// So many short kernels that dividing them is worthwhile, and each so short that replays run them on the calling
+/// thread.
 #[freeze(limit = 100)]
 fn interleaved(x: &Float, y: &Float) -> (Float, Float) {
     steps(x, y)

@@ -1,4 +1,4 @@
-//! What arguments and results may be, and what is recorded when.
+//! Which arguments and results are possible, and what is recorded when.
 
 use jit::prelude::*;
 

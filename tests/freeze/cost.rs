@@ -1,4 +1,4 @@
-//! What replays cost beside their kernels: host memory, device memory, launches.
+//! The overhead of replays besides their kernels: host memory, device memory, launches.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -17,7 +17,7 @@ fn note() {
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: all is left to the system's allocator; counting allocates nothing.
+// SAFETY: everything is delegated to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note();
@@ -98,7 +98,7 @@ fn a_replay_that_changes_its_state_allocates_nothing_on_the_host() {
     assert!((energy - 1.0).abs() < 0.01, "{energy}");
 }
 
-/// Halves and adds one, so often, each time in a kernel of its own.
+/// Halves and adds one, this often, each time in a separate kernel.
 fn steps(x: &Float, count: usize) -> Float {
     let mut x = x.clone();
     for _ in 0..count {

@@ -1,5 +1,5 @@
-//! The memory that replays take and keep. Arrays are far larger than those of the other tests of this program, with
-//! which the counters are shared.
+//! The memory that replays allocate and retain. Arrays are far larger than those of the other tests of this program,
+//! with which the counters are shared.
 
 use std::sync::{Mutex, MutexGuard};
 

@@ -47,7 +47,7 @@ fn chosen(x: &Float) -> (Float, UInt, Size, Float) {
 
 #[test]
 fn arrays_and_sizes_that_the_host_makes_are_others_in_each_call() {
-    // None, one and several have recordings of their own.
+    // None, one and several elements have separate recordings.
     let calls = [(12, 10), (12, 8), (20, 9), (5, 10), (40, 5), (12, 8)];
     alike(frozen!(chosen), 1, || {
         let each = calls.map(|(width, salt)| {
@@ -127,7 +127,7 @@ fn decided(x: &Float) -> Float {
 fn numbers_that_the_host_gives_back_are_decisions() {
     crate::replays_alone!();
     let x = Float::from([1.0, 2.0]);
-    // The recording is made for the decision; what is in the array may change.
+    // The recording is for the decision; the contents of the array may change.
     for (setting, wanted, recordings, calls) in [
         (1, [2.0, 3.0], 1, 1),
         (5, [6.0, 7.0], 1, 2),
@@ -401,7 +401,7 @@ fn sizes_of_the_function_are_those_of_the_call() {
         assert_eq!(values(&ramp), values(&(Float::linspace(0.0, 1.0, 2 * width) + Float::concat(&[&x, &x]))));
         assert_eq!(sum, 3 * width);
     }
-    // The widths of what is added are compared.
+    // The widths of the operands of the addition are compared.
     crate::frozen_only!();
     assert_eq!((sized::stats().recordings, sized::stats().replays), (1, 3), "{:?}", sized::explain());
 }

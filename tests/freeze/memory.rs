@@ -1,4 +1,4 @@
-//! Gathers, and scatters to what a frozen function is given, makes, or must not touch.
+//! Gathers, and scatters to arrays that a frozen function receives, makes, or must not change.
 
 use jit::prelude::*;
 use jit::random::Pcg32;
@@ -306,7 +306,7 @@ fn a_scatter_copies_what_others_hold() {
             let index = indices(n, n, 2);
             let before = add_to_shared(&mut x, &index);
             let first = values(&x);
-            // Nobody else holds it now.
+            // It has no other owner now.
             drop(add_to_shared(&mut x, &index));
             (first, values(&x), values(&before), holders.map(|holder| values(&holder)))
         })

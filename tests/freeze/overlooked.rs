@@ -1,4 +1,4 @@
-//! What distinguishes calls, and what replays overwrite: small differences that decide about results.
+//! Differences between calls, and memory that replays overwrite: small differences that affect results.
 
 use jit::prelude::*;
 use jit::{Visitor, VisitorMut};
@@ -97,7 +97,7 @@ fn at_most_three(x: &Float, names: &[String]) -> Float {
     x + names.len() as f32
 }
 
-/// What is kept is found again although the places of others were given away.
+/// Retained memory is found again, although the blocks of other slots were reused.
 #[test]
 fn calls_that_are_kept_are_not_recorded_again_when_others_are_dropped() {
     at_most_three::clear();
@@ -188,8 +188,7 @@ fn an_input_that_is_used_later_is_not_overwritten() {
     }
 }
 
-/// Loops that recordings roll up, with library calls of other sizes and kernels over other widths beside those that
-/// match.
+/// Loops that recordings roll, with library calls of other sizes and kernels over other widths among those that match.
 #[freeze]
 fn rolled(x: &Float, rounds: &UInt, short: &Float) -> (Float, Float, Float) {
     let (mut a, mut sums, mut rest) = (x.clone(), short.clone(), rounds.clone());

@@ -1,4 +1,4 @@
-//! What a body changes in its arguments: afterwards they are what they would be without recordings.
+//! Changes of a body to its arguments: afterwards they have the values that they would have without recordings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use jit::prelude::*;
 
 use crate::{Frozen, alike, floats, frozen, values};
 
-/// What a test reads of a state.
+/// The values of a state that a test reads.
 type Seen = (i64, String, Phase, Vec<(String, Vec<f32>)>, Vec<Vec<f32>>, Option<Vec<f32>>);
 
 #[derive(Clone, Traverse)]
@@ -437,7 +437,7 @@ fn methods_that_change_their_receiver_name_its_state() {
     assert_eq!(values(&counter.total), [3.0, 9.0]);
 }
 
-/// Arrays named as state, beside arrays of the arguments.
+/// Arrays named as state, in addition to arrays of the arguments.
 #[derive(Clone, Traverse)]
 struct Weights {
     bias: Float,
@@ -482,7 +482,7 @@ fn state_of_any_width_has_one_recording() {
     });
 }
 
-/// Widths of 0 and 1 have meanings of their own, and a recording each; the lines are those of the program.
+/// Widths of 0 and 1 have special meanings, and a recording each; the lines are those of the program.
 #[test]
 fn explanations_of_state_name_lines_of_the_program() {
     crate::frozen_only!();

@@ -1,5 +1,5 @@
-//! Tensors as arguments, state and results. One recording serves all shapes, but for lengths of 0 and 1 and for what is
-//! decided by a shape.
+//! Tensors as arguments, state and results. One recording serves all shapes, except for lengths of 0 and 1 and for
+//! decisions by a shape.
 
 use jit::Size;
 use jit::prelude::*;
@@ -182,7 +182,7 @@ fn scaled_by_shape(x: &Tensor<f32>) -> (Tensor<f32>, Vec<usize>) {
 // rows: X14
 #[test]
 fn a_shape_as_a_number_is_that_of_the_call() {
-    // Looked at as a number, it is what the recording is made for.
+    // Read as a number, it becomes part of the recording's key.
     alike(frozen!(scaled_by_shape), 2, || {
         [[4, 2], [8, 2], [4, 2], [8, 2]].map(|shape| {
             let (scaled, shape) = scaled_by_shape(&tensor(shape, 1));
@@ -449,7 +449,7 @@ fn reported_by_the_host(x: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>) {
 
 #[test]
 fn the_host_sees_the_shape_of_each_call() {
-    // A shape as numbers is that of the recording, also for the host, and so is the one that it gives back.
+    // A shape as numbers is that of the recording, also for the host, and so is the returned one.
     alike(frozen!(reported_by_the_host), 2, || {
         [[3, 4], [3, 4], [5, 6], [3, 4]].map(|shape| {
             let (told, read) = reported_by_the_host(&tensor(shape, shape[0]));

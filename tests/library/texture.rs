@@ -105,7 +105,7 @@ fn check<Q: jit::FloatElement, const D: usize>(shape: [usize; D], tolerance: f64
         for (channel, values) in values.iter().enumerate() {
             for (lane, value) in values.to_vec().unwrap().into_iter().enumerate() {
                 let at: [f64; D] = std::array::from_fn(|axis| to(host[axis][lane]));
-                // Halves may lie on the edge between two texels, of which a mirrored texture has the other one.
+                // Halves may be on the edge between two texels, of which a mirrored texture has the other one.
                 let is_edge = at.iter().zip(shape.iter().rev()).any(|(x, &n)| (x * n as f64).fract() == 0.0);
                 if is_edge && filter == Filter::Nearest {
                     continue;
@@ -150,7 +150,7 @@ fn derivatives_are_those_of_the_spline() {
                     for lane in 0..host[0].len() {
                         let at = [host[0][lane], host[1][lane], host[2][lane]];
                         for (values, orders) in values.iter().zip([first, second]) {
-                            // Where the texture is mirrored, the reference's taps are, too, so its slope turns by
+                            // If the texture is mirrored, the reference's taps are, too, so its slope changes sign by
                             // itself.
                             let wanted = plain.eval(&at, &orders, channel);
                             assert!((values[lane] - wanted).abs() < 1e-8, "{wrap:?} {orders:?} at {at:?}");

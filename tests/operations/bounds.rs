@@ -1,5 +1,5 @@
-//! Indices out of range: a lane that reads there gets zero, one that writes writes nothing, whatever the index and the
-//! code that is made for it.
+//! Indices out of range: a lane that reads there gets zero, and one that writes there writes nothing, whatever the
+//! index and its generated code.
 
 use half::{bf16, f16};
 use jit::prelude::*;
@@ -8,7 +8,7 @@ use jit::{Integer, ReduceOp};
 use crate::agree::{on_each_device, resident, same};
 use crate::corners::Corners;
 
-/// The element at an index; zero where there is none.
+/// The element at an index; zero if there is none.
 fn element<T: Corners>(values: &[T], index: i128) -> T {
     usize::try_from(index).ok().and_then(|index| values.get(index)).copied().unwrap_or_default()
 }
@@ -36,7 +36,7 @@ fn any_index<T: Corners, I: Integer + Into<i128>>() {
     let shared: Vec<Array<T>> = list.iter().map(|&index| source.gather(&Array::opaque(index))).collect();
     jit::eval(&shared).unwrap();
     same(&shared.iter().map(|v| v.item().unwrap()).collect::<Vec<T>>(), &wanted, call);
-    // Each element once, in order: what is written last stays.
+    // Each element once, in order: the last write wins.
     let mut target = resident(&vec![T::default(); values.len()]);
     let written: Vec<Array<I>> = list.iter().map(|&index| Array::opaque(index)).collect();
     for (index, value) in written.iter().zip(&wanted) {
@@ -130,7 +130,7 @@ fn operations_that_give_what_they_found_give_zero() {
     });
 }
 
-/// Elements from an offset on, as an array in memory, an expression and a constant give them.
+/// Elements starting at an offset, from an array in memory, an expression and a constant.
 #[test]
 fn consecutive_indices_leave_an_array_at_both_ends() {
     on_each_device(|| {
@@ -169,7 +169,7 @@ fn consecutive_indices_leave_an_array_at_both_ends() {
 /// An index, and that of a lane as the host computes it.
 type Limited = (UInt, fn(u32) -> u32);
 
-/// What is in range by a remainder, a mask or a limit that is larger than the array.
+/// Indices that are in range of a remainder, a mask or a limit that is larger than the array.
 #[test]
 fn limited_indices_leave_an_array_that_is_shorter() {
     on_each_device(|| {
@@ -303,7 +303,7 @@ fn numbered() -> Vec<i32> {
     (0..MANY).map(|at| at * 3 + 1).collect()
 }
 
-/// What lanes read at indices.
+/// The elements that lanes read at indices.
 fn read(source: &[i32], index: impl Fn(i32) -> i64) -> Vec<i32> {
     (0..MANY).map(|lane| element(source, index(lane).into())).collect()
 }

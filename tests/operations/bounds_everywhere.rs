@@ -1,4 +1,4 @@
-//! One rule for indices out of range: every way in which a source, an index and a call come about, and every width.
+//! One rule for indices out of range: for every origin of a source, an index and a call, and every width.
 //!
 //! What is expected is a list of the host, read and written by `get` and `get_mut`.
 
@@ -168,7 +168,7 @@ fn every_write_out_of_range_writes_nothing() {
     });
 }
 
-/// Operations that give what they have found, and the value that each lane finds in an array of one 7.
+/// Operations that return the old element, and the value that each lane reads from an array with a single 7.
 #[test]
 fn what_is_found_out_of_range_is_zero() {
     on_each_device(|| {

@@ -7,7 +7,7 @@ use jit::prelude::*;
 use crate::agree::{on_each_device, resident, same};
 use crate::corners::Corners;
 
-/// What a value is as each type, by the rules of Rust's `as`: a number of the widest type of its kind.
+/// A value converted to each type by the rules of Rust's `as`: a number of the widest type of its kind.
 #[derive(Clone, Copy)]
 enum Wide {
     Signed(i64),

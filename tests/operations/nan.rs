@@ -1,5 +1,5 @@
 //! Random expressions of values where floats are special: NaN of several signs and payloads, zeros and infinities of
-//! both signs, subnormals, masks as numbers. What they give depends on neither the device nor on how operands reach an
+//! both signs, subnormals, masks as numbers. Their results depend neither on the device nor on how operands reach an
 //! operation: in memory, opaque (one scalar for all lanes) or literal (computed while tracing). Only the bits of a NaN
 //! that is read from memory do.
 //!
@@ -59,7 +59,7 @@ impl Operands {
     }
 }
 
-/// What an expression has computed so far.
+/// The values that an expression has computed so far.
 #[derive(Default)]
 struct Values {
     halves: Vec<Array<f16>>,

@@ -1,4 +1,4 @@
-//! Reductions of every element type, in the order that is documented for them: floats to the bit.
+//! Reductions of every element type, in their documented order: floats bit by bit.
 
 use half::{bf16, f16};
 use jit::prelude::*;
@@ -115,8 +115,8 @@ floats! {
     f64 in f64: |v| v, |v| v;
 }
 
-/// What a reduction gives, by the documented order: in chunks of 16 384, each in 64 running results; the
-/// results of the chunks in pairs.
+/// The result of a reduction in the documented order: in chunks of 16 384, each in 64 running results; the results of
+/// the chunks in pairs.
 fn reduced<T: Reducible>(op: ReduceOp, values: impl Iterator<Item = T::Wide>) -> T::Wide {
     let values: Vec<T::Wide> = values.collect();
     let chunk = |lanes: &[T::Wide]| {
@@ -166,7 +166,7 @@ fn check<T: Reducible>(ops: &[ReduceOp]) {
             let values: Vec<T> = inputs(width, !is_ordered);
             let wanted = T::narrow(reduced::<T>(op, values.iter().map(|v| v.widen())));
             let call = |_| format!("{op:?} of {width} elements of {}", T::TYPE);
-            // What is reduced is memory, and an expression.
+            // The operand of the reduction is memory, and an expression.
             let array = resident(&values);
             same(&array.reduce(op).to_vec().unwrap(), &[wanted], call);
             let computed = (&array + Array::opaque(T::default())).max(&array);

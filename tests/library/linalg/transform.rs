@@ -45,7 +45,7 @@ fn points_are_moved_and_directions_are_not() {
         assert_near(&matrix.transform_point(&points).to_vec().unwrap(), &each(1.0), 1e-15);
         assert_near(&matrix.transform_vector(&points).to_vec().unwrap(), &each(0.0), 1e-15);
         assert_near(&matrix.project_point(&points).to_vec().unwrap(), &each(1.0), 1e-15);
-        // What was perpendicular to a surface stays so.
+        // A vector that was perpendicular to a surface remains so.
         let (along, normal) = (Vec3::from(&vectors(3)), Vec3::from(&vectors(4)));
         let along = &along - along.project_onto(&normal);
         let slope = matrix.transform_vector(&along).dot(matrix.transform_normal(&normal));

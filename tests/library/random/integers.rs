@@ -1,4 +1,4 @@
-//! Whole numbers of ranges, also of those that words of 32 or 64 bits do not divide evenly.
+//! Whole numbers in ranges, also in those that do not divide words of 32 or 64 bits evenly.
 
 use jit::prelude::*;
 use jit::random::rng;

@@ -114,7 +114,7 @@ fn jumps_go_both_ways_and_are_measured() {
         assert_eq!(jumped.distance(&begin).to_vec().unwrap(), [5; 4]);
         assert_eq!(begin.distance(&jumped).to_vec().unwrap(), [-5; 4]);
         assert_eq!(jumped.next_u32().to_vec().unwrap(), walked.next_u32().to_vec().unwrap());
-        // A jump of its own for each lane.
+        // A different jump for each lane.
         let far = [1_i64 << 40, -1, 0, i64::MIN];
         let mut there = begin.clone();
         there.advance(Int64::from(far));

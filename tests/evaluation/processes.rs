@@ -136,7 +136,7 @@ fn fork_while_computing() {
     jit::eval(&sums).unwrap();
     jit::sync().unwrap();
     // Written in place, by whoever evaluates it first.
-    sums.scatter_add(&spin(&UInt::full(2, width).make_opaque()), &UInt::arange(width));
+    sums.scatter_add(spin(&UInt::full(2, width).make_opaque()), &UInt::arange(width));
     let before = jit::stats().launches;
     let shared = sums.clone();
     let thread = std::thread::spawn(move || shared.to_vec());

@@ -13,6 +13,8 @@
     clippy::manual_range_contains,
     clippy::needless_late_init,
     clippy::needless_return,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::neg_multiply,
     clippy::op_ref,
     clippy::redundant_guards,
     clippy::useless_conversion,

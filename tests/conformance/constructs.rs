@@ -9,8 +9,6 @@
     clippy::collapsible_if,
     clippy::eq_op,
     clippy::erasing_op,
-    clippy::eq_op,
-    clippy::erasing_op,
     clippy::identity_op,
     clippy::manual_is_multiple_of,
     clippy::needless_borrow,

@@ -30,7 +30,7 @@ pub(crate) fn frozen_spin(x: &UInt) -> UInt {
 #[jit::freeze]
 fn frozen_step(state: &mut UInt, x: &UInt) {
     let lanes = UInt::arange(x.width());
-    state.scatter_add(&spin(x), &lanes);
+    state.scatter_add(spin(x), &lanes);
 }
 
 /// Makes new state.

@@ -135,7 +135,7 @@ fn fork_while_computing() {
     jit::eval(&sums).unwrap();
     jit::sync().unwrap();
     // Written in place by the first evaluation.
-    sums.scatter_add(&spin(&UInt::full(2, width).make_opaque()), &UInt::arange(width));
+    sums.scatter_add(spin(&UInt::full(2, width).make_opaque()), &UInt::arange(width));
     let before = jit::stats().launches;
     let shared = sums.clone();
     let thread = std::thread::spawn(move || shared.to_vec());

@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
 mod arguments;
-mod bands;
 mod basics;
 mod blocks;
 mod calls;
 mod closures;
+mod tiles;
 // The interpreter allocates memory for the values of its lanes.
 #[cfg(feature = "llvm")]
 mod cost;

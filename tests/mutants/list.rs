@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! file jit-core/src/trace/index_range.rs
-//! tests jit-core/lib trace::inside; conformance gathers
+//! tests jit-core/lib trace::index_range; conformance gathers
 //!
 //! - position >= width.value()
 //! + position > width.value()

@@ -52,7 +52,7 @@ pub trait Suspicious {
     /// What such a macro makes of its arguments is unknown, so they are not rewritten, and Rust's own comparisons do
     /// not compare arrays.
     #[deprecated(
-        note = "`#[jit]` does not rewrite what stands in this macro, and Rust's own comparisons do not compare arrays; \
+        note = "`#[jit]` does not rewrite what is in this macro, and Rust's own comparisons do not compare arrays; \
                          compare before, and give the macro the mask"
     )]
     #[inline(always)]

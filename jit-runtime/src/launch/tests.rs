@@ -101,7 +101,7 @@ fn run_closure(
         entry,
         width,
         reduce_block: None,
-        arguments: arguments.into(),
+        arguments,
         label: "closure",
         site: None,
         is_hit: false,

@@ -19,5 +19,5 @@ fn report(x: Float, switch: &Switch, secret: Secret) -> Float {
 }
 
 fn main() {
-    assert_eq!(tell(Float::from([-1.0, 1.0]), &Switch { is_on: true }, Secret(3.0)).to_vec().unwrap(), [2.0, -2.0]);
+    assert_eq!(report(Float::from([-1.0, 1.0]), &Switch { is_on: true }, Secret(3.0)).to_vec().unwrap(), [2.0, -2.0]);
 }

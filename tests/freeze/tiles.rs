@@ -1,4 +1,4 @@
-//! Chains of short kernels, which replays run in tiles of lanes on several threads, compared with the same program
+//! Chains of short kernels, which replays run in tiles on several threads, compared with the same program
 //! unfrozen.
 
 use jit::prelude::*;

@@ -24,7 +24,7 @@ fn resident<T: jit::Element, const N: usize>(values: [T; N]) -> Array<T> {
     array
 }
 
-/// The line of this file in which a text is first.
+/// The first line of this file that contains a text.
 fn line_of(text: &str) -> u32 {
     let lines = include_str!("debug.rs").lines();
     lines.zip(1..).find(|(line, _)| line.contains(text)).unwrap().1
@@ -98,7 +98,7 @@ fn gathers_out_of_range_are_reported() {
         assert_wrong(&outside, "lane 0 gathers element 2147483647, or one beyond that, of", line + 6);
         let masked = source.gather_masked(&UInt::from([1, 1000]), &Mask::from([true, false]));
         assert_eq!(masked.to_vec().unwrap(), [2.5, 0.0]);
-        // An expression is no memory, but has elements all the same.
+        // An expression is not in memory, but has elements nevertheless.
         let outside = (UInt::arange(10) * 3).gather(&(UInt::arange(11)));
         assert_wrong(&outside, "lane 10 gathers element 10 of an array of 10 u32 elements", line + 11);
         // The others are unchanged.
@@ -253,7 +253,7 @@ fn a_failure_between_kernels_keeps_what_was_done_and_what_was_not() {
     on_each_device(|| {
         let mut target = resident([1_u32, 2, 3]);
         let other = resident([10_u32, 20]);
-        // Two kernels, of which the second fails.
+        // Two kernels, the second of which fails.
         target.scatter_add(5, &UInt::from([0, 0]));
         let (wrong, line) = (target.gather(&UInt::from([0, 3, 1])), line!());
         let fine = &other + 1;
@@ -355,7 +355,7 @@ fn memory_of_a_lanes_own_is_checked() {
             "lane 1 writes element -1 of a `Local` of 10 f32 elements",
             line + 5,
         );
-        // Lanes that are masked off may have any index.
+        // Masked lanes may have any index.
         let mask = Mask::from([true, false]);
         let masked = memory.read_masked(&UInt::from([1, 1000]), &mask);
         assert_eq!(masked.to_vec().unwrap(), [1.5, 0.0]);
@@ -443,7 +443,7 @@ fn assertions_of_long_launches_report_the_values_of_the_lowest_lane() {
         let line = line_of(&["assert!(x <", " limit"].concat());
         assert_wrong(&wrong.sum(), text, line);
         assert_eq!(below(&x, 3_000_000).reduce_max().item().unwrap(), 1_999_999);
-        // The lanes that fail are the first and the last of a block, and in descending order of their values.
+        // The failing lanes are the first and the last of a block, and in descending order of their values.
         let wrong = below(&(lanes as u32 - &x), 1);
         assert_wrong(&wrong, "fails in lane 0: 2000000 is too much", line);
     });

@@ -172,7 +172,7 @@ impl Token {
             ),
             None => (
                 "`jit::cancel()` was called".to_owned(),
-                "what is needed can be computed anew; `#[max_iterations]` bounds a traced loop that may not end",
+                "the values can be computed again; `#[max_iterations]` bounds a traced loop that may not end",
             ),
         };
         let error = Error::new(ErrorKind::Cancelled, format!("{what} was cancelled: {why}")).with_hint(hint);

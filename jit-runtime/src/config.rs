@@ -55,7 +55,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_LOG",
         takes: "`off`, `error`, `warn`, `info`, `debug` or `trace`",
         default: "warn",
-        doc: "what is written to standard error",
+        doc: "which messages are written to standard error",
         apply: |config, text| {
             let level = Level::ALL.into_iter().find(|level| level.name() == text);
             config.log_level = level.ok_or(Refused::One(&["off", "error", "warn", "info", "debug", "trace"]))?;

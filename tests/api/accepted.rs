@@ -308,7 +308,7 @@ fn guards_move_values_of_the_host() {
     assert_eq!(longest(words("a b"), &[], 2), "none");
 }
 
-/// Functions with ninety limits: more `if`s than stay one chain.
+/// Functions with ninety limits: more `if`s than can stay a single chain.
 macro_rules! with_limits {
     ($first:literal $($rest:literal)*) => {
         mod long_chains {

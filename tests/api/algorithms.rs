@@ -193,7 +193,7 @@ proxies! {
         digits
     }
 
-    // The way of a ray through a grid of 8 × 8 cells (J. Amanatides and A. Woo, “A Fast Voxel Traversal Algorithm”,
+    // The path of a ray through a grid of 8 × 8 cells (J. Amanatides and A. Woo, “A Fast Voxel Traversal Algorithm”,
     // 1987).
     fn march(grid: &UInts, x: Float, y: Float, dx: Float, dy: Float) -> Float {
         let (mut cell_x, mut cell_y) = (x.floor(), y.floor());
@@ -403,7 +403,7 @@ fn one_function_runs_on_several_threads_at_once() {
     });
 }
 
-/// An evaluated loop around another one that writes to arrays as wide as the lanes, and not.
+/// An evaluated loop around another one that writes to arrays that are as wide as the lanes, and to others.
 macro_rules! nested {
     ($($name:ident [$($attribute:tt)*])*) => {$(
         #[jit]

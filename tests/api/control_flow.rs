@@ -435,7 +435,7 @@ fn a_constant_condition_traces_one_arm() {
     assert_eq!(calls, 0);
 }
 
-/// The message of a program that is wrong.
+/// The message of a wrong program.
 fn panic_of(program: impl FnOnce() + std::panic::UnwindSafe) -> String {
     let panic = std::panic::catch_unwind(program).expect_err("the program is wrong");
     match panic.downcast::<String>() {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The paths of the arrays that are shown, of those that are lent, and the values of the host.
+/// The paths of the arrays that are shown, of those that are lent, and the host values.
 fn seen<X: Traverse>(tree: &mut X) -> (Vec<String>, Vec<String>, Vec<HostValue>) {
     let (mut shown, mut lent, mut host) = (Vec::new(), Vec::new(), Vec::new());
     tree.traverse(&mut Visitor::with_paths(&mut |path, leaf| match leaf {
@@ -179,7 +179,7 @@ fn associated_types_skipped_parameters_and_given_bounds_work() {
     );
 }
 
-/// A type of the interface may hold a private one with its parameter.
+/// A public type may contain a private one with its parameter.
 pub(crate) mod privacy {
     use jit::prelude::*;
 
@@ -326,7 +326,7 @@ struct Node {
 }
 
 impl Drop for Node {
-    /// One after the other: a list that is dropped by itself recurses.
+    /// One after another: dropping the whole list would recurse.
     fn drop(&mut self) {
         let mut next = self.next.take();
         while let Some(mut node) = next {

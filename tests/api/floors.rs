@@ -55,8 +55,8 @@ fn every_crate_of_the_workspace_has_its_floor() {
     }
 }
 
-/// The floors of the crates whose parts are one above another, the lowest first: files and folders of `src`. Each
-/// names only those before it; `lib.rs` names all.
+/// The layers of the crates whose parts are layered, lowest first: files and folders of `src`. Each refers only to
+/// those before it; `lib.rs` refers to all.
 const PARTS: [(&str, &[&str]); 2] = [
     (
         "jit-runtime",
@@ -117,7 +117,7 @@ fn sources(folder: &Path, below: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// A source without comments, and without its tests at the end, which may look at anything.
+/// A source without comments, and without its tests at the end, which may refer to anything.
 fn code(source: &str) -> String {
     let end = source.find("\n#[cfg(test)]\nmod tests").unwrap_or(source.len());
     source[..end].lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")

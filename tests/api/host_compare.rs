@@ -55,7 +55,7 @@ macro_rules! same {
     };
 }
 
-/// Compared with its like, and with words.
+/// Compared with its own type, and with words.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub(crate) struct Token(String);
 

@@ -657,7 +657,7 @@ fn no_steps(n: &UInt) -> UInt {
     sum
 }
 
-/// The message of a program that is wrong.
+/// The message of a wrong program.
 fn panic_of(program: impl FnOnce() + std::panic::UnwindSafe) -> String {
     let panic = std::panic::catch_unwind(program).expect_err("the program is wrong");
     panic.downcast_ref::<String>().cloned().expect("a text")

@@ -49,7 +49,7 @@ impl Held {
         Held { x, count: made(0), at, table: made(TABLE[0]), memory, rng: Pcg32::new(4, 3), list }
     }
 
-    /// The elements of everything; fails where something has none.
+    /// The elements of all arrays; fails if one has none.
     fn elements(&self) -> Vec<Vec<u64>> {
         let bits = |array: &Float| array.to_vec().unwrap().iter().map(|x| u64::from(x.to_bits())).collect();
         let whole = |array: &UInt| array.to_vec().unwrap().into_iter().map(u64::from).collect::<Vec<_>>();
@@ -65,7 +65,7 @@ impl Held {
     }
 }
 
-/// As many elements, where there may be one for all lanes.
+/// Repeats a single element for all lanes to the number of elements.
 trait TileTo {
     fn tile_to(self, width: usize) -> Self;
 }

@@ -11,7 +11,7 @@ fn below(bound: u32, count: usize, seed: u32) -> UInt {
 }
 
 modes! {
-    // Sums, an atomic operation whose result decides, and elements that one lane alone writes.
+    // Sums, an atomic operation whose result decides, and elements that a single lane writes.
     fn writing(start: &UInt, sums: &mut UInt, tickets: &mut UInt, trace: &mut UInt) -> (UInt, UInt) {
         { let (mut left, mut step, mut seen) = (start.clone(), UInt::from(0), UInt::from(0));
             let lane = UInt::arange(start.width()); }

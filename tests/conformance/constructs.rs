@@ -36,7 +36,7 @@ impl Lanes for u32 {
     const LANES: [u32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 12];
 }
 
-/// Tests of one text each: over numbers, over as many lanes as there are numbers, and over single lanes, which are
+/// Tests of one text each: over numbers, over as many lanes as there are numbers, and over single lanes, whose value is
 /// known while recording or not.
 macro_rules! constructs {
     ($($(#[$attribute:meta])* fn $name:ident($x:ident: $array:ident, $number:ident) { $($body:tt)* })*) => {$(
@@ -370,7 +370,7 @@ constructs! {
         if "a" < "b" && [1, 2] == [1, 2] && Some(1) > None {
             y += 64.0;
         }
-        // Neither holds for the root of a negative number, which is no number.
+        // Neither holds for the root of a negative number, which is NaN.
         let root = (x * 1.0).sqrt();
         if root < 1.0 || root >= 1.0 {
             y += 128.0;

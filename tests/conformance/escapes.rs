@@ -13,7 +13,7 @@ fn line_with(text: &str) -> (u32, &'static str) {
     (1..).zip(lines).find(|(_, line)| line.contains(text)).unwrap()
 }
 
-/// The place of something in the first line of this file that contains a text, as messages write it.
+/// The position of an expression in the first line of this file that contains a text, as messages write it.
 fn at(text: &str, what: &str) -> String {
     let (line, code) = line_with(text);
     format!("{}:{line}:{}", file!(), code.find(what).unwrap() + 1)

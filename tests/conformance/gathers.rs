@@ -82,7 +82,7 @@ fn an_array_without_elements_is_read_where_no_lane_gets() {
         let (none, wanted) = (Float::from(Vec::new()), Float::from([0.5, 9.0]));
         assert_eq!(position(&none, &wanted).to_vec().unwrap(), [0, 0]);
         assert_eq!(position(&Float::from([1.0, 2.0, 3.0]), &wanted).to_vec().unwrap(), [0, 3]);
-        // No index is below zero, which is known, and makes a value for each lane all the same.
+        // No index is below zero, which is known, but the result still has a value for each lane.
         assert_eq!(guarded(&none, &UInt::from([0, 3])).to_vec().unwrap(), [-1.0, -1.0]);
         assert_eq!(guarded(&Float::from([5.0, 6.0]), &UInt::from([0, 3])).to_vec().unwrap(), [5.0, -1.0]);
         let mask = Mask::opaque(false);

@@ -287,7 +287,7 @@ fn pointers_of_different_sets_do_not_merge() {
 /// An instance that calls other instances.
 #[jit(dispatch)]
 trait Chain {
-    /// Of the next instance, seen through this one.
+    /// A field of the next instance, accessed through this one.
     fn follow(&self, next: &Ptr<dyn Shape>, x: &Float) -> Float;
 }
 

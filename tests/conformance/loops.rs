@@ -136,7 +136,7 @@ modes! {
     }
 }
 
-/// Whether arrays can be written and read as they can outside of all regions.
+/// Whether arrays can be written and read as outside all regions.
 fn nothing_is_open() {
     let mut target = resident([0_u32; 3]);
     target.scatter(7, &UInt::from([1]));

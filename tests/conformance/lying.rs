@@ -23,13 +23,13 @@ enum Lie {
     ShowsOne,
     /// The order changes with each walk.
     Changing,
-    /// The first field is shown as often as it was walked over.
+    /// The first field is shown as often as the value has been walked.
     Growing,
-    /// Every second walk shows the fields in another order, and every third one none.
+    /// Every second walk shows the fields in another order, and every third one shows none.
     Erratic,
     /// Shows another array than it has.
     Foreign,
-    /// Shows per-lane local memory in the place of an array.
+    /// Shows per-lane local memory instead of an array.
     Memory,
     /// `traverse_mut` lends nothing.
     Nothing,
@@ -64,7 +64,7 @@ impl Liar {
         Liar { bytes: UInt8::from([1, 2, 3, 4]), wide: Float64::from([0.5, 1.5, 2.5, 3.5]) }
     }
 
-    /// Whatever happened, elements are of the types that they have, and as many as there are.
+    /// In any case, elements have their types, and their number is right.
     fn check(&self) {
         assert_eq!(self.bytes.var().ty(), <u8 as jit::Element>::TYPE);
         assert_eq!(self.wide.var().ty(), <f64 as jit::Element>::TYPE);

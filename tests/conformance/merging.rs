@@ -72,12 +72,12 @@ fn materials(count: usize) -> Instances<dyn Material> {
     (0..count).map(|i| if i % 2 == 0 { plain(level(i)) } else { textured(level(i), texels(i)) }).collect()
 }
 
-/// How often something is in the drawing of a value's graph.
+/// How often a text occurs in the drawing of a value's graph.
 fn count(drawn: &Float, what: &str) -> usize {
     jit::graphviz(drawn).lines().filter(|line| line.contains("label=") && line.contains(what)).count()
 }
 
-/// Compares a call with calls of one instance after another.
+/// Compares a call with successive calls of one instance each.
 fn check(materials: &Instances<dyn Material>, ids: &[u32], u: &Float) -> Float {
     let called = materials.at(&resident_ids(ids)).colour(u);
     let places = u.to_vec().unwrap();
@@ -270,7 +270,7 @@ fn random_targets_agree_with_plain_rust() {
 /// A rule with a loop in a loop, a branch that exits it, and a call.
 #[jit(dispatch)]
 trait Walk {
-    /// Where a walk from a place ends, and after how many steps.
+    /// The end of a walk from a position, and its number of steps.
     fn end(&self, from: &UInt, limit: &UInt) -> (UInt, UInt);
 }
 

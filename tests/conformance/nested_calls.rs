@@ -85,7 +85,7 @@ impl Rule for Twice {
     }
 }
 
-/// Rules on the host, as the instances below are made; rule 0 gives zero.
+/// Rules on the host, with the fields of the instances below; rule 0 returns zero.
 fn on_host(id: u32, x: u32, seen: &mut [u32; 8]) -> u32 {
     match id {
         1 | 2 => {

@@ -17,9 +17,10 @@ fn scatters_of_different_operations_do_not_mix() {
         x.scatter_reduce(ReduceOp::Max, Int::from([3, 3, 3, 3, 3, 3, 3, 3]), &index);
         x.scatter_reduce(ReduceOp::Mul, Int::from([2, 1, 1, 1, 1, 1, 1, 3]), &index);
         x.scatter_add(Int::full(100, 8), &index);
-        // Lane by lane, 0 would become 3 before it is counted.
+        // If it ran lane by lane, 0 would become 3 before it is counted.
         assert_eq!(x.to_vec().unwrap(), [5 * 2 + 500, 13 * 3 + 300]);
-        // Those of one operation over as many lanes may be one kernel; over another number of lanes they are not.
+        // Those of one operation over the same number of lanes may be one kernel; over different numbers of lanes they
+        // are not.
         let mut x = resident([0_i32, 0, 0]);
         x.scatter_add(1, &index);
         x.scatter_add(Int::from([5, 6, 7]), &UInt::from([0, 1, 2]));
@@ -130,7 +131,7 @@ fn a_gather_of_a_masked_gather_keeps_both_masks() {
         assert_eq!(outer.to_vec().unwrap(), [40, 0, 0, 10]);
         let of_sum = (&inner + 1).gather_masked(&resident([1_u32, 2, 0, 7]), &resident([true, false, true, true]));
         assert_eq!(of_sum.to_vec().unwrap(), [1, 0, 41, 0]);
-        // A mask that is true on all lanes still makes lanes, of an expression as of memory.
+        // A mask that is true on all lanes still widens its result, both for expressions and for memory.
         let all = Mask::full(true, 3);
         for source in [resident([7_u32, 8]), resident([6_u32, 7]) + 1, resident([7_u32, 8]).sin_like()] {
             assert_eq!(source.gather_masked(&UInt::opaque(1), &all).to_vec().unwrap(), [8, 8, 8]);
@@ -140,7 +141,7 @@ fn a_gather_of_a_masked_gather_keeps_both_masks() {
 }
 
 trait SinLike {
-    /// The same elements, after something that is no small expression.
+    /// The same elements, after a node that is not a small expression.
     fn sin_like(&self) -> Self;
 }
 
@@ -322,7 +323,7 @@ fn iterations_on_all_lanes_in_between_are_not_forgotten() {
     });
 }
 
-/// A table of more elements than threads merge at a time.
+/// A table with more elements than threads merge at a time.
 #[test]
 fn sums_of_large_tables_are_complete_to_the_last_element() {
     let threads = jit::threads();
@@ -334,8 +335,8 @@ fn sums_of_large_tables_are_complete_to_the_last_element() {
     let mut expected = vec![0_u32; elements as usize];
     (0..lanes as u32).for_each(|lane| expected[(lane.wrapping_mul(7) % elements) as usize] += 1);
     let got = table.to_vec().unwrap();
-    // Sums of floats are cut into segments by the sizes alone, so there is something to merge however few threads
-    // take part.
+    // Sums of floats are cut into segments by the sizes alone, so there are targets to merge however few threads take
+    // part.
     let mut sums = Float::zeros(elements as usize);
     sums.scatter_add(1.0, &index);
     let sums = sums.to_vec().unwrap();
@@ -374,7 +375,7 @@ fn what_is_reduced_by_blocks_and_in_whole_is_complete() {
     });
 }
 
-/// Memory from before a loop, which each iteration begins with anew.
+/// Memory from before a loop, which is the initial state of each iteration.
 #[test]
 fn local_memory_from_outside_of_a_loop_is_as_it_was_in_each_iteration() {
     #[jit]

@@ -55,7 +55,7 @@ fn program_of(path: &Path) -> Option<String> {
     program.contains('/').then(|| program.trim_end_matches(".rs").to_owned())
 }
 
-/// The compiler alone takes part in these.
+/// Only the compiler takes part in these.
 fn markers_of_program(program: String, text: &str, markers: &mut Markers) {
     let rows: BTreeSet<String> = text
         .lines()
@@ -74,7 +74,7 @@ fn markers_of(text: &str, markers: &mut Markers) {
         let (code, comment) = line.split_once("// rows:").unwrap_or((line, ""));
         rows.extend(comment.split_whitespace());
         if let Some(name) = function(code) {
-            // One that has none may be of a test that has its namesake elsewhere.
+            // A test without one may belong to a test of the same name elsewhere.
             if !rows.is_empty() {
                 let marked = markers.entry(name.to_owned()).or_default();
                 marked.rows.extend(rows.drain(..).map(str::to_owned));
@@ -88,7 +88,7 @@ fn markers_of(text: &str, markers: &mut Markers) {
     }
 }
 
-/// The name of the function that a line begins.
+/// The name of the function that begins at a line.
 fn function(code: &str) -> Option<&str> {
     let code = code.strip_prefix("pub ").unwrap_or(code);
     code.strip_prefix("fn ")?.split_once(['(', '<']).map(|(name, _)| name)

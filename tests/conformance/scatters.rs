@@ -132,7 +132,7 @@ macro_rules! exact_reductions {
 /// A single bin gets the result of reducing the whole array, and bins that receive one lane each get its value.
 fn one_bin_and_one_lane_for_each_bin() {
     let value = UInt::from(noise(1009, 3).iter().map(|bits| bits >> 8).collect::<Vec<u32>>());
-    // 1009 is prime, so each element is met once.
+    // 1009 is prime, so each element is reached once.
     let once = UInt::arange(1009) * 57 % 1009;
     for (op, identity, whole) in [
         (ReduceOp::Add, 0, value.sum()),
@@ -176,7 +176,7 @@ fn reducing_scatters_agree_with_the_host() {
                 f32 { Min f32::INFINITY, f32::min; Max f32::NEG_INFINITY, f32::max; }
                 f64 { Add 0.0, |a, b| a + b; Min f64::INFINITY, f64::min; Max f64::NEG_INFINITY, f64::max; }
             );
-            // Few enough, and small enough, that no sum rounds.
+            // Few and small enough that no sum is rounded.
             exact_reductions!(bins: f16 500, bf16 80, f32 3000, f64 3000);
             let mut flags = [Mask::full(true, bins as usize), Mask::full(false, bins as usize)];
             let value = Mask::from(noise(200, 3).iter().map(|bits| bits & 64 == 0).collect::<Vec<bool>>());

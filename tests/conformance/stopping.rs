@@ -11,7 +11,7 @@ thread_local! {
 /// The payload of the panic that stops a program.
 pub(crate) struct Stopped;
 
-/// Stops the program, if it is time; without a message of the panic hook.
+/// Stops the program at the right operation, without a message of the panic hook.
 pub(crate) fn tick() {
     let left = LEFT.get() - 1;
     LEFT.set(left);

@@ -122,7 +122,7 @@ impl World {
     }
 }
 
-/// The arrays that lines of this file have made, without their numbers.
+/// The arrays that were made by lines of this file, without their numbers.
 fn held() -> Vec<String> {
     let table = jit::whos();
     let rows = table.lines().filter(|row| row.contains("stops.rs"));

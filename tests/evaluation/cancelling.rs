@@ -26,7 +26,7 @@ pub(crate) fn frozen_spin(x: &UInt) -> UInt {
     spin(x)
 }
 
-/// Changes its state in place, and never ends if there is another number than 1 in `x`.
+/// Changes its state in place, and never ends if `x` contains a number other than 1.
 #[jit::freeze]
 fn frozen_step(state: &mut UInt, x: &UInt) {
     let lanes = UInt::arange(x.width());
@@ -60,7 +60,7 @@ fn numbers(values: &[u32]) -> UInt {
     x
 }
 
-/// Runs work while another thread cancels it again and again, from a number of launches on.
+/// Runs work while another thread cancels it repeatedly, from a number of launches on.
 fn cancelled_after<R>(launches: u64, work: impl FnOnce() -> R) -> R {
     let (before, is_done) = (jit::stats().launches, AtomicBool::new(false));
     let cancel = || {
@@ -108,7 +108,7 @@ fn an_endless_loop_is_cancelled_by_another_thread() {
             let text = failure(|| cancelled_after(1, || y.to_vec()));
             assert!(text.contains("the launch of `spin` was cancelled: `jit::cancel()` was called"), "{text}");
             assert!(text.contains("cancelling.rs:") && text.contains("help: "), "{text}");
-            // The array has no contents any more; everything else is as it was.
+            // The array has lost its contents; everything else is unchanged.
             assert_eq!(failure(|| y.to_vec()), text);
             assert_eq!(x.to_vec().unwrap(), (2..width as u32 + 2).collect::<Vec<_>>());
             assert_eq!(spin(&numbers(&vec![1; width])).to_vec().unwrap(), vec![1; width]);

@@ -190,7 +190,7 @@ fn large_sources_of_gathers_are_written_to_memory() {
         large = large * &x + step as f32;
     }
     assert_eq!(launches(|| jit::eval(&large.gather(&index)).unwrap()), [3, 2]);
-    // Of other lanes, there is no expression for a single one.
+    // It depends on other lanes, so there is no expression for a single one.
     let sums = x.prefix_sum().gather(&index);
     assert_eq!(sums.to_vec().unwrap(), [6.0, 1.0]);
 }

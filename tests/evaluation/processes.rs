@@ -25,7 +25,7 @@ fn text(output: &Output) -> String {
 
 static COMPILED: AtomicUsize = AtomicUsize::new(0);
 
-/// Has threads compile one kernel after another, for ever.
+/// Starts threads that compile one kernel after another, forever.
 fn compile_all_the_time(threads: usize) {
     for thread in 0..threads {
         std::thread::spawn(move || {
@@ -143,7 +143,7 @@ fn fork_while_computing() {
         std::thread::yield_now();
     }
     let is_refused = || {
-        // If the other thread had not begun to write, this one does, for ever.
+        // If the other thread had not begun to write, this one does, forever.
         let result = jit::with_timeout(std::time::Duration::from_secs(1), || sums.to_vec());
         i32::from(result.is_ok()) + use_arrays()
     };
@@ -227,7 +227,7 @@ fn limit_memory(bytes: u64) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
 }
 
-/// Each lane has nearly as much memory as it may.
+/// Each lane has nearly the maximum amount of memory.
 fn large_local(x: &UInt) -> UInt {
     let mut memory = Local::<u32>::new(200_000);
     memory.write(&(x * 100), &(x + 1));
@@ -287,7 +287,7 @@ fn run_out_of_memory() {
     for (number, work) in [&from as &dyn Fn() -> UInt, &frozen].into_iter().enumerate() {
         assert!(text(work).contains("no memory for 67108864 bytes"), "{number}: {}", text(work));
     }
-    // Of equal elements there is no list.
+    // No list is stored for equal elements.
     assert_eq!(Float::full(0.5, 1 << 31).sum().item().unwrap(), (1 << 30) as f32);
     drop(taken);
     assert_eq!((UInt::arange(3) + 1).to_vec().unwrap(), [1, 2, 3]);
@@ -322,7 +322,7 @@ fn advanced(x: &Float, by: &Float) -> Float {
     x * 0.5 + by
 }
 
-/// Makes steps of a state without waiting for any of them, on several threads, and hands some of the states to others.
+/// Makes steps of a state without waiting for any of them, on several threads, and sends some of the states to others.
 fn advance(threads: u32, steps: u32, advanced: impl Fn(&Float, &Float) -> Float + Sync) {
     let width = 1 << 18;
     let by = Float::full(1.0, width).make_opaque();

@@ -34,7 +34,7 @@ fn run_much() {
     }
     assert_eq!(waves(&x).to_vec().unwrap(), first);
     println!("improved: {}, recompiles: {}", is_improved(), jit::stats().recompiles);
-    // Ends while another kernel is about to be compiled, or is being so.
+    // Ends while another kernel is about to be compiled, or is being compiled.
     (0..ENOUGH).for_each(|_| jit::eval(&(waves(&x) * 0.5)).unwrap());
 }
 

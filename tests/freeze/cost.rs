@@ -13,7 +13,7 @@ thread_local! {
 }
 
 fn note() {
-    // A thread that ends has no count any more.
+    // The counter of a thread that ends is gone.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
@@ -40,9 +40,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Allocations of this thread during a hundred calls, once it has been made often enough. The least of a few counts: a
-/// replay that other programs interrupt for long looks like one of long kernels, and the next ones are launched as
-/// such.
+/// Allocations of this thread during a hundred calls, after enough warm-up calls. Takes the minimum of several counts:
+/// a replay that other programs interrupt for long looks like one of long kernels, and the next ones are then launched
+/// as such.
 fn allocations(mut call: impl FnMut()) -> u64 {
     (0..1000).for_each(|_| call());
     let count = |_| {

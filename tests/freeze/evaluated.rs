@@ -247,7 +247,7 @@ fn host_counted(x: &Float, rounds: &UInt) -> Float {
 
 #[test]
 fn what_the_host_counts_is_recorded_for_each_number_of_iterations() {
-    // The body runs once in any case, on no lane if need be.
+    // The body always runs once, on no lane if necessary.
     alike(frozen!(host_counted), 6, || {
         TRIPS.map(|trips| values(&host_counted(&floats(5, trips as usize), &rounds(trips, 5))))
     });

@@ -21,7 +21,7 @@ impl Dice {
     }
 }
 
-/// How often programs were called, and how many of these calls were replays.
+/// The number of calls of programs, and how many of them were replays.
 #[derive(Default)]
 pub(crate) struct Calls {
     all: u64,
@@ -34,7 +34,7 @@ impl Calls {
         self.replayed += others.replayed;
     }
 
-    /// The calls of one program in a hundred that were replays.
+    /// The percentage of the calls of a program that were replays.
     fn percentage(&self) -> u64 {
         self.replayed * 100 / self.all.max(1)
     }
@@ -113,7 +113,7 @@ impl<S: Clone + Debug, I: Debug, T: PartialEq + Debug> Programs<S, I, T> {
     }
 }
 
-/// A program that fails, and none with one step less does.
+/// A program that fails, such that none with one step less does.
 fn smallest<S: Clone>(mut steps: Vec<S>, fails: impl Fn(&[S]) -> bool) -> Vec<S> {
     'smaller: loop {
         for left_out in 0..steps.len() {

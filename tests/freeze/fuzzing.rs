@@ -19,7 +19,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// The bytes of the kernel that a text is.
+/// The bytes of the kernel in a text.
 fn encoded(text: &[u8]) -> Option<Vec<u8>> {
     let kernel = parse(std::str::from_utf8(text).ok()?).ok()?;
     Some(encode::to_bytes(&kernel))

@@ -31,7 +31,7 @@ fn the_host_sees_the_elements_and_widths_of_each_call() {
     });
 }
 
-/// The elements above 0 and their number, twice, by the host.
+/// The elements above 0 and their number, twice, computed on the host.
 #[freeze]
 fn chosen(x: &Float) -> (Float, UInt, Size, Float) {
     let read = x.clone();
@@ -143,7 +143,7 @@ fn numbers_that_the_host_gives_back_are_decisions() {
     crate::frozen_only!();
     let why = decided::explain()[1].to_string();
     assert!(why.contains("`jit::freeze::host` at tests/freeze/host.rs:") && why.contains("Float::opaque"), "{why}");
-    // The latest that fits is the second that is tried.
+    // The latest recording that fits is the second that is tried.
     SETTING.store(2, Ordering::Relaxed);
     assert_eq!(values(&decided(&x)), [3.0, 4.0]);
     assert_eq!((decided::stats().recordings, CALLS.load(Ordering::Relaxed)), (2, 7));

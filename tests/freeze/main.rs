@@ -147,13 +147,13 @@ fn values<T: jit::Element>(array: &Array<T>) -> Vec<T> {
     array.to_vec().unwrap()
 }
 
-/// Numbers in memory, others for other salts, that fractions of 1024 hold exactly.
+/// Numbers in memory that fractions of 1024 represent exactly; they differ by salt.
 fn floats(count: usize, salt: usize) -> Float {
     let number = |i: usize| ((i * 37 + salt * 101) % 2048) as f32 / 1024.0 - 0.9375;
     Float::from((0..count).map(number).collect::<Vec<_>>())
 }
 
-/// Numbers below a bound, in memory, others for other salts.
+/// Numbers below a bound, in memory; they differ by salt.
 fn indices(count: usize, bound: usize, salt: usize) -> UInt {
     UInt::from((0..count).map(|i| ((i * 7 + salt * 3) % bound) as u32).collect::<Vec<_>>())
 }

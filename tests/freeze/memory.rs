@@ -244,7 +244,7 @@ fn places_in_a_queue_are_counted_anew() {
             let (count, _) = queued(&x, &mut room);
             let count_of_lanes = values(&count)[0] as usize;
             let mut room = values(&room);
-            // Lanes take their places in any order.
+            // Lanes take their positions in any order.
             room[..count_of_lanes].sort_by(f32::total_cmp);
             assert!(room[..count_of_lanes].iter().all(|&x| x > 0.0));
             (values(&count), room)

@@ -75,7 +75,7 @@ fn few(x: &Float, names: &[String]) -> Float {
     x * names.iter().map(String::len).sum::<usize>() as f32 + names.len() as f32
 }
 
-/// More kinds of calls than are remembered at a time: each is found where it is after others were dropped.
+/// More kinds of calls than are remembered at a time: each is found again after others were dropped.
 #[test]
 fn calls_are_found_after_others_were_dropped() {
     few::clear();
@@ -107,7 +107,7 @@ fn calls_that_are_kept_are_not_recorded_again_when_others_are_dropped() {
         assert_eq!(values(&at_most_three(&x, &vec!["name".to_owned(); kind])), expected);
         at_most_three::stats().recordings
     };
-    // The second one was used least when the fourth one comes, and the third one takes its place.
+    // The second one is the least used when the fourth one comes, and the third one replaces it.
     let recordings: Vec<u64> = [1, 2, 3, 1, 4, 3, 4, 1, 3].into_iter().map(call).collect();
     if recordings[0] > 0 {
         assert_eq!(recordings, [1, 2, 3, 3, 4, 4, 4, 4, 4]);
@@ -161,7 +161,7 @@ fn turned(pair: &mut Pair, index: &UInt) -> Float {
     jit::eval(&first).unwrap();
     pair.y.scatter(3.0, index);
     jit::eval(&pair.y).unwrap();
-    // Read after others were written, in memory that replays may overwrite.
+    // Read after other arrays were written, in memory that replays may overwrite.
     let sum = &before + &first;
     pair.x = &pair.y + &before;
     sum

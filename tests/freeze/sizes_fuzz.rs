@@ -126,7 +126,7 @@ impl Dice {
     }
 }
 
-/// Loops of which lanes make different numbers of iterations.
+/// Loops whose lanes make different numbers of iterations.
 #[jit]
 fn iterate(body: Body, x: &UInt, rounds: &UInt) -> Vec<UInt> {
     let (mut x, mut rest, mut sums) = (x.clone(), rounds.clone(), UInt::zeros(7));
@@ -157,7 +157,7 @@ fn program(seed: u64) -> Vec<Step> {
     (0..length).map(|_| dice.step()).collect()
 }
 
-/// An array as wide as wanted, whose elements are those of another one, again and again.
+/// An array of a requested width, which repeats the elements of another one.
 fn fit(x: &UInt, width: Size) -> UInt {
     if x.width() == 0 || width == 0 {
         UInt::zeros(width)
@@ -166,7 +166,7 @@ fn fit(x: &UInt, width: Size) -> UInt {
     }
 }
 
-/// Positions inside of an array that is not empty.
+/// Positions inside a non-empty array.
 fn inside(x: &UInt, width: Size) -> UInt {
     (x * 7 + UInt::from(3)) % UInt::from(width)
 }

@@ -76,7 +76,7 @@ fn switching_a_method_off_and_on_changes_no_result() {
     });
 }
 
-/// A counter whose method is not that which other tests count.
+/// A counter whose method is not the one that other tests count.
 struct Switched<'a>(&'a mut Counter);
 
 #[freeze]
@@ -344,7 +344,7 @@ fn toggled(shared: &mut Shared) -> Float {
 
 #[test]
 fn what_is_shared_stays_where_it_is_while_a_list_grows() {
-    // Where the host changes more than arrays, a recording is for the arrays that are shared.
+    // If the host changes more than arrays, a recording is for the arrays that are shared.
     alike(frozen!(toggled), 6, || {
         [1, 2, 3].map(|salt| {
             let mut shared = Shared::new(salt);
@@ -460,7 +460,7 @@ fn picked(w: &Weights, index: &UInt) -> Float {
     w.hidden.gather(index) + w.hidden.sum() * UInt::from(w.hidden.width()).cast::<f32>()
 }
 
-/// A new array in memory in each call, as wide as the argument, or not.
+/// A new array in memory in each call, of the width of the argument or another one.
 fn weights(hidden: usize, salt: usize) -> Weights {
     Weights { bias: floats(1, salt), hidden: floats(hidden, salt + 1) }
 }

@@ -11,7 +11,7 @@ fn tensor<const N: usize>(shape: [usize; N], salt: usize) -> Tensor<f32> {
     Tensor::from_array(floats(shape.iter().product(), salt), shape)
 }
 
-/// A tensor as a test compares it.
+/// A tensor in the form in which a test compares it.
 fn seen<T: jit::Element>(tensor: &Tensor<T>) -> (Vec<usize>, Vec<T>) {
     (tensor.shape().to_vec(), tensor.to_vec().unwrap())
 }
@@ -257,7 +257,7 @@ fn moved(x: &Tensor<f32>) -> Vec<Tensor<f32>> {
 
 #[test]
 fn what_moves_elements_is_recorded_once_for_all_shapes() {
-    // `0..5` is clipped where the axis is shorter.
+    // `0..5` is clipped if the axis is shorter.
     let shapes = [[3, 3, 4], [4, 3, 7], [5, 6, 3], [4, 9, 5], [17, 4, 6]];
     alike(frozen!(moved), 1, || shapes.map(|shape| moved(&tensor(shape, 1)).iter().map(seen).collect::<Vec<_>>()));
 }
@@ -308,7 +308,7 @@ fn along_axes(x: &Tensor<f32>) -> Vec<Tensor<f32>> {
 // rows: F083
 #[test]
 fn reductions_along_axes_are_recorded_for_ranges_of_lengths() {
-    // Written out, in a loop, or over blocks: sums of up to 8, up to 32, and more neighbours.
+    // Unrolled, in a loop, or over blocks: sums of up to 8, up to 32, and more neighbours.
     alike(frozen!(along_axes), 3, || {
         [[2, 5, 4], [3, 7, 4], [7, 3, 4], [3, 9, 12], [4, 10, 30], [2, 3, 14], [3, 3, 40], [5, 4, 300]]
             .map(|shape| along_axes(&tensor(shape, shape[1])).iter().map(seen).collect::<Vec<_>>())

@@ -236,7 +236,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Two tensors whose last axes are as long as each other, or whatever else is done with them.
+    /// Two tensors whose last axes have the same length, whatever other operations were applied to them.
     fn combined(&self, a: &Tensor<u32>, b: &Tensor<u32>) -> Option<Tensor<u32>> {
         let (last_a, last_b) = (a.ndim().checked_sub(1)?, b.ndim().checked_sub(1)?);
         if a.size(last_a) == b.size(last_b) {
@@ -301,7 +301,7 @@ fn lengths(seed: u64, count: usize) -> Vec<Lengths> {
     all
 }
 
-/// Lengths that are not reduced in an unrolled way, for which each has a recording.
+/// Lengths whose reductions are not unrolled, for which each would need a recording.
 fn ordinary_lengths(seed: u64, count: usize) -> Vec<Lengths> {
     let mut dice = Dice(seed ^ 0xc0de);
     let mut one = || 9 + dice.roll(5);

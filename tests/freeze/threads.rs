@@ -108,7 +108,7 @@ static RECORDING: Mutex<Option<(Sender<()>, Receiver<()>)>> = Mutex::new(None);
 
 #[freeze]
 fn slow(x: &mut Float) -> Float {
-    // The first call takes the way out, and waits in the middle of its recording.
+    // The first call exits early, and waits in the middle of its recording.
     let told = RECORDING.lock().unwrap().take();
     *x += 1.0;
     if let Some((inside, go_on)) = told {

@@ -18,7 +18,8 @@ fn kept<T: jit::Element>(x: Array<T>) -> Array<T> {
     x
 }
 
-/// One kernel after another: by lane, of other element types, that read and write elements of other lanes, that reduce.
+/// Several kernels in sequence: by lane, with other element types, reading and writing elements of other lanes, and
+/// reducing.
 fn chain(x: &Float, seed: u32) -> Float {
     let mut random = seed;
     let lanes = UInt::arange(x.width());

@@ -105,7 +105,7 @@ fn what_arguments_become() {
     assert!(text.contains("a replay gives `body.parts[1][0]` as 0.0, and the body as 5.0"), "{text}");
     body.parts[1] = Float::from([1.0, f32::NAN]);
     TABLE.lock().unwrap()[0] = 0;
-    // Not a number is compared by its bits.
+    // NaN is compared by its bits.
     advanced(&mut body, &dt);
     TABLE.lock().unwrap().clear();
     advanced(&mut body, &dt);

@@ -11,7 +11,7 @@ use crate::misuse::message_of;
 const FILTERS: [Filter; 3] = [Filter::Nearest, Filter::Linear, Filter::Cubic];
 const WRAPS: [Wrap; 3] = [Wrap::Repeat, Wrap::Clamp, Wrap::Mirror];
 
-/// The texel that is at a number, inside or not.
+/// The texel with a number, inside or outside.
 fn wrapped(number: i64, length: i64, wrap: Wrap) -> usize {
     let inside = match wrap {
         Wrap::Repeat => number.rem_euclid(length),
@@ -77,7 +77,7 @@ fn noise(count: usize, seed: u32) -> Vec<f64> {
     (0..count as u32).map(of).collect()
 }
 
-/// Positions inside, at edges and centres, and some periods outside; shifted off the places where texels change.
+/// Positions inside, at edges and centres, and some periods outside; moved away from the positions where texels change.
 fn positions(seed: u32) -> Vec<f64> {
     let mut positions: Vec<f64> = noise(120, seed).iter().map(|x| x * 3.0 + 0.5 + 1.0 / 4096.0).collect();
     positions.extend([0.1, 0.125, 0.375, 0.9999, 1.001, -0.001, 2.0 + 0.01, -2.0 - 0.01, -17.3, 40.7]);
@@ -210,7 +210,7 @@ fn edges_belong_to_the_texel_behind_them() {
 fn positions_of_any_size_have_a_value() {
     on_each_device(|| {
         let texels = Tensor::from([[1.0f32], [2.0], [3.0], [4.0]]);
-        // Whole numbers are edges of the texture; of 2^24 on, floats are even.
+        // Whole numbers are edges of the texture; from 2^24 on, floats are even.
         let huge = [1e10f32, -1e10, f32::MAX, f32::MIN, 1e-40, -1e-40, 16_777_217.0];
         let values = |wrap, filter| {
             let texture = Texture1::new(&texels).with_wrap(wrap).with_filter(filter);

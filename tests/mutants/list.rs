@@ -116,7 +116,7 @@ fn tests_of(text: &str) -> Vec<Tests> {
     text.split(';').filter_map(tests).collect()
 }
 
-/// Where the original of a mutant is in the text of its file: once.
+/// The position of the original of a mutant in the text of its file, which must be unique.
 pub(crate) fn locate(mutant: &Mutant, source: &str) -> Result<Range<usize>, String> {
     let Mutant { place, file, original, .. } = mutant;
     let mut found = source.match_indices(original.as_str());

@@ -96,7 +96,7 @@ fn is_selected(mutant: &Mutant, words: &[&String]) -> bool {
     words.is_empty() || words.iter().any(|word| is_meant(word))
 }
 
-/// The tests that may kill a mutant, those first that should.
+/// The tests that may kill a mutant; those that should kill it come first.
 fn tests_of(mutant: &Mutant, is_near: bool) -> Vec<Tests> {
     let wider = |binary: &&str| Tests { binary: (*binary).to_owned(), filters: Vec::new() };
     let wider = WIDER.iter().filter(|_| !is_near || mutant.tests.is_empty()).map(wider);
@@ -106,7 +106,7 @@ fn tests_of(mutant: &Mutant, is_near: bool) -> Vec<Tests> {
     tests
 }
 
-/// How long tests take without a mutant; an error if one fails then.
+/// How long tests take without a mutant; an error if one fails.
 fn without_mutants(
     binaries: &Binaries,
     selected: &[&Mutant],

@@ -13,7 +13,7 @@ pub(crate) const VARIABLE: &str = "MUTANT";
 /// The files that are not copied.
 const LEFT_OUT: [&str; 3] = [".git", "out", "target"];
 
-/// The module that the copy has more: it answers whether a mutant is on.
+/// The additional module of the copy, which returns whether a mutant is on.
 const MODULE: &str = r#"//! Whether a mutant is on.
 #![allow(missing_docs)]
 use std::sync::LazyLock;
@@ -96,7 +96,7 @@ pub(crate) fn mutated(source: &str, mutants: &[&Mutant]) -> Result<String, Strin
     for mutant in mutants {
         located.push((locate(mutant, source)?, *mutant));
     }
-    // Longer ones first: others may be in them.
+    // Longer ones first, since others may be nested in them.
     located.sort_by_key(|(range, mutant)| (range.start, std::cmp::Reverse(range.end), mutant.number));
     let mut text = with_mutants(source, 0..source.len(), &located)?;
     // Code that queries an environment variable is not constant.
@@ -106,7 +106,7 @@ pub(crate) fn mutated(source: &str, mutants: &[&Mutant]) -> Result<String, Strin
     Ok(text)
 }
 
-/// The name of the function that is open at the end of a text, if it is a constant one.
+/// The name of the function that is open at the end of a text, if it is a `const` one.
 fn constant_around(text: &str) -> Option<&str> {
     let (before, function) = text.rsplit_once(" fn ")?;
     before.ends_with("const").then(|| function.split('(').next()).flatten()

@@ -20,7 +20,7 @@ const PATIENCE: u32 = 8;
 
 /// The test executables of the copy.
 pub(crate) struct Binaries {
-    /// By name, the executable and the folder that it runs in.
+    /// The executable and its working directory, by name.
     found: BTreeMap<String, (PathBuf, PathBuf)>,
     output: PathBuf,
 }
@@ -89,7 +89,7 @@ impl Binaries {
     }
 }
 
-/// How long tests may take that take a time without a mutant.
+/// The time limit of tests that take a given time without a mutant.
 pub(crate) fn patience(usual: Duration) -> Duration {
     Duration::from_secs(20) + usual * PATIENCE
 }
@@ -110,7 +110,7 @@ fn executable(message: &JsonValue) -> Option<(String, (PathBuf, PathBuf))> {
     Some((name, (PathBuf::from(executable), folder)))
 }
 
-/// Whether a process has ended well; nothing if it took too long and was ended.
+/// Whether a process has ended successfully; none if it took too long and was killed.
 fn wait(mut child: Child, limit: Option<Duration>) -> std::io::Result<Option<bool>> {
     let begin = Instant::now();
     loop {

@@ -30,7 +30,7 @@ pub(crate) fn resident<T: Element>(values: &[T]) -> Array<T> {
     array
 }
 
-/// The bits of a value. All NaN match, for their signs and payloads are unspecified.
+/// The bits of a value. All NaNs are equal, since their signs and payloads are unspecified.
 pub(crate) fn bits<T: Element>(value: T) -> u64 {
     if value.partial_cmp(&value).is_none() { 0x7ff8 << 48 } else { value.to_bits() }
 }

@@ -77,7 +77,7 @@ fn reads_give_zero_and_writes_do_nothing() {
     });
 }
 
-/// Combines on many lanes, by atomic operations and in targets of each thread's own.
+/// Combines on many lanes, by atomic operations and in private targets of each thread.
 fn combines<I: Integer + Into<i128>>(elements: usize, width: usize) {
     let near: Vec<I> = indices(elements);
     let list: Vec<I> = (0..width).map(|lane| near[lane * 7 % near.len()]).collect();
@@ -197,7 +197,7 @@ fn limited_indices_leave_an_array_that_is_shorter() {
 fn packets_that_reach_out_of_range_are_read_and_written_as_single_elements_are() {
     on_each_device(|| {
         let host: Vec<f32> = (1..=12).map(|i| i as f32).collect();
-        // Some whose first position would wrap around into the array.
+        // Some indices whose first position would wrap around into the array.
         let list: Vec<u32> = vec![0, 3, 4, 5, 1 << 30, u32::MAX, u32::MAX / 3 + 1, 2, 1 << 31, (1 << 30) + 1];
         let packet = resident(&host).gather_packet::<3>(&resident(&list));
         let wide: Vec<i64> =
@@ -220,7 +220,7 @@ fn packets_that_reach_out_of_range_are_read_and_written_as_single_elements_are()
         target.scatter_packet(&values, &resident(&[1_u32, 4, 1 << 31, u32::MAX / 3 + 1]));
         let wanted = [1.0, 2.0, 3.0, 100.0, 200.0, 300.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0];
         same(&target.to_vec().unwrap(), &wanted, |at| format!("element {at}"));
-        // Rows of neighbours, of which only some are in range.
+        // Rows of neighbours, only some of which are in range.
         let index = resident(&[-4_i32, -2, -1, 0, 8, 9, 10, 11, 12, i32::MAX]);
         let row: Float = (0..4).map(|k| resident(&host).gather(&(&index + k))).fold(Float::from(0.0), |a, b| a + b);
         let sum = |index: &i32| (0..4).map(|k| element(&host, index.wrapping_add(k).into())).fold(0.0, |a, b| a + b);
@@ -322,7 +322,7 @@ fn an_index_less_a_negative_number_that_all_lanes_share_leaves_an_array() {
             let next = source.gather(&index) + source.gather(&(&index + 1));
             let wanted = read(&values, exact).into_iter().zip(read(&values, |lane| exact(lane) + 1));
             same(&next.to_vec().unwrap(), &wanted.map(|(a, b)| a + b).collect::<Vec<i32>>(), call);
-            // Other types, and limits that do not help.
+            // Other types, and limits that do not prove anything.
             let wide = (lanes.cast::<i64>() - Int64::opaque(moved.into())).max(0);
             let wanted = read(&values, |lane| (i64::from(lane) - i64::from(moved)).max(0));
             same(&source.gather(&wide).to_vec().unwrap(), &wanted, call);

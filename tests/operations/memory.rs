@@ -23,7 +23,7 @@ fn gathers<T: Corners, I: Integer>(make: fn(usize) -> I) {
     let mask = resident(&(0..values.len()).map(|i| i % 3 != 0).collect::<Vec<bool>>());
     let masked: Vec<T> = wanted.iter().enumerate().map(|(i, v)| if i % 3 != 0 { *v } else { T::default() }).collect();
     same(&resident(&values).gather_masked(&index, &mask).to_vec().unwrap(), &masked, call);
-    // At an index that is the same on all lanes.
+    // At an index that all lanes share.
     let uniform: Vec<Array<T>> = positions.iter().map(|p| resident(&values).gather(&Array::opaque(make(*p)))).collect();
     jit::eval(&uniform).unwrap();
     same(&uniform.iter().map(|v| v.item().unwrap()).collect::<Vec<T>>(), &wanted, call);
@@ -168,7 +168,7 @@ macro_rules! memory_of_floats {
     ($($name:ident: $ty:ident, $round:expr;)*) => {
         $(#[test]
         fn $name() {
-            // A product or sum is rounded once, from a wider type that holds it.
+            // A product or sum is rounded once, from a wider type that represents it exactly.
             fn minimum(a: $ty, b: $ty) -> $ty {
                 let is_first = a < b || (a == b && a.is_sign_negative());
                 if a.is_nan() || b.is_nan() { <$ty>::NAN } else if is_first { a } else { b }

@@ -135,7 +135,7 @@ struct Expression {
     /// Decides about mixed operands alone.
     kinds: Dice,
     operands: Operands,
-    /// Which lane is computed; all if none.
+    /// The computed lane; all lanes if none.
     lane: Option<usize>,
     values: Values,
 }
@@ -356,7 +356,7 @@ fn difference(seed: u64, steps: usize) -> Option<String> {
     })
 }
 
-/// Fails with the shortest beginning of an expression that shows a difference.
+/// Fails with the shortest prefix of an expression that reveals a difference.
 fn check(seed: u64, steps: usize) {
     if difference(seed, steps).is_some() {
         let (steps, what) = (1..=steps).find_map(|steps| Some((steps, difference(seed, steps)?))).unwrap();

@@ -204,7 +204,7 @@ impl Program {
         program
     }
 
-    /// Some values of a type: in memory, a literal, an opaque one, a rule.
+    /// Some values of a type: in memory, a literal, an opaque one, a formula.
     fn begin<T: Kind>(&mut self) {
         let (corners, width) = (T::corners(), self.values.width);
         let dice = &mut self.dice;
@@ -224,7 +224,7 @@ impl Program {
         self.text += &format!("{ty} × {width} of line {line}\n");
         self.when.after(&mut self.evaluation, &mut value);
         let values = T::of(&mut self.values);
-        // Some are forgotten, so that not all operations have many uses.
+        // Some are dropped, so that not all operations have many uses.
         if values.len() > 9 {
             let last = self.dice.roll(values.len());
             values.swap_remove(last);
@@ -310,7 +310,7 @@ impl Program {
         }
     }
 
-    /// A function with control flow of the lanes.
+    /// A function with traced control flow.
     fn call(&mut self) {
         if self.dice.roll(2) == 0 {
             let (rest, steps) = halve_until_small(&self.dice.pick(&self.values.counts));
@@ -393,7 +393,7 @@ fn difference(seed: u64, steps: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The steps of a program, a line for each.
+/// The steps of a program, one per line.
 fn text(seed: u64, steps: usize) -> String {
     jit::with_device(Device::Interpreter, || {
         let mut program = Program::new(seed, When::AtTheEnd);
@@ -413,7 +413,7 @@ proptest! {
     }
 }
 
-/// Programs that once depended on when they were evaluated.
+/// Programs whose results once depended on when they were evaluated.
 #[test]
 fn programs_that_depended_on_evaluation() {
     for (seed, steps) in FOUND {
@@ -422,7 +422,7 @@ fn programs_that_depended_on_evaluation() {
 }
 
 const FOUND: &[(u64, usize)] = &[
-    // A condition of many lanes that is a constant, whose arms have width 1.
+    // A constant condition of many lanes, whose arms have width 1.
     (12_647_395_770_520_821_547, 59),
 ];
 

@@ -100,7 +100,7 @@ macro_rules! floats {
             }
 
             fn noise(bits: u32) -> $ty {
-                // Near one, so that long products stay within the range.
+                // Near one, so that long products stay in range.
                 let near_one = 1.0 + (f64::from(bits) / f64::from(u32::MAX) - 0.5) / 64.0;
                 <$ty as FloatElement>::from_f64(if bits % 3 == 0 { -near_one } else { near_one })
             }
@@ -141,7 +141,7 @@ fn reduced<T: Reducible>(op: ReduceOp, values: impl Iterator<Item = T::Wide>) ->
     results.first().copied().unwrap_or(T::identity(op))
 }
 
-/// Numbers without a pattern; with the extreme ones of the type among them.
+/// Numbers without a pattern, and the extreme ones of the type among them.
 fn inputs<T: Reducible>(width: usize, with_corners: bool) -> Vec<T> {
     let mut state = 0x2545_f491_u32;
     let mut next = || {
@@ -292,7 +292,7 @@ fn reductions_of_masks() {
 #[test]
 fn reductions_of_constants_are_those_of_memory() {
     fn check<T: Reducible>(ops: &[ReduceOp]) {
-        // The interpreter takes long for each element.
+        // The interpreter is slow for each element.
         let widest = if UInt::zeros(1).device() == Device::Interpreter { 1025 } else { 40_001 };
         for width in [0, 1, 2, 100, widest] {
             for value in T::corners() {

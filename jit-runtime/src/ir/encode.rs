@@ -24,7 +24,7 @@ pub enum DecodeError {
     #[error("the bytes end at {0}, in the middle of the kernel")]
     Truncated(usize),
     /// A byte or number is not valid at its position.
-    #[error("byte {at}: {value} is no {what}")]
+    #[error("byte {at}: {value} is not a valid {what}")]
     Invalid {
         /// Position behind the number.
         at: usize,
@@ -470,6 +470,6 @@ mod tests {
         assert_eq!(from_bytes(b"JIT"), Err(DecodeError::Header));
         bytes.push(0);
         assert_eq!(from_bytes(&bytes), Err(DecodeError::Trailing(1)));
-        assert_eq!(from_bytes(b"JITK\x03\x01\x00\x0d").unwrap_err().to_string(), "byte 8: 13 is no type");
+        assert_eq!(from_bytes(b"JITK\x03\x01\x00\x0d").unwrap_err().to_string(), "byte 8: 13 is not a valid type");
     }
 }

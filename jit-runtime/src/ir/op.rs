@@ -131,9 +131,9 @@ pub enum BinaryOp {
     Div,
     /// Remainder with the sign of the dividend.
     Rem,
-    /// Minimum; a NaN operand gives NaN, -0 is below +0 (IEEE 754-2019 `minimum`).
+    /// Minimum; NaN if an operand is NaN, and -0 is below +0 (IEEE 754-2019 `minimum`).
     Min,
-    /// Maximum; a NaN operand gives NaN, -0 is below +0 (IEEE 754-2019 `maximum`).
+    /// Maximum; NaN if an operand is NaN, and -0 is below +0 (IEEE 754-2019 `maximum`).
     Max,
     /// Minimum that ignores one NaN operand, floats only (`minimumNumber`).
     FMin,
@@ -149,9 +149,9 @@ pub enum BinaryOp {
     Or,
     /// Bitwise exclusive or, inequality of `bool`.
     Xor,
-    /// Left shift; a count at or beyond the width gives zero.
+    /// Left shift; a count greater than or equal to the width returns zero.
     Shl,
-    /// Right shift, arithmetic for signed types; a count at or beyond the width shifts out every bit.
+    /// Right shift, arithmetic for signed types; a count greater than or equal to the width shifts out every bit.
     Shr,
     /// The length of the hypotenuse, `√(a² + b²)`, without intermediate overflow (expanded by a pass, as all
     /// transcendental functions are).

@@ -140,7 +140,7 @@ impl Recording {
         if is_right {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Internal, "a host call gives other memory than it says").at(step.site))
+        Err(Error::new(ErrorKind::Internal, "a host call returned other memory than it declared").at(step.site))
     }
 }
 

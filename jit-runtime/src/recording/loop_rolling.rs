@@ -147,7 +147,7 @@ impl Log {
         roller.flatten(&self.items, &mut steps);
         if let Some(site) = roller.incomplete {
             let (file, line) = (site.file(), site.line());
-            return Err(format!("what the loop at {file}:{line} has made, beside its state, is used after it"));
+            return Err(format!("a value that the loop at {file}:{line} made, besides its state, is used after it"));
         }
         outputs.iter_mut().for_each(|slot| *slot = roller.resolve(*slot));
         let added = roller.added;

@@ -177,7 +177,7 @@ fn magnitudes_do_not_overflow_on_the_way() {
         assert!(error(quarter.sqrt().cast().item().unwrap(), [2f64.sqrt() * 1e-20, -(2f64.sqrt()) * 1e-20]) < 1e-5);
         let large = Complex::<f64>::from([1e300, -1e300]);
         assert_eq!((1e300 / large).item().unwrap(), [0.5, 0.5]);
-        // e^89 overflows and a small sine times it does not.
+        // e^89 overflows and its product with a small sine does not.
         let steep = Complex::<f32>::new(89.0, 1e-3).exp().item().unwrap();
         assert!(steep[0].is_infinite() && (f64::from(steep[1]) / (89f64.exp() * 1e-3f64.sin()) - 1.0).abs() < 1e-5);
     });

@@ -100,7 +100,7 @@ fn projections_map_what_is_seen_to_a_box() {
     on_each_device(|| {
         let (near, far, aspect) = (0.5f64, 20.0, 2.0);
         let lens = Mat4::perspective(std::f64::consts::FRAC_PI_2, aspect, near, far);
-        // With a right angle the view is as high as it is far, to each side.
+        // With a right angle the view is as high as it is distant, on each side.
         let corners = Vec3::from([[near * aspect, near, -near], [-far * aspect, -far, -far], [0.0, 0.0, -2.0]]);
         let wanted = [[1.0, 1.0, 0.0], [-1.0, -1.0, 1.0], [0.0, 0.0, far / (far - near) * (1.0 - near / 2.0)]];
         assert_near(&lens.project_point(&corners).to_vec().unwrap(), &wanted, 1e-15);

@@ -106,11 +106,11 @@ fn halves_are_normal_too() {
 fn the_lower_bound_is_reached_and_the_upper_one_is_not() {
     on_each_device(|| {
         let mut rng = rng(9);
-        // Two numbers apart: without care every other number would round up to the bound.
+        // Two numbers apart: without care, every other number would be rounded up to the bound.
         let narrow: Float = rng.uniform(1.0, f32::from_bits(1f32.to_bits() + 2), 1000);
         let found: std::collections::BTreeSet<u32> = narrow.to_vec().unwrap().iter().map(|x| x.to_bits()).collect();
         assert_eq!(found.into_iter().collect::<Vec<_>>(), [1f32.to_bits(), 1f32.to_bits() + 1]);
-        // Powers of two, negative numbers, zero, and halves, whose bounds are rounded to often.
+        // Powers of two, negative numbers, zero, and halves, which are often rounded to the bounds.
         for (low, high) in [(0.5, 1.0), (-1.0, -0.5), (-1.0, 0.0), (-3.0, 5.0), (0.0, 6e-8), (1000.0, 1001.0)] {
             let x: Half = rng.uniform(low, high, 5000);
             let (low, high) = (f16::from_f32(low), f16::from_f32(high));
@@ -159,7 +159,7 @@ fn types_are_those_that_were_asked_for() {
     assert_eq!(type_of(&(rng.random::<f32>(4) + &f)), "f32");
     assert_eq!(type_of(&rng.fill_like(&h)), "half::binary16::f16");
     assert_eq!(type_of(&rng.fill_like(&f)), "f32");
-    // Parameters promote, then the numbers are of that type.
+    // Parameters are promoted, then the numbers have that type.
     let mixed = rng.uniform(&h, &f, 4);
     assert_eq!(type_of(&(&mixed + &h)), "f32");
     assert_eq!(mixed.to_vec().unwrap(), [1.0; 4]);

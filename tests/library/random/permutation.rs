@@ -48,7 +48,7 @@ fn large_permutations_reach_every_element() {
     }
 }
 
-/// The lexicographic number of an order among all of its length.
+/// The lexicographic rank of an order among all of its length.
 fn rank(order: &[u32]) -> usize {
     order.iter().enumerate().fold(0, |rank, (i, place)| {
         let smaller_after = order[i + 1..].iter().filter(|&after| after < place).count();
@@ -87,7 +87,7 @@ fn elements_go_anywhere_and_neighbours_part() {
     for lane in [0, 1, 31, 63] {
         assert_equally_frequent(orders.iter().map(|order| order[lane] as usize), size);
     }
-    // The distance of neighbours, around the ring, is any but 0.
+    // The distance of neighbours, around the ring, is any except 0.
     for lane in [0, 7, 8, 62] {
         let distances = orders.iter().map(|order| (order[lane + 1] + 64 - order[lane]) as usize % 64 - 1);
         assert_equally_frequent(distances, size - 1);

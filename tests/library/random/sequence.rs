@@ -97,7 +97,7 @@ fn evenness_makes_integrals_exact() {
     assert!(error(halton(&index, 0), halton(&index, 1)) < 4e-4);
 }
 
-/// The digits of a number mirrored at the point.
+/// The digits of a number reflected at the point.
 fn mirrored(mut index: u32, base: u32) -> f64 {
     let (mut sum, mut place) = (0.0, 1.0 / f64::from(base));
     while index > 0 {

@@ -29,8 +29,8 @@ pub(super) fn assert_equally_frequent(classes: impl IntoIterator<Item = usize>, 
     assert!((-3.7..4.5).contains(&deviations), "χ² is {chi_square} for {freedom} degrees of freedom: {found:?}");
 }
 
-/// That two columns of numbers are not correlated: the coefficient times √n is nearly normal, so 4 is exceeded by one
-/// in ten thousand.
+/// Checks that two columns of numbers are not correlated: the coefficient times √n is nearly normal, so one in ten
+/// thousand exceeds 4.
 #[track_caller]
 pub(super) fn assert_uncorrelated(a: &[f64], b: &[f64]) {
     let count = a.len() as f64;

@@ -80,7 +80,7 @@ impl Memory {
     }
 }
 
-/// Memory of one lane's own, that bears any place.
+/// Per-lane local memory, which accepts any position.
 #[derive(Clone, Debug)]
 pub(super) struct Scratch(pub(super) Vec<i32>);
 

@@ -36,7 +36,7 @@ macro_rules! twice {
                 floats: Vec<Float>,
                 flags: Vec<Mask>,
                 lane: Int,
-                /// Zero in each lane, which the compiler does not know.
+                /// Zero in each lane, which is unknown to the compiler.
                 zero: Int,
                 table: &'t Memory,
                 own: Memory,
@@ -154,7 +154,7 @@ macro_rules! twice {
                 floats: Vec<Float>,
                 flags: Vec<Mask>,
                 lane: Int,
-                /// Zero in each lane, which the compiler does not know.
+                /// Zero in each lane, which is unknown to the compiler.
                 zero: Int,
                 table: &'t Int,
                 own: Int,
@@ -428,7 +428,7 @@ loops! {
                 program::Int::Op(op, operands) => int_op(*op, int(&operands.0, s), int(&operands.1, s)),
                 program::Int::Call(parts) => call(&int(&parts.0, s), &parts.1, s),
                 program::Int::Method(parts) => method(&(int(&parts.0, s) & 7), &int(&parts.1, s), s),
-                // A place that the compiler knows to be out of range is an error.
+                // A position that the compiler knows to be out of range is an error.
                 program::Int::Scratch(place) => s.scratch.read(&(int(place, s) + s.zero)),
                 program::Int::Choose(parts) => {
                     if holds(&parts.0, s) { int(&parts.1, s) } else { int(&parts.2, s) }
@@ -509,7 +509,7 @@ loops! {
                     s.own.scatter(&value, &s.lane);
                 }
                 Statement::Add { place, value } => {
-                    // Arrays of width 1 are added once; each lane is to add.
+                    // Arrays of width 1 are added once, but each lane must add.
                     let place = (int(place, s) & (SHARED as i32 - 1)) + s.zero;
                     let value = int(value, s);
                     s.shared.scatter_add(&value, &place);

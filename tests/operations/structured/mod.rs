@@ -24,7 +24,7 @@ fn on_device(program: &Program, device: Device) -> Result<Outcome, String> {
     std::panic::catch_unwind(run).map_err(stopped)?.map_err(|error| error.to_string())
 }
 
-/// How a device differs from plain Rust, if it does.
+/// The difference between a device and plain Rust, if any.
 fn difference(program: &Program) -> Option<String> {
     let expected = interpret::plain::outcome(program);
     crate::tested_devices::all().into_iter().find_map(|device| match on_device(program, device) {

@@ -13,7 +13,7 @@ pub(super) const TARGETS: usize = 3;
 pub(super) const TABLE: usize = 8;
 /// Elements of the memory that all lanes add to.
 pub(super) const SHARED: usize = 16;
-/// Elements of the memory of each lane's own.
+/// The length of the local memory of each lane.
 pub(super) const SCRATCH: usize = 5;
 /// The id of the instance that was removed, among those of [`INSTANCES`].
 pub(super) const REMOVED: u32 = 3;
@@ -59,7 +59,7 @@ pub(super) enum Int {
     Call(Box<(Int, [Int; TARGETS])>),
     /// A method of the instance of an id; zero if there is none.
     Method(Box<(Int, Int)>),
-    /// An element of the lane's own memory; zero if there is none.
+    /// An element of the per-lane local memory; zero if it does not exist.
     Scratch(Box<Int>),
 }
 
@@ -117,7 +117,7 @@ pub(super) enum Statement {
         place: Int,
         value: Int,
     },
-    /// Writes an element of the lane's own memory, if there is one at that place.
+    /// Writes an element of the per-lane local memory, if the position exists.
     Write {
         place: Int,
         value: Int,
@@ -207,7 +207,7 @@ impl Outcome {
         (0..LANES).map(|lane| self.lane(lane))
     }
 
-    /// The first thing that is not as it should be.
+    /// The first difference from the expected state.
     pub(super) fn difference_from(&self, expected: &Outcome) -> Option<String> {
         for ((name, got), (_, wanted)) in self.variables.iter().zip(&expected.variables) {
             if let Some(lane) = (0..LANES).find(|&lane| got[lane] != wanted[lane]) {
@@ -219,7 +219,7 @@ impl Outcome {
     }
 }
 
-/// The bits of a float; every NaN is the same.
+/// The bits of a float; all NaNs are equal.
 pub(super) fn float_bits(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }
 }

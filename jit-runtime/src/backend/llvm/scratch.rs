@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn memory_is_large_enough_and_each_use_has_its_own() {
         with(100, |outer| {
-            // SAFETY: 100 bytes were asked for.
+            // SAFETY: 100 bytes were requested.
             unsafe { outer.write_bytes(1, 100) };
             with(KEPT_BYTES + 1, |inner| {
                 assert!(inner.addr().is_multiple_of(64) && inner != outer);

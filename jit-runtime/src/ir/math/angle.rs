@@ -126,7 +126,7 @@ fn shift_words<A: Arithmetic>(m: &mut A, words: [A::Value; 4], count: A::Value) 
     let rest = m.sub(width, count);
     [0, 1, 2].map(|word: usize| {
         let high = m.binary(BinaryOp::Shl, words[word], count);
-        // Shifting by the whole width gives zero.
+        // Shifting by the whole width returns zero.
         let low = m.binary(BinaryOp::Shr, words[word + 1], rest);
         m.binary(BinaryOp::Or, high, low)
     })

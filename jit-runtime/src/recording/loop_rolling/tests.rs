@@ -244,7 +244,7 @@ fn of_a_long_loop_only_the_state_is_left() {
     }
     program.end(state);
     let reason = program.finish(&[beside]).expect_err("what its iterations made is gone");
-    assert!(reason.contains("tests.rs") && reason.ends_with("beside its state, is used after it"), "{reason}");
+    assert!(reason.contains("tests.rs") && reason.ends_with("besides its state, is used after it"), "{reason}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_THREADS",
         takes: "a number from 1 to 1024",
         default: "the number of cores",
-        doc: "threads that run launches, the one that waits included",
+        doc: "threads that run launches, including the one that waits",
         apply: |config, text| {
             config.threads = Some(number(text, 1, 1024)?);
             Ok(())
@@ -66,7 +66,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_DUMP",
         takes: "a list, separated by commas, of `trace`, `ir`, `llvm` and `asm`",
         default: "nothing",
-        doc: "forms of each new kernel to write down",
+        doc: "which forms of each new kernel are written",
         apply: |config, text| {
             for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
                 let form = Form::from_name(name).ok_or(Refused::Part(name.into(), Form::NAMES))?;
@@ -89,7 +89,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_CACHE",
         takes: "`on` or `off`",
         default: "on",
-        doc: "whether kernels are kept for later launches",
+        doc: "whether kernels are cached for later launches",
         apply: |config, text| {
             config.is_cache_on = switch(text)?;
             Ok(())
@@ -99,7 +99,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_CACHE_MEM_MAX",
         takes: "a number from 1 on",
         default: "4096",
-        doc: "kernels that are kept in memory",
+        doc: "the number of kernels cached in memory",
         apply: |config, text| {
             config.cache_mem_max = number(text, 1, usize::MAX)?;
             Ok(())
@@ -119,8 +119,8 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_FREEZE_VERIFY",
         takes: "a number from 1 on",
         default: "never",
-        doc: "after every so many replays of a `#[freeze]` function its body runs too, on copies of the arguments; \
-              what differs, to the bit, is an error",
+        doc: "after this many replays of a `#[freeze]` function its body runs too, on copies of the arguments; \
+              any difference, to the bit, is an error",
         apply: |config, text| {
             config.freeze_verify = Some(number(text, 1, usize::MAX)?);
             Ok(())
@@ -130,7 +130,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_DEBUG",
         takes: "`on` or `off`",
         default: "off",
-        doc: "indices and assertions are checked on lanes; what is wrong is an error with lane, values and line",
+        doc: "indices and assertions are checked on lanes; a failed check is an error with lane, values and line",
         apply: |config, text| {
             config.is_debug_on = switch(text)?;
             Ok(())
@@ -140,8 +140,8 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_TIER",
         takes: "`auto`, `quick` or `thorough`",
         default: "auto",
-        doc: "how much time the generation of code may take: little, or what makes code faster; `auto` begins with \
-              little, and kernels that run much get better code in the background",
+        doc: "how much time code generation may take: little, or as much as makes code faster; `auto` begins with \
+              little, and recompiles hot kernels in the background",
         apply: |config, text| {
             config.tier = match text {
                 "auto" => Tier::Auto,

@@ -1,6 +1,6 @@
-//! The table in `docs/conformance.md` and the tests name each other: a row names tests or says why it needs none, and
-//! each of these tests has a marker that names the row, as whoever wrote it has compared the two. Each of these tests
-//! runs on every device, or says why not.
+//! The table in `docs/conformance.md` and the tests refer to each other. A row names tests or states why it needs none.
+//! Each of these tests has a marker that names the row, since its author has compared the two. Each of these tests runs
+//! on every device, or states why not.
 //!
 //! A marker is a comment before the test's attributes, right before its `fn`, or at the end of its line:
 //! `// rows: C001 C002`. In a program of `ui-tests` it is the last line, and the table names the program by its topic

@@ -1,6 +1,6 @@
 //! One rule for indices out of range: for every origin of a source, an index and a call, and every width.
 //!
-//! What is expected is a list of the host, read and written by `get` and `get_mut`.
+//! The expected results come from a host list, read and written by `get` and `get_mut`.
 
 use jit::prelude::*;
 use jit::{Local, ReduceOp};

@@ -59,7 +59,8 @@ impl Skeletons {
         Skeletons { table: Mutex::default(), max_entries: max_entries.max(1) }
     }
 
-    /// Converts the literals that differ between kernels of this skeleton to scalar parameters, after all others.
+    /// Converts the literals that differ between kernels of this skeleton to scalar parameters, which are appended to
+    /// the others.
     pub(super) fn promote(&self, kernel: &mut Kernel, device: Device, options: CodeOptions) -> Promoted {
         let literals = replace_literals(kernel, |_| 0);
         if literals.is_empty() {

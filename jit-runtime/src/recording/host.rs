@@ -153,7 +153,7 @@ mod tests {
     /// The odd bytes of the input; nothing if there are none.
     fn odd(given: HostGiven) -> Result<Option<HostMade>, Error> {
         let ([HostInput::Memory(buffer), HostInput::Same(bias)], sizes) = (&given.inputs[..], &given.sizes) else {
-            return Err(Error::new(ErrorKind::Internal, "it is given something else"));
+            return Err(Error::new(ErrorKind::Internal, "the input is something else"));
         };
         let mut bytes = vec![0; sizes[1]];
         buffer.read(0, &mut bytes)?;

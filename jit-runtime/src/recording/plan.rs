@@ -12,7 +12,7 @@ pub(crate) struct Lifetime {
 /// When each slot is used; none for slots that no step uses.
 pub(crate) type Lifetimes = Vec<Option<Lifetime>>;
 
-/// When each slot is used. `is_exchanged` receives the slots whose memory loops exchange with that of an output.
+/// Returns when each slot is used, and for each slot whether loops exchange its memory with that of an output.
 pub(crate) fn lifetimes(slots: &[Slot], steps: &[Step], is_output: &[bool]) -> (Lifetimes, Vec<bool>) {
     let mut lifetimes: Lifetimes = vec![None; slots.len()];
     for (number, step) in (0_u32..).zip(steps) {

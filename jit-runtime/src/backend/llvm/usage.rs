@@ -87,7 +87,7 @@ fn refused(closed: Closed) -> Error {
         Closed::Exit => "the process is about to end",
         Closed::Fork => "the process was forked while another thread compiled",
     };
-    Error::new(ErrorKind::NoDevice, format!("no code is generated any more: {why}"))
+    Error::new(ErrorKind::NoDevice, format!("code generation has ended: {why}"))
 }
 
 fn hold(held: &mut Vec<Held>) {

@@ -78,11 +78,11 @@ impl MatMul {
     pub(super) fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
         let ([a, b], [c]) = (inputs, outputs) else { return Err("there are two inputs and one output".into()) };
         if a.ty != c.ty || b.ty != c.ty || !is_supported_matmul(c.ty) {
-            return Err(format!("matrices of {} and {} do not make one of {}", a.ty, b.ty, c.ty));
+            return Err(format!("matrices of {} and {} cannot be multiplied to one of {}", a.ty, b.ty, c.ty));
         }
         let lens = [a.len, b.len, c.len];
         if self.lens() != Some(lens) {
-            return Err(format!("there are {lens:?} elements where {self:?} takes {:?}", self.lens()));
+            return Err(format!("the operands have {lens:?} elements, but {self:?} takes {:?}", self.lens()));
         }
         Ok(())
     }

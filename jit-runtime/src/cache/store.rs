@@ -156,7 +156,7 @@ impl Store {
         let (_, &mut oldest_kept, _) = ages.select_nth_unstable(count - 1);
         let forgotten = self.remove(|entry| entry.last_used.load(Ordering::Relaxed) <= oldest_kept);
         self.evictions.fetch_add(forgotten as u64, Ordering::Relaxed);
-        log::emit(Level::Debug, || format!("evicted {forgotten} kernels: the cache holds at most {}", self.max_entries));
+        log::emit(Level::Debug, || format!("evicted {forgotten} kernels: the cache holds {}", self.max_entries));
     }
 
     fn remove(&self, is_unwanted: impl Fn(&Entry) -> bool) -> usize {

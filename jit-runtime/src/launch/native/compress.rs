@@ -33,7 +33,7 @@ pub fn compress(mask: &Operand, device: Device, site: Option<&'static Location<'
     fork::watch();
     let context = Context { device, name: "compress", site };
     if mask.ty != Type::Bool || mask.len > mask.buffer.size_bytes() || mask.len > u32::MAX as usize {
-        return Err(refuse(context.name, site, format!("{} elements of type {} are not a valid mask", mask.len, mask.ty)));
+        return Err(refuse(context.name, site, format!("{} elements of type {} are not a mask", mask.len, mask.ty)));
     }
     let ends = ends(context, mask)?;
     // SAFETY: every element is written before it is read.

@@ -1,12 +1,12 @@
 //! The instruction-count guard: `cargo bench --bench instructions -- [PROGRAM…]`.
 //!
-//! Runs fixed small programs under valgrind, on one thread, and counts the instructions that each executes once all is
-//! warm: tracing, freeing, scheduling, look-up, launching, replay. Unlike times, counts are the same in every run,
-//! whatever else the machine does. They are compared with those of `benches/instructions.txt`; a program that takes
-//! more than 3 % more is an error that names it. `BLESS=1` writes the counts of this run to the file instead.
+//! Runs fixed small programs under valgrind, on one thread, and counts the instructions that each executes after
+//! warm-up: tracing, freeing, scheduling, look-up, launching, replay. Unlike times, counts are the same in every run,
+//! whatever else the machine does. They are compared with those in `benches/instructions.txt`. A program that takes
+//! over 3 % more is an error that names it. `BLESS=1` writes the counts of this run to the file instead.
 //!
-//! Counts hold for one machine language, one toolchain, and the processor that valgrind imitates (x86-64 with AVX2). On
-//! others, nothing is compared.
+//! Counts are valid for one instruction set, one toolchain, and the processor that valgrind emulates (x86-64 with
+//! AVX2). On others, nothing is compared.
 //!
 //! | file | what |
 //! |---|---|
@@ -33,7 +33,7 @@ use programs::{PROGRAMS, Program};
 
 /// The argument with which the executable runs itself under valgrind.
 const CHILD: &str = "--under-valgrind";
-/// Runs of a program before the first that is counted: kernels are compiled, recordings made, tables at their size.
+/// Runs of a program before the first that is counted: kernels are compiled, functions recorded, and tables grown.
 const WARM_UP: usize = 4;
 /// Runs of a program that are counted.
 const REPEATS: u64 = 4;
@@ -76,7 +76,7 @@ fn guard(programs: &[&Program]) -> Result<(), String> {
     baseline::compare(&callgrind::count(&names)?)
 }
 
-/// Runs the programs, each within [`counted`] after it has become warm; [`finished`] ends a program.
+/// Runs the programs, each within [`counted`] after warm-up; [`finished`] ends a program.
 fn run(programs: &[&Program]) -> Result<(), String> {
     if let Some(reason) = jit::devices().into_iter().find_map(|info| info.unavailable) {
         return Err(format!("counts hold for generated code: {reason}"));
@@ -96,13 +96,13 @@ fn run(programs: &[&Program]) -> Result<(), String> {
     Ok(())
 }
 
-/// What runs in here is counted. Valgrind finds the function by its name.
+/// Instructions that execute in here are counted. Valgrind finds the function by its name.
 #[inline(never)]
 fn counted(part: &mut dyn FnMut()) {
     black_box(part)();
 }
 
-/// Has valgrind write down what it counted. It finds the function by its name.
+/// Makes valgrind write its counts. It finds the function by its name.
 #[inline(never)]
 fn finished() {
     black_box(());

@@ -1,12 +1,12 @@
 //! The benchmark rows:
 //! `cargo bench --bench rows -- [--smoke] [--report FILE [--rounds N] [--peer NAME=COMMAND]…] [ROW…]`.
 //!
-//! Prints one JSON object a line, `{"workload", "metric", "value", "unit", "checksum"}`, so that the rows can be set
-//! beside those of other systems; times have `clean`, `reps` and `warm_up_ms` too. A time runs from "inputs resident,
-//! kernel compiled" to "result resident, all threads idle", tracing and launch included. Each row computes its checksum
-//! from what the kernels wrote after the last sample; one that is off ends the program with an error. `--smoke` takes a
-//! single sample a row, which checks results and measures nothing. `--report` measures the rows in turn with those of
-//! other systems, and writes a page of it.
+//! Prints one JSON object per line, `{"workload", "metric", "value", "unit", "checksum"}`, so that the rows can be
+//! compared with those of other systems; times also have `clean`, `reps` and `warm_up_ms`. A time runs from "inputs
+//! resident, kernel compiled" to "result resident, all threads idle", including tracing and launch. Each row computes
+//! its checksum from the results of the kernels after the last sample; a wrong one ends the program with an error.
+//! `--smoke` takes a single sample per row, which checks results and measures nothing. `--report` measures the rows
+//! alternately with those of other systems, and writes a page of results.
 //!
 //! | file | what |
 //! |---|---|
@@ -95,7 +95,7 @@ const ROWS: &[Row] = &[
     Row { name: "T03", what: "first code and better code, one thread, 2^14 lanes", run: tiers::gains },
 ];
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Arguments {
     smoke: bool,
     report: Option<report::Request>,
@@ -149,7 +149,7 @@ fn selected(arguments: &[String]) -> Result<Vec<&'static Row>, String> {
     Ok(ROWS.iter().filter(|row| wanted(row.name)).collect())
 }
 
-/// Runs all rows, also after one has failed.
+/// Runs all rows, even after one has failed.
 fn run(rows: &[&Row], bench: &Bench) -> Result<(), String> {
     let mut failures = Vec::new();
     for row in rows {

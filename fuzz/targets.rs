@@ -1,12 +1,13 @@
-//! What is fuzzed: functions that take any bytes and panic where something is wrong.
+//! The fuzz targets: functions that accept any bytes and panic on an error.
 //!
-//! `fuzz_targets/` gives them to `cargo fuzz`; `tests/freeze/fuzzing.rs` runs each on a fixed number of inputs with
-//! every `cargo test`, and on many in `.ci/nightly`. What was found once lies in `corpus/`, one folder for each target.
+//! `fuzz_targets/` passes them to `cargo fuzz`. `tests/freeze/fuzzing.rs` runs each on a fixed number of inputs with
+//! every `cargo test`, and on many in `.ci/nightly`. Inputs that found errors are in `corpus/`, one folder for each
+//! target.
 
 use jit_runtime::ir::random::{Case, Options};
 use jit_runtime::ir::{Kernel, encode, parse, passes, verify};
 
-/// A function that takes any bytes.
+/// A function that accepts any bytes.
 pub(crate) type Target = fn(&[u8]);
 
 /// All targets, by the names of their files.
@@ -18,7 +19,7 @@ pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("environment", environment),
 ];
 
-/// Text is a kernel or an error. A valid kernel reads back from what is printed of it.
+/// Text parses to a kernel or an error. The printed text of a valid kernel parses to the same kernel.
 pub(crate) fn ir_parser(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match parse(&text) {
@@ -41,21 +42,21 @@ pub(crate) fn ir_decoder(data: &[u8]) {
     }
 }
 
-/// Passes take any valid kernel, and leave a valid one.
+/// Passes accept any valid kernel, and return a valid one.
 fn optimised(mut kernel: Kernel) {
     passes::optimise(&mut kernel);
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
     assert_eq!(parse(&kernel.to_string()).as_ref(), Ok(&kernel), "{kernel}");
 }
 
-/// A number made of the next bytes; zero where there are none.
+/// A number from the next bytes; zero if there are none.
 fn number(data: &mut &[u8], bytes: usize) -> u64 {
     let (taken, rest) = data.split_at(bytes.min(data.len()));
     *data = rest;
     taken.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
-/// A random kernel computes the same on the interpreter and as generated code, whole and in pieces.
+/// A random kernel computes the same on the interpreter and as generated code, as a whole and in pieces.
 pub(crate) fn kernels(mut data: &[u8]) {
     let kind = number(&mut data, 1);
     let options = Options {
@@ -100,7 +101,8 @@ pub(crate) fn recordings(mut data: &[u8]) {
     crate::sizes_fuzz::replay(number(&mut data, 8), calls);
 }
 
-/// Any values of the environment are taken, or refused by an error that names the variable and what it takes.
+/// Any values of the environment are accepted, or rejected by an error that names the variable and the values that it
+/// takes.
 pub(crate) fn environment(data: &[u8]) {
     let values: Vec<&[u8]> = data.split(|&byte| byte == 0).collect();
     let variables = jit_runtime::config::VARIABLES;
@@ -108,7 +110,7 @@ pub(crate) fn environment(data: &[u8]) {
     let read = |name: &str| at(name).and_then(|at| values.get(at)).map(|value| os_string(value));
     if let Err(error) = jit_runtime::config::check_values(read) {
         let text = error.to_string();
-        // The name of one variable may begin that of another.
+        // The name of one variable may be a prefix of another.
         let named = variables.iter().filter(|variable| text.contains(variable.name));
         let named = named.max_by_key(|variable| variable.name.len());
         assert!(named.is_some_and(|variable| text.contains(variable.takes)), "{text}");

@@ -1,11 +1,11 @@
-//! Links LLVM into the program if the feature `llvm-static` asks for it. Without the feature nothing is done: libLLVM
-//! is loaded at run time.
+//! Links LLVM into the program if the feature `llvm-static` is on. Otherwise nothing is done: libLLVM is loaded at run
+//! time.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directory where LLVM is installed, for those that are not found by themselves.
+/// The directory where LLVM is installed, for installations that are not found automatically.
 const PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 
 const MAJOR: &str = "22";
@@ -36,7 +36,7 @@ fn llvm_config() -> Option<PathBuf> {
         .find(|config| ask(config, &["--version"]).is_some_and(|version| version.starts_with(&format!("{MAJOR}."))))
 }
 
-/// What llvm-config answers.
+/// The output of llvm-config.
 fn ask(config: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new(config).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -1,6 +1,6 @@
 //! `JIT_DEBUG`: indices out of range are errors with lane, index, size and line.
 //!
-//! The setting is read once, so the tests that need it run in a process of their own, which the only test that is not
+//! The setting is read once, so the tests that need it run in a separate process, which the only test that is not
 //! ignored starts.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, too, stop at what is wrong")]
@@ -24,13 +24,13 @@ fn resident<T: jit::Element, const N: usize>(values: [T; N]) -> Array<T> {
     array
 }
 
-/// The line of this file in which a text is first.
+/// The first line of this file that contains a text.
 fn line_of(text: &str) -> u32 {
     let lines = include_str!("debug.rs").lines();
     lines.zip(1..).find(|(line, _)| line.contains(text)).unwrap().1
 }
 
-/// Checks that the elements of an array are an error that says what went wrong, and names the line.
+/// Checks that reading the elements of an array returns an error with this message, which names the line.
 #[track_caller]
 fn assert_wrong<T: jit::Element>(array: &Array<T>, what: &str, line: u32) {
     let error = array.to_vec().unwrap_err();
@@ -44,7 +44,7 @@ fn assert_wrong<T: jit::Element>(array: &Array<T>, what: &str, line: u32) {
 #[test]
 fn indices_are_checked_where_that_is_asked_for() {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    // One after the other: `sync` reports what failed in any thread, so also what another test has not read yet.
+    // One after another: `sync` reports failures in any thread, so also those that another test has not read yet.
     command.args(["--ignored", "--test-threads=1"]).env("JIT_DEBUG", "on");
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -98,16 +98,16 @@ fn gathers_out_of_range_are_reported() {
         assert_wrong(&outside, "lane 0 gathers element 2147483647, or one beyond that, of", line + 6);
         let masked = source.gather_masked(&UInt::from([1, 1000]), &Mask::from([true, false]));
         assert_eq!(masked.to_vec().unwrap(), [2.5, 0.0]);
-        // An expression is no memory, but has elements all the same.
+        // An expression is not in memory, but has elements nevertheless.
         let outside = (UInt::arange(10) * 3).gather(&(UInt::arange(11)));
         assert_wrong(&outside, "lane 10 gathers element 10 of an array of 10 u32 elements", line + 11);
-        // The others are what they were.
+        // The others are unchanged.
         assert_eq!(source.to_vec().unwrap(), [1.5, 2.5, 3.5, 4.5]);
         assert_eq!(inside.to_vec().unwrap(), [4.5, 1.5]);
     });
 }
 
-/// What is known of the source or the index while recording makes no difference.
+/// Knowledge of the source or the index while recording makes no difference.
 #[test]
 #[ignore = "run in a process with JIT_DEBUG"]
 fn literal_indices_and_narrow_sources_are_checked_as_others() {
@@ -152,7 +152,7 @@ fn scatters_out_of_range_are_reported() {
         let mut target = before.clone();
         let (old, _) = target.scatter_cas_masked(1, 2, &UInt::from([0, 50]), &Mask::from([true, false]));
         assert_eq!((old.to_vec().unwrap(), target.to_vec().unwrap()), (vec![1, 0], vec![2, 2, 3]));
-        // What is made from a wrong array is wrong, what it was made from is not.
+        // Arrays computed from an erroneous one are erroneous; its operands are not.
         let mut target = before.clone();
         target.scatter(7, &UInt::from([0, 3]));
         let _ = jit::eval(&target);
@@ -186,7 +186,7 @@ fn loops_are_checked_in_each_iteration() {
         assert_eq!(end.to_vec().unwrap(), [0, 0, 0]);
         assert_eq!(visits.to_vec().unwrap(), [8, 2, 1, 1, 0]);
         let mut visits = UInt::zeros(5);
-        // The scatter comes to element 9 one iteration before the gather does, whose lane is the same.
+        // The scatter reaches element 9 one iteration before the gather does, in the same lane.
         let end = walk(&UInt::from([3, 4, 4]), 2, &next, &mut visits);
         let error = end.to_vec().unwrap_err().to_string();
         assert!(error.contains("lane 1 scatters to element 9 of an array of 5 u32 elements"), "{error}");
@@ -253,7 +253,7 @@ fn a_failure_between_kernels_keeps_what_was_done_and_what_was_not() {
     on_each_device(|| {
         let mut target = resident([1_u32, 2, 3]);
         let other = resident([10_u32, 20]);
-        // Two kernels, of which the second fails.
+        // Two kernels, the second of which fails.
         target.scatter_add(5, &UInt::from([0, 0]));
         let (wrong, line) = (target.gather(&UInt::from([0, 3, 1])), line!());
         let fine = &other + 1;
@@ -261,7 +261,7 @@ fn a_failure_between_kernels_keeps_what_was_done_and_what_was_not() {
         assert!(error.to_string().contains("lane 1 gathers element 3 of an array of 3"), "{error}");
         assert_eq!(target.to_vec().unwrap(), [11, 2, 3], "it was added once");
         assert_wrong(&wrong, "lane 1 gathers element 3", line);
-        // The first fails, so the second does not run; both say why.
+        // The first fails, so the second does not run; both report why.
         let before = target.clone();
         target.scatter(7, &UInt::from([1, 5]));
         let after = target.gather(&UInt::from([0]));
@@ -355,7 +355,7 @@ fn memory_of_a_lanes_own_is_checked() {
             "lane 1 writes element -1 of a `Local` of 10 f32 elements",
             line + 5,
         );
-        // Lanes that are masked off may have any index.
+        // Masked lanes may have any index.
         let mask = Mask::from([true, false]);
         let masked = memory.read_masked(&UInt::from([1, 1000]), &mask);
         assert_eq!(masked.to_vec().unwrap(), [1.5, 0.0]);
@@ -384,11 +384,11 @@ fn assertions_are_checked_on_lanes() {
         let first = line_of("assert!(*x >= 0.0");
         let wrong = root(&x);
         assert_wrong(&wrong, "the assertion `* x >= 0.0` fails in lane 1: no root of -1.00, alas", first);
-        // The array is what failed, and what is made of it.
+        // The array and everything computed from it has failed.
         assert_wrong(&wrong, "fails in lane 1", first);
         assert_wrong(&(&wrong + 1.0), "fails in lane 1", first);
         assert_eq!(root(&(&x * &x)).to_vec().unwrap(), [4.0, 1.0, 9.0, 2.0]);
-        // Nobody reads the result.
+        // The result is not read.
         let _ = root(&x);
         let error = jit::sync().unwrap_err();
         assert!(error.to_string().contains("fails in lane 1"), "{error}");
@@ -443,7 +443,7 @@ fn assertions_of_long_launches_report_the_values_of_the_lowest_lane() {
         let line = line_of(&["assert!(x <", " limit"].concat());
         assert_wrong(&wrong.sum(), text, line);
         assert_eq!(below(&x, 3_000_000).reduce_max().item().unwrap(), 1_999_999);
-        // The lanes that fail are the first and the last of a block, and in descending order of their values.
+        // The failing lanes are the first and the last of a block, and in descending order of their values.
         let wrong = below(&(lanes as u32 - &x), 1);
         assert_wrong(&wrong, "fails in lane 0: 2000000 is too much", line);
     });

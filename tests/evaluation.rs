@@ -1,6 +1,6 @@
-//! How many kernels programs become, and when they are compiled: counted by `jit::stats()`.
+//! The number of kernels of programs, and when they are compiled: counted by `jit::stats()`.
 //!
-//! The counters belong to the process, so these tests have a program of their own and run one after the other.
+//! The counters belong to the process, so these tests are a separate program and run one after another.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
@@ -31,7 +31,7 @@ fn one_at_a_time() -> MutexGuard<'static, ()> {
     COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `program` caused.
+/// The evaluations that `program` caused.
 #[derive(Debug, PartialEq)]
 struct Counts {
     launches: u64,
@@ -57,7 +57,7 @@ fn on_each_device(test: impl Fn()) {
     }
 }
 
-/// The kernels that a piece of the program launches: how many, and over how many lanes.
+/// The kernels that a part of the program launches: their number, and their numbers of lanes.
 fn launches(body: impl FnOnce()) -> Vec<usize> {
     jit::sync().expect("launches succeed");
     jit::set_kernel_history(true);
@@ -237,7 +237,7 @@ fn random_numbers_are_made_where_they_are_used() {
         let x: Float = rng.uniform(0.0, 1.0, 1000);
         assert!(!x.is_evaluated());
         let counts = count(|| assert!(((x * 2.0).mean().item().unwrap() - 1.0).abs() < 0.1));
-        // The sum and its division; the numbers never are in memory.
+        // The sum and its division; the numbers are never in memory.
         assert_eq!(counts.launches, 2);
     });
 }
@@ -514,7 +514,7 @@ impl tracing::Subscriber for Messages {
     fn exit(&self, _: &tracing::span::Id) {}
 }
 
-/// What is said while a piece of the program runs.
+/// The messages while a part of the program runs.
 fn messages(body: impl FnOnce()) -> Vec<String> {
     let heard = Messages::default();
     tracing::subscriber::with_default(heard.clone(), body);
@@ -623,7 +623,8 @@ fn sorted_calls_run_targets_on_their_lanes() {
             (y, counts) =
                 jit::switch_sorted(&index, &[loops, other, loops, other], (x.clone(), std::mem::take(&mut counts)));
         });
-        // Each target on its lanes, and its results to where they belong; the first results begin as zeros.
+        // Each target runs on its lanes, and its results are scattered to their positions; the first results begin as
+        // zeros.
         assert_eq!(widths, [500, 900, 500, 100, 100, 300, 300]);
         let expected = |lane: u32| if lane.is_multiple_of(9) { lane + 1 } else { lane * 3 };
         assert_eq!(y.to_vec().expect("the call ran"), (0..900).map(expected).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! What the repository says about itself is true.
+//! Checks that the repository's statements about itself are true.
 
 use std::collections::BTreeSet;
 
@@ -79,7 +79,7 @@ fn sources(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn examples_name_the_crate_that_programs_use() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("jit-core/src");
-    // `native` is not part of what programs see.
+    // `native` is not visible to programs.
     let shown = sources(&root).into_iter().filter(|path| !path.ends_with("array/native.rs"));
     let mut examples = 0;
     for path in shown {

@@ -1,11 +1,11 @@
-//! The file of counts, and comparison with it.
+//! The file of counts, and the comparison with it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::callgrind::Counts;
 
-/// The part of its count by which a program may rise.
+/// The fraction by which the count of a program may rise.
 const TOLERANCE: f64 = 0.03;
 
 const HEADER: &str = "\
@@ -13,7 +13,7 @@ const HEADER: &str = "\
 # `BLESS=1 cargo bench --bench instructions` writes this file.
 ";
 
-/// Prints each count beside that of the file; an error names all programs that take more. `BLESS=1` writes the file.
+/// Prints each count next to that of the file; an error names all programs that take more. `BLESS=1` writes the file.
 pub(crate) fn compare(counts: &Counts) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.txt");
     let known = read(&path)?;
@@ -70,7 +70,7 @@ fn parsed(line: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), count.trim().parse().ok()?))
 }
 
-/// Writes the counts, and those of programs that this run was not asked for as they were.
+/// Writes the counts, and the previous ones of programs that were not selected in this run.
 fn write(path: PathBuf, mut known: BTreeMap<String, u64>, counts: &Counts) -> Result<(), String> {
     known.retain(|name, _| crate::PROGRAMS.iter().any(|program| program.name == name));
     known.extend(counts.iter().cloned());

@@ -1,4 +1,4 @@
-//! This executable under valgrind, and what it counts.
+//! Runs this executable under valgrind, and reads its counts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,12 +12,12 @@ pub(crate) fn count(names: &[&str]) -> Result<Counts, String> {
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))?;
     let counts = run(names, &folder).and_then(|()| totals(names, &folder));
-    // The folder is in the system's own for temporary files; one that remains does no harm.
+    // The folder is in the system's directory for temporary files; a leftover one is harmless.
     let _ = std::fs::remove_dir_all(&folder);
     counts
 }
 
-/// Runs the executable under valgrind, with every setting that could change what it executes at a fixed value.
+/// Runs the executable under valgrind, with a fixed value for every setting that could change the executed code.
 fn run(names: &[&str], folder: &Path) -> Result<(), String> {
     let executable = std::env::current_exe().map_err(|error| format!("the executable has no path: {error}"))?;
     let mut command = Command::new("valgrind");
@@ -26,7 +26,7 @@ fn run(names: &[&str], folder: &Path) -> Result<(), String> {
     command.arg(format!("--callgrind-out-file={}", folder.join("out").display()));
     command.arg(executable).arg(crate::CHILD).args(names);
     for (name, _) in std::env::vars_os() {
-        // Where the library of LLVM lies changes nothing about the counts.
+        // The location of the LLVM library does not affect the counts.
         if name.to_string_lossy().starts_with("JIT_") && name != "JIT_LLVM_PATH" {
             command.env_remove(name);
         }

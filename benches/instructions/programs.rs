@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use jit::prelude::*;
 
-/// A program: its name, and what makes its parts.
+/// A program: its name, and the function that creates its parts.
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) prepare: fn() -> Result<Parts, jit::Error>,
@@ -13,7 +13,7 @@ pub(crate) struct Program {
 
 type Part = Box<dyn FnMut() -> Result<(), jit::Error>>;
 
-/// What runs, and what comes before each run and is not counted.
+/// The code to run, and the code before each run that is not counted.
 pub(crate) struct Parts {
     pub(crate) before: Part,
     pub(crate) run: Part,
@@ -45,7 +45,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program { name: "run_gather", prepare: run_gather },
 ];
 
-/// A program with nothing to do before each run.
+/// A program without code before each run.
 fn only(run: impl FnMut() -> Result<(), jit::Error> + 'static) -> Result<Parts, jit::Error> {
     Ok(Parts { before: Box::new(|| Ok(())), run: Box::new(run) })
 }
@@ -67,7 +67,7 @@ fn chain(x: &Float, length: usize) -> Float {
     (0..length).fold(x.clone(), |sum, _| &sum + x)
 }
 
-/// A straight-line program of so many steps, with operations of several kinds.
+/// A straight-line program of this many steps, with operations of several kinds.
 fn straight(x: &Float, steps: usize) -> Float {
     let (mut a, mut b) = (x + 1.0, x * 0.5);
     for step in 0..steps {
@@ -115,7 +115,7 @@ fn free_chain() -> Result<Parts, jit::Error> {
     })
 }
 
-/// Expressions that exist already, and what is known of them without a computation.
+/// Expressions that exist already, and facts about them that need no computation.
 fn trace_equal() -> Result<Parts, jit::Error> {
     let x = resident(16)?;
     let existing = straight(&x, 500);
@@ -202,7 +202,7 @@ fn look_up_and_launch() -> Result<Parts, jit::Error> {
     })
 }
 
-/// Kernels that no cache has, on the interpreter: verification, passes, preparation.
+/// Kernels that are not in a cache, on the interpreter: verification, passes, preparation.
 fn prepare_kernel() -> Result<Parts, jit::Error> {
     let x = resident(4)?;
     let mut length = 200;
@@ -273,7 +273,7 @@ fn step(model: &mut Model, x: &Float) -> Float {
     sum
 }
 
-/// The first call of a frozen function, whose kernels the cache has.
+/// The first call of a frozen function whose kernels are in the cache.
 fn record() -> Result<Parts, jit::Error> {
     let (mut model, x) = (Model::new(5)?, resident(16)?);
     Ok(Parts {
@@ -305,7 +305,7 @@ fn kernel_after_kernel(x: &Float) -> Float {
     let mut x = x.clone();
     for _ in 0..50 {
         x = straight(&x, 10);
-        // What keeps it from being computed is found by whoever reads the result.
+        // A failed evaluation is reported when the result is read.
         let _ = jit::eval(&x);
     }
     x
@@ -324,7 +324,7 @@ fn resampled(x: &Float) -> (Float, Float, Float) {
     (&third + third.sum(), many.prefix_sum(), x.block_sum(2))
 }
 
-/// Replays, each on sizes that no call had.
+/// Replays, each on sizes that no call has had before.
 fn replay_sizes() -> Result<Parts, jit::Error> {
     let mut arrays = Vec::new();
     for width in 10..60 {
@@ -374,7 +374,7 @@ fn of_many(model: &Model, x: &Float, flavour: &str) -> Float {
     if flavour.len() > 3 { sum + 1.0 } else { sum * 2.0 }
 }
 
-/// Look-up among recordings, by an argument of many leaves.
+/// Look-up among recordings, by an argument with many leaves.
 fn find_recording() -> Result<Parts, jit::Error> {
     let (model, x) = (Model::new(30)?, resident(16)?);
     let flavours = ["a", "bc", "def", "ghij", "klmno", "pqrstu"];

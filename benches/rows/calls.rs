@@ -46,12 +46,12 @@ fn random_numbers() -> Vec<u32> {
     (0..1 << 22).map(|lane| hash32(lane) >> 29).collect()
 }
 
-/// W12: neighbours call different functions; bound by computing all of them.
+/// W12: neighbouring lanes call different functions; bound by computing all of them.
 pub(crate) fn mixed(bench: &Bench) -> Result<(), RowError> {
     calls(bench, "W12", 32_719_401.21, random_numbers())
 }
 
-/// W12.coherent: neighbours call the same function; bound by memory.
+/// W12.coherent: neighbouring lanes call the same function; bound by memory.
 pub(crate) fn coherent(bench: &Bench) -> Result<(), RowError> {
     let mut numbers = random_numbers();
     numbers.sort_unstable();

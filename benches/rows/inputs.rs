@@ -1,4 +1,4 @@
-//! What the rows compute on, defined so that any language makes the same bits, and the checksum of a result.
+//! The inputs of the rows, defined such that any language generates the same bits, and the checksum of a result.
 
 /// A bijection of the 32-bit integers with good avalanche ("lowbias32" of Chris Wellons' hash prospector).
 pub(crate) fn hash32(mut x: u32) -> u32 {

@@ -13,9 +13,9 @@ use crate::program::Program;
 const WIDTH: usize = 1024;
 /// Operations that L01 traces.
 const CHAIN: usize = 100_000;
-/// Calls of L03 and L04 between two looks at the clock.
+/// Calls of L03 and L04 between two readings of the clock.
 const CALLS: usize = 200;
-/// Kernels of L04b, each of which reads what the one before it wrote.
+/// Kernels of L04b, each of which reads the result of the one before.
 const CHAINED: usize = 100;
 
 /// The program of L03 and L04.
@@ -40,7 +40,7 @@ fn chain(x: &Float) -> Float {
     let mut x = x.clone();
     for _ in 0..CHAINED {
         x = SHORT.trace(&x);
-        // What keeps it from being computed is found by whoever reads the result.
+        // A failed evaluation is reported when the result is read.
         let _ = jit::eval(&x);
     }
     x
@@ -84,7 +84,7 @@ pub(crate) fn tracing_rate(bench: &Bench) -> Result<(), RowError> {
     Ok(())
 }
 
-/// L02a: a program of 50 operations that no cache has seen.
+/// L02a: a program of 50 operations that is not in any cache.
 pub(crate) fn compile_50(bench: &Bench) -> Result<(), RowError> {
     cold_compile(bench, "L02a", 50, 15, (19748.52, 1e-4))
 }
@@ -102,10 +102,10 @@ pub(crate) fn compile_5000(bench: &Bench) -> Result<(), RowError> {
 /// The tier of code that the rows are measured with once they are warm.
 const THOROUGH: (&str, &str) = ("JIT_TIER", "thorough");
 
-/// Milliseconds to trace, compile and run a program that is new each time. The one of seed 1 gives the checksum.
+/// Milliseconds to trace, compile and run a program that is new each time. The one with seed 1 determines the checksum.
 ///
-/// "time" is the first code, which the first launch waits for; "thorough" the code that kernels which run much get in
-/// the background. The tier belongs to the process, so another one measures that.
+/// "time" is the first code, which the first launch waits for; "thorough" is the code that hot kernels get in the
+/// background. The tier is a setting of the process, so another process measures that.
 fn cold_compile(
     bench: &Bench,
     workload: &'static str,
@@ -138,7 +138,7 @@ fn cold_compile(
     if is_thorough || bench.smoke { Ok(()) } else { repeat_in_another_process(workload) }
 }
 
-/// Measures a row again where launches wait for the better code.
+/// Measures a row again in a process where launches wait for the better code.
 fn repeat_in_another_process(workload: &str) -> Result<(), RowError> {
     let failed = |why: String| RowError::Invalid(format!("{workload}, {}={}: {why}", THOROUGH.0, THOROUGH.1));
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
@@ -229,7 +229,7 @@ pub(crate) fn smallest(bench: &Bench) -> Result<(), RowError> {
     calls(bench, "L04c", names, (wanted, 0.0), &|| Ok(frozen_increment(&x)))
 }
 
-/// The checksum of a frozen function's result, which recorded and replayed calls alike must give.
+/// The checksum of a frozen function's result, which must be the same for recorded and replayed calls.
 fn replayed(workload: &'static str, expected: (f64, f64), call: impl Fn() -> Float) -> Result<f64, RowError> {
     let mut value = f64::NAN;
     for _ in 0..8 {
@@ -239,8 +239,8 @@ fn replayed(workload: &'static str, expected: (f64, f64), call: impl Fn() -> Flo
     Ok(value)
 }
 
-/// Microseconds of a call: where each is waited for, and where only one in 200 is. Checks what calls give when they
-/// were measured.
+/// Microseconds per call: if each is waited for, and if only one in 200 is. Checks the results of the calls after the
+/// measurement.
 fn calls(
     bench: &Bench,
     workload: &'static str,

@@ -1,4 +1,4 @@
-//! Sampling, and how a row is printed.
+//! Takes samples, and prints rows.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 /// How thoroughly to measure.
 pub(crate) struct Bench {
-    /// One sample a row: results are checked, times mean nothing.
+    /// Whether to take one sample per row: results are checked, times mean nothing.
     pub(crate) smoke: bool,
 }
 
-/// What the samples of a measurement say.
+/// The result of the samples of a measurement.
 #[derive(Clone, Copy)]
 pub(crate) struct Timing {
-    /// The median of the clean samples, or the lower quartile of all of them where fewer than three are clean.
+    /// The median of the clean samples, or the lower quartile of all samples if fewer than three are clean.
     pub(crate) seconds: f64,
     /// Samples during which our threads did not wait for a processor.
     clean: usize,
@@ -41,7 +41,7 @@ pub(crate) enum RowError {
     Jit(jit::Error),
     /// The result is wrong.
     Checksum { workload: &'static str, got: f64, wanted: f64 },
-    /// The row did not measure what it is meant to.
+    /// The row did not measure what it is supposed to measure.
     Invalid(String),
 }
 
@@ -65,18 +65,18 @@ impl From<jit::Error> for RowError {
 
 /// Samples are taken for at least this long …
 const BUDGET: Duration = Duration::from_millis(600);
-/// … and no longer than this, even when other programs disturb them.
+/// … and no longer than this, even if other programs disturb them.
 const MAX_TIME: Duration = Duration::from_secs(3);
-/// Runs before the first sample go on for this long: by then, kernels that run much have the better code that programs
-/// of such runs have.
+/// Runs before the first sample continue for this long. By then, hot kernels have the better code that programs with
+/// this many runs have.
 const WARM_UP: Duration = Duration::from_millis(200);
 const MAX_SAMPLES: usize = 60;
 const MIN_CLEAN_SAMPLES: usize = 7;
 
 impl Bench {
-    /// How long `run` takes, once it has run for [`WARM_UP`].
+    /// Measures how long `run` takes, once it has run for [`WARM_UP`].
     ///
-    /// `prepare` runs before each sample, outside of its time.
+    /// `prepare` runs before each sample, and is not timed.
     pub(crate) fn median_after(
         &self,
         mut prepare: impl FnMut(),
@@ -107,7 +107,7 @@ impl Bench {
         Ok(Timing::of(clean, all))
     }
 
-    /// The median of `repeats` samples that `sample` takes itself, which gives seconds. Nothing is warmed up.
+    /// The median of `repeats` samples that `sample` measures itself, in seconds. There is no warm-up.
     pub(crate) fn median_of(
         &self,
         repeats: usize,
@@ -159,7 +159,7 @@ impl Bench {
     }
 }
 
-/// One timed run, and whether our threads had the processors to themselves.
+/// One timed run, and whether our threads had exclusive use of the processors.
 fn sample(run: &mut impl FnMut() -> Result<(), RowError>) -> Result<(f64, bool), RowError> {
     let waited_before = run_delay();
     let begin = Instant::now();
@@ -179,7 +179,8 @@ fn enough(elapsed: Duration, samples: usize, clean: usize) -> bool {
         || (elapsed >= MAX_TIME && samples >= MIN_CLEAN_SAMPLES.min(3))
 }
 
-/// Seconds that the threads of this process have been ready but without a processor; 0 where the system does not say.
+/// Seconds for which the threads of this process have been ready but without a processor; 0 if the system does not
+/// report it.
 fn run_delay() -> f64 {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     let nanoseconds = |task: std::fs::DirEntry| -> Option<f64> {
@@ -189,7 +190,7 @@ fn run_delay() -> f64 {
     tasks.flatten().filter_map(nanoseconds).sum::<f64>() * 1e-9
 }
 
-/// The value below which a part of the samples lies.
+/// The value below which this fraction of the samples lies.
 pub(crate) fn quantile(samples: &mut [f64], part: f64) -> f64 {
     samples.sort_by(f64::total_cmp);
     let index = (samples.len() as f64 * part) as usize;
@@ -224,15 +225,15 @@ impl Unit {
     }
 }
 
-/// Prints a measured time as a line of JSON: beside the value how many samples there were, how many of them were clean,
-/// and how long the warm-up went on.
+/// Prints a measured time as a line of JSON: the value, the number of samples, how many of them were clean, and the
+/// duration of the warm-up.
 pub(crate) fn print_time(workload: &str, metric: &str, time: Timing, unit: Unit, checksum: Option<f64>) {
     let (name, scale) = unit.name_and_scale();
     let samples = format!(r#","clean":{},"reps":{},"warm_up_ms":{}"#, time.clean, time.reps, WARM_UP.as_millis());
     print_with(workload, metric, time.seconds * scale, name, checksum, &samples);
 }
 
-/// Prints a value that was made of several times as a line of JSON.
+/// Prints a value that was computed from several times as a line of JSON.
 pub(crate) fn print(workload: &str, metric: &str, value: f64, unit: &str, checksum: Option<f64>) {
     print_with(workload, metric, value, unit, checksum, "");
 }

@@ -17,7 +17,7 @@ fn perm24(i: u32) -> u32 {
     x ^ (x >> 12)
 }
 
-/// The indices that a function gives for 2^24 lanes, in memory.
+/// The indices that a function returns for 2^24 lanes, in memory.
 fn indices(function: impl Fn(u32) -> u32) -> Result<UInt, RowError> {
     resident((0..LARGE as u32).map(function).collect())
 }
@@ -67,7 +67,7 @@ pub(crate) fn stencil(bench: &Bench) -> Result<(), RowError> {
         let mut a = x.clone();
         for _ in 0..100 {
             a = smoothed(&a);
-            // A failure stays with the array, and whoever reads it sees it.
+            // A failure is stored at the array, and reported when it is read.
             let _ = jit::eval(&a);
         }
         a

@@ -4,7 +4,7 @@ use crate::inputs::{checksum, hash32, u01};
 use crate::measure::{Bench, RowError};
 use crate::throughput::{LARGE, resident};
 
-/// W09c: the sums of all of 2^24 integers before each one; bound by memory.
+/// W09c: for each of 2^24 integers, the sum of all integers before it; bound by memory.
 pub(crate) fn prefix_sum(bench: &Bench) -> Result<(), RowError> {
     let x = resident((0..LARGE as u32).map(|i| hash32(i) >> 24).collect())?;
     bench.throughput(
@@ -15,7 +15,7 @@ pub(crate) fn prefix_sum(bench: &Bench) -> Result<(), RowError> {
     )
 }
 
-/// W09d: the positions of the true ones of 2^24 lanes; bound by memory if nothing branches on them.
+/// W09d: the positions of the true lanes among 2^24 lanes; bound by memory if nothing branches on them.
 pub(crate) fn compress(bench: &Bench) -> Result<(), RowError> {
     let mask = resident((0..LARGE as u32).map(|i| u01(i, 1) < 0.5).collect())?;
     bench.throughput("W09d", (598_087_795_325_162.0, 0.0), || mask.compress(), |o| Ok(checksum(&o.to_vec()?)))

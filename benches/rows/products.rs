@@ -9,7 +9,7 @@ use crate::throughput::resident;
 const SIZE: usize = 512;
 const EXPECTED: (f64, f64) = (284_893_348.0, 1e-6);
 
-/// The product of square matrices, one element a lane.
+/// The product of square matrices, one element per lane.
 #[jit]
 fn matmul(a: &Float, b: &Float, size: u32) -> Float {
     let index = UInt::arange((size * size) as usize);

@@ -1,10 +1,10 @@
-//! Random straight-line programs over eight registers: what the latency rows trace, compile and launch.
+//! Random straight-line programs over eight registers, which the latency rows trace, compile and launch.
 
 use jit::prelude::*;
 
 use crate::inputs::{SEED_STEP, hash32, u01};
 
-/// What one instruction of a program does to its destination.
+/// The operation of one instruction on its destination.
 #[derive(Clone, Copy)]
 enum Operation {
     FmaConstants,
@@ -23,11 +23,11 @@ struct Instruction {
     constants: (f32, f32),
 }
 
-/// A program that a seed determines.
+/// A program that is determined by a seed.
 pub(crate) struct Program(Vec<Instruction>);
 
 impl Program {
-    /// The program of `length` instructions that belongs to a seed.
+    /// The program of `length` instructions for a seed.
     pub(crate) fn new(length: u32, seed: u32) -> Program {
         Program((0..length).map(|t| Instruction::new(t, seed)).collect())
     }

@@ -1,8 +1,8 @@
-//! A page of what the rows reach, beside other systems: `--report FILE`.
+//! Writes a page of the results of the rows next to those of other systems: `--report FILE`.
 //!
-//! Each row is measured by a process of its own, and each other system by its command, to which `--only ROW` is added
-//! and which prints the same lines of JSON. Systems take turns row by row, round by round, so that what else the
-//! machine does meets all of them. The page is `benches/rows/report.md` with the measured tables put in.
+//! Each row is measured by a separate process. Each other system is measured by its command, to which `--only ROW` is
+//! added and which prints the same lines of JSON. Systems alternate row by row, round by round, so that other load on
+//! the machine affects all of them. The page is `benches/rows/report.md` with the measured tables inserted.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use tinyjson::JsonValue;
 
 use crate::Row;
 
-/// Rounds, unless the command line says how many.
+/// The number of rounds, unless the command line specifies it.
 pub(crate) const ROUNDS: usize = 3;
 /// The name of this system in tables.
 const OURS: &str = "`jit`";
@@ -42,7 +42,7 @@ impl Peer {
     }
 }
 
-/// What is measured: a workload, such as `W02.fast`, its metric and unit.
+/// A measured quantity: a workload, such as `W02.fast`, its metric and unit.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     workload: String,
@@ -53,11 +53,11 @@ struct Key {
 /// One round's value.
 struct Sample {
     value: f64,
-    /// Clean samples and all of them, where the system says so.
+    /// The number of clean samples and of all samples, if the system reports them.
     samples: Option<(f64, f64)>,
 }
 
-/// The values of all rounds, by what was measured and by the system.
+/// The values of all rounds, by quantity and by system.
 #[derive(Default)]
 struct Table {
     /// In the order of the rows.
@@ -75,7 +75,7 @@ impl Table {
         };
         let Some(value) = number("value") else { return };
         let key = Key { workload, metric, unit };
-        // Measurements of other systems alone have nothing to be compared with.
+        // Measurements that only other systems have cannot be compared with anything.
         if system == 0 && !self.keys.contains(&key) {
             self.keys.push(key.clone());
         }
@@ -89,7 +89,7 @@ impl Table {
         Some(crate::measure::quantile(&mut values, 0.5))
     }
 
-    /// Clean samples and all samples of ours, over all rounds.
+    /// The number of our clean samples and of all our samples, over all rounds.
     fn clean(&self, key: &Key) -> String {
         let samples = self.samples.get(&(key.clone(), 0)).into_iter().flatten().filter_map(|sample| sample.samples);
         match samples.reduce(|(clean, reps), (more_clean, more)| (clean + more_clean, reps + more)) {
@@ -99,7 +99,7 @@ impl Table {
     }
 }
 
-/// Measures rows by turns and writes the page.
+/// Measures rows alternately and writes the page.
 pub(crate) fn write(request: &Request, rows: &[&Row]) -> Result<(), String> {
     let mut table = Table::default();
     for _ in 0..request.rounds {
@@ -139,7 +139,7 @@ fn add_lines(table: &mut Table, system: usize, command: &mut Command) -> Result<
     Ok(())
 }
 
-/// What was measured on, and with what.
+/// The machine and the software of the measurement.
 fn machine(request: &Request) -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text
@@ -211,7 +211,7 @@ fn behind(request: &Request, table: &Table) -> String {
     if text.is_empty() { "None in this run.\n".into() } else { text }
 }
 
-/// A number with three digits that count.
+/// A number with three significant digits.
 fn short(value: f64) -> String {
     match value.abs() {
         100.0.. => format!("{value:.0}"),

@@ -6,7 +6,7 @@ use jit::tensor::{Edge, Padding, keep_dims};
 use crate::inputs::{checksum, u01s};
 use crate::measure::{Bench, RowError, check, print, quantile};
 
-/// Pairs of samples that are taken alternately, so that what else the machine does meets both.
+/// The number of pairs of samples that are taken alternately, so that other load on the machine affects both.
 const PAIRS: usize = 3;
 
 /// A function of two tensors.
@@ -57,12 +57,12 @@ pub(crate) fn large(bench: &Bench) -> Result<(), RowError> {
     compare(bench, "T01", [1000, 1024], 1)
 }
 
-/// T02: matrices of 100 × 124 elements, where a call costs more than the elements.
+/// T02: matrices of 100 × 124 elements, where a call costs more than the computation.
 pub(crate) fn small(bench: &Bench) -> Result<(), RowError> {
     compare(bench, "T02", [100, 124], 200)
 }
 
-/// Microseconds of each function, frozen and not, and how many times as long it takes unfrozen.
+/// Microseconds of each function, frozen and not, and the ratio of the unfrozen to the frozen time.
 fn compare(bench: &Bench, workload: &'static str, [rows, columns]: [usize; 2], calls: usize) -> Result<(), RowError> {
     let matrix = |rows: usize, seed: u32| {
         let elements: Vec<f32> = u01s(rows * columns, seed, |u| u);

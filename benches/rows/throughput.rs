@@ -1,4 +1,4 @@
-//! Rows `W…`: what large arrays cost. The functions are written as a user would write them.
+//! Rows `W…`: operations on large arrays. The functions are written as a user would write them.
 
 use jit::Element;
 use jit::prelude::*;
@@ -136,7 +136,7 @@ fn pcg32(state: &UInt64, increment: &UInt64) -> (Float, UInt64) {
     (number, state * PCG_MULTIPLIER + increment)
 }
 
-/// How many of 64 random points of each of 2^20 lanes lie in the unit circle.
+/// The number of 64 random points in each of 2^20 lanes that are inside the unit circle.
 #[jit]
 fn points_in_circle() -> UInt {
     let lane = UInt::arange(1 << 20).cast::<u64>();

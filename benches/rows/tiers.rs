@@ -1,4 +1,4 @@
-//! Row `T03`: what better code gains for kernels that run much, on arrays that stay in the cache.
+//! Row `T03`: the speed-up of hot kernels by better code, on arrays that fit into the cache.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use crate::inputs::{checksum, u01s};
 use crate::measure::{Bench, RowError, check, print, quantile};
 
 const WIDTH: usize = 1 << 14;
-/// Calls are measured for this long before their kernel has run enough for better code...
+/// Calls are measured for this long before their kernel has run enough to be recompiled...
 const FIRST: Duration = Duration::from_millis(5);
-/// ...and this long after it has that.
+/// ...and this long afterwards.
 const LATER: Duration = Duration::from_millis(50);
-/// Better code is there within this time.
+/// The maximum time until better code is available.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A function of three arrays.

@@ -1,4 +1,5 @@
-//! What a launch costs beside the work itself: allocation, lookup, launches on the calling thread, queued launches.
+//! The overhead of a launch besides the work itself: allocation, lookup, launches on the calling thread, queued
+//! launches.
 //!
 //! `cargo bench -p jit-runtime --bench machine [PART]` prints the median of several rounds for each, in nanoseconds.
 
@@ -15,7 +16,7 @@ use jit_runtime::memory::Buffer;
 const ROUNDS: usize = 15;
 
 fn main() -> Result<(), Error> {
-    // One part alone, where its name is given.
+    // Runs a single part if its name is passed.
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     type Part = fn() -> Result<(), Error>;
     let parts: [(&str, Part); 6] = [
@@ -101,7 +102,7 @@ fn reductions() -> Result<(), Error> {
     Ok(())
 }
 
-/// Launches that each read what the one before wrote, and one wait at the end.
+/// Launches each of which reads the result of the one before, and one wait at the end.
 fn chains() -> Result<(), Error> {
     let all = threads();
     for log2 in [10, 16, 17, 18, 19] {
@@ -146,7 +147,7 @@ fn streams() -> Result<(), Error> {
     Ok(())
 }
 
-/// Launches that are queued, each after the one before.
+/// Launches that are queued, each depending on the one before.
 fn queued() -> Result<(), Error> {
     let kernel = kernel(5);
     let arguments = arguments(1 << 20)?;

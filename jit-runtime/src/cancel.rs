@@ -1,12 +1,12 @@
-//! Cancelling launches: by the program, or because a time limit is over.
+//! Cancels launches: on request of the program, or when a time limit expires.
 //!
-//! A launch keeps a [`Token`]: the number of cancellations when the work that it is a part of began. What runs it
-//! compares the number with the present one: generated code and the interpreter in loops, launches between blocks of
-//! lanes, recordings between launches. A different number ends the run, and the launch is a failure like any other: it
-//! stays with the arrays that were to be written. So nothing has to be told to anybody, and what begins later is not
-//! concerned.
+//! A launch retains a [`Token`]: the number of cancellations when the work that it is a part of began. Running code
+//! compares the number with the current one: generated code and the interpreter in loops, launches between blocks of
+//! lanes, recordings between launches. A different number ends the run, and the launch fails like any other: the
+//! failure is stored at the arrays that were to be written. So no notification is needed, and work that begins later is
+//! not affected.
 //!
-//! A scope with a time limit has a number of its own, which a thread raises when the time is over.
+//! A scope with a time limit has its own counter, which a thread increments when the time is over.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -19,18 +19,18 @@ use crate::fork::{self, Handlers, Held};
 use crate::sync::{Condvar, Mutex, persist};
 use crate::{Error, ErrorKind};
 
-/// What a run looks at from time to time; the layout is part of the calling convention of generated code.
+/// The data that running code polls; the layout is part of the calling convention of generated code.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Poll<'a> {
     /// Cancellations so far.
     pub(crate) count: &'a AtomicU64,
-    /// How many there were when the work began.
+    /// The count when the work began.
     pub(crate) noted: u64,
 }
 
 impl Poll<'static> {
-    /// Of a run that nobody cancels.
+    /// For a run that cannot be cancelled.
     pub const NEVER: Poll<'static> = {
         static NONE: AtomicU64 = AtomicU64::new(0);
         Poll { count: &NONE, noted: 0 }
@@ -38,7 +38,7 @@ impl Poll<'static> {
 }
 
 impl Poll<'_> {
-    /// Whether the run should end, with whatever results.
+    /// Whether the run should end, with arbitrary results.
     #[inline]
     #[must_use]
     pub fn is_cancelled(self) -> bool {
@@ -46,15 +46,15 @@ impl Poll<'_> {
     }
 }
 
-/// What no counter reaches: noted where work is cancelled from the start.
+/// A value that no counter reaches: noted when work is cancelled from the start.
 const CANCELLED: u64 = u64::MAX;
 
 /// Cancellations by [`cancel`].
 static CANCELLATIONS: AtomicU64 = AtomicU64::new(0);
 
-/// A time limit, for what one thread launches while a closure runs.
+/// A time limit for the launches of one thread while a closure runs.
 pub(crate) struct Scope {
-    /// Cancellations, by [`cancel`] and by the end of the time.
+    /// The number of cancellations, by [`cancel`] and by expiry of the limit.
     count: AtomicU64,
     is_over: AtomicBool,
     limit: Duration,
@@ -68,7 +68,7 @@ impl Scope {
         }
     }
 
-    /// What launches of the scope note. The thread that watches the time may be late, or not be there.
+    /// The count that launches of the scope note. The thread that watches the time may be late, or may not exist.
     fn noted(&self) -> u64 {
         let count = self.count.load(Ordering::Acquire);
         if !self.is_over.load(Ordering::Acquire) && Instant::now() < self.deadline {
@@ -79,12 +79,12 @@ impl Scope {
     }
 }
 
-/// What the calling thread is at.
+/// The work in progress on the calling thread.
 struct Current {
     scope: Option<Arc<Scope>>,
-    /// What the outermost operation has noted.
+    /// The count that the outermost operation noted.
     noted: u64,
-    /// Operations that have begun and not ended.
+    /// The number of operations that have begun and not ended.
     operations: u32,
 }
 
@@ -104,15 +104,15 @@ thread_local! {
     static CURRENT: RefCell<Current> = const { RefCell::new(Current::NONE) };
 }
 
-/// While it lives, launches of this thread are parts of one piece of work: what cancels one of them cancels those after
-/// it, too.
+/// While this value lives, launches of this thread are parts of one piece of work: a cancellation of one of them also
+/// cancels those after it.
 #[derive(Debug)]
 pub struct Operation(PhantomData<*const ()>);
 
-/// Begins a piece of work, or a part of the one that the thread is at.
+/// Begins a piece of work, or a part of the one in progress on this thread.
 #[must_use]
 pub fn begin() -> Operation {
-    // While a thread ends there may be no state any more: each launch is work of its own then.
+    // While a thread ends, the state may be gone: each launch is then a separate piece of work.
     let _ = CURRENT.try_with(|current| {
         let mut current = current.borrow_mut();
         current.noted = current.noted();
@@ -130,7 +130,7 @@ impl Drop for Operation {
     }
 }
 
-/// What decides whether a launch is cancelled.
+/// Determines whether a launch is cancelled.
 #[derive(Clone)]
 pub(crate) struct Token {
     scope: Option<Arc<Scope>>,
@@ -138,7 +138,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// For what this thread launches now.
+    /// The token for launches that this thread makes now.
     pub(crate) fn current() -> Token {
         let token = CURRENT.try_with(|current| {
             let current = current.borrow();
@@ -152,7 +152,7 @@ impl Token {
         Poll { count, noted: self.noted }
     }
 
-    /// Whether a launch may continue, or has got to its end.
+    /// Whether a launch may continue, or has completed.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl Token {
             ),
             None => (
                 "`jit::cancel()` was called".to_owned(),
-                "what is needed can be computed anew; `#[max_iterations]` bounds a traced loop that may not end",
+                "the values can be computed again; `#[max_iterations]` bounds a traced loop that may not end",
             ),
         };
         let error = Error::new(ErrorKind::Cancelled, format!("{what} was cancelled: {why}")).with_hint(hint);
@@ -187,22 +187,22 @@ impl Token {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Cancelled`] if the work that this thread is at was cancelled.
+/// [`ErrorKind::Cancelled`] if the work in progress on this thread was cancelled.
 pub fn check_loop(site: &'static Location<'static>) -> Result<(), Error> {
     let token = Token::current();
     if token.poll().is_cancelled() { Err(token.error("a loop", Some(site)).of_launch()) } else { Ok(()) }
 }
 
-/// Cancels what all threads of the process are computing: kernels that run or are queued, calls of frozen functions and
-/// `#[evaluated]` loops. Returns at once. What is launched later is not affected; without work in progress nothing
-/// happens.
+/// Cancels everything that the threads of the process are computing: kernels that run or are queued, calls of frozen
+/// functions and `#[evaluated]` loops. Returns at once. Later launches are not affected; without work in progress
+/// nothing happens.
 ///
-/// Any thread may call this: one that waits for Ctrl-C, for example, or a watchdog. A signal handler itself must not.
+/// Any thread may call this, for example one that waits for Ctrl-C, or a watchdog. A signal handler itself must not.
 ///
-/// A kernel that runs ends within about a millisecond: its loops look for it every thousand iterations. Arrays that
-/// were to be written have an error as their contents, with [`ErrorKind::Cancelled`], and so has what is computed from
-/// them; a `&mut` argument of a frozen function that was being overwritten in place is one of them. All other arrays
-/// are as before, and everything can be computed anew. Compiling is not interrupted.
+/// A running kernel ends within about a millisecond: its loops poll every thousand iterations. Arrays that were to be
+/// written have an error as their contents, with [`ErrorKind::Cancelled`], and so have all arrays computed from them. A
+/// `&mut` argument of a frozen function that was being overwritten in place is one of them. All other arrays are
+/// unchanged, and everything can be computed again. Compilation is not interrupted.
 pub fn cancel() {
     CANCELLATIONS.fetch_add(1, Ordering::Relaxed);
     for scope in WATCH.scopes.lock().each.iter().filter_map(Weak::upgrade) {
@@ -210,11 +210,11 @@ pub fn cancel() {
     }
 }
 
-/// Runs a closure that has so much time: when it is over, what this thread has launched in it and is not done is
-/// cancelled, as by [`cancel`], and what it launches then fails at once. Of nested limits the earlier one counts.
+/// Runs a closure with a time limit. When it expires, launches of this thread in the closure that are not done are
+/// cancelled, as by [`cancel`], and later ones fail at once. Among nested limits the earlier one counts.
 ///
-/// Rust code in the closure itself is not interrupted, and compiling neither. Evaluation is lazy: what is to be limited
-/// has to be evaluated in the closure.
+/// Rust code in the closure itself is not interrupted, and neither is compilation. Evaluation is lazy: a computation
+/// that is to be limited must be evaluated in the closure.
 pub fn with_timeout<R>(limit: Duration, body: impl FnOnce() -> R) -> R {
     let Some(deadline) = Instant::now().checked_add(limit) else { return body() };
     let _entered = Entered::new(limit, deadline);
@@ -245,7 +245,7 @@ impl Drop for Entered {
     }
 }
 
-/// The time limits that are in force, and the thread that sleeps until the next one.
+/// The time limits in force, and the thread that sleeps until the next one.
 struct Watch {
     scopes: Mutex<Scopes>,
     changed: Condvar,
@@ -259,7 +259,7 @@ struct Scopes {
 static WATCH: Watch =
     Watch { scopes: Mutex::new(Scopes { each: Vec::new(), has_thread: false }), changed: Condvar::new() };
 
-/// Has a scope expire in time.
+/// Schedules the expiry of a scope.
 fn watch(scope: &Arc<Scope>) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| fork::register(Handlers { hold, reset }));
@@ -274,7 +274,7 @@ fn watch(scope: &Arc<Scope>) {
     WATCH.changed.notify_all();
 }
 
-/// The life of the thread: as long as there are scopes.
+/// The main loop of the thread, which runs as long as there are scopes.
 fn expire_all() {
     let mut scopes = WATCH.scopes.lock();
     loop {

@@ -1,7 +1,7 @@
 //! Settings from the environment: one table of variables, read once.
 //!
-//! A bad value is an error that names the variable and what it takes. It is not fatal when it is found, deep inside
-//! something that cannot fail; the first call that can fail returns it, and so does [`check`].
+//! A bad value is an error that names the variable and the values that it takes. It is often found deep inside code
+//! that cannot fail. So the first call that can fail returns it, and so does [`check`].
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,9 +20,9 @@ pub use values::{Device, Effort, Form, Level};
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// What it takes.
+    /// The values that it takes.
     pub takes: &'static str,
-    /// What holds where it is not set.
+    /// The value if it is not set.
     pub default: &'static str,
     /// What it does.
     pub doc: &'static str,
@@ -45,7 +45,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_THREADS",
         takes: "a number from 1 to 1024",
         default: "the number of cores",
-        doc: "threads that run launches, the one that waits included",
+        doc: "threads that run launches, including the one that waits",
         apply: |config, text| {
             config.threads = Some(number(text, 1, 1024)?);
             Ok(())
@@ -55,7 +55,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_LOG",
         takes: "`off`, `error`, `warn`, `info`, `debug` or `trace`",
         default: "warn",
-        doc: "what is written to standard error",
+        doc: "which messages are written to standard error",
         apply: |config, text| {
             let level = Level::ALL.into_iter().find(|level| level.name() == text);
             config.log_level = level.ok_or(Refused::One(&["off", "error", "warn", "info", "debug", "trace"]))?;
@@ -66,7 +66,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_DUMP",
         takes: "a list, separated by commas, of `trace`, `ir`, `llvm` and `asm`",
         default: "nothing",
-        doc: "forms of each new kernel to write down",
+        doc: "which forms of each new kernel are written",
         apply: |config, text| {
             for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
                 let form = Form::from_name(name).ok_or(Refused::Part(name.into(), Form::NAMES))?;
@@ -89,7 +89,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_CACHE",
         takes: "`on` or `off`",
         default: "on",
-        doc: "whether kernels are kept for later launches",
+        doc: "whether kernels are cached for later launches",
         apply: |config, text| {
             config.is_cache_on = switch(text)?;
             Ok(())
@@ -99,7 +99,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_CACHE_MEM_MAX",
         takes: "a number from 1 on",
         default: "4096",
-        doc: "kernels that are kept in memory",
+        doc: "the number of kernels cached in memory",
         apply: |config, text| {
             config.cache_mem_max = number(text, 1, usize::MAX)?;
             Ok(())
@@ -119,8 +119,8 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_FREEZE_VERIFY",
         takes: "a number from 1 on",
         default: "never",
-        doc: "after every so many replays of a `#[freeze]` function its body runs too, on copies of the arguments; \
-              what differs, to the bit, is an error",
+        doc: "after this many replays of a `#[freeze]` function its body runs too, on copies of the arguments; \
+              any difference, to the bit, is an error",
         apply: |config, text| {
             config.freeze_verify = Some(number(text, 1, usize::MAX)?);
             Ok(())
@@ -130,7 +130,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_DEBUG",
         takes: "`on` or `off`",
         default: "off",
-        doc: "indices and assertions are checked on lanes; what is wrong is an error with lane, values and line",
+        doc: "indices and assertions are checked on lanes; a failed check is an error with lane, values and line",
         apply: |config, text| {
             config.is_debug_on = switch(text)?;
             Ok(())
@@ -140,8 +140,8 @@ pub const VARIABLES: &[Variable] = &[
         name: "JIT_TIER",
         takes: "`auto`, `quick` or `thorough`",
         default: "auto",
-        doc: "how much time the generation of code may take: little, or what makes code faster; `auto` begins with \
-              little, and kernels that run much get better code in the background",
+        doc: "how much time code generation may take: little, or as much as makes code faster; `auto` begins with \
+              little, and recompiles hot kernels in the background",
         apply: |config, text| {
             config.tier = match text {
                 "auto" => Tier::Auto,
@@ -164,16 +164,16 @@ pub const VARIABLES: &[Variable] = &[
     },
 ];
 
-/// How much time the generation of code may take.
+/// The time that code generation may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tier {
-    /// Little at first, and more for kernels that run much.
+    /// Short at first, and longer for kernels that run often.
     Auto,
     /// The same for all.
     Always(Effort),
 }
 
-/// The settings; the defaults where a variable is not set or has a bad value.
+/// The settings, with defaults where a variable is not set or has a bad value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Config {
     pub(crate) device: Option<Device>,
@@ -209,13 +209,13 @@ impl Default for Config {
     }
 }
 
-/// Why a value is refused.
+/// Why a value is rejected.
 enum Refused {
-    /// It is not what the variable takes.
+    /// It is not one of the values that the variable takes.
     Plain,
-    /// It is none of these words.
+    /// It is not one of these words.
     One(&'static [&'static str]),
-    /// A part of it is none of these words.
+    /// A part of it is not one of these words.
     Part(String, &'static [&'static str]),
 }
 
@@ -231,7 +231,7 @@ pub(crate) fn get() -> &'static Config {
     &LOADED.0
 }
 
-/// Whether `JIT_DEBUG` asks for indices to be checked.
+/// Whether `JIT_DEBUG` enables index checks.
 #[must_use]
 pub fn is_debug_on() -> bool {
     get().is_debug_on
@@ -243,7 +243,7 @@ pub fn is_freeze_on() -> bool {
     get().is_freeze_on
 }
 
-/// After how many replays of a frozen function `JIT_FREEZE_VERIFY` has its body run, to be compared.
+/// The number of replays of a frozen function after which `JIT_FREEZE_VERIFY` runs its body, for comparison.
 #[must_use]
 pub fn freeze_verify() -> Option<usize> {
     get().freeze_verify
@@ -255,11 +255,12 @@ pub fn llvm_path() -> Option<&'static std::path::Path> {
     get().llvm_path.as_deref()
 }
 
-/// Whether every variable in the environment has a value that it takes.
+/// Checks that every variable in the environment has a valid value.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Configuration`], naming the first variable that has not, what it takes, and what may have been meant.
+/// [`ErrorKind::Configuration`], naming the first variable with an invalid value, the values that it takes, and the
+/// probable intended value.
 pub fn check() -> Result<(), Error> {
     match &LOADED.1 {
         None => Ok(()),
@@ -284,8 +285,8 @@ impl BadValue {
     }
 }
 
-/// The variable that was meant by a name that is none. Other programs may have variables of that prefix, so only names
-/// that look like one of ours are meant to be one.
+/// The variable that was probably meant by an unknown name. Other programs may have variables of that prefix, so only
+/// names that resemble one of ours are considered.
 pub(crate) fn misspelled(name: &str) -> Option<&'static str> {
     let known: Vec<&'static str> = VARIABLES.iter().map(|variable| variable.name).collect();
     if !name.starts_with("JIT_") || known.contains(&name) {
@@ -342,7 +343,7 @@ fn switch(text: &str) -> Result<bool, Refused> {
     }
 }
 
-/// The word that takes the fewest edits to reach, if those are few.
+/// The word with the smallest edit distance, if that is small.
 fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
     let text = text.to_lowercase();
     let (distance, word) = words.iter().map(|word| (edits(&text, word), *word)).min()?;

@@ -1,7 +1,7 @@
 //! Devices: where kernels run.
 //!
-//! Which one is used is decided for each array when it is made: by [`with_device`] on the thread, else by
-//! [`set_device`], else by `JIT_DEVICE`, else it is the CPU.
+//! The device of each array is determined when it is made: by [`with_device`] on the thread, otherwise by
+//! [`set_device`], otherwise by `JIT_DEVICE`; the default is the CPU.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,7 +10,7 @@ use crate::backend::{self, Capabilities};
 pub use crate::config::Device;
 use crate::{Error, config, launch};
 
-/// What [`CHOSEN`] holds while nobody has chosen.
+/// The value of [`CHOSEN`] while no device has been set.
 const UNCHOSEN: u8 = u8::MAX;
 static CHOSEN: AtomicU8 = AtomicU8::new(UNCHOSEN);
 
@@ -31,20 +31,20 @@ fn process_device() -> Device {
     }
 }
 
-/// Chooses the device for new arrays of the process.
+/// Sets the device for new arrays of the process.
 ///
 /// # Errors
 ///
-/// [`NoDevice`](crate::ErrorKind::NoDevice) if the device cannot be used on this machine, saying why. The choice is
-/// then unchanged.
+/// [`NoDevice`](crate::ErrorKind::NoDevice) if the device cannot be used on this machine, with the reason. The setting
+/// is then unchanged.
 pub fn set_device(device: Device) -> Result<(), Error> {
     backend::check_usable(device)?;
     CHOSEN.store(device as u8, Ordering::Relaxed);
     Ok(())
 }
 
-/// Runs a closure with a device for the new arrays of this thread; also when it panics, the device before is current
-/// afterwards.
+/// Runs a closure with a device for the new arrays of this thread. The previous device is restored afterwards, also
+/// when the closure panics.
 pub fn with_device<R>(device: Device, body: impl FnOnce() -> R) -> R {
     struct Restore(Option<Device>);
     impl Drop for Restore {
@@ -56,25 +56,25 @@ pub fn with_device<R>(device: Device, body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// What is known about a device.
+/// Information about a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct DeviceInfo {
     /// Which one.
     pub device: Device,
-    /// What its maker, or its library, calls it.
+    /// Its name according to its manufacturer or library.
     pub name: String,
-    /// How many threads work on a launch.
+    /// The number of threads that run a launch.
     pub threads: usize,
-    /// Lanes of 32 bits in one register; 1 for the interpreter.
+    /// The number of lanes of 32 bits in one register; 1 for the interpreter.
     pub vector_lanes: usize,
     /// Instruction sets that generated code uses.
     pub features: Vec<String>,
-    /// Why the device cannot do what it should, if it cannot: for the CPU, why kernels are interpreted.
+    /// Why the device is not fully functional, if it is not: for the CPU, why kernels are interpreted.
     pub unavailable: Option<String>,
 }
 
-/// All devices that this build knows, with those that cannot be used on this machine.
+/// All devices of this build, including those that cannot be used on this machine.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
     Device::ALL.into_iter().map(describe).collect()

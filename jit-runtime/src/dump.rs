@@ -1,4 +1,4 @@
-//! Forms of a kernel for people to read, which `JIT_DUMP` has written down. Nothing is formatted unless asked for.
+//! Readable forms of kernels that `JIT_DUMP` requests. Nothing is formatted unless requested.
 
 use std::fs;
 use std::path::Path;
@@ -7,13 +7,13 @@ use crate::config;
 pub use crate::config::Form;
 use crate::log::{self, Level};
 
-/// Whether `JIT_DUMP` asks for a form.
+/// Whether `JIT_DUMP` requests a form.
 #[must_use]
 pub fn is_wanted(form: Form) -> bool {
     config::get().dump.contains(form)
 }
 
-/// Writes a form of something down, where `JIT_DUMP_DIR` says or to standard error.
+/// Writes a form of a kernel to the directory in `JIT_DUMP_DIR` or to standard error.
 pub fn write(form: Form, name: &str, text: &str) {
     match &config::get().dump_dir {
         Some(folder) => write_file(folder, form, name, text),

@@ -4,35 +4,35 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::panic::Location;
 
-/// What kind of thing went wrong.
+/// The kind of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A device that was asked for is not there, or its library is not.
+    /// A requested device, or its library, is not available.
     NoDevice,
     /// Memory is exhausted.
     OutOfMemory,
-    /// An argument is outside of what the function takes.
+    /// An argument is outside the range that the function accepts.
     InvalidArgument,
     /// A value was read that is known only when a kernel runs.
     NotEvaluated,
-    /// An environment variable or setting has a value that it does not take.
+    /// An environment variable or setting has an invalid value.
     Configuration,
     /// A backend could not turn a kernel into code.
     Compile,
-    /// A launch was aborted: its results are not there.
+    /// A launch was aborted: its results do not exist.
     Launch,
-    /// A launch was cancelled, by [`cancel`](crate::cancel::cancel) or a time limit: its results are not there.
+    /// A launch was cancelled, by [`cancel`](crate::cancel::cancel) or a time limit: its results do not exist.
     Cancelled,
-    /// A frozen function does what cannot be recorded.
+    /// A frozen function does something that cannot be recorded.
     NotRecordable,
-    /// A replay of a frozen function differs from what the function gives.
+    /// A replay of a frozen function differs from what the function returns.
     Stale,
-    /// Text that is no kernel.
+    /// Text that is not a kernel.
     Parse,
     /// A file or stream failed.
     Io,
-    /// A promise of this library's own code is broken: please report it.
+    /// A bug in this library: please report it.
     Internal,
 }
 
@@ -45,12 +45,12 @@ struct Inner {
     hint: Option<String>,
     site: Option<&'static Location<'static>>,
     cause: Option<Box<dyn StdError + Send + Sync>>,
-    /// A launch had begun, and has this as its result.
+    /// Whether a launch had begun and failed with this error.
     is_of_launch: bool,
 }
 
 impl Error {
-    /// An error of a kind with a sentence that says what was wrong.
+    /// Creates an error of a kind, with a sentence that describes what was wrong.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error(Box::new(Inner {
             kind,
@@ -62,7 +62,7 @@ impl Error {
         }))
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint what to do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
@@ -83,33 +83,33 @@ impl Error {
         self
     }
 
-    /// Notes that this is what became of a launch.
+    /// Marks this as the result of a launch.
     #[must_use]
     pub(crate) fn of_launch(mut self) -> Self {
         self.0.is_of_launch = true;
         self
     }
 
-    /// Whether a launch had begun and this is what became of it, so that it must not be made again.
+    /// Whether this is the result of a launch that had begun, so that it must not be repeated.
     #[doc(hidden)]
     #[must_use]
     pub fn is_of_launch(&self) -> bool {
         self.0.is_of_launch
     }
 
-    /// What kind of thing went wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What was wrong, in a sentence.
+    /// A sentence that describes what was wrong.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do about it, where something can be done.
+    /// What to do about it, if anything can be done.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
@@ -139,7 +139,7 @@ impl fmt::Display for Error {
 }
 
 impl fmt::Debug for Error {
-    /// All that is known, field by field. What `unwrap` prints.
+    /// All fields. This is what `unwrap` prints.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { kind, message, hint, site, cause, is_of_launch: _ } = &*self.0;
         let mut fields = f.debug_struct("Error");

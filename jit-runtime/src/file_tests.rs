@@ -1,4 +1,4 @@
-//! Tests from files: `tests/files/*.ir` hold a kernel, what to do with it, and what comes out.
+//! Tests from files: `tests/files/*.ir` contain a kernel, the operation to run on it, and the expected output.
 //!
 //! ```text
 //! // What the file shows.
@@ -8,14 +8,14 @@
 //! what comes out
 //! ```
 //!
-//! | `run:` | what comes out |
+//! | `run:` | output |
 //! |---|---|
 //! | the name of a pass | the kernel after it |
 //! | `optimise` | the kernel after all passes |
-//! | `facts` | what the analyses of the code generator find out (`backend/llvm/tests/facts.rs`) |
+//! | `facts` | the results of the code generator's analyses (`backend/llvm/tests/facts.rs`) |
 //! | `code` | how often the LLVM IR accesses memory, divides and switches in which way (the same file) |
 //!
-//! `BLESS=1 cargo test -p jit-runtime file_tests` writes what comes out into the files.
+//! `BLESS=1 cargo test -p jit-runtime file_tests` writes the actual output to the files.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ impl FileTest {
         kernel
     }
 
-    /// What comes out; none without what it needs.
+    /// The output; none if a requirement is missing.
     fn outcome(&self) -> Option<String> {
         let mut kernel = self.kernel();
         match self.run.as_str() {
@@ -64,7 +64,7 @@ impl FileTest {
         Some(kernel.to_string())
     }
 
-    /// Compares, or writes the file; gives what is wrong.
+    /// Compares, or writes the file. Returns the difference, if any.
     fn check(&self) -> Option<String> {
         let actual = self.outcome()?;
         if actual == self.expected {

@@ -1,16 +1,16 @@
-//! How the processor computes with floats: rounding to nearest, subnormals kept, no traps.
+//! The floating-point mode of the processor: round to nearest, preserve subnormals, no traps.
 //!
-//! A caller may have chosen otherwise, as libraries for sound do: other rounding, subnormals flushed to zero. All that
-//! is computed here, on its thread or on one that inherits its mode, would give other bits. So [`Standard`] sets the
-//! mode that the kernel IR's semantics name, for as long as it lives. That costs a few cycles where the mode is the
-//! usual one.
+//! A caller may have set another mode, as audio libraries do: different rounding, subnormals flushed to zero.
+//! Everything that is computed on its thread, or on one that inherits its mode, would have other bits. So [`Standard`]
+//! sets the mode that the kernel IR's semantics require, for as long as it lives. That costs a few cycles if the mode
+//! is already set.
 
 use std::marker::PhantomData;
 
-/// While it lives, floats are computed as the kernel IR says; then as before.
+/// While it lives, floats are computed as the kernel IR specifies; then the previous mode is restored.
 #[must_use = "the mode ends with the value"]
 pub(crate) struct Standard {
-    /// What is to be set again.
+    /// The mode to restore.
     before: Option<register::Word>,
     /// The mode belongs to the thread.
     _not_send: PhantomData<*const ()>,
@@ -42,7 +42,7 @@ impl Drop for Standard {
 mod register {
     pub(super) type Word = u32;
 
-    /// All but the flags of what has happened.
+    /// All bits except the exception flags.
     pub(super) const MODE: Word = 0xffc0;
     /// All exceptions are masked.
     pub(super) const STANDARD: Word = 0x1f80;
@@ -50,7 +50,7 @@ mod register {
     #[inline]
     pub(super) fn read() -> Word {
         let mut word: Word = 0;
-        // SAFETY: stores the register to memory of ours.
+        // SAFETY: stores the register to a local variable.
         unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut word, options(nostack, preserves_flags)) };
         word
     }
@@ -86,7 +86,7 @@ mod register {
     }
 }
 
-/// Processors whose mode is not known to us are taken as they are.
+/// On other processors the mode is not changed.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod register {
     pub(super) type Word = u32;

@@ -1,13 +1,13 @@
-//! What happens when the process forks.
+//! Prepares the process for forks.
 //!
 //! The child has a copy of all memory and one thread, the one that called `fork`. A lock that another thread held would
-//! be locked in the copy for ever, and what it protects half changed. So the locks of the process are taken before, in
-//! their order, and released after, on both sides; and in the child what other threads were at is put right: workers
-//! are started anew, launches that were not done are failures, kernels that were being compiled are nobody's.
+//! be locked forever in the copy, and the data that it protects half changed. So the locks of the process are taken
+//! before, in their order, and released after, on both sides. In the child the state of other threads is then repaired:
+//! workers are started again, launches that were not done fail, and kernels that were being compiled are unclaimed.
 //!
-//! Each floor registers the locks that it has; those that are registered later are taken earlier, as who holds a lock
-//! may take those of the floors beneath. Only `fork` as a function of the C library is seen. What another thread was
-//! writing at that moment is half written, and a failure for whoever reads it: see [`generation`].
+//! Each layer registers its locks. Those that are registered later are taken earlier, since a thread that holds a lock
+//! may take those of lower layers. Only `fork` as a function of the C library is noticed. Data that another thread was
+//! writing at that moment is half written, and reading it fails: see [`generation`].
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -17,7 +17,7 @@ use crate::sync::Mutex;
 /// A lock that is held while the process forks.
 pub type Held = Box<dyn Any>;
 
-/// What a part of the program does when the process forks.
+/// The actions of a part of the program when the process forks.
 #[derive(Clone, Copy)]
 pub struct Handlers {
     /// Takes its locks.
@@ -26,20 +26,20 @@ pub struct Handlers {
     pub reset: fn(),
 }
 
-/// Those who are registered, the highest floor last.
+/// The registered handlers, the highest layer last.
 static REGISTERED: Mutex<Vec<Handlers>> = Mutex::new(Vec::new());
 
-/// What is held between the two halves of a fork; only the thread that forks gets there.
+/// The locks that are held between the two halves of a fork; only the forking thread accesses it.
 struct Between(std::cell::UnsafeCell<Vec<Held>>);
 
-// SAFETY: the list is accessed by the handlers alone, of which the C library runs those of one fork at a time.
+// SAFETY: the list is accessed only by the handlers, and the C library runs those of one fork at a time.
 unsafe impl Sync for Between {}
 
 static HELD: Between = Between(std::cell::UnsafeCell::new(Vec::new()));
 
 static IS_IN_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// Whether what is [`Held`] is released in the child.
+/// Whether a [`Held`] lock is being released in the child.
 #[must_use]
 pub fn is_in_child() -> bool {
     IS_IN_CHILD.load(Ordering::Relaxed)
@@ -47,14 +47,14 @@ pub fn is_in_child() -> bool {
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// How many forks there were from the first process to this one: what notes another number was done by a thread of
-/// another process, and will not be ended.
+/// The number of forks between the first process and this one. Work that is marked with another number was done by a
+/// thread of another process, and will not be completed.
 #[inline]
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Has these called from now on whenever the process forks.
+/// Registers handlers that are called whenever the process forks.
 pub fn register(handlers: Handlers) {
     let mut registered = REGISTERED.lock();
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! The machine beneath `jit`: kernels in, results out.
+//! The runtime beneath `jit`: it compiles kernels and runs them.
 //!
 //! | step | module |
 //! |---|---|
@@ -7,10 +7,10 @@
 //! | turn it into code, or interpret it | [`backend`] |
 //! | run it over all lanes, on all cores, in the order of the data | [`launch`] |
 //! | hold the data | [`memory`] |
-//! | what lanes print, and assertions that fail on them | [`report`] |
+//! | printed lines and failed assertions of lanes | [`report`] |
 //!
-//! Beside the way of the data stand [`device`] (where things run), [`config`] (the environment), [`stats`] (what
-//! happened), [`log`] and [`dump`] (what is said about it), and [`cancel`] (how it ends early).
+//! Besides these steps, there are [`device`] (where code runs), [`config`] (the environment), [`stats`] (what
+//! happened), [`log`] and [`dump`] (messages and listings), and [`cancel`] (how to end work early).
 
 pub mod backend;
 pub mod cache;
@@ -35,7 +35,7 @@ mod sync;
 #[path = "../../tests/shared/tested_devices.rs"]
 mod tested_devices;
 
-// Tests that are shared with other crates call this one by its name.
+// Tests that are shared with other crates refer to this one by its name.
 #[cfg(test)]
 extern crate self as jit_runtime;
 

@@ -1,8 +1,7 @@
-//! Messages: events of `tracing` under the target "jit", and lines on standard error for programs that listen to no
-//! events.
+//! Messages: events of `tracing` under the target "jit", and lines on standard error for programs without a subscriber.
 //!
-//! `JIT_LOG` and [`set_log_level`] decide which lines are written; subscribers of `tracing` have filters of their own.
-//! A message is formatted only if somebody listens.
+//! `JIT_LOG` and [`set_log_level`] determine which lines are written; subscribers of `tracing` have their own filters.
+//! A message is formatted only if it has a receiver.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{LazyLock, Once};
@@ -23,7 +22,7 @@ pub fn log_level() -> Level {
     Level::ALL[usize::from(LEVEL.load(Ordering::Relaxed)) % Level::ALL.len()]
 }
 
-/// Says something of a level to whoever listens.
+/// Emits a message of a level to all receivers.
 pub fn emit(level: Level, message: impl Fn() -> String) {
     match level {
         Level::Off => return,
@@ -38,7 +37,7 @@ pub fn emit(level: Level, message: impl Fn() -> String) {
     }
 }
 
-/// As [`config::check`]; the first call warns of variables whose names look misspelled, too.
+/// As [`config::check`]; the first call also warns of variables whose names look misspelled.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! Locks that a forked process can continue with.
+//! Locks that remain usable in a forked process.
 //!
-//! They are the standard library's: a lock is a word of its own, with no table of waiting threads beside it that a fork
-//! would copy with threads that do not exist in the copy. A panic while a lock is held does not poison it: what the
-//! locks of this crate protect is consistent whenever code that may panic runs.
+//! They are the standard library's: a lock is a single word, without a global table of waiting threads, which a fork
+//! would copy together with threads that do not exist in the copy. A panic while a lock is held does not poison it: the
+//! data that the locks of this crate protect is consistent whenever code that may panic runs.
 
 use std::sync::{PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Condvar::wait`], while something is the case, for a limited time.
+    /// As [`Condvar::wait`], while a condition is true, for a limited time.
     #[cfg(all(feature = "llvm", target_os = "linux"))]
     pub(crate) fn wait_while_for<'a, T>(
         &self,
@@ -98,7 +98,7 @@ impl Condvar {
     }
 }
 
-/// Tries again and again to get a lock, for as long as an unlucky moment may last.
+/// Tries repeatedly to get a lock, for as long as a momentary holder may have it.
 pub(crate) fn persist<G>(try_lock: impl Fn() -> Option<G>) -> Option<G> {
     const LIMIT: Duration = Duration::from_secs(2);
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! Settings from the environment, each in a process of its own.
+//! Settings from the environment, each in a separate process.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -1,6 +1,6 @@
-//! Failures of launches that had returned already, as `sync` and the buffers report them.
+//! Failures of launches that have already returned, as `sync` and the buffers report them.
 //!
-//! One test, since `sync` reports what failed anywhere in the process.
+//! A single test, since `sync` reports failures anywhere in the process.
 
 use std::panic::Location;
 use std::sync::Arc;

@@ -13,8 +13,8 @@ mod reference;
 use functions::FUNCTIONS;
 use measure::{Measured, Thoroughness};
 
-/// The largest errors that are allowed, in units in the last place: of `f32`, where all arguments were tested, of
-/// `f64`, and of the fast variant for `f32`.
+/// The largest permitted errors, in units in the last place: for `f32`, where all arguments were tested, for `f64`, and
+/// for the fast variant in `f32`.
 const ALLOWED: &[(&str, f64, f64, f64)] = &[
     ("sqrt", 0.5, 0.501, 0.0),
     ("recip", 0.5, 0.501, 0.0),

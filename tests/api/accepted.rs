@@ -1,4 +1,4 @@
-//! Forms that Rust accepts, in functions whose one text runs on numbers as plain Rust and on arrays under `#[jit]`:
+//! Forms that Rust accepts, in functions whose single text runs on numbers as plain Rust and on arrays under `#[jit]`:
 //! variables that get their first value late, `match` with guards alone, long chains of `else if`, long runs of `if`s
 //! that jump.
 
@@ -282,7 +282,7 @@ same_text! {
     }
 }
 
-/// What guards move is the host's where what is matched is.
+/// A guard may only move host values if the matched value is on the host.
 #[jit]
 fn longest(words: Vec<String>, more: &[String], least: usize) -> String {
     let words = match words {
@@ -308,7 +308,7 @@ fn guards_move_values_of_the_host() {
     assert_eq!(longest(words("a b"), &[], 2), "none");
 }
 
-/// Functions with ninety limits: more `if`s than stay one chain.
+/// Functions with ninety limits: more `if`s than can stay a single chain.
 macro_rules! with_limits {
     ($first:literal $($rest:literal)*) => {
         mod long_chains {
@@ -366,7 +366,7 @@ macro_rules! with_limits {
             }
         }
 
-        /// On the host a chain moves what it moves in Rust, and its jumps are Rust's.
+        /// On the host a chain moves the same values as in Rust, and its jumps are Rust's.
         #[jit]
         fn moved_in_a_chain(code: &Code, name: String) -> (usize, String) {
             let mut count = 0;

@@ -5,7 +5,7 @@ use jit::prelude::*;
 
 use crate::control_flow::on_each_device;
 
-/// What is on the side of numbers for the arrays and the per-lane local memory.
+/// The host counterparts of arrays and per-lane local memory.
 mod host {
     use std::ops::{Index, IndexMut};
 
@@ -161,7 +161,7 @@ proxies! {
         }
     }
 
-    // Batcher's bitonic sort of the lane's own row; gives what distinguishes the orders.
+    // Batcher's bitonic sort of the lane's row; returns a value that distinguishes the orders.
     fn sorted_row(values: &UInts, lane: UInt) -> UInt {
         let mut row = Local::<u32>::new(8);
         for i in 0u32..8 {
@@ -193,7 +193,7 @@ proxies! {
         digits
     }
 
-    // The way of a ray through a grid of 8 × 8 cells (J. Amanatides and A. Woo, “A Fast Voxel Traversal Algorithm”,
+    // The path of a ray through a grid of 8 × 8 cells (J. Amanatides and A. Woo, “A Fast Voxel Traversal Algorithm”,
     // 1987).
     fn march(grid: &UInts, x: Float, y: Float, dx: Float, dy: Float) -> Float {
         let (mut cell_x, mut cell_y) = (x.floor(), y.floor());
@@ -403,7 +403,7 @@ fn one_function_runs_on_several_threads_at_once() {
     });
 }
 
-/// An evaluated loop around another one that writes to arrays as wide as the lanes, and not.
+/// An evaluated loop around another one that writes to arrays that are as wide as the lanes, and to others.
 macro_rules! nested {
     ($($name:ident [$($attribute:tt)*])*) => {$(
         #[jit]

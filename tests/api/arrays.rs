@@ -1,4 +1,4 @@
-//! Making arrays, computing with them, and reading them back.
+//! Creating arrays, computing with them, and reading them back.
 
 use half::{bf16, f16};
 use jit::prelude::*;
@@ -202,7 +202,7 @@ fn element_wise_functions_agree_with_the_standard_library() {
     });
 }
 
-/// One test for an element type: sums, products, comparisons and conversions, where all of them are exact.
+/// One test for an element type: sums, products, comparisons and conversions, if all of them are exact.
 macro_rules! arithmetic_of {
     ($($name:ident: $element:ty = $convert:expr;)*) => {$(
         #[test]

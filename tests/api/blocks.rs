@@ -5,13 +5,13 @@ use jit::prelude::*;
 
 use crate::devices::on_each_device;
 
-/// Floats that show in which order they were added, the same in every run.
+/// Floats whose sums reveal the order of addition, the same in every run.
 fn numbers(count: usize) -> Vec<f32> {
     let number = |i: usize| ((i as u32).wrapping_mul(2_654_435_761) >> 8) as f32 / 1e5 - 80.0;
     (0..count).map(number).collect()
 }
 
-/// The sum of a block in the order that the documentation gives for blocks of this length.
+/// The sum of a block in the order that the documentation specifies for blocks of this length.
 fn sum_in_order(values: &[f32], block: usize) -> f32 {
     if block <= 32 {
         return values.iter().fold(0.0, |sum, value| sum + value);
@@ -152,7 +152,7 @@ fn edges_of_blocks() {
 
 #[test]
 fn blocks_are_reduced_wherever_the_reduction_is_written() {
-    /// What the lanes do has nothing to do with the lanes of the blocks.
+    /// The lanes are unrelated to the lanes of the blocks.
     #[jit]
     fn inside(lanes: &UInt, x: &UInt) -> (UInt, UInt) {
         let mut sum = lanes.zeros_like();

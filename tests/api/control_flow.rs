@@ -435,7 +435,7 @@ fn a_constant_condition_traces_one_arm() {
     assert_eq!(calls, 0);
 }
 
-/// The message of a program that is wrong.
+/// The message of a wrong program.
 fn panic_of(program: impl FnOnce() + std::panic::UnwindSafe) -> String {
     let panic = std::panic::catch_unwind(program).expect_err("the program is wrong");
     match panic.downcast::<String>() {
@@ -507,7 +507,7 @@ fn two_stages(x: &Float) -> Float {
 
 #[test]
 fn kernels_bear_the_name_of_their_function() {
-    // Reading the history empties it, and other tests read it, too: what they take is launched again.
+    // Reading the history empties it, and other tests read it, too: launches that they take are repeated.
     let is_launched_as = |label: &str, function: fn(&Float) -> Float| {
         (0..100).any(|_| {
             function(&Float::linspace(0.0, 1.0, 1000)).to_vec().unwrap();

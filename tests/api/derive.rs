@@ -1,4 +1,5 @@
-//! `#[derive(Traverse)]`: what is found in types of the user, what is written back, and what stays with the host.
+//! `#[derive(Traverse)]`: which leaves are found in user types, which are written back, and which values stay on the
+//! host.
 
 use jit::linalg::Vec3;
 use jit::prelude::*;
@@ -10,7 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The paths of the arrays that are shown, of those that are lent, and the values of the host.
+/// The paths of the arrays that are shown, of those that are lent, and the host values.
 fn seen<X: Traverse>(tree: &mut X) -> (Vec<String>, Vec<String>, Vec<HostValue>) {
     let (mut shown, mut lent, mut host) = (Vec::new(), Vec::new(), Vec::new());
     tree.traverse(&mut Visitor::with_paths(&mut |path, leaf| match leaf {
@@ -178,7 +179,7 @@ fn associated_types_skipped_parameters_and_given_bounds_work() {
     );
 }
 
-/// A type of the interface may hold a private one with its parameter.
+/// A public type may contain a private one with its parameter.
 pub(crate) mod privacy {
     use jit::prelude::*;
 
@@ -235,7 +236,7 @@ fn what_is_shared_is_seen_but_not_lent() {
     assert!(a.is_evaluated());
 }
 
-/// A reference among the state does not shift what is written to its neighbours.
+/// A reference in the state does not shift the values written to its neighbours.
 #[test]
 fn structs_with_references_can_be_state() {
     #[derive(Traverse)]
@@ -325,7 +326,7 @@ struct Node {
 }
 
 impl Drop for Node {
-    /// One after the other: a list that is dropped by itself recurses.
+    /// One after another: dropping the whole list would recurse.
     fn drop(&mut self) {
         let mut next = self.next.take();
         while let Some(mut node) = next {

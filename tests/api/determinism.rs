@@ -1,5 +1,5 @@
-//! Results have the same bits for any number of threads, run after run; what several lanes write in their order, if
-//! asked for.
+//! Results have the same bits for any number of threads, run after run; on request also those that depend on the order
+//! of several lanes' writes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,8 +9,8 @@ use jit::{FloatElement, ReduceOp, eval, set_deterministic, set_threads, threads}
 
 use crate::devices::on_each_device;
 
-/// The number of threads and what is promised are settings of the process. Others may read them: they change no result
-/// of theirs.
+/// The number of threads and the determinism setting belong to the process. Other tests may observe them, but their
+/// results do not change.
 static SETTINGS: Mutex<()> = Mutex::new(());
 
 struct Settings {
@@ -32,7 +32,7 @@ impl Drop for Settings {
     }
 }
 
-/// Runs a function with several numbers of threads, each twice, and demands the same each time.
+/// Runs a function with several numbers of threads, twice each, and asserts that the results are the same.
 #[track_caller]
 fn same_for_all_threads<R: PartialEq + std::fmt::Debug>(what: &str, run: impl Fn() -> Vec<R>) -> Vec<R> {
     set_threads(1);
@@ -48,13 +48,13 @@ fn same_for_all_threads<R: PartialEq + std::fmt::Debug>(what: &str, run: impl Fn
     wanted
 }
 
-/// Indices below a bound, many of them often.
+/// Indices below a bound, many of which occur often.
 fn indices(width: usize, bound: usize) -> UInt {
     let index = (UInt::arange(width) * 2_654_435_761_u32) >> 7;
     index % bound as u32
 }
 
-/// Numbers whose sums show the order of addition.
+/// Numbers whose sums reveal the order of addition.
 fn numbers<T: FloatElement>(width: usize) -> Array<T> {
     let number = (UInt::arange(width) * 40_503_u32 + 7) % 2001;
     (number.cast::<T>() - T::from_f64(900.0)) / T::from_f64(33.0)

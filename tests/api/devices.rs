@@ -9,7 +9,7 @@ pub(crate) fn on_each_device(test: impl Fn()) {
     }
 }
 
-/// Whether two numbers agree but for a relative or absolute error.
+/// Whether two numbers are equal up to a relative or absolute error.
 #[track_caller]
 pub(crate) fn assert_close(got: &[f32], wanted: &[f32], tolerance: f32) {
     assert_eq!(got.len(), wanted.len());

@@ -1,4 +1,4 @@
-//! What the library says when something is wrong: in words, with the lines of the program.
+//! Error messages: their text, with the lines of the program.
 
 use std::panic::catch_unwind;
 

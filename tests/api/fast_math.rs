@@ -1,4 +1,4 @@
-//! Fast math: what it changes, and what it leaves alone.
+//! Fast math: which results it changes, and which it does not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,7 +8,7 @@ use jit::prelude::*;
 
 use crate::devices::on_each_device;
 
-/// A function that has a fast variant, the function of numbers, and by how much the former errs at most, relatively, on
+/// A function with a fast variant, the same function of numbers, and the largest relative error of the former on
 /// [`arguments`].
 type Approximated = (&'static str, fn(&Float) -> Float, fn(f64) -> f64, f64);
 
@@ -114,7 +114,7 @@ fn other_threads_record_as_before() {
     assert_eq!(bits(&other), bits(&exact));
 }
 
-/// 1 + 2^-12: its square has more digits than `f32` keeps.
+/// 1 + 2^-12: its square has more digits than an `f32`.
 const A: f32 = 1.000_244_1;
 
 #[test]
@@ -129,7 +129,7 @@ fn sums_of_products_are_rounded_once() {
         assert_eq!(item(fast_math(|| &c + &a * &a)), fused);
         assert_eq!(item(fast_math(|| &a * &a - (-&c))), fused);
         assert_eq!(item(fast_math(|| &c - &a * &a)), (-A).mul_add(A, -1.000_488_3));
-        // The scope of the sum counts, and a product that has been computed is what it is.
+        // The scope of the sum is decisive, and a product that has already been computed is not changed.
         let product = &a * &a;
         assert_eq!(item(fast_math(|| &product + &c)), fused);
         jit::eval(&product).unwrap();
@@ -146,7 +146,7 @@ fn divisions_by_numbers_are_products() {
         let fast = fast_math(|| &x / 3.0).to_vec().unwrap();
         let wanted: Vec<f32> = arguments().iter().map(|x| x * (1.0 / 3.0)).collect();
         assert_eq!(bits(&fast), bits(&wanted));
-        // A reciprocal that is subnormal or infinite would lose digits.
+        // A subnormal or infinite reciprocal would lose digits.
         for divisor in [3e38, 1e-40, 0.0] {
             let fast = fast_math(|| &x / divisor).to_vec().unwrap();
             let wanted: Vec<f32> = arguments().iter().map(|x| x / divisor).collect();

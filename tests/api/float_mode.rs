@@ -1,5 +1,5 @@
-//! The calling thread may round otherwise, or flush subnormals to zero, as libraries for sound have it do. That changes
-//! no result.
+//! The calling thread may use another rounding mode, or flush subnormals to zero, as audio libraries require. That does
+//! not change results.
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::asm;
@@ -9,22 +9,22 @@ use jit::{eval, sync};
 
 use crate::devices::on_each_device;
 
-/// Subnormal results and operands are zero, and results are rounded up.
+/// A mode in which subnormal results and operands are zero, and results are rounded up.
 const FLUSH_AND_ROUND_UP: u32 = 0x1f80 | 1 << 15 | 1 << 6 | 2 << 13;
 
 fn mode() -> u32 {
     let mut word = 0_u32;
-    // SAFETY: stores the register to a word of ours.
+    // SAFETY: stores the register to a local variable.
     unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut word) };
     word
 }
 
 fn set_mode(word: u32) {
-    // SAFETY: all exceptions stay masked, and what is computed meanwhile is compared by its bits.
+    // SAFETY: all exceptions stay masked, and values computed meanwhile are compared by their bits.
     unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word) };
 }
 
-/// Runs a function in a mode of the processor; looks whether it is still the same after.
+/// Runs a function in a mode of the processor, and checks that the mode is unchanged afterwards.
 fn in_mode<R>(word: u32, run: impl FnOnce() -> R) -> R {
     let before = mode();
     set_mode(word);
@@ -40,8 +40,8 @@ fn replayed(x: &Float, y: &Float) -> Float {
     (x / 3.0 + y * 0.5).sqrt() - (x * y).exp()
 }
 
-/// Values that show how they were rounded, as bits: of literals, of small launches, of long ones, of library calls and
-/// of replays.
+/// Values that reveal how they were rounded, as bits: of literals, of small launches, of long ones, of library calls
+/// and of replays.
 fn values() -> Vec<u32> {
     let tiny = f32::from_bits(3);
     let literal = |value: f32| Float::from(value);

@@ -1,10 +1,10 @@
-//! The crates are on floors, and so do the parts of each: none depends on one above it.
+//! The crates form layers, and so do the parts of each: none depends on a higher one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Each crate, where it lies, and the crates of the workspace that it may use.
+/// Each crate, its folder, and the crates of the workspace that it may use.
 const FLOORS: [(&str, &str, &[&str]); 5] = [
     ("jit-runtime", "jit-runtime", &[]),
     ("jit-macros", "jit-macros", &[]),
@@ -55,8 +55,8 @@ fn every_crate_of_the_workspace_has_its_floor() {
     }
 }
 
-/// The floors of the crates whose parts are one above another, the lowest first: files and folders of `src`. Each
-/// names only those before it; `lib.rs` names all.
+/// The layers of the crates whose parts are layered, lowest first: files and folders of `src`. Each refers only to
+/// those before it; `lib.rs` refers to all.
 const PARTS: [(&str, &[&str]); 2] = [
     (
         "jit-runtime",
@@ -117,7 +117,7 @@ fn sources(folder: &Path, below: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// A source without comments, and without its tests at the end, which may look at anything.
+/// A source without comments, and without its tests at the end, which may refer to anything.
 fn code(source: &str) -> String {
     let end = source.find("\n#[cfg(test)]\nmod tests").unwrap_or(source.len());
     source[..end].lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
@@ -154,7 +154,8 @@ fn identifier(text: &str) -> &str {
     &text[..end]
 }
 
-/// What a file names at the root of its crate: by paths that begin with `crate`, or with as many `super` as lead there.
+/// The names that a file uses at the root of its crate: in paths that begin with `crate`, or with as many `super` as
+/// lead there.
 fn names_at_the_root(code: &str, depth: usize) -> BTreeSet<&str> {
     let up = "super::".repeat(depth);
     let mut names = BTreeSet::new();
@@ -174,7 +175,7 @@ fn names_at_the_root(code: &str, depth: usize) -> BTreeSet<&str> {
     names
 }
 
-/// What `lib.rs` hands on from its parts, and which part each name comes from.
+/// The names that `lib.rs` re-exports from its parts, and which part each of them comes from.
 fn handed_on(lib: &str) -> BTreeMap<&str, &str> {
     let statements = lib.split(';').filter_map(|statement| statement.split_once("pub use ").map(|(_, path)| path));
     let mut names = BTreeMap::new();

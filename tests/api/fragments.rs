@@ -1,4 +1,4 @@
-//! Functions that a `macro_rules!` writes: what comes from `$t:ty`, `$e:expr` and other fragments is in invisible
+//! Functions that a `macro_rules!` writes: the contents of `$t:ty`, `$e:expr` and other fragments are in invisible
 //! groups.
 
 use jit::prelude::*;
@@ -37,7 +37,7 @@ macro_rules! functions {
 
 functions!(loops, frozen, Float, &Float, u32, 10.0, 1.0 + 1.0, 3 | 4, { Float::from(0.5) }, 1);
 
-/// What the macro writes, by hand.
+/// The output of the macro, written by hand.
 #[freeze]
 fn written(x: &Float, state: &mut Float, n: u32, scale: f32) -> Float {
     *state = &*state + x * scale * (1.0 + 1.0);

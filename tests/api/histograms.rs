@@ -41,7 +41,7 @@ fn many_numbers_are_counted_in_one_kernel() {
 #[test]
 fn parts_of_an_interval_are_half_open_but_for_the_last() {
     on_each_device(|| {
-        // What NumPy gives for the same.
+        // The results of NumPy for the same input.
         let x = Float::from([0.0, 0.25, 0.5, 0.75, 1.0, -0.1, 1.1, f32::NAN, f32::INFINITY, -f32::INFINITY, 0.249]);
         assert_eq!(x.histogram(0.0, 1.0, 4).to_vec().unwrap(), [2, 1, 1, 2]);
         assert_eq!(x.histogram(0.0, 1.0, 1).to_vec().unwrap(), [6]);
@@ -60,7 +60,8 @@ fn every_end_of_a_part_belongs_to_the_part_that_begins_there() {
                 let ends = Float::linspace(low, high, bins + 1).to_vec().unwrap();
                 let below = ends.iter().map(|end| end.next_down());
                 let x = Float::from(ends.iter().copied().chain(below).collect::<Vec<_>>());
-                // Each part has its lower end and what is just below its upper one; the last has its upper end, too.
+                // Each bin contains its lower end and the value just below its upper one; the last also contains its
+                // upper end.
                 let mut wanted = vec![2; bins];
                 wanted[bins - 1] = 3;
                 assert_eq!(x.histogram(low, high, bins).to_vec().unwrap(), wanted, "{bins} parts from {low} to {high}");
@@ -80,7 +81,7 @@ fn floats_of_every_size_are_counted() {
         let (low, high) = (bf16::ZERO, bf16::from_f32(3.0));
         assert_eq!(BFloat::from(values.map(bf16::from_f64)).histogram(low, high, 3).to_vec().unwrap(), [2, 1, 2]);
         assert_eq!(Float64::from(values).histogram(0.0, 3.0, 3).to_vec().unwrap(), [2, 1, 2]);
-        // Thousands of parts, of which halves alone could not tell the numbers.
+        // Thousands of bins, whose numbers halves alone could not distinguish.
         let counts = (Half::arange(1000) / 1000.0).histogram(f16::ZERO, f16::ONE, 5000);
         assert_eq!(counts.sum().item().unwrap(), 1000);
     });

@@ -1,4 +1,4 @@
-//! Comparisons of host values in `#[jit]` functions: those that Rust takes, with the types that Rust infers.
+//! Comparisons of host values in `#[jit]` functions: those that Rust accepts, with the types that Rust infers.
 
 #![allow(
     clippy::all,
@@ -55,7 +55,7 @@ macro_rules! same {
     };
 }
 
-/// Compared with its like, and with words.
+/// Compared with its own type, and with words.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub(crate) struct Token(String);
 

@@ -1,4 +1,4 @@
-//! Programs over host values alone: with `#[jit]` they do exactly what they do without it.
+//! Programs with host values only: with `#[jit]` they behave exactly as without it.
 
 #![allow(
     clippy::assign_op_pattern,

@@ -1,5 +1,5 @@
-//! Programs over host values alone, by construct: indexing, casts and patterns do with `#[jit]` exactly what they do
-//! without it.
+//! Programs with host values only, by construct: with `#[jit]`, indexing, casts and patterns behave exactly as without
+//! it.
 
 #![allow(
     clippy::redundant_closure_call,

@@ -45,7 +45,7 @@ fn methods_that_change_nothing_are_called_on_elements() {
         let (copy, root, sum) = methods(&table, &UInt::from([2, 0, 1]), &Float::from(99.0));
         assert_eq!(copy.to_vec().unwrap(), [100.0, 1.0, 16.0]);
         assert_eq!(root.to_vec().unwrap(), [10.0, 1.0, 4.0]);
-        // Lanes stop where an element is large.
+        // Lanes stop at a large element.
         assert_eq!(sum.to_vec().unwrap(), [2.0 * 9.0 + 100.0 + 100.0, 2.0 * 16.0 + 1.0 + 1.0, 0.0]);
     });
 }

@@ -1,4 +1,4 @@
-//! Arrays from and to what the host has: bytes, slices, vectors, iterators.
+//! Conversions between arrays and host types: bytes, slices, vectors, iterators.
 
 use half::f16;
 use jit::prelude::*;
@@ -78,7 +78,7 @@ fn a_view_keeps_its_elements_when_the_array_is_written() {
         assert!(view.iter().copied().eq(0..100));
         let at = view.as_ptr();
         drop(view);
-        // Without another owner the elements are overwritten where they lie.
+        // Without another owner the elements are overwritten in place.
         let before = x.view().unwrap().as_ptr();
         x.scatter(5, &UInt::from([3]));
         let after = x.view().unwrap();

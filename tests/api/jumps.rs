@@ -50,7 +50,7 @@ macro_rules! proxies {
                 on_each_device(|| {
                     let got = $test::$name::traced(&$array::from(&$lanes[..])).to_vec().unwrap();
                     assert_eq!(got, $lanes.map($test::$name::plain), stringify!($name));
-                    // All lanes alike.
+                    // All lanes take the same path.
                     let got = $test::$name::traced(&$array::from($one)).to_vec().unwrap();
                     assert_eq!(got, [$test::$name::plain($one)], stringify!($name));
                 });
@@ -534,7 +534,7 @@ fn symbolic_loops_are_recorded_once() {
     on_each_device(|| {
         for count in [0, 3, 2000] {
             let (sum, seen) = symbolic_sum(&Float::from(&LANES[..]), count);
-            // A loop that no lane enters leaves its state as narrow as it was.
+            // A loop that no lane enters does not widen its state.
             let seen = seen + UInt::zeros(LANES.len());
             let got: Vec<_> = sum.to_vec().unwrap().into_iter().zip(seen.to_vec().unwrap()).collect();
             assert_eq!(got, LANES.map(|x| plain(x, count as u32)));
@@ -657,7 +657,7 @@ fn no_steps(n: &UInt) -> UInt {
     sum
 }
 
-/// The message of a program that is wrong.
+/// The message of a wrong program.
 fn panic_of(program: impl FnOnce() + std::panic::UnwindSafe) -> String {
     let panic = std::panic::catch_unwind(program).expect_err("the program is wrong");
     panic.downcast_ref::<String>().cloned().expect("a text")

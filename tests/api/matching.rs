@@ -316,7 +316,7 @@ fn a_match_in_a_traced_loop_is_part_of_its_body() {
     assert_eq!(steps.to_vec().unwrap(), [0, 8, 111]);
 }
 
-/// A function of traced values and the same of numbers.
+/// A function of traced values and the same function of numbers.
 macro_rules! both {
     (fn $name:ident($state:ident: $ty:ty => $traced:ty, $x:ident) { $($body:tt)* }) => {
         mod $name {
@@ -402,7 +402,7 @@ both! {
     }
 }
 
-/// Compares a function with itself on the host; returns whether its kernel has a switch.
+/// Compares a function with itself on the host. Returns whether its kernel has a switch.
 fn agree<T: jit::Element + PartialEq>(
     traced: impl Fn(Array<T>, Float) -> (Array<T>, Float),
     host: impl Fn(T, f32) -> (T, f32),
@@ -461,7 +461,7 @@ fn writing(state: &UInt, x: &Float, table: &Float, out: &mut UInt) -> Float {
     y * 2.0
 }
 
-/// What a lane of it does.
+/// The result of one of its lanes.
 fn writing_on_the_host(state: u32, x: f32, table: &[f32], out: &mut [u32]) -> f32 {
     let (mut i, mut y) = (0, x);
     while i < 3 {
@@ -527,7 +527,7 @@ fn arrays_in_a_matched_tuple_stay_where_they_are() -> Result<(), jit::Error> {
     Ok(())
 }
 
-/// Is moved by Rust, and no `Clone`.
+/// A type that is moved by Rust, and is not `Clone`.
 #[derive(Debug, PartialEq)]
 struct Ticket(u32);
 

@@ -1,4 +1,4 @@
-//! Functions of floats: every one on every element type, with corner values, on each device.
+//! Functions of floats: each of them on every element type, with corner cases, on each device.
 
 use std::cell::RefCell;
 
@@ -30,7 +30,7 @@ impl Number for f64 {
     const EPSILON: f64 = f64::EPSILON;
 }
 
-/// Arguments at the corners of the functions, and some between.
+/// Arguments at the corners of the functions, and some in between.
 const CORNERS: [f64; 32] = [
     0.0,
     -0.0,
@@ -75,7 +75,7 @@ macro_rules! unary {
     };
 }
 
-/// Every function that Rust's own numbers have, too.
+/// Every function that Rust's own numbers also have.
 fn functions<T: Number>() -> Vec<Unary<T>> {
     let mut functions: Vec<Unary<T>> = unary! {
         floor ceil trunc round round_ties_even abs sqrt recip exp exp2 exp_m1 ln ln_1p log2 log10 sin cos tan asin acos
@@ -109,14 +109,14 @@ fn binary_functions<T: Number>() -> Vec<Binary<T>> {
     ]
 }
 
-/// Whether a result is the nearest one, or near it, and right in sign, for zeros, infinities and NaN.
+/// Whether a result is the nearest one, or close to it, and has the right sign, for zeros, infinities and NaN.
 #[track_caller]
 fn assert_near<T: Number>(place: &str, got: T, wanted: f64) {
     let nearest: f64 = T::from_f64(wanted).into();
     let got: f64 = got.into();
     let is_same =
         got == nearest && got.is_sign_negative() == nearest.is_sign_negative() || got.is_nan() && nearest.is_nan();
-    // The smallest numbers are a fixed distance from each other.
+    // The smallest numbers have a fixed distance from each other.
     let least = least_normal::<T>() * T::EPSILON;
     let is_near = nearest != 0.0 && (got - nearest).abs() <= (4.0 * T::EPSILON * nearest.abs()).max(2.0 * least);
     assert!(is_same || is_near, "{place} is {got:e} instead of {nearest:e}");
@@ -130,7 +130,7 @@ fn least_normal<T: Number>() -> f64 {
     }
 }
 
-/// Results on each device, of which all have the bits of the first.
+/// Results on each device, all of which have the bits of the first.
 fn on_each<T: Number>(place: &str, compute: impl Fn() -> Array<T>) -> Vec<T> {
     let first: RefCell<Option<Vec<T>>> = RefCell::new(None);
     on_each_device(|| {
@@ -173,7 +173,7 @@ fn check_binary<T: Number>() {
         let results = on_each(&place, || of_arrays(&Array::from(x.clone()), &Array::from(y.clone())));
         for ((&x, &y), got) in x.iter().zip(&y).zip(results) {
             let (a, b): (f64, f64) = (x.into(), y.into());
-            // Rust does not say which zero `min` and `max` give, and the sign of a NaN is not specified.
+            // Rust does not specify which zero `min` and `max` return, and the sign of a NaN is unspecified.
             let is_unspecified = a == 0.0 && b == 0.0 && name.starts_with("fm") || name == "copysign" && b.is_nan();
             if !is_unspecified {
                 assert_near(&format!("{place} at {x:?}, {y:?}"), got, of_numbers(a, b));

@@ -1,5 +1,5 @@
-//! Random programs of kernels and library calls against a plain model: sorting, prefix reductions, listing true lanes,
-//! and elementwise operations in between, evaluated at any time.
+//! Compares random programs of kernels and library calls with a plain model: sorting, prefix reductions, listing true
+//! lanes, and elementwise operations in between, evaluated at any time.
 
 use jit::prelude::*;
 use proptest::prelude::*;
@@ -78,7 +78,7 @@ fn prefix(numbers: &[u32], is_exclusive: bool, is_reverse: bool, block: usize) -
     result
 }
 
-/// The different numbers in order, how often each occurs, and where it is first.
+/// The distinct numbers in order, how often each occurs, and its first position.
 fn runs(numbers: &[u32]) -> Vec<(u32, u32, u32)> {
     let mut runs: Vec<(u32, u32, u32)> = Vec::new();
     for position in order(numbers, false) {

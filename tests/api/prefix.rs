@@ -1,11 +1,11 @@
-//! Prefix reductions, and how library calls goes together with kernels.
+//! Prefix reductions, and the combination of library calls with kernels.
 
 use half::f16;
 use jit::prelude::*;
 
 use crate::devices::on_each_device;
 
-/// What a prefix sum is, on the host.
+/// The prefix sum, computed on the host.
 fn sums(values: &[u32], is_exclusive: bool) -> Vec<u32> {
     let mut sum = 0_u32;
     let next = |value: &u32| {

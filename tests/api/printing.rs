@@ -75,7 +75,7 @@ fn elements_of_every_type_are_printed() {
         let floats = [0.1, -1.5, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e-40, f32::MAX];
         assert_eq!(Float::from(floats).to_string(), "[0.1, -1.5, NaN, inf, -inf, -0, 1e-40, 3.4028235e38]");
         assert_eq!(Float64::from([0.1, 1.0 / 3.0, 5e-324]).to_string(), "[0.1, 0.3333333333333333, 5e-324]");
-        // The fewest digits that tell a half from its neighbours, as in NumPy.
+        // The fewest digits that distinguish a half from its neighbours, as in NumPy.
         let halves = [0.1, 65504.0, 6e-8, 1.0 / 3.0, -2.5, f32::NAN, f32::INFINITY].map(f16::from_f32);
         assert_eq!(Half::from(halves).to_string(), "[0.1, 65500, 6e-8, 0.3333, -2.5, NaN, inf]");
         let halves = [0.1, 5.25, f32::MAX, 1.0, 257.0].map(bf16::from_f32);
@@ -112,7 +112,7 @@ fn no_elements_and_one_element_are_printed() {
     });
 }
 
-/// What `numpy.array2string(x, separator=', ')` gives for the same elements.
+/// The output of `numpy.array2string(x, separator=', ')` for the same elements.
 #[test]
 fn lines_are_those_of_numpy() {
     on_each_device(|| {
@@ -206,7 +206,7 @@ fn printed_inside(x: &Float, given: &Float) -> Float {
     x
 }
 
-/// Printing while a loop is recorded shows what is known, evaluates nothing, and does not disturb what is recorded.
+/// Printing while a loop is recorded prints known values, evaluates nothing, and does not disturb the recording.
 #[test]
 fn what_is_computed_inside_of_a_region_is_printed_as_symbolic() {
     on_each_device(|| {

@@ -8,7 +8,7 @@ use jit::{Element, Promote};
 
 use crate::devices::on_each_device;
 
-/// The type in which two arrays meet, by the operators themselves, in both orders.
+/// The common type of two arrays, by the operators themselves, in both orders.
 fn meet<A: Element + Promote<B>, B: Element + Promote<A>>() -> [TypeId; 2] {
     [TypeId::of::<<A as Promote<B>>::Output>(), TypeId::of::<<B as Promote<A>>::Output>()]
 }
@@ -155,7 +155,7 @@ fn shifts_keep_the_left_type() {
     });
 }
 
-/// What PyTorch's `x.to(y.dtype)` is here: a conversion to the type of another array.
+/// The counterpart of PyTorch's `x.to(y.dtype)`: a conversion to the type of another array.
 fn to_type_of<A: Element, B: Element>(x: &Array<A>, _: &Array<B>) -> Array<B> {
     x.cast()
 }

@@ -1,4 +1,4 @@
-//! Reductions that are made of others.
+//! Reductions that are composed of others.
 
 use half::f16;
 use jit::prelude::*;

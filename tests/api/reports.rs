@@ -1,14 +1,14 @@
-//! `jit::print!`: what lanes print, when, and how often.
+//! `jit::print!`: what is printed by lanes, when, and how often.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use jit::prelude::*;
 
-/// The sink is the process's, so these tests take turns.
+/// The sink belongs to the process, so these tests run one after another.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What was printed since, and the turn.
+/// The text printed since, and the lock.
 struct Printed(Arc<Mutex<String>>, #[expect(dead_code, reason = "held for its lock")] MutexGuard<'static, ()>);
 
 impl Printed {

@@ -1,4 +1,4 @@
-//! Writing to elements at computed positions: what is written, and what keeps its elements.
+//! Writing elements at computed positions: which elements are written, and which are unchanged.
 
 use jit::prelude::*;
 use jit::{Element, Integer, Number};
@@ -265,7 +265,7 @@ fn results_of_a_scatter_can_be_used_at_any_time() {
         let place = place.to_vec().unwrap();
         assert_eq!(later.to_vec().unwrap(), place.iter().map(|place| place * 3).collect::<Vec<_>>());
         assert!(place.iter().enumerate().all(|(lane, &place)| (place == 0) == (lane % 2 == 1)));
-        // Only the places are asked for; the counter is counted once all the same.
+        // Only the positions are requested; the counter is still incremented once.
         let place = counter.scatter_inc(&UInt::from(0));
         assert_eq!((&place + 1).item().unwrap(), 56);
         assert_eq!((place.item().unwrap(), counter.item().unwrap()), (55, 56));
@@ -292,7 +292,7 @@ fn exchanged_elements_come_back() {
         assert_eq!(x.get(0).unwrap(), -1.0);
         let off = x.scatter_exchange_masked(9.0, &Int::from([0, 900]), &Mask::from(false));
         assert_eq!(off.to_vec().unwrap(), [0.0, 0.0]);
-        // A stack of lanes: each finds what the one before has left.
+        // A stack of lanes: each reads the result of the one before.
         let mut top = UInt::from([100]);
         let mut found = top.scatter_exchange(UInt::arange(50), &UInt::zeros(50)).to_vec().unwrap();
         found.push(top.item().unwrap());
@@ -350,7 +350,7 @@ fn a_loop_scatters_in_each_iteration() {
         let (mut traced, mut low) = (UInt::zeros(8), UInt::full(9999, 8));
         let before = traced.clone();
         let steps = run(&start, &mut traced, &mut low);
-        // Whatever is asked for first, the loop runs once.
+        // The loop runs once, whatever is requested first.
         assert_eq!(low.to_vec().unwrap(), lowest);
         assert_eq!(steps.to_vec().unwrap(), total);
         assert_eq!(traced.to_vec().unwrap(), visits);

@@ -9,7 +9,7 @@ use crate::devices::on_each_device;
 const WIDTH: usize = 40;
 const PROGRAMS: u32 = 1000;
 
-/// Numbers that a seed determines (Marsaglia's xorshift).
+/// Numbers that are determined by a seed (Marsaglia's xorshift).
 struct Random(u32);
 
 impl Random {
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// A random program over three registers, traced on arrays and computed on numbers of the host at once.
+/// A random program over three registers, traced on arrays and simultaneously computed on host numbers.
 fn run_program(seed: u32) -> (UInt, Vec<u32>) {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9) | 1);
     let start = UInt::arange(WIDTH);

@@ -1,5 +1,5 @@
-//! Regions that a panic ends: every array that was there before has contents after, whether it was a constant, in
-//! memory or not yet computed.
+//! Regions that a panic ends: every array from before has contents afterwards, whether it was a constant, in memory or
+//! not yet computed.
 
 #![allow(clippy::type_complexity, reason = "the types of targets are shown where they are used")]
 
@@ -9,7 +9,7 @@ use jit::random::Pcg32;
 use crate::stopping::{LEFT, is_stopped, tick};
 use crate::{message_of, on_each_device, resident};
 
-/// What programs change.
+/// The state that programs change.
 #[derive(Clone, Traverse)]
 struct Held {
     x: Float,
@@ -49,7 +49,7 @@ impl Held {
         Held { x, count: made(0), at, table: made(TABLE[0]), memory, rng: Pcg32::new(4, 3), list }
     }
 
-    /// The elements of everything; fails where something has none.
+    /// The elements of all arrays; fails if one has none.
     fn elements(&self) -> Vec<Vec<u64>> {
         let bits = |array: &Float| array.to_vec().unwrap().iter().map(|x| u64::from(x.to_bits())).collect();
         let whole = |array: &UInt| array.to_vec().unwrap().into_iter().map(u64::from).collect::<Vec<_>>();
@@ -58,14 +58,14 @@ impl Held {
         let mut all = vec![bits(&self.x), whole(&self.count), whole(&self.at), whole(&self.table), whole(&rng)];
         all.extend(memory);
         all.extend(self.list.iter().flat_map(|(a, b)| [whole(a), bits(b)]));
-        // What is computed of it has contents, too.
+        // Values computed from it have contents, too.
         assert_eq!(whole(&(&self.table + 1)), whole(&self.table).iter().map(|x| x + 1).collect::<Vec<_>>());
         assert_eq!(whole(&(&self.count * 2)), whole(&self.count).iter().map(|x| x * 2).collect::<Vec<_>>());
         all
     }
 }
 
-/// As many elements, where there may be one for all lanes.
+/// Repeats a single element for all lanes to the number of elements.
 trait TileTo {
     fn tile_to(self, width: usize) -> Self;
 }
@@ -196,7 +196,7 @@ fn matches(h: &mut Held) {
 
 #[jit(dispatch)]
 trait Step {
-    /// Changes what it is given.
+    /// Changes its argument.
     fn step(&self, x: Float, table: &mut UInt, at: &UInt) -> Float;
 }
 
@@ -301,13 +301,13 @@ fn trial(name: &str, takes_back: bool, program: impl Fn(&mut Held)) {
                 let clone = h.clone();
                 assert!(!run(&mut h, stop), "{place}");
                 let after = h.elements();
-                // After its last operation the program has left its regions.
+                // After its last operation the program has exited its regions.
                 if takes_back && stop < operations {
                     assert_eq!(h.table.to_vec().unwrap(), TABLE, "{place}");
                 }
                 assert_eq!(clone.elements(), before, "{place}");
                 assert_eq!(after.len(), before.len(), "{place}");
-                // It can continue with what there is, and from the beginning.
+                // It can continue with the existing state, and from the beginning.
                 assert!(run(&mut h, u32::MAX), "{place}");
                 h.elements();
                 let mut again = clone;
@@ -372,7 +372,7 @@ fn a_state_that_was_not_assigned_is_what_it_was() {
     });
 }
 
-/// What is refused at the end of a region ends it as a panic in it does.
+/// A rejection at the end of a region ends it like a panic inside it.
 #[test]
 fn what_is_refused_leaves_contents() {
     #[jit]

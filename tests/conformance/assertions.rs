@@ -1,4 +1,4 @@
-//! Assertions in `#[jit]` functions: what is known while recording.
+//! Assertions in `#[jit]` functions: conditions that are known while recording.
 
 use jit::prelude::*;
 

@@ -41,7 +41,7 @@ macro_rules! casts {
     };
 }
 
-/// Bits of integers, so that numbers of all types compare in the same words.
+/// Bits of integers, so that numbers of all types are compared as the same words.
 trait ToBits {
     fn to_bits(self) -> u64;
 }

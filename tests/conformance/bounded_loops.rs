@@ -5,13 +5,13 @@ use jit::{Error, ErrorKind};
 
 use crate::{message_of, on_each_device, resident};
 
-/// The line of this file behind the first one in which a text stands.
+/// The line of this file after the first one that contains a text.
 fn line_of(text: &str) -> u32 {
     let lines = include_str!("bounded_loops.rs").lines();
     lines.zip(2..).find(|(line, _)| line.contains(text)).unwrap().1
 }
 
-/// Checks that an array is the error of a lane that makes more iterations than it may.
+/// Checks that reading an array returns the error of a lane that makes more iterations than permitted.
 #[track_caller]
 fn assert_bounded<T: jit::Element>(array: &Array<T>, lane: u32, limit: u32, line: u32) {
     let error: Error = array.to_vec().unwrap_err();
@@ -38,13 +38,13 @@ fn a_recorded_loop_stops_at_its_bound_with_an_error() {
         let line = line_of("// halvings");
         assert_eq!(halvings(&resident([1, 2, 32, 63])).to_vec().unwrap(), [0, 1, 5, 5]);
         assert_bounded(&halvings(&resident([1, 64, 2, 999])), 1, 5, line);
-        // A lane that would never be done, and loops that are the same in all lanes or wide.
+        // A lane that would never finish, and loops that are uniform or wide.
         assert_bounded(&halvings(&UInt::opaque(64)), 0, 5, line);
         assert_eq!(halvings(&UInt::opaque(63)).item().unwrap(), 5);
         let wide = UInt::arange(100_000) / 1000;
         assert_bounded(&halvings(&wide), 64_000, 5, line);
         assert_eq!(halvings(&(wide % 64)).sum().item().unwrap(), halvings_of_the_host());
-        // An error of what nothing reads is none.
+        // An error in values that are never read is not reported.
         drop(halvings(&resident([64])));
         jit::sync().unwrap();
     });
@@ -175,7 +175,7 @@ fn bounds_hold_inside_of_loops_branches_and_calls() {
     on_each_device(|| {
         assert_eq!(nested(&resident([1, 2]), &resident([2, 1])).to_vec().unwrap(), [2, 3]);
         assert_bounded(&nested(&resident([1, 2]), &resident([2, 2])), 1, 2, line_of("// columns"));
-        // Both loops make too many; the first line in the file is named.
+        // Both loops exceed their limits; the first line in the file is named.
         assert_bounded(&nested(&resident([4, 2]), &UInt::from(0)), 0, 3, line_of("// rows"));
         assert_eq!(in_an_arm(&resident([30, 4, 11])).to_vec().unwrap(), [10, 8, 1]);
         assert_bounded(&in_an_arm(&resident([30, 4, 31])), 2, 2, line_of("// in an arm"));
@@ -202,8 +202,8 @@ fn frozen_steps(n: &UInt) -> (UInt, UInt) {
     (halvings(n).reverse().prefix_sum(), before)
 }
 
-/// Checks that a call of a frozen function, or its result, is the error of a lane that makes too many iterations. Where
-/// the launches of a replay run at once the call itself fails.
+/// Checks that a call of a frozen function, or its result, is the error of a lane that makes too many iterations. If
+/// the launches of a replay run at once, the call itself fails.
 #[track_caller]
 fn assert_call_bounded(call: impl FnOnce() -> UInt, lane: u32) {
     let message = message_of(|| call().to_vec().unwrap());
@@ -225,7 +225,7 @@ fn replays_of_frozen_functions_keep_the_bound() {
             assert_call_bounded(|| frozen_steps(&UInt::from([4, 9, 160, 2])).0, 2);
         }
     });
-    // One recording on each device; calls that fail need not count.
+    // One recording on each device; failed calls may not be counted.
     assert_eq!(frozen::stats().recordings, 2, "{:?}", frozen::explain());
     assert!(frozen::stats().replays >= 10, "{:?}", frozen::stats());
     assert!(frozen_steps::stats().replays >= 2, "{:?}", frozen_steps::stats());

@@ -1,5 +1,5 @@
-//! Traced branches: what of them is recorded, how wide the results are. Recorded branches, and those of which both
-//! sides run, give the same results.
+//! Traced branches: which parts of them are recorded, and how wide the results are. Recorded branches, and those of
+//! which both sides run, have the same results.
 
 use jit::prelude::*;
 
@@ -51,7 +51,7 @@ fn a_constant_condition_runs_one_arm() {
         let y = run(&Mask::from(true), &UInt::from(4), &mut calls);
         assert_eq!((calls, y.to_vec().unwrap()), ([1, 0], vec![5]));
         assert!(y.is_evaluated(), "of constants it gives a constant");
-        // One of many lanes makes values as wide as any such condition does, of which it must know both arms.
+        // A condition of many lanes widens values even if it is constant, and both arms must be known.
         let known = Mask::from([false, false]).bitand_constant();
         let message = crate::message_of(|| run(&known, &UInt::from(4), &mut calls));
         assert!(message.contains("the host variable `calls[0]` changes"), "{message}");

@@ -513,7 +513,7 @@ fn targets_of_sorted_calls_write_on_their_lanes() {
             }
             assert_eq!(marks.to_vec().unwrap(), [0; 8]);
         }
-        // What is written before the call is written once, on all lanes.
+        // A write before the call happens once, on all lanes.
         let mut before = resident([0_u32; 4]);
         let ticket = before.scatter_inc(&(&lane % 4)).min(0);
         let targets: [&dyn Fn(UInt) -> UInt; 2] = [&|x| x + 1, &|x| x + &ticket + 2];

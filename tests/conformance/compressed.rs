@@ -1,4 +1,4 @@
-//! Loops whose finished lanes exit the launches, and that write elsewhere than in arrays of their lanes.
+//! Loops whose finished lanes exit the launches, and that write to other places than arrays of their lanes.
 
 use jit::prelude::*;
 
@@ -11,7 +11,7 @@ fn below(bound: u32, count: usize, seed: u32) -> UInt {
 }
 
 modes! {
-    // Sums, an atomic operation whose result decides, and elements that one lane alone writes.
+    // Sums, an atomic operation whose result decides, and elements that a single lane writes.
     fn writing(start: &UInt, sums: &mut UInt, tickets: &mut UInt, trace: &mut UInt) -> (UInt, UInt) {
         { let (mut left, mut step, mut seen) = (start.clone(), UInt::from(0), UInt::from(0));
             let lane = UInt::arange(start.width()); }
@@ -27,7 +27,7 @@ modes! {
         { (left, seen) }
     }
 
-    // A table of the lane, read and written at indices of its own, next to arrays.
+    // A table per lane, read and written at its own indices, together with arrays.
     fn with_memory(start: &UInt, sums: &mut UInt) -> (UInt, UInt) {
         {
             let (mut left, mut total) = (start.clone(), UInt::from(0));
@@ -49,7 +49,7 @@ modes! {
     }
 }
 
-/// What it has written is read in the next iteration.
+/// The written values are read in the next iteration.
 macro_rules! reading {
     ($($name:ident [$($attribute:tt)*])*) => {$(
         #[jit]

@@ -1,5 +1,6 @@
-//! Constructs of `#[jit]` functions: one text is compiled three times, as plain Rust, as a `#[jit]` function of
-//! numbers, whose conditions the host decides, and as one of arrays, whose lanes decide. All three compute the same.
+//! Constructs of `#[jit]` functions. One text is compiled three times: as plain Rust, as a `#[jit]` function of
+//! numbers, whose conditions the host decides, and as one of arrays, whose conditions lanes decide. All three compute
+//! the same.
 
 #![allow(
     clippy::assign_op_pattern,
@@ -35,7 +36,7 @@ impl Lanes for u32 {
     const LANES: [u32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 12];
 }
 
-/// Tests of one text each: over numbers, over as many lanes as there are numbers, and over single lanes, which are
+/// Tests of one text each: over numbers, over as many lanes as there are numbers, and over single lanes, whose value is
 /// known while recording or not.
 macro_rules! constructs {
     ($($(#[$attribute:meta])* fn $name:ident($x:ident: $array:ident, $number:ident) { $($body:tt)* })*) => {$(
@@ -369,7 +370,7 @@ constructs! {
         if "a" < "b" && [1, 2] == [1, 2] && Some(1) > None {
             y += 64.0;
         }
-        // Neither holds for the root of a negative number, which is no number.
+        // Neither holds for the root of a negative number, which is NaN.
         let root = (x * 1.0).sqrt();
         if root < 1.0 || root >= 1.0 {
             y += 128.0;
@@ -471,7 +472,7 @@ constructs! {
             (y + 1.0, [x * 3.0, y])
         };
         let mut point = Point { x: a, y: b[1].clone() };
-        // SAFETY: nothing in the block asks for anything.
+        // SAFETY: the operations in the block have no preconditions.
         let c = unsafe { if point.x > 1.0 { point.y - 1.0 } else { point.x * 4.0 } };
         let range = 1..const { 2 + 2 };
         for k in range {

@@ -1,5 +1,5 @@
-//! What is said of values that leave the region which made them, and of what must not change or be read in one: the
-//! whole text, with the lines.
+//! Messages about values that leave the region which made them, and about values that must not change or be read in
+//! one: the whole text, with the lines.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ fn line_with(text: &str) -> (u32, &'static str) {
     (1..).zip(lines).find(|(_, line)| line.contains(text)).unwrap()
 }
 
-/// The place of something in the first line of this file that contains a text, as messages write it.
+/// The position of an expression in the first line of this file that contains a text, as messages write it.
 fn at(text: &str, what: &str) -> String {
     let (line, code) = line_with(text);
     format!("{}:{line}:{}", file!(), code.find(what).unwrap() + 1)
@@ -262,7 +262,7 @@ fn what_is_computed_in_a_region_cannot_be_read_there() {
                 assert_eq!(error.kind(), jit::ErrorKind::NotEvaluated);
             }
         }
-        // What was made before is that of all lanes.
+        // Values from before the region belong to all lanes.
         assert_eq!(look(&x, 5).unwrap().to_vec().unwrap(), [1.0 + 12.0, 3.5 + 12.0]);
         assert_eq!(look(&x, 6).unwrap().to_vec().unwrap(), [1.0 + 1.0, 3.5 + 1.0]);
     });

@@ -82,7 +82,7 @@ fn an_array_without_elements_is_read_where_no_lane_gets() {
         let (none, wanted) = (Float::from(Vec::new()), Float::from([0.5, 9.0]));
         assert_eq!(position(&none, &wanted).to_vec().unwrap(), [0, 0]);
         assert_eq!(position(&Float::from([1.0, 2.0, 3.0]), &wanted).to_vec().unwrap(), [0, 3]);
-        // No index is below zero, which is known, and makes a value for each lane all the same.
+        // No index is below zero, which is known, but the result still has a value for each lane.
         assert_eq!(guarded(&none, &UInt::from([0, 3])).to_vec().unwrap(), [-1.0, -1.0]);
         assert_eq!(guarded(&Float::from([5.0, 6.0]), &UInt::from([0, 3])).to_vec().unwrap(), [5.0, -1.0]);
         let mask = Mask::opaque(false);
@@ -131,7 +131,7 @@ fn a_literal_index_reads_as_any_other() {
             assert_eq!(source.gather(&UInt::from(index)).item().unwrap(), expected);
         }
         assert_eq!(source.gather(&Int::from(-1)).item().unwrap(), 0.0);
-        // What is known is computed while tracing.
+        // Known values are computed while tracing.
         assert!(source.gather(&Int8::from(-1)).is_literal());
     });
 }
@@ -187,7 +187,7 @@ fn lanes_that_do_not_run_a_loop_gather_nothing() {
 // one device: the interpreter takes minutes for so many elements
 #[test]
 fn arrays_of_more_than_2_to_the_28_elements_are_gathered_from() {
-    // One byte each; half of the address range of 32-bit offsets of four bytes lies beyond 2^28.
+    // One byte each; half of the address range of 32-bit offsets of four bytes is beyond 2^28.
     if !crate::tested_devices::has_llvm() {
         return;
     }

@@ -284,10 +284,10 @@ fn pointers_of_different_sets_do_not_merge() {
     assert!(message.contains("different host values"), "{message}");
 }
 
-/// What calls other instances.
+/// An instance that calls other instances.
 #[jit(dispatch)]
 trait Chain {
-    /// Of the next instance, seen through this one.
+    /// A field of the next instance, accessed through this one.
     fn follow(&self, next: &Ptr<dyn Shape>, x: &Float) -> Float;
 }
 
@@ -338,7 +338,7 @@ fn instances_change_the_state_of_a_loop() {
     });
 }
 
-/// What a pointer's calls give and leave behind.
+/// The results and side effects of a pointer's calls.
 fn all_calls(shapes: &Ptr<dyn Shape>, x: &Float) -> (Vec<Vec<f32>>, Vec<Vec<u32>>) {
     let (d, sum) = shapes.both(x.clone(), Float::from(0.5));
     let mut counts = resident([100_u32, 0, 0, 0]);
@@ -409,7 +409,7 @@ trait Lamp {
     #[host]
     fn dim(&mut self, by: f32);
 
-    /// Gives what no lane could.
+    /// Returns a value that no lane could.
     #[host]
     fn name(&self) -> &str;
 

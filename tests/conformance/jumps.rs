@@ -84,8 +84,8 @@ modes! {
 
 macro_rules! leaving {
     ($($name:ident: $($attribute:ident)*;)*) => {$(
-        /// The first turn in which the sum of two sequences exceeds a limit; both loops can be left from within the
-        /// inner one.
+        /// The first iteration in which the sum of two sequences exceeds a limit; both loops can be exited from within
+        /// the inner one.
         #[jit]
         fn $name(step: &UInt, limit: &UInt) -> (UInt, UInt) {
             let (mut sum, mut turn) = (UInt::from(0), UInt::from(0));
@@ -132,7 +132,7 @@ fn lanes_break_and_continue_in_each_mode() {
         let (n, steps) = run(&resident(starts), &UInt::from(limits));
         let got: Vec<(u32, u32)> = std::iter::zip(n.to_vec().unwrap(), steps.to_vec().unwrap()).collect();
         assert_eq!(got, std::array::from_fn::<_, 7, _>(|i| collatz(starts[i], limits[i])));
-        // All lanes alike.
+        // All lanes take the same path.
         let (n, steps) = run(&UInt::opaque(27), &UInt::opaque(20));
         assert_eq!((n.item().unwrap(), steps.item().unwrap()), collatz(27, 20));
     });

@@ -1,4 +1,4 @@
-//! Memory of a lane's own, in straight code, loops and branches.
+//! Per-lane local memory in straight-line code, loops and branches.
 
 use jit::prelude::*;
 use jit::{IntoEntry, LocalEntry, Visitor, VisitorMut};
@@ -156,7 +156,7 @@ fn bubble_sort_in_each_mode() {
         }
     };
     on_each_device(|| {
-        // What takes the interpreter long for each lane is done for few.
+        // Programs that are slow on the interpreter run on few lanes.
         let count = if Array::<u32>::zeros(1).device() == Device::Interpreter { 60 } else { 10_000 };
         check(&sort_recorded, count);
         check(&sort_blended, count);
@@ -354,7 +354,7 @@ fn swapped(n: &UInt) -> [UInt; 3] {
     let (mut a, mut b, mut i) = (Local::<u32>::full(1, 3), Local::<u32>::full(2, 3), UInt::from(0));
     let mut total = UInt::from(0);
     while &i < n {
-        // The memory of an iteration begins anew.
+        // The memory of each iteration is initialised again.
         let mut scratch = Local::<u32>::new(3);
         scratch.write(&(&i % 3), 1);
         total += scratch.read(&UInt::from(0)) + scratch.read(&UInt::from(1)) + scratch.read(&UInt::from(2));
@@ -504,7 +504,7 @@ fn plain_steps(random: &mut Random, memories: &mut [[u32; SLOTS as usize]; 2], x
             }
             5 => {
                 let is_odd = (*x >> (shift % 4)) % 2 == 1;
-                // Both sides are recorded one after the other.
+                // Both sides are recorded one after another.
                 let (mut other, mut y) = (*memories, *x);
                 if is_odd {
                     plain_steps(random, memories, x, depth - 1);
@@ -635,7 +635,7 @@ fn targets_read_memory_of_the_caller() {
             table.write(&UInt::from(k), &(lane.cast::<f32>() * 10.0 + k as f32));
         }
         let targets: [&dyn Fn(UInt) -> Float; 2] = [&|i| table.read(&i), &|i| {
-            // Memory of the target's own, in each lane.
+            // Local memory of the target, in each lane.
             let mut own = table.clone();
             own.write(&i, -1.0);
             (0..3_u32).fold(Float::from(0.0), |sum, k| sum + own.read(&UInt::from(k)))
@@ -646,7 +646,7 @@ fn targets_read_memory_of_the_caller() {
     });
 }
 
-/// Two loops that write an array and count; the second reads per-lane local memory's own that the first has filled.
+/// Two loops that write an array and count; the second reads the per-lane local memory that the first has filled.
 #[jit]
 fn fill_and_look(hits: &mut Int, lane: &Int) -> Mask {
     let (mut memory, mut found, mut turn) = (Local::<i32>::new(5), Mask::from(false), Int::from(0));

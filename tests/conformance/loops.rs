@@ -1,5 +1,5 @@
-//! Traced loops: which state they have, how wide it is, what of them is computed. Recorded loops, and those whose
-//! iterations run one by one, give the same results.
+//! Traced loops: which state they have, how wide it is, and which parts of it are computed. Recorded loops, and those
+//! whose iterations run one by one, have the same results.
 
 use jit::prelude::*;
 
@@ -49,7 +49,7 @@ fn what_is_the_same_in_all_lanes_keeps_width_one() {
             assert_eq!(y.to_vec().unwrap(), [count, 1.0 + count, 2.0 + count]);
             assert_eq!((i.item().unwrap() as f32, t.item().unwrap()), (count, 0.5 * count.exp2()));
         }
-        // Lanes of their own make all of it wide.
+        // Private lanes make all of it wide.
         let (i, y, t) = run(&UInt::from([0, 1, 2]), &x);
         assert_eq!(i.to_vec().unwrap(), [0, 1, 2]);
         assert_eq!(y.to_vec().unwrap(), [0.0, 2.0, 4.0]);
@@ -136,7 +136,7 @@ modes! {
     }
 }
 
-/// Whether arrays can be written and read as they can outside of all regions.
+/// Whether arrays can be written and read as outside all regions.
 fn nothing_is_open() {
     let mut target = resident([0_u32; 3]);
     target.scatter(7, &UInt::from([1]));
@@ -176,7 +176,7 @@ fn independent(steps: &UInt, x: &UInt, y: &UInt) -> (UInt, UInt, UInt) {
 #[test]
 fn outputs_that_nobody_uses_are_not_computed() {
     on_each_device(|| {
-        // What has no value cannot be computed, so what is computed does not contain it.
+        // A value that does not exist cannot be computed, so computed values do not include it.
         let (x, y, both) = independent(&UInt::from([1, 2]), &UInt::from([1, 2]), &UInt::placeholder(2));
         assert_eq!(x.to_vec().unwrap(), [11, 22]);
         assert!(y.to_vec().is_err() && both.to_vec().is_err());

@@ -1,4 +1,4 @@
-//! `Traverse` written by hand, wrongly: a panic that says so, and never an array of a wrong type.
+//! Wrong manual implementations of `Traverse` cause a panic that reports it, and never an array of a wrong type.
 
 #![allow(clippy::type_complexity, reason = "a list of names and functions")]
 
@@ -10,7 +10,7 @@ use jit::{Leaf, LocalEntry, Visitor, VisitorMut, trees};
 
 use crate::message_of;
 
-/// How an implementation lies.
+/// In which way an implementation is wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lie {
     /// `traverse_mut` names the fields in another order.
@@ -23,13 +23,13 @@ enum Lie {
     ShowsOne,
     /// The order changes with each walk.
     Changing,
-    /// The first field is shown as often as it was walked over.
+    /// The first field is shown as often as the value has been walked.
     Growing,
-    /// Every second walk shows the fields in another order, and every third one none.
+    /// Every second walk shows the fields in another order, and every third one shows none.
     Erratic,
     /// Shows another array than it has.
     Foreign,
-    /// Shows per-lane local memory in the place of an array.
+    /// Shows per-lane local memory instead of an array.
     Memory,
     /// `traverse_mut` lends nothing.
     Nothing,
@@ -64,7 +64,7 @@ impl Liar {
         Liar { bytes: UInt8::from([1, 2, 3, 4]), wide: Float64::from([0.5, 1.5, 2.5, 3.5]) }
     }
 
-    /// Whatever happened, elements are of the types that they have, and as many as there are.
+    /// In any case, elements have their types, and their number is right.
     fn check(&self) {
         assert_eq!(self.bytes.var().ty(), <u8 as jit::Element>::TYPE);
         assert_eq!(self.wide.var().ty(), <f64 as jit::Element>::TYPE);
@@ -234,7 +234,7 @@ fn frozen_host(x: &Float64) -> Float64 {
     made.wide + x
 }
 
-/// What is done with values made of arrays.
+/// Uses of values that consist of arrays.
 fn constructs() -> Vec<(&'static str, fn(&mut Liar))> {
     vec![
         ("an `if`", |liar| branch(liar, &Float::arange(4)).check()),

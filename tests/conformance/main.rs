@@ -1,5 +1,5 @@
-//! One test for each row of `docs/conformance.md`: what users of array languages expect of memory operations,
-//! reductions and indexing. Each runs on the interpreter and on the processor.
+//! One test for each row of `docs/conformance.md`: the behaviour of memory operations, reductions and indexing that
+//! users of array languages expect. Each runs on the interpreter and on the processor.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
 use jit::prelude::*;
@@ -49,7 +49,7 @@ fn on_each_device(test: impl Fn()) {
     }
 }
 
-/// What the panic of a wrong program says.
+/// The panic message of a wrong program.
 fn message_of<R>(program: impl FnOnce() -> R) -> String {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(program)) {
         Ok(_) => panic!("the program is wrong and was accepted"),

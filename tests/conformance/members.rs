@@ -1,16 +1,16 @@
-//! What instances hold and what their methods do with it: loops, packets, getters, and pointers to themselves.
+//! The fields of instances and how their methods use them: loops, packets, getters, and pointers to themselves.
 
 use jit::prelude::*;
 
 use crate::{on_each_device, resident};
 
-/// What has memory of its own.
+/// An instance with separate memory.
 #[jit(dispatch)]
 trait Store {
-    /// Doubles a number until it exceeds what the store holds.
+    /// Doubles a number until it exceeds the stored one.
     fn exceed(&self, x: &Float) -> Float;
 
-    /// A number made smaller in each of some turns of a loop that could change the table.
+    /// A number that is reduced in each of some iterations of a loop that could change the table.
     fn halved(&self, x: &Float, turns: &UInt) -> Float;
 
     /// A row of the table.
@@ -28,7 +28,7 @@ trait Store {
 
     fn is_open(&self) -> Mask;
 
-    /// Who it is, as the caller says.
+    /// Its identity, as passed by the caller.
     fn this(&self, this: &Ptr<dyn Store>) -> Ptr<dyn Store>;
 
     /// The one that comes after it.
@@ -43,7 +43,7 @@ struct Shelf {
     table: Float,
 }
 
-/// Looks at what it could write to.
+/// Reads memory that it could write.
 fn factor(table: &mut Float) -> f32 {
     if table.len() > 8 { 0.5 } else { 0.25 }
 }
@@ -100,7 +100,7 @@ impl Store for Shelf {
     }
 }
 
-/// What holds values in memory, and what holds values that are part of the code.
+/// An instance that stores values in memory, and one whose values are part of the code.
 fn shelves() -> Instances<dyn Store> {
     let table = Float::arange(12) * 0.5;
     jit::eval(&table).unwrap();

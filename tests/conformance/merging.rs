@@ -1,13 +1,13 @@
-//! Targets that differ in values alone become one; random targets agree with plain Rust.
+//! Targets that differ only in values are merged; random targets agree with plain Rust.
 
 use jit::prelude::*;
 
 use crate::{noise, on_each_device, resident};
 
-/// What light sees of a surface.
+/// The properties of a surface that light observes.
 #[jit(dispatch)]
 trait Material {
-    /// The colour at a place between 0 and 1.
+    /// The colour at a position between 0 and 1.
     fn colour(&self, u: &Float) -> Float;
     /// How bright it is.
     fn level(&self) -> Float;
@@ -72,12 +72,12 @@ fn materials(count: usize) -> Instances<dyn Material> {
     (0..count).map(|i| if i % 2 == 0 { plain(level(i)) } else { textured(level(i), texels(i)) }).collect()
 }
 
-/// How often something is in the drawing of a value's graph.
+/// How often a text occurs in the drawing of a value's graph.
 fn count(drawn: &Float, what: &str) -> usize {
     jit::graphviz(drawn).lines().filter(|line| line.contains("label=") && line.contains(what)).count()
 }
 
-/// Compares a call with calls of one instance after another.
+/// Compares a call with successive calls of one instance each.
 fn check(materials: &Instances<dyn Material>, ids: &[u32], u: &Float) -> Float {
     let called = materials.at(&resident_ids(ids)).colour(u);
     let places = u.to_vec().unwrap();
@@ -270,7 +270,7 @@ fn random_targets_agree_with_plain_rust() {
 /// A rule with a loop in a loop, a branch that exits it, and a call.
 #[jit(dispatch)]
 trait Walk {
-    /// Where a walk from a place ends, and after how many steps.
+    /// The end of a walk from a position, and its number of steps.
     fn end(&self, from: &UInt, limit: &UInt) -> (UInt, UInt);
 }
 
@@ -373,7 +373,7 @@ fn random_targets_of_few_shapes_agree_with_plain_rust() {
     });
 }
 
-/// Arrays of merged targets lie behind one another, yet each ends where it ends.
+/// Arrays of merged targets are stored one after another, yet each ends at its own end.
 #[test]
 fn merged_targets_read_nothing_of_one_another() {
     on_each_device(|| {

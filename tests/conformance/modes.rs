@@ -1,4 +1,4 @@
-//! Functions whose loop or branch is recorded, and the same ones with it evaluated: all must give the same results.
+//! Functions whose loop or branch is recorded, and the same ones with it evaluated: all must have the same results.
 
 /// A function whose `while` is recorded, evaluated, or evaluated on ever fewer lanes; or whose `if` is recorded, or
 /// both of whose arms run.

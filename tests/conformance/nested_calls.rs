@@ -1,10 +1,10 @@
-//! What is inside of calls: per-lane local memory, loops that lanes exit, calls through pointers that instances hold.
+//! Constructs inside calls: per-lane local memory, loops that lanes exit, calls through pointers that instances hold.
 
 use jit::prelude::*;
 
 use crate::{noise, on_each_device, resident};
 
-/// A rule that makes a number of a number.
+/// A rule that maps a number to a number.
 #[jit(dispatch)]
 trait Rule {
     /// The number, after some steps.
@@ -24,7 +24,7 @@ struct Steps {
     limit: UInt,
 }
 
-/// Asks other rules, those of its own pointer.
+/// Calls other rules, through its pointer.
 #[derive(Traverse)]
 struct Twice {
     rules: Ptr<dyn Rule>,
@@ -85,7 +85,7 @@ impl Rule for Twice {
     }
 }
 
-/// Rules on the host, as the instances below are made; rule 0 gives zero.
+/// Rules on the host, with the fields of the instances below; rule 0 returns zero.
 fn on_host(id: u32, x: u32, seen: &mut [u32; 8]) -> u32 {
     match id {
         1 | 2 => {
@@ -144,7 +144,7 @@ fn rules() -> Instances<dyn Rule> {
     ])
 }
 
-/// Applies rules by number to numbers, and says how often which digit was found.
+/// Applies rules by number to numbers, and counts the occurrences of each digit.
 fn expected(ids: &[u32], x: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut seen = [0; 8];
     let values = ids.iter().zip(x).map(|(&id, &x)| on_host(id, x, &mut seen)).collect();

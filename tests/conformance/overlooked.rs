@@ -1,4 +1,4 @@
-//! Small differences that decide about results: which operations share a kernel, which values are the same, what
+//! Small differences that affect results: which operations share a kernel, which values are the same, which state
 //! belongs to which lane.
 
 #![allow(clippy::erasing_op, reason = "a product with zero is as wide as its factor")]
@@ -17,9 +17,10 @@ fn scatters_of_different_operations_do_not_mix() {
         x.scatter_reduce(ReduceOp::Max, Int::from([3, 3, 3, 3, 3, 3, 3, 3]), &index);
         x.scatter_reduce(ReduceOp::Mul, Int::from([2, 1, 1, 1, 1, 1, 1, 3]), &index);
         x.scatter_add(Int::full(100, 8), &index);
-        // Lane by lane, 0 would become 3 before it is counted.
+        // If it ran lane by lane, 0 would become 3 before it is counted.
         assert_eq!(x.to_vec().unwrap(), [5 * 2 + 500, 13 * 3 + 300]);
-        // Those of one operation over as many lanes may be one kernel; over another number of lanes they are not.
+        // Those of one operation over the same number of lanes may be one kernel; over different numbers of lanes they
+        // are not.
         let mut x = resident([0_i32, 0, 0]);
         x.scatter_add(1, &index);
         x.scatter_add(Int::from([5, 6, 7]), &UInt::from([0, 1, 2]));
@@ -27,8 +28,8 @@ fn scatters_of_different_operations_do_not_mix() {
     });
 }
 
-/// Wide enough that lanes of one kernel do not run all at once: what the last lane writes first comes after what the
-/// first lane writes second.
+/// Wide enough that the lanes of one kernel do not all run at once: the second write of the first lane comes before the
+/// first write of the last lane.
 #[test]
 fn scatters_one_after_another_are_not_run_lane_by_lane() {
     const LANES: usize = 50_000;
@@ -50,7 +51,7 @@ fn scatters_one_after_another_are_not_run_lane_by_lane() {
     });
 }
 
-/// A scatter that could be part of the kernel of the one before it, but for its value, which a later kernel has.
+/// A scatter that could be part of the kernel of the one before it, except that a later kernel computes its value.
 #[test]
 fn a_scatter_waits_for_the_kernel_that_has_its_value() {
     on_each_device(|| {
@@ -63,7 +64,7 @@ fn a_scatter_waits_for_the_kernel_that_has_its_value() {
     });
 }
 
-/// Scatters that share a kernel, beside a kernel of another width.
+/// Scatters that share a kernel, next to a kernel of another width.
 #[test]
 fn scatters_of_one_kernel_are_complete_beside_other_kernels() {
     on_each_device(|| {
@@ -78,7 +79,7 @@ fn scatters_of_one_kernel_are_complete_beside_other_kernels() {
     });
 }
 
-/// What a scatter gave is the value of another one, and only the second array is asked for at first.
+/// The result of a scatter is the value of another one, and only the second array is requested at first.
 #[test]
 fn a_scatter_behind_the_value_of_another_one_runs_once() {
     on_each_device(|| {
@@ -130,7 +131,7 @@ fn a_gather_of_a_masked_gather_keeps_both_masks() {
         assert_eq!(outer.to_vec().unwrap(), [40, 0, 0, 10]);
         let of_sum = (&inner + 1).gather_masked(&resident([1_u32, 2, 0, 7]), &resident([true, false, true, true]));
         assert_eq!(of_sum.to_vec().unwrap(), [1, 0, 41, 0]);
-        // A mask that is true on all lanes still makes lanes, of an expression as of memory.
+        // A mask that is true on all lanes still widens its result, both for expressions and for memory.
         let all = Mask::full(true, 3);
         for source in [resident([7_u32, 8]), resident([6_u32, 7]) + 1, resident([7_u32, 8]).sin_like()] {
             assert_eq!(source.gather_masked(&UInt::opaque(1), &all).to_vec().unwrap(), [8, 8, 8]);
@@ -140,7 +141,7 @@ fn a_gather_of_a_masked_gather_keeps_both_masks() {
 }
 
 trait SinLike {
-    /// The same elements, after something that is no small expression.
+    /// The same elements, after a node that is not a small expression.
     fn sin_like(&self) -> Self;
 }
 
@@ -195,7 +196,7 @@ fn a_masked_scatter_in_a_branch_writes_where_both_hold() {
     });
 }
 
-/// Targets that differ in nothing but which state they use, or how wide what they hold is.
+/// Targets that differ only in which state they use, or in the width of their fields.
 #[test]
 fn targets_with_other_states_and_widths_are_not_merged() {
     type Target = Box<dyn Fn(UInt) -> UInt>;
@@ -256,7 +257,7 @@ fn targets_with_other_states_and_widths_are_not_merged() {
     });
 }
 
-/// What lanes that are left share, when fewer and fewer are left.
+/// Values that the remaining lanes share, when fewer and fewer remain.
 #[test]
 fn lanes_that_exit_repeatedly_keep_their_values() {
     #[jit]
@@ -292,7 +293,8 @@ fn lanes_that_exit_repeatedly_keep_their_values() {
     });
 }
 
-/// Some iterations cannot be computed for the lanes that are left alone: what they made of the state is what goes on.
+/// Some iterations cannot be computed for the remaining lanes alone: the state that they computed is the one that
+/// continues.
 #[test]
 fn iterations_on_all_lanes_in_between_are_not_forgotten() {
     #[jit]
@@ -321,7 +323,7 @@ fn iterations_on_all_lanes_in_between_are_not_forgotten() {
     });
 }
 
-/// A table of more elements than threads merge at a time.
+/// A table with more elements than threads merge at a time.
 #[test]
 fn sums_of_large_tables_are_complete_to_the_last_element() {
     let threads = jit::threads();
@@ -333,8 +335,8 @@ fn sums_of_large_tables_are_complete_to_the_last_element() {
     let mut expected = vec![0_u32; elements as usize];
     (0..lanes as u32).for_each(|lane| expected[(lane.wrapping_mul(7) % elements) as usize] += 1);
     let got = table.to_vec().unwrap();
-    // Sums of floats are cut into segments by the sizes alone, so there is something to merge however few threads
-    // take part.
+    // Sums of floats are cut into segments by the sizes alone, so there are targets to merge however few threads take
+    // part.
     let mut sums = Float::zeros(elements as usize);
     sums.scatter_add(1.0, &index);
     let sums = sums.to_vec().unwrap();
@@ -344,7 +346,7 @@ fn sums_of_large_tables_are_complete_to_the_last_element() {
     assert!(wrong.is_none(), "element {wrong:?}");
 }
 
-/// Kernels are run in the order of what they need, not in that in which their first values are met.
+/// Kernels run in the order of their dependencies, not in the order in which their first values are encountered.
 #[test]
 fn a_later_value_of_an_early_kernel_may_need_another_kernel() {
     on_each_device(|| {
@@ -373,7 +375,7 @@ fn what_is_reduced_by_blocks_and_in_whole_is_complete() {
     });
 }
 
-/// Memory from before a loop, which each iteration begins with anew.
+/// Memory from before a loop, which is the initial state of each iteration.
 #[test]
 fn local_memory_from_outside_of_a_loop_is_as_it_was_in_each_iteration() {
     #[jit]

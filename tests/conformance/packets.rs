@@ -50,7 +50,7 @@ fn check_gathers<T: Element + Number, const N: usize>(of: fn(u32) -> T) {
 /// Packets of `N` elements that are written and added, compared with the host.
 fn check_scatters<T: Element + Number, const N: usize>(of: fn(u32) -> T, sum: fn(T, T) -> T) {
     const PACKETS: usize = 61;
-    // A permutation of the packets, of which some are masked off.
+    // A permutation of the packets, some of which are masked.
     let index: Vec<u32> = (0..PACKETS as u32).map(|i| i * 17 % PACKETS as u32).collect();
     let is_on: Vec<bool> = noise(PACKETS, 3).iter().map(|bits| bits & 0x300 != 0).collect();
     let value = |lane: usize, k: usize| of(((lane * 13 + k * 7) % 97) as u32);
@@ -61,7 +61,7 @@ fn check_scatters<T: Element + Number, const N: usize>(of: fn(u32) -> T, sum: fn
         for k in 0..N {
             let at = at as usize * N + k;
             added[at] = sum(added[at], value(lane, k));
-            // All packets of the second half meet those of the first.
+            // All packets of the second half collide with those of the first.
             let half = (lane / 2 * N) + k;
             twice[half] = sum(twice[half], value(lane, k));
             if on {

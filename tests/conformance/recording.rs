@@ -1,5 +1,5 @@
 //! Constructs of `#[jit]` functions: how often code runs while it is recorded, which lanes reach it, and what is
-//! refused.
+//! rejected.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,7 +11,7 @@ thread_local! {
     /// How often [`ran`] was called.
     static RUNS: Cell<u32> = const { Cell::new(0) };
 
-    /// What [`note`] was told last.
+    /// The last argument of [`note`].
     static NOTE: RefCell<String> = const { RefCell::new(String::new()) };
 
     static KEPT: RefCell<Option<Float>> = const { RefCell::new(None) };

@@ -1,5 +1,4 @@
-//! What regions do with tensors, with closures inside of annotated functions, and with populations that grow and
-//! shrink.
+//! Regions with tensors, with closures inside annotated functions, and with populations that grow and shrink.
 
 use jit::prelude::*;
 
@@ -28,7 +27,7 @@ modes! {
     }
 }
 
-/// Reads what it could change.
+/// Reads a value that it could change.
 fn row_total(tensor: &mut Tensor<f32>) -> f32 {
     tensor.shape()[1] as f32 * 0.1
 }
@@ -83,7 +82,7 @@ fn closures_inside_are_traced_with_what_they_capture() {
     });
 }
 
-/// One generation: what is small dies, what is even splits in two, the others shrink. Who lives on is put in a queue.
+/// One generation: small ones die, even ones split in two, the others shrink. The survivors are put in a queue.
 #[jit]
 fn generation(sizes: &UInt, queue: &mut UInt, count: &mut UInt) {
     let first = sizes.zeros_like();

@@ -1,4 +1,4 @@
-//! What is left of arrays when an evaluation fails, and the order of reading and writing one array.
+//! The contents of arrays after an evaluation fails, and the order of reads and writes of one array.
 
 use jit::ErrorKind;
 use jit::prelude::*;
@@ -14,7 +14,7 @@ fn a_failed_evaluation_leaves_everything_as_it_was() {
         let before = target.clone();
         target.scatter_add(Int::from([10, 20, 30]), &index);
         let written = target.clone();
-        // The value of the second scatter is not there.
+        // The value of the second scatter is missing.
         target.scatter(Int::placeholder(3), &index);
         let other = &before * 7;
         for _ in 0..2 {
@@ -36,7 +36,7 @@ fn without_memory_nothing_is_run() {
         let mut counter = resident([5_u32]);
         let slots = counter.scatter_inc(&UInt::zeros(3));
         let widest = u32::MAX as usize;
-        // More than a machine has, in as many kernels as there are widths.
+        // More memory than a machine has, in as many kernels as there are widths.
         let huge: Vec<Float64> = (0..4096).map(|k| Float64::arange(widest - k) + 0.5).collect();
         let error = jit::eval(&(&slots, &huge)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
@@ -70,7 +70,7 @@ fn reading_and_writing_one_array_happen_in_their_order() {
         assert_eq!((first, second), (vec![4, 2, 1], vec![4, 102, 104]));
         assert_eq!(third, [8, 204, 208]);
         assert_eq!(x.to_vec().unwrap(), [208, 204, 101, 0]);
-        // A loop of the host, evaluated at once.
+        // A host loop that is evaluated at once.
         let mut x = resident([0, 1, 2, 3, 4]);
         let (from, to) = (UInt::from([0, 1, 2, 3]), UInt::from([1, 2, 3, 4]));
         for _ in 0..3 {
@@ -86,7 +86,7 @@ fn spread(start: &UInt, x: &mut UInt, steps: u32) {
     let before = x.clone();
     let (mut at, mut step) = (start.clone(), UInt::from(0));
     while step < steps {
-        // What was there before the loop, whoever has written meanwhile.
+        // The contents from before the loop, whichever lanes have written meanwhile.
         x.scatter_add(before.gather(&at), &((&at + 1) % 4));
         at = (&at + 1) % 4;
         step += 1;

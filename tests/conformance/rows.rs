@@ -1,6 +1,6 @@
-//! The table in `docs/conformance.md` and the tests name each other: a row names tests or says why it needs none, and
-//! each of these tests has a marker that names the row, as whoever wrote it has compared the two. Each of these tests
-//! runs on every device, or says why not.
+//! The table in `docs/conformance.md` and the tests refer to each other. A row names tests or states why it needs none.
+//! Each of these tests has a marker that names the row, since its author has compared the two. Each of these tests runs
+//! on every device, or states why not.
 //!
 //! A marker is a comment before the test's attributes, right before its `fn`, or at the end of its line:
 //! `// rows: C001 C002`. In a program of `ui-tests` it is the last line, and the table names the program by its topic
@@ -10,18 +10,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What the sources say of one test.
+/// The facts about one test in the sources.
 #[derive(Default)]
 struct Marked {
     rows: BTreeSet<String>,
-    /// Whether it runs on every device, or says why not.
+    /// Whether it runs on every device, or states why not.
     is_on_each_device: bool,
 }
 
-/// For each test that has markers: what they say.
+/// For each test with markers: their contents.
 type Markers = BTreeMap<String, Marked>;
 
-/// What runs a test on every device, whatever file it is in.
+/// The functions that run a test on every device, whichever file they are in.
 const ON_EACH_DEVICE: [&str; 8] = [
     "on_each_device(",
     "on_each(",
@@ -55,7 +55,7 @@ fn program_of(path: &Path) -> Option<String> {
     program.contains('/').then(|| program.trim_end_matches(".rs").to_owned())
 }
 
-/// The compiler alone takes part in these.
+/// Only the compiler takes part in these.
 fn markers_of_program(program: String, text: &str, markers: &mut Markers) {
     let rows: BTreeSet<String> = text
         .lines()
@@ -74,7 +74,7 @@ fn markers_of(text: &str, markers: &mut Markers) {
         let (code, comment) = line.split_once("// rows:").unwrap_or((line, ""));
         rows.extend(comment.split_whitespace());
         if let Some(name) = function(code) {
-            // One that has none may be of a test that has its namesake elsewhere.
+            // A test without one may belong to a test of the same name elsewhere.
             if !rows.is_empty() {
                 let marked = markers.entry(name.to_owned()).or_default();
                 marked.rows.extend(rows.drain(..).map(str::to_owned));
@@ -88,14 +88,14 @@ fn markers_of(text: &str, markers: &mut Markers) {
     }
 }
 
-/// The name of the function that a line begins.
+/// The name of the function that begins at a line.
 fn function(code: &str) -> Option<&str> {
     let code = code.strip_prefix("pub ").unwrap_or(code);
     code.strip_prefix("fn ")?.split_once(['(', '<']).map(|(name, _)| name)
 }
 
-/// Whether the function, or macro, that begins at a line runs something on every device: by itself, by what the same
-/// file has, so many calls away, or by the macro that makes a test of it.
+/// Whether the function, or macro, that begins at a line runs code on every device: directly, through other functions
+/// of the same file, up to this many calls away, or through the macro that generates a test from it.
 fn runs_on_each_device(text: &str, line: usize, calls: usize) -> bool {
     let rest: Vec<&str> = text.lines().skip(line).collect();
     let indentation = rest[0].len() - rest[0].trim_start().len();
@@ -120,7 +120,7 @@ fn runs_on_each_device(text: &str, line: usize, calls: usize) -> bool {
         })
 }
 
-/// The rows of the table: id, and the names of tests; none where it says why.
+/// The rows of the table: id, and the names of tests; none if it states why.
 fn table() -> Vec<(&'static str, Vec<&'static str>)> {
     let table = include_str!("../../docs/conformance.md");
     let is_row = |line: &&str| {

@@ -1,4 +1,4 @@
-//! Scatters, atomics, and what becomes of the arrays that they change.
+//! Scatters, atomics, and the arrays that they change.
 
 use half::{bf16, f16};
 use jit::prelude::*;
@@ -101,7 +101,7 @@ macro_rules! reductions {
     )*};
 }
 
-/// Small whole numbers of so many lanes of each type are combined by each operation that floats have.
+/// Small whole numbers in this many lanes of each type are combined by each operation that floats support.
 macro_rules! exact_reductions {
     ($bins:ident: $($ty:ident $lanes:expr),*) => {$({
         let [values, signs] = [7, 8].map(|seed| noise($lanes, seed));
@@ -129,10 +129,10 @@ macro_rules! exact_reductions {
     })*};
 }
 
-/// A single bin gets what the reduction of the whole array gives, and bins that one lane each goes to get its value.
+/// A single bin gets the result of reducing the whole array, and bins that receive one lane each get its value.
 fn one_bin_and_one_lane_for_each_bin() {
     let value = UInt::from(noise(1009, 3).iter().map(|bits| bits >> 8).collect::<Vec<u32>>());
-    // 1009 is prime, so each element is met once.
+    // 1009 is prime, so each element is reached once.
     let once = UInt::arange(1009) * 57 % 1009;
     for (op, identity, whole) in [
         (ReduceOp::Add, 0, value.sum()),
@@ -176,7 +176,7 @@ fn reducing_scatters_agree_with_the_host() {
                 f32 { Min f32::INFINITY, f32::min; Max f32::NEG_INFINITY, f32::max; }
                 f64 { Add 0.0, |a, b| a + b; Min f64::INFINITY, f64::min; Max f64::NEG_INFINITY, f64::max; }
             );
-            // Few enough, and small enough, that no sum rounds.
+            // Few and small enough that no sum is rounded.
             exact_reductions!(bins: f16 500, bf16 80, f32 3000, f64 3000);
             let mut flags = [Mask::full(true, bins as usize), Mask::full(false, bins as usize)];
             let value = Mask::from(noise(200, 3).iter().map(|bits| bits & 64 == 0).collect::<Vec<bool>>());
@@ -220,8 +220,8 @@ fn rows_of_neighbours_are_reduced() {
     });
 }
 
-/// Rows of four floats are reduced into so many targets by each operation, and compared with the host. Values are such
-/// that no order of them rounds.
+/// Rows of four floats are reduced into this many targets by each operation, and compared with the host. The values are
+/// such that no order of them rounds.
 fn float_rows(bins: u32) {
     type Host = fn(f32, f32) -> f32;
     let operations: [(ReduceOp, f32, Host); 4] = [

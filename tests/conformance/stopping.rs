@@ -1,4 +1,4 @@
-//! Programs that are stopped at any of their operations, by a panic that is distinguished from all others.
+//! Programs that are stopped at any of their operations, by a panic that can be distinguished from all others.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,7 +11,7 @@ thread_local! {
 /// The payload of the panic that stops a program.
 pub(crate) struct Stopped;
 
-/// Stops the program, if it is time; without a message of the panic hook.
+/// Stops the program at the right operation, without a message of the panic hook.
 pub(crate) fn tick() {
     let left = LEFT.get() - 1;
     LEFT.set(left);
@@ -20,7 +20,7 @@ pub(crate) fn tick() {
     }
 }
 
-/// Whether a program is stopped by [`tick`], and does not come to its end. Any other panic goes on.
+/// Whether a program is stopped by [`tick`], and does not reach its end. Any other panic propagates.
 pub(crate) fn is_stopped(program: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(program)) {
         Ok(()) => false,

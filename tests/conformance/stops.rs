@@ -1,4 +1,4 @@
-//! A program that is stopped at any of its operations leaves everything as it was.
+//! A program that is stopped at any of its operations leaves the rest of the state unchanged.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use jit::prelude::*;
 use crate::stopping::{LEFT, Stopped, is_stopped, tick};
 use crate::{on_each_device, resident};
 
-/// These tests read what the process prints and holds, so they take turns.
+/// These tests read the output and the memory of the process, so they run one after another.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -101,7 +101,7 @@ impl World {
         World { x: resident([0.25, 2.0, 9.0, 4.5]), at: resident([0_u32, 1, 2, 1]), table: resident([1_u32, 2, 3, 4]) }
     }
 
-    /// Runs the program until a number of operations; gives the elements of its results if it comes to an end.
+    /// Runs the program up to a number of operations. Returns the elements of its results if it reaches its end.
     fn run(&self, operations: u32) -> Option<(Vec<u32>, Vec<u32>, Vec<u32>)> {
         LEFT.set(operations);
         let outcome = catch_unwind(AssertUnwindSafe(|| program(&self.x, &self.at, self.table.clone())));
@@ -122,7 +122,7 @@ impl World {
     }
 }
 
-/// The arrays that lines of this file have made, without their numbers.
+/// The arrays that were made by lines of this file, without their numbers.
 fn held() -> Vec<String> {
     let table = jit::whos();
     let rows = table.lines().filter(|row| row.contains("stops.rs"));
@@ -150,7 +150,7 @@ fn a_program_that_is_stopped_anywhere_leaves_everything_as_it_was() {
         let (before, exact) = (held(), world.x.sin().to_vec().unwrap());
         for stop in 1..=operations {
             assert!(world.run(stop).is_none(), "stopped at {stop}");
-            // What was complete prints, as it would have.
+            // Completed statements print as they would have.
             jit::sync().unwrap();
             let text = take();
             assert!(all.starts_with(&text), "stopped at {stop}: {text}");
@@ -162,7 +162,7 @@ fn a_program_that_is_stopped_anywhere_leaves_everything_as_it_was() {
             }
         }
         world.check();
-        // Nobody else holds the array, so it is written in place.
+        // The array has no other owner, so it is written in place.
         let mut table = world.table;
         let address = table.view().unwrap().as_ptr();
         table.scatter(9, &UInt::from([0]));
@@ -234,7 +234,7 @@ fn arrays_that_were_being_written_have_their_elements_from_before() {
             for stop in 1..4 {
                 LEFT.set(stop);
                 assert!(is_stopped(|| write_in_a_loop(&mut target, &mut at)));
-                // What was assigned is what it was assigned, from the state before the loop.
+                // An assigned variable has the assigned value, computed from the state before the loop.
                 let assigned = u32::from(stop == 3);
                 assert_eq!((target.to_vec().unwrap(), at.to_vec().unwrap()), (vec![0, 0, 0], vec![assigned]), "{stop}");
                 at -= assigned;

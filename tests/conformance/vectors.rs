@@ -17,7 +17,7 @@ fn vectors_are_interleaved_and_split_again() {
         let ragged = Vec2::new(Int::from([1, 2, 3]), 7);
         assert_eq!(ragged.to_interleaved().to_vec().unwrap(), [1, 7, 2, 7, 3, 7]);
         assert_eq!(Vec2::<i32>::from([1, 2]).to_interleaved().to_vec().unwrap(), [1, 2]);
-        // Through the flat form a vector takes another number of components.
+        // A vector can be converted to another number of components through the flat form.
         let four = Vec4::from_interleaved(&flat);
         assert_eq!(four.to_vec().unwrap(), [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [9.0, 10.0, 11.0, 12.0]]);
         let z = Complex::from_interleaved(&flat.slice(..4));
@@ -90,7 +90,7 @@ fn components_are_reordered() {
         assert_eq!(v.yy().to_vec().unwrap(), [[2, 2], [5, 5]]);
         assert_eq!(v.xy().xyx().to_vec().unwrap(), [[1, 2, 1], [4, 5, 4]]);
         assert_eq!(v.extend(9).wzyx().get(0).unwrap(), [9, 3, 2, 1]);
-        // What is assigned is read before: here both ways at once.
+        // The assigned value is read first: here in both directions at once.
         let mut w = v.clone();
         w.set_xy(w.yx());
         assert_eq!(w.to_vec().unwrap(), [[2, 1, 3], [5, 4, 6]]);

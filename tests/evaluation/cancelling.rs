@@ -1,4 +1,4 @@
-//! Work that never ends, or takes too long, is cancelled; everything else goes on.
+//! Work that never ends, or takes too long, is cancelled; everything else continues.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ pub(crate) fn frozen_spin(x: &UInt) -> UInt {
     spin(x)
 }
 
-/// Changes its state in place, and never ends if there is another number than 1 in `x`.
+/// Changes its state in place, and never ends if `x` contains a number other than 1.
 #[jit::freeze]
 fn frozen_step(state: &mut UInt, x: &UInt) {
     let lanes = UInt::arange(x.width());
@@ -60,7 +60,7 @@ fn numbers(values: &[u32]) -> UInt {
     x
 }
 
-/// Runs work while another thread cancels it again and again, from a number of launches on.
+/// Runs work while another thread cancels it repeatedly, from a number of launches on.
 fn cancelled_after<R>(launches: u64, work: impl FnOnce() -> R) -> R {
     let (before, is_done) = (jit::stats().launches, AtomicBool::new(false));
     let cancel = || {
@@ -79,7 +79,7 @@ fn cancelled_after<R>(launches: u64, work: impl FnOnce() -> R) -> R {
     })
 }
 
-/// What work ends with: an error, or the panic of a call that has no other way to say it.
+/// How work ends: with an error, or with the panic of a call that cannot return one.
 fn failure<R: std::fmt::Debug>(work: impl FnOnce() -> jit::Result<R>) -> String {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => {
@@ -91,7 +91,7 @@ fn failure<R: std::fmt::Debug>(work: impl FnOnce() -> jit::Result<R>) -> String 
     }
 }
 
-/// Failures of launches that nobody has read.
+/// Failures of launches that have not been read.
 fn forget_failures() {
     while jit::sync().is_err() {}
 }
@@ -108,7 +108,7 @@ fn an_endless_loop_is_cancelled_by_another_thread() {
             let text = failure(|| cancelled_after(1, || y.to_vec()));
             assert!(text.contains("the launch of `spin` was cancelled: `jit::cancel()` was called"), "{text}");
             assert!(text.contains("cancelling.rs:") && text.contains("help: "), "{text}");
-            // The array has no contents any more; everything else is as it was.
+            // The array has lost its contents; everything else is unchanged.
             assert_eq!(failure(|| y.to_vec()), text);
             assert_eq!(x.to_vec().unwrap(), (2..width as u32 + 2).collect::<Vec<_>>());
             assert_eq!(spin(&numbers(&vec![1; width])).to_vec().unwrap(), vec![1; width]);
@@ -124,7 +124,7 @@ fn what_depends_on_cancelled_work_is_cancelled_too() {
         let last = &next * 2;
         let text = failure(|| {
             cancelled_after(1, || {
-                // With one thread the launch is run by whoever makes it, and fails at once.
+                // With one thread, the launching thread runs the launch, which fails at once.
                 let _ = jit::eval(&y);
                 let _ = jit::eval(&next);
                 y.to_vec()

@@ -1,4 +1,4 @@
-//! Literals that keep changing become parameters of kernels.
+//! Literals that change often become parameters of kernels.
 
 use jit::prelude::*;
 
@@ -29,7 +29,7 @@ fn a_literal_that_keeps_changing_becomes_a_parameter() {
         assert!(said.iter().any(|text| {
             text.contains(&format!("evaluation at tests/evaluation/literals.rs:{line}, since its elements are read"))
         }));
-        // The first one of all is still there as it was.
+        // The very first one is still cached unchanged.
         assert_eq!(count(|| assert_eq!(program(0.3).to_vec().unwrap(), expected(0.3))).hits, 1);
     });
 }

@@ -1,4 +1,4 @@
-//! How many launches and kernels loops become.
+//! The number of launches and kernels of loops.
 
 use jit::prelude::*;
 
@@ -56,7 +56,7 @@ fn a_loop_that_nobody_reads_is_not_run() {
     on_each_device(|| {
         let (n, x) = (UInt::from([3, 4]).make_opaque(), resident(&[0.5, 0.25]));
         assert_eq!(count(|| drop(unread(&n, &x))).launches, 0);
-        // The counter alone is the same in all lanes, so it is counted in one.
+        // Only the counter is uniform, so it is counted in one lane.
         let (i, y) = steps(7, &x);
         assert_eq!(crate::launches(|| drop(i.to_vec())), [1]);
         assert_eq!(crate::launches(|| drop(y.to_vec())), [2]);

@@ -1,10 +1,10 @@
-//! What `docs/evaluation.md` says, where no other test shows it.
+//! The statements of `docs/evaluation.md` that no other test covers.
 
 use jit::prelude::*;
 
 use crate::{count, launches, messages, on_each_device, one_at_a_time, resident};
 
-/// How often something was evaluated.
+/// The number of evaluations.
 fn evaluations(program: impl FnOnce()) -> u64 {
     let before = jit::stats().evaluations;
     program();
@@ -190,7 +190,7 @@ fn large_sources_of_gathers_are_written_to_memory() {
         large = large * &x + step as f32;
     }
     assert_eq!(launches(|| jit::eval(&large.gather(&index)).unwrap()), [3, 2]);
-    // Of other lanes, there is no expression for a single one.
+    // It depends on other lanes, so there is no expression for a single one.
     let sums = x.prefix_sum().gather(&index);
     assert_eq!(sums.to_vec().unwrap(), [6.0, 1.0]);
 }

@@ -1,5 +1,4 @@
-//! What a process may do at any time: end, fork, run out of memory, use arrays in destructors. Each in a process of its
-//! own.
+//! Events in a process: exit, fork, out of memory, arrays in destructors. Each is tested in a separate process.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jit::prelude::*;
 
-/// Runs a test of this file in a process of its own.
+/// Runs a test of this file in a separate process.
 fn run(name: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([&format!("processes::{name}"), "--exact", "--ignored", "--nocapture"]);
@@ -26,7 +25,7 @@ fn text(output: &Output) -> String {
 
 static COMPILED: AtomicUsize = AtomicUsize::new(0);
 
-/// Has threads compile one kernel after another, for ever.
+/// Starts threads that compile one kernel after another, forever.
 fn compile_all_the_time(threads: usize) {
     for thread in 0..threads {
         std::thread::spawn(move || {
@@ -67,9 +66,9 @@ fn the_process_ends_while_threads_compile() {
     }
 }
 
-/// Runs a function in a forked process, which ends with `exit`; gives how it ended.
+/// Runs a function in a forked process, which ends with `exit`. Returns how it ended.
 fn in_child(run: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child uses what is promised to work there: this is the test of it.
+    // SAFETY: the child uses what is documented to work there: this is the test of it.
     match unsafe { libc::fork() } {
         0 => {
             // SAFETY: ends a child that hangs, so that the test fails.
@@ -135,7 +134,7 @@ fn fork_while_computing() {
     let mut sums = UInt::arange(width);
     jit::eval(&sums).unwrap();
     jit::sync().unwrap();
-    // Written in place, by whoever evaluates it first.
+    // Written in place by the first evaluation.
     sums.scatter_add(spin(&UInt::full(2, width).make_opaque()), &UInt::arange(width));
     let before = jit::stats().launches;
     let shared = sums.clone();
@@ -144,7 +143,7 @@ fn fork_while_computing() {
         std::thread::yield_now();
     }
     let is_refused = || {
-        // If the other thread had not begun to write, this one does, for ever.
+        // If the other thread had not begun to write, this one does, forever.
         let result = jit::with_timeout(std::time::Duration::from_secs(1), || sums.to_vec());
         i32::from(result.is_ok()) + use_arrays()
     };
@@ -220,7 +219,7 @@ fn arrays_are_used_in_destructors_of_thread_locals() {
     }
 }
 
-/// Lets this process have so many bytes more.
+/// Allows this process this many more bytes.
 fn limit_memory(bytes: u64) {
     let pages: u64 = std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
     let limit = libc::rlimit { rlim_cur: pages * 4096 + bytes, rlim_max: libc::RLIM_INFINITY };
@@ -228,7 +227,7 @@ fn limit_memory(bytes: u64) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
 }
 
-/// Each lane has nearly as much memory as it may.
+/// Each lane has nearly the maximum amount of memory.
 fn large_local(x: &UInt) -> UInt {
     let mut memory = Local::<u32>::new(200_000);
     memory.write(&(x * 100), &(x + 1));
@@ -252,7 +251,7 @@ fn run_out_of_memory() {
     let (bytes, words) = (vec![1_u8; 64 << 20], vec![1_u32; 16 << 20]);
     assert_eq!(expected[2], 3);
     limit_memory(16 << 20);
-    // What is left, and what the allocator keeps of earlier kernels, but for little pieces.
+    // The remaining memory, and the memory of earlier kernels that the allocator caches, except for small pieces.
     let mut taken: Vec<Vec<u8>> = Vec::new();
     loop {
         let mut piece = Vec::new();
@@ -278,7 +277,7 @@ fn run_out_of_memory() {
         let error = result.expect_err("there is no memory");
         assert_eq!(error.kind(), jit::ErrorKind::OutOfMemory, "{number}: {error}");
     }
-    // What returns an array has no other way to say it than a panic.
+    // A function that returns an array can only report it by a panic.
     let text = |work: &dyn Fn() -> UInt| {
         let panic = catch_unwind(AssertUnwindSafe(work)).expect_err("there is no memory");
         panic.downcast_ref::<String>().cloned().unwrap_or_default()
@@ -288,7 +287,7 @@ fn run_out_of_memory() {
     for (number, work) in [&from as &dyn Fn() -> UInt, &frozen].into_iter().enumerate() {
         assert!(text(work).contains("no memory for 67108864 bytes"), "{number}: {}", text(work));
     }
-    // Of equal elements there is no list.
+    // No list is stored for equal elements.
     assert_eq!(Float::full(0.5, 1 << 31).sum().item().unwrap(), (1 << 30) as f32);
     drop(taken);
     assert_eq!((UInt::arange(3) + 1).to_vec().unwrap(), [1, 2, 3]);
@@ -323,7 +322,7 @@ fn advanced(x: &Float, by: &Float) -> Float {
     x * 0.5 + by
 }
 
-/// Makes steps of a state without waiting for any of them, on several threads, and hands some of the states to others.
+/// Makes steps of a state without waiting for any of them, on several threads, and sends some of the states to others.
 fn advance(threads: u32, steps: u32, advanced: impl Fn(&Float, &Float) -> Float + Sync) {
     let width = 1 << 18;
     let by = Float::full(1.0, width).make_opaque();

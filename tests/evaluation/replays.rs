@@ -1,4 +1,4 @@
-//! What replays of frozen functions compile.
+//! Compilations by replays of frozen functions.
 
 use jit::prelude::*;
 
@@ -15,7 +15,7 @@ fn matrix(rows: usize, columns: usize) -> Tensor<f32> {
     x
 }
 
-/// What a call compiles.
+/// The compilations of a call.
 fn compiles(rows: usize, columns: usize) -> u64 {
     let x = matrix(rows, columns);
     let mut result = Vec::new();

@@ -1,12 +1,12 @@
-//! Kernels that run much get better code, as `JIT_TIER` says; each setting in a process of its own.
+//! Hot kernels get better code, depending on `JIT_TIER`; each setting in a separate process.
 
 use std::process::Command;
 
 use jit::prelude::*;
 
-/// Calls that make the kernel hot many times over.
+/// The number of calls that make the kernel hot many times over.
 const ENOUGH: usize = 3_000;
-/// Calls after which better code is there, or never will be.
+/// The number of calls after which better code is available, or never will be.
 const MOST: usize = 300_000;
 
 #[jit]
@@ -34,7 +34,7 @@ fn run_much() {
     }
     assert_eq!(waves(&x).to_vec().unwrap(), first);
     println!("improved: {}, recompiles: {}", is_improved(), jit::stats().recompiles);
-    // Ends while another kernel is about to be compiled, or is being so.
+    // Ends while another kernel is about to be compiled, or is being compiled.
     (0..ENOUGH).for_each(|_| jit::eval(&(waves(&x) * 0.5)).unwrap());
 }
 

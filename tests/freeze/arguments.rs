@@ -1,4 +1,4 @@
-//! What a recording is made for: the form, the type and the shape of the arguments, and what the host knows of them.
+//! The key of a recording: the form, the type and the shape of the arguments, and their host values.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What arguments and results may be, and what is recorded when.
+//! Which arguments and results are possible, and what is recorded when.
 
 use jit::prelude::*;
 
@@ -130,7 +130,7 @@ fn constants_that_change_are_given_from_then_on() {
     let x = Float::from([1.0, 2.0, 4.0]);
     for (call, recordings) in [(0_u32, 1), (1, 2), (2, 2), (1, 2), (0, 2)] {
         assert_eq!(shifted(&UInt::from(call), &x).item().unwrap(), [1.0, 2.0, 4.0][call as usize]);
-        // The one that was made for 0 fits again.
+        // The recording for 0 fits again.
         crate::frozen_only!(assert_eq!(shifted::stats().recordings, recordings));
     }
 }

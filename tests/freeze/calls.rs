@@ -4,7 +4,7 @@ use jit::prelude::*;
 
 use crate::{alike, floats, frozen, values};
 
-/// What the program changes while nobody calls.
+/// The state that the program changes between calls.
 trait Tune {
     fn tune(&mut self, size: Float);
 }
@@ -13,13 +13,13 @@ impl<T: ?Sized> Tune for Ptr<T> {
     fn tune(&mut self, _: Float) {}
 }
 
-/// What lanes call.
+/// The methods that lanes call.
 #[jit(dispatch)]
 trait Shape: Tune {
     /// A number from one.
     fn apply(&self, x: &Float) -> Float;
 
-    /// What the shape holds.
+    /// The fields of the shape.
     fn size(&self) -> Float;
 
     /// Asks another shape.
@@ -212,7 +212,7 @@ fn instances_come_and_go() {
         let three = call(&scene, 2);
         scene.remove(2);
         let without = call(&scene, 3);
-        // One of another type that holds what the one before held.
+        // An instance of another type with the fields of the one before.
         scene.push(Box::new(Negated { radius: Float::opaque(3.0) }));
         [two, three, without, call(&scene, 4)]
     });

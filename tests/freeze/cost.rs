@@ -1,4 +1,4 @@
-//! What replays cost beside their kernels: host memory, device memory, launches.
+//! The overhead of replays besides their kernels: host memory, device memory, launches.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,11 +13,11 @@ thread_local! {
 }
 
 fn note() {
-    // A thread that ends has no count any more.
+    // The counter of a thread that ends is gone.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: all is left to the system's allocator; counting allocates nothing.
+// SAFETY: everything is delegated to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note();
@@ -40,9 +40,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Allocations of this thread during a hundred calls, once it has been made often enough. The least of a few counts: a
-/// replay that other programs interrupt for long looks like one of long kernels, and the next ones are launched as
-/// such.
+/// Allocations of this thread during a hundred calls, after enough warm-up calls. Takes the minimum of several counts:
+/// a replay that other programs interrupt for long looks like one of long kernels, and the next ones are then launched
+/// as such.
 fn allocations(mut call: impl FnMut()) -> u64 {
     (0..1000).for_each(|_| call());
     let count = |_| {
@@ -98,7 +98,7 @@ fn a_replay_that_changes_its_state_allocates_nothing_on_the_host() {
     assert!((energy - 1.0).abs() < 0.01, "{energy}");
 }
 
-/// Halves and adds one, so often, each time in a kernel of its own.
+/// Halves and adds one, this often, each time in a separate kernel.
 fn steps(x: &Float, count: usize) -> Float {
     let mut x = x.clone();
     for _ in 0..count {

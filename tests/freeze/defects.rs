@@ -1,4 +1,4 @@
-//! What goes wrong elsewhere: widths that are computed, hidden values, host reads.
+//! Former defects: widths that are computed, hidden values, host reads.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ fn kept(x: &Float) -> (Float, Float, Float, Mask) {
 // rows: X11
 #[test]
 fn nothing_is_a_size_too() {
-    // Widths 0 and 1 are recordings of their own, each of an argument and of what a mask keeps.
+    // Widths 0 and 1 have separate recordings, each for an argument and for the elements that a mask selects.
     let calls = [vec![], vec![1.0, -1.0, 2.0], vec![-1.0, -1.0], vec![], vec![-2.0, -3.0, -4.0], vec![3.0, 4.0, -1.0]];
     alike(frozen!(kept), 3, || {
         calls.clone().map(|x| {
@@ -141,7 +141,7 @@ fn elements_are_not_read_while_recording() {
             for text in [message_of(|| viewed(&x)), message_of(|| shown(&x))] {
                 assert!(text.contains("reads the contents"), "{text}");
             }
-            // Also of a constant, which another call may give otherwise.
+            // Also for a constant, which another call may pass with a different value.
             let text = message_of(|| element_of(&x, &Float::from(call as f32)));
             assert!(text.contains("reads the contents"), "{text}");
         }

@@ -1,13 +1,13 @@
-//! `#[evaluated]` loops: one recording serves whatever number of iterations a call needs.
+//! `#[evaluated]` loops: one recording works for any number of iterations that a call needs.
 
 use jit::prelude::*;
 
 use crate::{alike, floats, frozen, values};
 
-/// Numbers of iterations, in an order in which each comes after fewer and after more.
+/// Numbers of iterations, ordered such that each comes after fewer and after more.
 const TRIPS: [u32; 11] = [3, 0, 50, 1, 7, 2, 0, 1, 50, 2, 7];
 
-/// Lanes that need up to so many iterations.
+/// Lanes that need up to this many iterations.
 fn rounds(most: u32, width: usize) -> UInt {
     UInt::from(
         (0..width as u32).map(|lane| if lane == 0 { most } else { most.saturating_sub(lane) }).collect::<Vec<_>>(),
@@ -247,7 +247,7 @@ fn host_counted(x: &Float, rounds: &UInt) -> Float {
 
 #[test]
 fn what_the_host_counts_is_recorded_for_each_number_of_iterations() {
-    // The body runs once in any case, on no lane if need be.
+    // The body always runs once, on no lane if necessary.
     alike(frozen!(host_counted), 6, || {
         TRIPS.map(|trips| values(&host_counted(&floats(5, trips as usize), &rounds(trips, 5))))
     });

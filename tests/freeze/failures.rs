@@ -1,4 +1,4 @@
-//! Bodies that panic, errors, and no memory: arguments stay as they were, nothing is kept, and the next call works.
+//! Bodies that panic, errors, and no memory: arguments are unchanged, nothing is retained, and the next call works.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,7 +6,7 @@ use jit::prelude::*;
 
 use crate::{floats, message_of, values};
 
-/// What a test reads of the arguments: elements, those of a list, a number.
+/// The values of the arguments that a test reads: elements, those of a list, a number.
 type Seen = (Vec<f32>, Vec<Vec<f32>>, u32);
 
 #[derive(Clone, Traverse)]
@@ -88,7 +88,7 @@ fn widths_that_do_not_fit_are_reported_in_each_call() {
     };
     is_right(4, call(4, 4));
     for _ in 0..2 {
-        // The recording is for equal widths; the body says what is wrong.
+        // The recording is for equal widths; the body reports the error.
         crate::frozen_only!();
         assert_eq!(call(4, 5), (None, State::new(3).seen()));
         is_right(6, call(6, 6));
@@ -164,7 +164,7 @@ fn without_memory_nothing_changes_and_the_next_call_works() {
                 let text = message_of(|| hungry(state, &large));
                 assert!(text.contains("no memory"), "{text}");
                 assert_eq!(state.seen(), State::new(3).seen());
-                // What recordings keep for later is let go where memory is short.
+                // Memory that recordings retain for later is released if memory is short.
                 assert!(live() <= before, "{} and then {}", before, live());
             };
             hungry::clear();

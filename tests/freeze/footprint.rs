@@ -1,5 +1,5 @@
-//! The memory that replays take and keep. Arrays are far larger than those of the other tests of this program, with
-//! which the counters are shared.
+//! The memory that replays allocate and retain. Arrays are far larger than those of the other tests of this program,
+//! with which the counters are shared.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -16,7 +16,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// How many arrays there were at once during a call, beyond those before it; and how many more there are after it.
+/// The maximum number of arrays during a call, beyond those before it, and the number of additional arrays after it.
 fn arrays_during<R>(call: impl FnOnce() -> R) -> (usize, usize, R) {
     jit::sync().unwrap();
     jit_runtime::memory::reset_peak();

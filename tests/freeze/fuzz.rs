@@ -1,4 +1,5 @@
-//! Random programs that are replayed as they run: what those over sizes and those over shapes have in common.
+//! Compares replays of random programs with direct execution: the common part of the programs over sizes and those over
+//! shapes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -8,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jit::freeze::{Function, Options};
 use jit::prelude::*;
 
-/// Numbers that follow from a seed.
+/// Numbers that are determined by a seed.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -20,7 +21,7 @@ impl Dice {
     }
 }
 
-/// How often programs were called, and how many of these calls were replays.
+/// The number of calls of programs, and how many of them were replays.
 #[derive(Default)]
 pub(crate) struct Calls {
     all: u64,
@@ -33,7 +34,7 @@ impl Calls {
         self.replayed += others.replayed;
     }
 
-    /// The calls of one program in a hundred that were replays.
+    /// The percentage of the calls of a program that were replays.
     fn percentage(&self) -> u64 {
         self.replayed * 100 / self.all.max(1)
     }
@@ -45,13 +46,13 @@ const ANY: &str = "any";
 /// The calls of programs that have a step of some kind, by the name of that kind.
 pub(crate) type CallsByKind = BTreeMap<String, Calls>;
 
-/// Programs of steps `S` that run on inputs of some sizes `I`, and what they give.
+/// Programs of steps `S` that run on inputs of some sizes `I`, and their results.
 pub(crate) struct Programs<S, I, T> {
     /// The program of a seed.
     pub(crate) program: fn(u64) -> Vec<S>,
-    /// So many sizes that the program of a seed is tried at.
+    /// The number of sizes at which the program of a seed is run.
     pub(crate) sizes: fn(u64, usize) -> Vec<I>,
-    /// So many sizes without those that seldom occur and are a program of their own, as 0 and 1: one recording serves
+    /// The number of these sizes without rare ones that are separate programs, such as 0 and 1: one recording serves
     /// most.
     pub(crate) ordinary_sizes: fn(u64, usize) -> Vec<I>,
     /// Runs a program, by calls of a function if there is one.
@@ -59,8 +60,8 @@ pub(crate) struct Programs<S, I, T> {
 }
 
 impl<S: Clone + Debug, I: Debug, T: PartialEq + Debug> Programs<S, I, T> {
-    /// Compares programs with direct execution, and shows one that differs, made small. Gives what was replayed, for
-    /// each kind of step.
+    /// Compares programs with direct execution, and shows one that differs, after shrinking it. Returns the number of
+    /// replays for each kind of step.
     pub(crate) fn check(&self, seeds: Range<u64>, count: usize, device: Device) -> CallsByKind {
         let mut by_kind = CallsByKind::new();
         for seed in seeds {
@@ -81,8 +82,8 @@ impl<S: Clone + Debug, I: Debug, T: PartialEq + Debug> Programs<S, I, T> {
         by_kind
     }
 
-    /// How replays differ from direct execution, if they do; else how many calls at ordinary sizes were replays, but
-    /// for the first one.
+    /// How replays differ from direct execution, if they do; otherwise the number of calls at ordinary sizes, except
+    /// the first one, that were replays.
     fn difference(&self, steps: &[S], [sizes, ordinary]: &[Vec<I>; 2], device: Device) -> Result<Calls, String> {
         let options = Options { warn_after: usize::MAX, ..Options::DEFAULT };
         let function: &'static Function = Box::leak(Box::new(Function::new("program", &["a", "b", "state"], options)));
@@ -112,7 +113,7 @@ impl<S: Clone + Debug, I: Debug, T: PartialEq + Debug> Programs<S, I, T> {
     }
 }
 
-/// A program that fails, and none with one step less does.
+/// A program that fails, such that none with one step less does.
 fn smallest<S: Clone>(mut steps: Vec<S>, fails: impl Fn(&[S]) -> bool) -> Vec<S> {
     'smaller: loop {
         for left_out in 0..steps.len() {
@@ -127,7 +128,7 @@ fn smallest<S: Clone>(mut steps: Vec<S>, fails: impl Fn(&[S]) -> bool) -> Vec<S>
     }
 }
 
-/// What a step is called, without its numbers: `Gather`, `Iterate Scatter`.
+/// The name of a step without its numbers: `Gather`, `Iterate Scatter`.
 fn kind<S: Debug>(step: &S) -> String {
     let text = format!("{step:?}");
     let (name, rest) = text.split_once(['(', ' ']).unwrap_or((&text, ""));
@@ -137,9 +138,9 @@ fn kind<S: Debug>(step: &S) -> String {
     }
 }
 
-/// Panics where too few calls are replays: of all programs less than `of_all` in a hundred, or of those that have a
-/// step of some kind less than `of_each`. Where what could be replayed is recorded anew no result is wrong, so that no
-/// other test would show it.
+/// Panics if too few calls are replays: less than `of_all` per cent for all programs, or less than `of_each` per cent
+/// for those that have a step of some kind. If replayable programs are recorded again, no result is wrong, so no other
+/// test would notice it.
 #[track_caller]
 pub(crate) fn assert_replayed(by_kind: &CallsByKind, of_all: u64, of_each: u64) {
     crate::replays_alone!();

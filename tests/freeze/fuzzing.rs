@@ -1,4 +1,4 @@
-//! The fuzz targets on inputs that are the same in every run: those of the corpus, and what chance makes of them.
+//! Runs the fuzz targets on inputs that are the same in every run: those of the corpus, and random variations of them.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use jit_runtime::ir::{encode, parse};
 use crate::fuzz::Dice;
 use crate::fuzz_targets::TARGETS;
 
-/// The inputs of a target that are kept: what was found once, and what others are made of.
+/// The stored inputs of a target: those that found errors, and those that others are derived from.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -19,13 +19,13 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// The bytes of the kernel that a text is.
+/// The bytes of the kernel in a text.
 fn encoded(text: &[u8]) -> Option<Vec<u8>> {
     let kernel = parse(std::str::from_utf8(text).ok()?).ok()?;
     Some(encode::to_bytes(&kernel))
 }
 
-/// An input that is made of others: bytes changed, taken away, doubled, or the start of one and the end of another.
+/// An input derived from others: bytes changed, removed, doubled, or the start of one and the end of another.
 fn changed(dice: &mut Dice, corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut data = corpus[dice.roll(corpus.len())].clone();
     for _ in 0..1 + dice.roll(4) {
@@ -47,7 +47,7 @@ fn changed(dice: &mut Dice, corpus: &[Vec<u8>]) -> Vec<u8> {
     data
 }
 
-/// Runs all targets on their corpus and on so many times as many inputs as each runs in a short time.
+/// Runs all targets on their corpus, and on a multiple of the number of inputs that each runs in a short time.
 fn run(times: usize, seed: u64) {
     let counts = [("ir_parser", 400), ("ir_decoder", 400), ("kernels", 6), ("recordings", 6), ("environment", 400)];
     for (name, target) in TARGETS {

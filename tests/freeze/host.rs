@@ -31,7 +31,7 @@ fn the_host_sees_the_elements_and_widths_of_each_call() {
     });
 }
 
-/// The elements above 0 and their number, twice, by the host.
+/// The elements above 0 and their number, twice, computed on the host.
 #[freeze]
 fn chosen(x: &Float) -> (Float, UInt, Size, Float) {
     let read = x.clone();
@@ -47,7 +47,7 @@ fn chosen(x: &Float) -> (Float, UInt, Size, Float) {
 
 #[test]
 fn arrays_and_sizes_that_the_host_makes_are_others_in_each_call() {
-    // None, one and several have recordings of their own.
+    // None, one and several elements have separate recordings.
     let calls = [(12, 10), (12, 8), (20, 9), (5, 10), (40, 5), (12, 8)];
     alike(frozen!(chosen), 1, || {
         let each = calls.map(|(width, salt)| {
@@ -127,7 +127,7 @@ fn decided(x: &Float) -> Float {
 fn numbers_that_the_host_gives_back_are_decisions() {
     crate::replays_alone!();
     let x = Float::from([1.0, 2.0]);
-    // The recording is made for the decision; what is in the array may change.
+    // The recording is for the decision; the contents of the array may change.
     for (setting, wanted, recordings, calls) in [
         (1, [2.0, 3.0], 1, 1),
         (5, [6.0, 7.0], 1, 2),
@@ -143,7 +143,7 @@ fn numbers_that_the_host_gives_back_are_decisions() {
     crate::frozen_only!();
     let why = decided::explain()[1].to_string();
     assert!(why.contains("`jit::freeze::host` at tests/freeze/host.rs:") && why.contains("Float::opaque"), "{why}");
-    // The latest that fits is the second that is tried.
+    // The latest recording that fits is the second that is tried.
     SETTING.store(2, Ordering::Relaxed);
     assert_eq!(values(&decided(&x)), [3.0, 4.0]);
     assert_eq!((decided::stats().recordings, CALLS.load(Ordering::Relaxed)), (2, 7));
@@ -401,7 +401,7 @@ fn sizes_of_the_function_are_those_of_the_call() {
         assert_eq!(values(&ramp), values(&(Float::linspace(0.0, 1.0, 2 * width) + Float::concat(&[&x, &x]))));
         assert_eq!(sum, 3 * width);
     }
-    // The widths of what is added are compared.
+    // The widths of the operands of the addition are compared.
     crate::frozen_only!();
     assert_eq!((sized::stats().recordings, sized::stats().replays), (1, 3), "{:?}", sized::explain());
 }

@@ -1,5 +1,5 @@
-//! Calls of the host in frozen functions that fail: by a panic, by an error, or since they do what only the function
-//! may.
+//! Host calls in frozen functions that fail: by a panic, by an error, or because they do something that only the
+//! function may do.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,10 +1,10 @@
-//! How many recordings there are, and what is said about them; constants among the arguments.
+//! The number of recordings, and the messages about them; constants among the arguments.
 
 use jit::prelude::*;
 
 use crate::{alike, floats, frozen, values};
 
-/// The recordings, and those that are kept, of a function after calls with three numbers of the host.
+/// The recordings, and those that are retained, of a function after calls with three host numbers.
 macro_rules! limited {
     ($($name:ident($($option:tt)*) $wanted:expr;)*) => {$({
         #[freeze($($option)*)]

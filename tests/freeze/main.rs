@@ -7,7 +7,7 @@ mod blocks;
 mod calls;
 mod closures;
 mod tiles;
-// The interpreter allocates for the values of its lanes.
+// The interpreter allocates memory for the values of its lanes.
 #[cfg(feature = "llvm")]
 mod cost;
 mod defects;
@@ -51,7 +51,7 @@ use std::process::Command;
 use jit::freeze::{Explanation, Stats};
 use jit::prelude::*;
 
-/// What tests ask and do with a frozen function.
+/// The operations of tests on a frozen function.
 struct Frozen {
     clear: fn(),
     set_enabled: fn(bool),
@@ -79,8 +79,8 @@ fn on_each_device(test: impl Fn()) {
     }
 }
 
-/// Runs calls of a frozen function, on each device, with it and with its plain body: they give the same. So many
-/// recordings are made, all other calls are replayed, and there are some.
+/// Runs calls of a frozen function on each device, with the frozen function and with its plain body, which must return
+/// the same. Exactly this many recordings are made, all other calls are replayed, and there is at least one.
 #[track_caller]
 fn alike<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn() -> R) {
     for device in crate::tested_devices::all() {
@@ -99,8 +99,8 @@ fn alike<R: PartialEq + Debug>(frozen: Frozen, recordings: u64, calls: impl Fn()
     }
 }
 
-/// What follows in a test, or what is given, is only true where functions are frozen, and not with `JIT_FREEZE=off`:
-/// counts, costs, and what recordings refuse. All else is the same there.
+/// Statements after this in a test, or passed to it, are only true if functions are frozen, and not with
+/// `JIT_FREEZE=off`: counts, costs, and what recordings reject. Everything else is the same there.
 macro_rules! frozen_only {
     () => {
         if !crate::is_frozen() {
@@ -115,7 +115,7 @@ macro_rules! frozen_only {
 }
 use frozen_only;
 
-/// What follows in a test counts what replays do, and is not true where `JIT_FREEZE_VERIFY` has bodies run beside them.
+/// Statements after this in a test count replays, and do not hold if `JIT_FREEZE_VERIFY` also runs bodies.
 macro_rules! replays_alone {
     () => {
         if std::env::var_os("JIT_FREEZE_VERIFY").is_some() {
@@ -130,7 +130,7 @@ fn is_frozen() -> bool {
     std::env::var_os("JIT_FREEZE").is_none_or(|value| value != "off")
 }
 
-/// What the panic of a wrong program says.
+/// The panic message of a wrong program.
 fn message_of<R>(program: impl FnOnce() -> R) -> String {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(program)) {
         Ok(_) => panic!("the program is wrong and was accepted"),
@@ -147,19 +147,19 @@ fn values<T: jit::Element>(array: &Array<T>) -> Vec<T> {
     array.to_vec().unwrap()
 }
 
-/// Numbers in memory, others for other salts, that fractions of 1024 hold exactly.
+/// Numbers in memory that fractions of 1024 represent exactly; they differ by salt.
 fn floats(count: usize, salt: usize) -> Float {
     let number = |i: usize| ((i * 37 + salt * 101) % 2048) as f32 / 1024.0 - 0.9375;
     Float::from((0..count).map(number).collect::<Vec<_>>())
 }
 
-/// Numbers below a bound, in memory, others for other salts.
+/// Numbers below a bound, in memory; they differ by salt.
 fn indices(count: usize, bound: usize, salt: usize) -> UInt {
     UInt::from((0..count).map(|i| ((i * 7 + salt * 3) % bound) as u32).collect::<Vec<_>>())
 }
 
-/// Runs a test in a process of its own, where no other test uses memory or writes lines, after commands of the shell;
-/// gives what it wrote. Nothing in that process itself, which continues with the test.
+/// Runs a test in a separate process, where no other test uses memory or writes lines, after shell commands. Returns
+/// its output. Returns none in that process itself, which continues with the test.
 fn alone(test: &str, before: &str) -> Option<String> {
     const MARK: &str = "FREEZE_TEST_IS_ALONE";
     if std::env::var_os(MARK).is_some() {
@@ -173,8 +173,8 @@ fn alone(test: &str, before: &str) -> Option<String> {
     Some(text)
 }
 
-/// Runs a test [`alone`], once for each device, which is the default one there, and checks what it wrote. Whether it
-/// did, and is not that process itself.
+/// Runs a test [`alone`], once for each device, which is the default one there, and checks its output. Returns whether
+/// it did, which is false in that process itself.
 fn alone_on_each_device(test: &str, check: impl Fn(&str)) -> bool {
     crate::tested_devices::all().into_iter().all(|device| {
         let text = alone(test, &format!("export JIT_DEVICE={};", device.name()));

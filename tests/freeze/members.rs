@@ -1,4 +1,4 @@
-//! Functions of types and of traits, generic ones, and those that have `#[jit]`, too.
+//! Methods of types and of traits, generic ones, and those that also have `#[jit]`.
 
 use super::{alike, frozen, message_of, values};
 use jit::freeze::{Function, Stats};
@@ -53,7 +53,7 @@ struct Heavy;
 
 #[jit]
 impl Heavy {
-    /// Has nothing that tells that it is in a block but the block's attribute.
+    /// A function for which only the block's attribute shows that it is in a block.
     #[freeze]
     fn doubled(x: &Float) -> Float {
         if x > 1.0 { x * 2.0 } else { x.clone() }
@@ -76,7 +76,7 @@ impl Weight for Heavy {
     }
 }
 
-/// The counts of a function that has nothing beside it.
+/// The counts of a function that has no siblings.
 #[track_caller]
 fn counts(name: &str) -> Stats {
     let named = |function: &&&Function| function.name() == name && function.site().file().ends_with("members.rs");

@@ -1,4 +1,4 @@
-//! Gathers, and scatters to what a frozen function is given, makes, or must not touch.
+//! Gathers, and scatters to arrays that a frozen function receives, makes, or must not change.
 
 use jit::prelude::*;
 use jit::random::Pcg32;
@@ -244,7 +244,7 @@ fn places_in_a_queue_are_counted_anew() {
             let (count, _) = queued(&x, &mut room);
             let count_of_lanes = values(&count)[0] as usize;
             let mut room = values(&room);
-            // Lanes take their places in any order.
+            // Lanes take their positions in any order.
             room[..count_of_lanes].sort_by(f32::total_cmp);
             assert!(room[..count_of_lanes].iter().all(|&x| x > 0.0));
             (values(&count), room)
@@ -306,7 +306,7 @@ fn a_scatter_copies_what_others_hold() {
             let index = indices(n, n, 2);
             let before = add_to_shared(&mut x, &index);
             let first = values(&x);
-            // Nobody else holds it now.
+            // It has no other owner now.
             drop(add_to_shared(&mut x, &index));
             (first, values(&x), values(&before), holders.map(|holder| values(&holder)))
         })

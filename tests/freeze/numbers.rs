@@ -1,4 +1,4 @@
-//! Plain numbers among the parameters: beside arrays they are values of each call, and anywhere else they are
+//! Plain numbers among the parameters: combined with arrays they are values of each call, and anywhere else they are
 //! decisions.
 
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
-//! Optimisers written by hand: their state is a struct that a frozen step changes, many times.
+//! Hand-written optimisers: their state is a struct that a frozen step changes many times.
 
 use crate::{Frozen, floats, frozen, frozen_only, values};
 use jit::prelude::*;
 
-/// Parameters that are fitted, each with a learning rate of its own.
+/// Parameters that are fitted, each with its own learning rate.
 #[derive(Clone, Traverse)]
 struct Model {
     slope: Float,
@@ -87,8 +87,8 @@ fn adam(state: &mut Adam, x: &Float, wanted: &Float) -> Float {
     loss
 }
 
-/// Makes fifty steps from a state, frozen and as they are, on each device: losses and states are the same, the loss
-/// falls, and so many recordings are made.
+/// Makes fifty steps from a state, frozen and unfrozen, on each device. Losses and states must be the same, the loss
+/// must fall, and exactly this many recordings are made.
 #[track_caller]
 fn optimises<S: Traverse + Clone>(
     step: fn(&mut S, &Float, &Float) -> Float,

@@ -1,4 +1,4 @@
-//! What distinguishes calls, and what replays overwrite: small differences that decide about results.
+//! Differences between calls, and memory that replays overwrite: small differences that affect results.
 
 use jit::prelude::*;
 use jit::{Visitor, VisitorMut};
@@ -75,7 +75,7 @@ fn few(x: &Float, names: &[String]) -> Float {
     x * names.iter().map(String::len).sum::<usize>() as f32 + names.len() as f32
 }
 
-/// More kinds of calls than are remembered at a time: each is found where it is after others were dropped.
+/// More kinds of calls than are remembered at a time: each is found again after others were dropped.
 #[test]
 fn calls_are_found_after_others_were_dropped() {
     few::clear();
@@ -97,7 +97,7 @@ fn at_most_three(x: &Float, names: &[String]) -> Float {
     x + names.len() as f32
 }
 
-/// What is kept is found again although the places of others were given away.
+/// Retained memory is found again, although the blocks of other slots were reused.
 #[test]
 fn calls_that_are_kept_are_not_recorded_again_when_others_are_dropped() {
     at_most_three::clear();
@@ -107,7 +107,7 @@ fn calls_that_are_kept_are_not_recorded_again_when_others_are_dropped() {
         assert_eq!(values(&at_most_three(&x, &vec!["name".to_owned(); kind])), expected);
         at_most_three::stats().recordings
     };
-    // The second one was used least when the fourth one comes, and the third one takes its place.
+    // The second one is the least used when the fourth one comes, and the third one replaces it.
     let recordings: Vec<u64> = [1, 2, 3, 1, 4, 3, 4, 1, 3].into_iter().map(call).collect();
     if recordings[0] > 0 {
         assert_eq!(recordings, [1, 2, 3, 3, 4, 4, 4, 4, 4]);
@@ -161,7 +161,7 @@ fn turned(pair: &mut Pair, index: &UInt) -> Float {
     jit::eval(&first).unwrap();
     pair.y.scatter(3.0, index);
     jit::eval(&pair.y).unwrap();
-    // Read after others were written, in memory that replays may overwrite.
+    // Read after other arrays were written, in memory that replays may overwrite.
     let sum = &before + &first;
     pair.x = &pair.y + &before;
     sum
@@ -188,8 +188,7 @@ fn an_input_that_is_used_later_is_not_overwritten() {
     }
 }
 
-/// Loops that recordings roll up, with library calls of other sizes and kernels over other widths beside those that
-/// match.
+/// Loops that recordings roll, with library calls of other sizes and kernels over other widths among those that match.
 #[freeze]
 fn rolled(x: &Float, rounds: &UInt, short: &Float) -> (Float, Float, Float) {
     let (mut a, mut sums, mut rest) = (x.clone(), short.clone(), rounds.clone());

@@ -13,7 +13,7 @@ fn drawn(generator: &mut Generator, x: &Float) -> Float {
 // rows: F106
 #[test]
 fn a_generator_continues_where_it_was() {
-    // A counter that the host knows becomes one of the device in the first call.
+    // A counter that is a host value becomes a device value in the first call.
     alike(frozen!(drawn), 2, || {
         let mut generator = rng(7);
         let first = [10, 20, 10, 3].map(|n| values(&drawn(&mut generator, &floats(n, n))));

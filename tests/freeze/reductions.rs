@@ -1,4 +1,4 @@
-//! Reductions and prefix sums of any width, and what is counted.
+//! Reductions and prefix sums of any width, and counted elements.
 
 use jit::prelude::*;
 use jit::random::Pcg32;

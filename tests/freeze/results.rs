@@ -1,4 +1,4 @@
-//! What a frozen function gives back: values of any shape, arrays that it was given, constants, nothing.
+//! The results of a frozen function: values of any shape, arrays from its arguments, constants, nothing.
 
 use std::collections::BTreeMap;
 
@@ -308,7 +308,7 @@ fn options_are_distinguished() {
     });
 }
 
-/// What a function gives back that is no argument by name.
+/// Results of a function that are not arguments by name.
 static ELSEWHERE: std::sync::Mutex<Option<Float>> = std::sync::Mutex::new(None);
 
 fn elsewhere() -> Float {

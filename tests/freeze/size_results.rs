@@ -1,4 +1,4 @@
-//! Sizes that frozen functions give back and are given.
+//! Sizes as results and arguments of frozen functions.
 
 use jit::Size;
 use jit::prelude::*;

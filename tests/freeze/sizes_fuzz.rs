@@ -1,8 +1,8 @@
-//! Random programs over sizes: recorded at some sizes and replayed at others, they compute what they compute without a
+//! Random programs over sizes, recorded at some sizes and replayed at others. They must compute the same as without a
 //! recording.
 //!
-//! A program is a list of [`Step`]s over numbered arrays and sizes, interpreted over the public API; every index is
-//! kept in range, whatever the sizes are. A program that fails is made as small as it can be before it is shown.
+//! A program is a list of [`Step`]s over numbered arrays and sizes, interpreted over the public API. Every index is
+//! kept in range, whatever the sizes are. A program that fails is shrunk as far as possible before it is shown.
 
 use jit::freeze::{Exclusive, Function, Shared, call};
 use jit::prelude::*;
@@ -10,7 +10,7 @@ use jit::{ReduceOp, Size, meshgrid};
 
 use crate::fuzz::{Dice, Programs, assert_replayed};
 
-/// Widest array that a step leaves.
+/// The widest array that a step produces.
 const WIDEST: usize = 1500;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ enum Arithmetic {
     DivCeil,
 }
 
-/// What a step does; positions count among the arrays, or the sizes, that there are, modulo their number.
+/// The operation of a step; positions refer to the existing arrays, or sizes, modulo their number.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Size(Arithmetic, usize, usize),
@@ -68,7 +68,7 @@ enum Step {
     Iterate(Body, usize, usize),
 }
 
-/// What an `#[evaluated]` loop does in each iteration.
+/// The operation of an `#[evaluated]` loop in each iteration.
 #[derive(Clone, Copy, Debug)]
 enum Body {
     Arithmetic,
@@ -126,7 +126,7 @@ impl Dice {
     }
 }
 
-/// Loops of which lanes make different numbers of iterations.
+/// Loops whose lanes make different numbers of iterations.
 #[jit]
 fn iterate(body: Body, x: &UInt, rounds: &UInt) -> Vec<UInt> {
     let (mut x, mut rest, mut sums) = (x.clone(), rounds.clone(), UInt::zeros(7));
@@ -157,7 +157,7 @@ fn program(seed: u64) -> Vec<Step> {
     (0..length).map(|_| dice.step()).collect()
 }
 
-/// An array as wide as wanted, whose elements are those of another one, again and again.
+/// An array of a requested width, which repeats the elements of another one.
 fn fit(x: &UInt, width: Size) -> UInt {
     if x.width() == 0 || width == 0 {
         UInt::zeros(width)
@@ -166,7 +166,7 @@ fn fit(x: &UInt, width: Size) -> UInt {
     }
 }
 
-/// Positions inside of an array that is not empty.
+/// Positions inside a non-empty array.
 fn inside(x: &UInt, width: Size) -> UInt {
     (x * 7 + UInt::from(3)) % UInt::from(width)
 }
@@ -321,7 +321,7 @@ impl Machine<'_> {
     }
 }
 
-/// Runs a program; gives its last arrays.
+/// Runs a program. Returns its last arrays.
 fn run(steps: &[Step], a: &UInt, b: &UInt, state: &mut UInt) -> Vec<UInt> {
     let sizes = vec![a.width(), b.width(), state.width(), Size::from(3)];
     let mut machine = Machine { arrays: vec![a.clone(), b.clone()], sizes, state };
@@ -351,8 +351,8 @@ fn outcome(steps: &[Step], sizes: &Sizes, function: Option<&'static Function>) -
     arrays.iter().map(Array::to_vec).collect()
 }
 
-/// The sizes that a program is tried at: equal ones first, since what is only equal by chance must not be taken for the
-/// same.
+/// The sizes at which a program is run: equal ones first, since sizes that are equal only by chance must not be treated
+/// as the same.
 fn sizes(seed: u64, count: usize) -> Vec<Sizes> {
     let mut dice = Dice(seed ^ 0x5eed);
     let first = 2 + dice.roll(40);
@@ -374,7 +374,7 @@ fn ordinary_sizes(seed: u64, count: usize) -> Vec<Sizes> {
 
 const PROGRAMS: Programs<Step, Sizes, Vec<Vec<u32>>> = Programs { program, sizes, ordinary_sizes, run: outcome };
 
-/// Runs the program of a seed at so many sizes, on each device.
+/// Runs the program of a seed at this many sizes, on each device.
 pub(crate) fn replay(seed: u64, calls: usize) {
     for device in crate::tested_devices::all() {
         PROGRAMS.check(seed..seed + 1, calls, device);

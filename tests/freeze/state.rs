@@ -1,4 +1,4 @@
-//! What a body changes in its arguments: afterwards they are what they would be without recordings.
+//! Changes of a body to its arguments: afterwards they have the values that they would have without recordings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use jit::prelude::*;
 
 use crate::{Frozen, alike, floats, frozen, values};
 
-/// What a test reads of a state.
+/// The values of a state that a test reads.
 type Seen = (i64, String, Phase, Vec<(String, Vec<f32>)>, Vec<Vec<f32>>, Option<Vec<f32>>);
 
 #[derive(Clone, Traverse)]
@@ -76,7 +76,7 @@ fn switching_a_method_off_and_on_changes_no_result() {
     });
 }
 
-/// A counter whose method is not that which other tests count.
+/// A counter whose method is not the one that other tests count.
 struct Switched<'a>(&'a mut Counter);
 
 #[freeze]
@@ -344,7 +344,7 @@ fn toggled(shared: &mut Shared) -> Float {
 
 #[test]
 fn what_is_shared_stays_where_it_is_while_a_list_grows() {
-    // Where the host changes more than arrays, a recording is for the arrays that are shared.
+    // If the host changes more than arrays, a recording is for the arrays that are shared.
     alike(frozen!(toggled), 6, || {
         [1, 2, 3].map(|salt| {
             let mut shared = Shared::new(salt);
@@ -437,7 +437,7 @@ fn methods_that_change_their_receiver_name_its_state() {
     assert_eq!(values(&counter.total), [3.0, 9.0]);
 }
 
-/// Arrays named as state, beside arrays of the arguments.
+/// Arrays named as state, in addition to arrays of the arguments.
 #[derive(Clone, Traverse)]
 struct Weights {
     bias: Float,
@@ -460,7 +460,7 @@ fn picked(w: &Weights, index: &UInt) -> Float {
     w.hidden.gather(index) + w.hidden.sum() * UInt::from(w.hidden.width()).cast::<f32>()
 }
 
-/// A new array in memory in each call, as wide as the argument, or not.
+/// A new array in memory in each call, of the width of the argument or another one.
 fn weights(hidden: usize, salt: usize) -> Weights {
     Weights { bias: floats(1, salt), hidden: floats(hidden, salt + 1) }
 }
@@ -482,7 +482,7 @@ fn state_of_any_width_has_one_recording() {
     });
 }
 
-/// Widths of 0 and 1 have meanings of their own, and a recording each; the lines are those of the program.
+/// Widths of 0 and 1 have special meanings, and a recording each; the lines are those of the program.
 #[test]
 fn explanations_of_state_name_lines_of_the_program() {
     crate::frozen_only!();

@@ -4,13 +4,13 @@ use jit::prelude::*;
 
 use crate::{alike, floats, frozen, message_of, values};
 
-/// A lens that lanes ask.
+/// A lens that lanes call.
 #[jit(dispatch)]
 trait Lens {
     /// The number, bent.
     fn bend(&self, x: &Float) -> Float;
 
-    /// What the lens holds.
+    /// The fields of the lens.
     fn strength(&self) -> Float;
 
     /// Asks another lens, too.
@@ -22,7 +22,7 @@ struct Plain {
     factor: Float,
 }
 
-/// Asks the lens behind it.
+/// Calls the lens behind it.
 #[derive(Traverse)]
 struct Stacked {
     behind: Ptr<dyn Lens>,

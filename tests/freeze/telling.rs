@@ -39,7 +39,7 @@ fn what_lanes_print_is_printed_in_each_call() {
     }
     jit::print::set_sink(before);
     let stats = printed::stats();
-    // The first call on each device finds out.
+    // The first call on each device detects it.
     crate::frozen_only!();
     assert_eq!((stats.recordings, stats.replays, stats.direct), (2, 0, 4));
 }

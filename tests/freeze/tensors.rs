@@ -1,5 +1,5 @@
-//! Tensors as arguments, state and results. One recording serves all shapes, but for lengths of 0 and 1 and for what is
-//! decided by a shape.
+//! Tensors as arguments, state and results. One recording serves all shapes, except for lengths of 0 and 1 and for
+//! decisions by a shape.
 
 use jit::Size;
 use jit::prelude::*;
@@ -11,7 +11,7 @@ fn tensor<const N: usize>(shape: [usize; N], salt: usize) -> Tensor<f32> {
     Tensor::from_array(floats(shape.iter().product(), salt), shape)
 }
 
-/// A tensor as a test compares it.
+/// A tensor in the form in which a test compares it.
 fn seen<T: jit::Element>(tensor: &Tensor<T>) -> (Vec<usize>, Vec<T>) {
     (tensor.shape().to_vec(), tensor.to_vec().unwrap())
 }
@@ -182,7 +182,7 @@ fn scaled_by_shape(x: &Tensor<f32>) -> (Tensor<f32>, Vec<usize>) {
 // rows: X14
 #[test]
 fn a_shape_as_a_number_is_that_of_the_call() {
-    // Looked at as a number, it is what the recording is made for.
+    // Read as a number, it becomes part of the recording's key.
     alike(frozen!(scaled_by_shape), 2, || {
         [[4, 2], [8, 2], [4, 2], [8, 2]].map(|shape| {
             let (scaled, shape) = scaled_by_shape(&tensor(shape, 1));
@@ -257,7 +257,7 @@ fn moved(x: &Tensor<f32>) -> Vec<Tensor<f32>> {
 
 #[test]
 fn what_moves_elements_is_recorded_once_for_all_shapes() {
-    // `0..5` is clipped where the axis is shorter.
+    // `0..5` is clipped if the axis is shorter.
     let shapes = [[3, 3, 4], [4, 3, 7], [5, 6, 3], [4, 9, 5], [17, 4, 6]];
     alike(frozen!(moved), 1, || shapes.map(|shape| moved(&tensor(shape, 1)).iter().map(seen).collect::<Vec<_>>()));
 }
@@ -308,7 +308,7 @@ fn along_axes(x: &Tensor<f32>) -> Vec<Tensor<f32>> {
 // rows: F083
 #[test]
 fn reductions_along_axes_are_recorded_for_ranges_of_lengths() {
-    // Written out, in a loop, or over blocks: sums of up to 8, up to 32, and more neighbours.
+    // Unrolled, in a loop, or over blocks: sums of up to 8, up to 32, and more neighbours.
     alike(frozen!(along_axes), 3, || {
         [[2, 5, 4], [3, 7, 4], [7, 3, 4], [3, 9, 12], [4, 10, 30], [2, 3, 14], [3, 3, 40], [5, 4, 300]]
             .map(|shape| along_axes(&tensor(shape, shape[1])).iter().map(seen).collect::<Vec<_>>())
@@ -449,7 +449,7 @@ fn reported_by_the_host(x: &Tensor<f32>) -> (Tensor<f32>, Tensor<f32>) {
 
 #[test]
 fn the_host_sees_the_shape_of_each_call() {
-    // A shape as numbers is that of the recording, also for the host, and so is the one that it gives back.
+    // A shape as numbers is that of the recording, also for the host, and so is the returned one.
     alike(frozen!(reported_by_the_host), 2, || {
         [[3, 4], [3, 4], [5, 6], [3, 4]].map(|shape| {
             let (told, read) = reported_by_the_host(&tensor(shape, shape[0]));

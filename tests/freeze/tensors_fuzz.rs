@@ -1,4 +1,4 @@
-//! Random programs over tensors: recorded at some shapes and replayed at others, they compute what they compute without
+//! Random programs over tensors, recorded at some shapes and replayed at others. They must compute the same as without
 //! a recording.
 
 use jit::freeze::{Exclusive, Function, Shared, call};
@@ -8,11 +8,11 @@ use jit::{ReduceOp, Size};
 
 use crate::fuzz::{Dice, Programs, assert_replayed};
 
-/// The most elements that a step leaves.
+/// The maximum number of elements that a step produces.
 const MOST: usize = 3000;
 
-/// What a step does; positions count among the tensors that there are, numbers of axes among those of the tensor,
-/// modulo their number.
+/// The operation of a step; positions refer to the existing tensors, and axis numbers to the tensor's axes, modulo
+/// their number.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Move(usize, usize, usize),
@@ -236,7 +236,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Two tensors whose last axes are as long as each other, or whatever else is done with them.
+    /// Two tensors whose last axes have the same length, whatever other operations were applied to them.
     fn combined(&self, a: &Tensor<u32>, b: &Tensor<u32>) -> Option<Tensor<u32>> {
         let (last_a, last_b) = (a.ndim().checked_sub(1)?, b.ndim().checked_sub(1)?);
         if a.size(last_a) == b.size(last_b) {
@@ -286,8 +286,8 @@ fn outcome(steps: &[Step], lengths: &Lengths, function: Option<&'static Function
     tensors.iter().map(|x| Ok((x.shape().to_vec(), x.to_vec()?))).collect()
 }
 
-/// The shapes that a program is tried at: equal lengths first, since what is only equal by chance must not be taken for
-/// the same.
+/// The shapes at which a program is run: equal lengths first, since lengths that are equal only by chance must not be
+/// treated as the same.
 fn lengths(seed: u64, count: usize) -> Vec<Lengths> {
     let mut dice = Dice(seed ^ 0x5eed);
     let first = 2 + dice.roll(7);
@@ -301,7 +301,7 @@ fn lengths(seed: u64, count: usize) -> Vec<Lengths> {
     all
 }
 
-/// Lengths that are not reduced in an unrolled way, for which each has a recording.
+/// Lengths whose reductions are not unrolled, for which each would need a recording.
 fn ordinary_lengths(seed: u64, count: usize) -> Vec<Lengths> {
     let mut dice = Dice(seed ^ 0xc0de);
     let mut one = || 9 + dice.roll(5);

@@ -37,7 +37,7 @@ fn moved(ball: &mut Ball, dt: &Float) -> Float {
     heights(ball)
 }
 
-/// What a ball does, by a function.
+/// The motion of a ball, computed by a function.
 fn run(n: usize, salt: usize, step: impl Fn(&mut Ball, &Float) -> Float) -> (Vec<Vec<f32>>, Vec<f32>, Vec<u32>) {
     let (height, speed) = (floats(n, salt).abs(), floats(n, salt + 1));
     let mut ball = Ball { height, speed, bounces: UInt::from(vec![0; n]) };
@@ -103,12 +103,12 @@ fn begun(x: &Float, n: i32) -> Float {
     x.powi(n) + 1.0
 }
 
-/// What the thread that records tells, and waits for.
+/// The messages of the thread that records, and what it waits for.
 static RECORDING: Mutex<Option<(Sender<()>, Receiver<()>)>> = Mutex::new(None);
 
 #[freeze]
 fn slow(x: &mut Float) -> Float {
-    // The first call takes the way out, and waits in the middle of its recording.
+    // The first call exits early, and waits in the middle of its recording.
     let told = RECORDING.lock().unwrap().take();
     *x += 1.0;
     if let Some((inside, go_on)) = told {

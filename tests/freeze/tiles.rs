@@ -5,7 +5,7 @@ use jit::prelude::*;
 
 use crate::{floats, values};
 
-/// What a kernel of a chain does with the array that the one before it wrote.
+/// The operation of a kernel of a chain on the array that the one before it wrote.
 const KINDS: u32 = 8;
 
 fn next(random: &mut u32) -> u32 {
@@ -18,7 +18,8 @@ fn kept<T: jit::Element>(x: Array<T>) -> Array<T> {
     x
 }
 
-/// One kernel after another: by lane, of other element types, that read and write elements of other lanes, that reduce.
+/// Several kernels in sequence: by lane, with other element types, reading and writing elements of other lanes, and
+/// reducing.
 fn chain(x: &Float, seed: u32) -> Float {
     let mut random = seed;
     let lanes = UInt::arange(x.width());
@@ -117,7 +118,8 @@ fn kernels_of_different_widths_are_in_different_tiles() {
     }
 }
 
-/// So many short kernels that they are worth dividing, and each so short that replays run them on the calling thread.
+/// So many short kernels that dividing them is worthwhile, and each so short that replays run them on the calling
+/// thread.
 #[freeze(limit = 100)]
 fn interleaved(x: &Float, y: &Float) -> (Float, Float) {
     steps(x, y)

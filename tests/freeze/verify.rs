@@ -1,4 +1,4 @@
-//! `JIT_FREEZE_VERIFY`: bodies that read what is no argument are detected. Run in processes with the variable.
+//! `JIT_FREEZE_VERIFY` detects bodies that read values that are not arguments. Run in processes with the variable.
 
 use std::process::Command;
 use std::sync::Mutex;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use jit::prelude::*;
 
-/// Runs a test of this file in a process in which every so many replays are compared.
+/// Runs a test of this file in a process that compares after every given number of replays.
 fn verified(test: &str, every: &str) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([&format!("verify::{test}"), "--exact", "--ignored", "--nocapture"]).env("JIT_FREEZE_VERIFY", every);
@@ -105,7 +105,7 @@ fn what_arguments_become() {
     assert!(text.contains("a replay gives `body.parts[1][0]` as 0.0, and the body as 5.0"), "{text}");
     body.parts[1] = Float::from([1.0, f32::NAN]);
     TABLE.lock().unwrap()[0] = 0;
-    // Not a number is compared by its bits.
+    // NaN is compared by its bits.
     advanced(&mut body, &dt);
     TABLE.lock().unwrap().clear();
     advanced(&mut body, &dt);

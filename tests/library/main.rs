@@ -1,4 +1,4 @@
-//! Tests of the library part: what is written in the language itself.
+//! Tests of the library, which is written in the language itself.
 #![allow(clippy::unwrap_used, reason = "helpers of tests, too, stop at what is wrong")]
 
 #[path = "../api/devices.rs"]

@@ -27,7 +27,7 @@ impl Plain {
         Tensor::from_array(self.values.clone(), &self.shape)
     }
 
-    /// The tensor whose elements come from where a function says.
+    /// The tensor whose elements come from the positions that a function returns.
     fn from_fn(shape: &[usize], value: impl Fn(&[usize]) -> i32) -> Self {
         let values = (0..shape.iter().product()).map(|number| value(&unravel(number, shape)));
         Plain { shape: shape.to_vec(), values: values.collect() }

@@ -11,7 +11,7 @@ use crate::misuse::message_of;
 const FILTERS: [Filter; 3] = [Filter::Nearest, Filter::Linear, Filter::Cubic];
 const WRAPS: [Wrap; 3] = [Wrap::Repeat, Wrap::Clamp, Wrap::Mirror];
 
-/// The texel that is at a number, inside or not.
+/// The texel with a number, inside or outside.
 fn wrapped(number: i64, length: i64, wrap: Wrap) -> usize {
     let inside = match wrap {
         Wrap::Repeat => number.rem_euclid(length),
@@ -77,7 +77,7 @@ fn noise(count: usize, seed: u32) -> Vec<f64> {
     (0..count as u32).map(of).collect()
 }
 
-/// Positions inside, at edges and centres, and some periods outside; shifted off the places where texels change.
+/// Positions inside, at edges and centres, and some periods outside; moved away from the positions where texels change.
 fn positions(seed: u32) -> Vec<f64> {
     let mut positions: Vec<f64> = noise(120, seed).iter().map(|x| x * 3.0 + 0.5 + 1.0 / 4096.0).collect();
     positions.extend([0.1, 0.125, 0.375, 0.9999, 1.001, -0.001, 2.0 + 0.01, -2.0 - 0.01, -17.3, 40.7]);
@@ -105,7 +105,7 @@ fn check<Q: jit::FloatElement, const D: usize>(shape: [usize; D], tolerance: f64
         for (channel, values) in values.iter().enumerate() {
             for (lane, value) in values.to_vec().unwrap().into_iter().enumerate() {
                 let at: [f64; D] = std::array::from_fn(|axis| to(host[axis][lane]));
-                // Halves may lie on the edge between two texels, of which a mirrored texture has the other one.
+                // Halves may be on the edge between two texels, of which a mirrored texture has the other one.
                 let is_edge = at.iter().zip(shape.iter().rev()).any(|(x, &n)| (x * n as f64).fract() == 0.0);
                 if is_edge && filter == Filter::Nearest {
                     continue;
@@ -150,7 +150,7 @@ fn derivatives_are_those_of_the_spline() {
                     for lane in 0..host[0].len() {
                         let at = [host[0][lane], host[1][lane], host[2][lane]];
                         for (values, orders) in values.iter().zip([first, second]) {
-                            // Where the texture is mirrored, the reference's taps are, too, so its slope turns by
+                            // If the texture is mirrored, the reference's taps are, too, so its slope changes sign by
                             // itself.
                             let wanted = plain.eval(&at, &orders, channel);
                             assert!((values[lane] - wanted).abs() < 1e-8, "{wrap:?} {orders:?} at {at:?}");
@@ -210,7 +210,7 @@ fn edges_belong_to_the_texel_behind_them() {
 fn positions_of_any_size_have_a_value() {
     on_each_device(|| {
         let texels = Tensor::from([[1.0f32], [2.0], [3.0], [4.0]]);
-        // Whole numbers are edges of the texture; of 2^24 on, floats are even.
+        // Whole numbers are edges of the texture; from 2^24 on, floats are even.
         let huge = [1e10f32, -1e10, f32::MAX, f32::MIN, 1e-40, -1e-40, 16_777_217.0];
         let values = |wrap, filter| {
             let texture = Texture1::new(&texels).with_wrap(wrap).with_filter(filter);

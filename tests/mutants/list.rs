@@ -1,4 +1,4 @@
-//! The list of mutants: files of text beside this one, `*.txt`.
+//! The lists of mutants: text files next to this one, `*.txt`.
 //!
 //! ```text
 //! file jit-core/src/trace/index_range.rs
@@ -10,11 +10,11 @@
 //! = why no test can kill it
 //! ```
 //!
-//! A mutant is a piece of source that is found once in its file (`-`), and what it becomes (`+`); both may have several
-//! lines. Where the piece is no expression and no statement that ends with a semicolon, the replacement contains the
-//! word `MUTANT` for the question whether the mutant is on. `tests` names the tests that should kill the mutants that
+//! A mutant is a piece of source that occurs once in its file (`-`), and its replacement (`+`); both may have several
+//! lines. If the piece is neither an expression nor a statement that ends with a semicolon, the replacement contains
+//! the word `MUTANT` for the test whether the mutant is on. `tests` names the tests that should kill the mutants that
 //! follow, `?` those of one mutant: a test binary (`PACKAGE/TARGET`, or a target of the root package) and filters. `=`
-//! says why a mutant is equivalent: no program computes anything else.
+//! states why a mutant is equivalent: no program computes anything else.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(crate) struct Mutant {
     pub(crate) file: String,
     pub(crate) original: String,
     pub(crate) replacement: String,
-    /// What should kill it, first of all.
+    /// The tests that should kill it, tried first.
     pub(crate) tests: Vec<Tests>,
     /// Why nothing kills it.
     pub(crate) equivalent: Option<String>,
@@ -116,7 +116,7 @@ fn tests_of(text: &str) -> Vec<Tests> {
     text.split(';').filter_map(tests).collect()
 }
 
-/// Where the original of a mutant is in the text of its file: once.
+/// The position of the original of a mutant in the text of its file, which must be unique.
 pub(crate) fn locate(mutant: &Mutant, source: &str) -> Result<Range<usize>, String> {
     let Mutant { place, file, original, .. } = mutant;
     let mut found = source.match_indices(original.as_str());

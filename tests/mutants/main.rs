@@ -1,13 +1,13 @@
-//! Small changes of semantics, each of which must turn a test red:
+//! Small changes of semantics, each of which must make a test fail:
 //! `cargo test -p jit --test mutants -- [FILE…|NUMBER…]`.
 //!
-//! The sources are copied to `target/mutants`, with all mutants of the lists beside this file compiled into one build;
-//! the copy alone asks an environment variable which of them is on. Each runs the tests that should kill it first, then
-//! wider ones. A mutant that no test kills is an error, unless the list says why it is equivalent; and so is one that
-//! was said to be equivalent and is killed.
+//! The sources are copied to `target/mutants`, with all mutants of the lists next to this file compiled into one build.
+//! Only the copy queries an environment variable that selects the active mutant. Each mutant first runs the tests that
+//! should kill it, then wider ones. A mutant that no test kills is an error, unless the list states why it is
+//! equivalent. So is a mutant that is killed although it was declared equivalent.
 //!
-//! Words that follow select mutants: by number, by a part of their file's path, or by that of their list. `--near`
-//! leaves the wider tests out.
+//! Further words select mutants: by number, by a part of their file's path, or by that of their list. `--near` omits
+//! the wider tests.
 //!
 //! | file | what |
 //! |---|---|
@@ -29,7 +29,7 @@ use std::time::Duration;
 use list::{Mutant, Tests};
 use run::{Binaries, Outcome};
 
-/// What is run if the tests that a list names find nothing, in this order.
+/// The tests that are run if those that a list names find nothing, in this order.
 const WIDER: [&str; 10] = [
     "jit-runtime/lib",
     "jit-core/lib",
@@ -96,17 +96,17 @@ fn is_selected(mutant: &Mutant, words: &[&String]) -> bool {
     words.is_empty() || words.iter().any(|word| is_meant(word))
 }
 
-/// The tests that may kill a mutant, those first that should.
+/// The tests that may kill a mutant; those that should kill it come first.
 fn tests_of(mutant: &Mutant, is_near: bool) -> Vec<Tests> {
     let wider = |binary: &&str| Tests { binary: (*binary).to_owned(), filters: Vec::new() };
     let wider = WIDER.iter().filter(|_| !is_near || mutant.tests.is_empty()).map(wider);
     let mut tests = mutant.tests.clone();
-    // What is beneath the language is not tested by what is beside it.
+    // Lower layers are not tested by the tests of higher ones.
     tests.extend(wider.filter(|tests| mutant.file.starts_with("jit-runtime/") || tests.binary != "jit-runtime/lib"));
     tests
 }
 
-/// How long tests take without a mutant; an error if one fails then.
+/// How long tests take without a mutant; an error if one fails.
 fn without_mutants(
     binaries: &Binaries,
     selected: &[&Mutant],
@@ -130,7 +130,7 @@ fn without_mutants(
     Ok(usual)
 }
 
-/// What kills a mutant.
+/// The tests that kill a mutant.
 fn killed_by(
     binaries: &Binaries,
     mutant: &Mutant,

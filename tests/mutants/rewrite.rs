@@ -1,4 +1,4 @@
-//! A copy of the sources in which all mutants are compiled, each behind a question whether it is on.
+//! Creates a copy of the sources in which all mutants are compiled, each behind a test whether it is on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use crate::list::{Mutant, locate};
 
-/// The variable that has the number of the mutant that is on.
+/// The variable with the number of the active mutant.
 pub(crate) const VARIABLE: &str = "MUTANT";
 
-/// What is not copied.
+/// The files that are not copied.
 const LEFT_OUT: [&str; 3] = [".git", "out", "target"];
 
-/// The module that the copy has more: it answers whether a mutant is on.
+/// The additional module of the copy, which returns whether a mutant is on.
 const MODULE: &str = r#"//! Whether a mutant is on.
 #![allow(missing_docs)]
 use std::sync::LazyLock;
@@ -25,7 +25,7 @@ pub fn on(number: u32) -> bool {
 }
 "#;
 
-/// Writes the copy. What has not changed keeps its time, so that little is compiled again.
+/// Writes the copy. Unchanged files keep their time, so that little is recompiled.
 pub(crate) fn write(root: &Path, copy: &Path, mutants: &[Mutant]) -> Result<(), String> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     read_folder(root, "", &mut files)?;
@@ -96,17 +96,17 @@ pub(crate) fn mutated(source: &str, mutants: &[&Mutant]) -> Result<String, Strin
     for mutant in mutants {
         located.push((locate(mutant, source)?, *mutant));
     }
-    // Longer ones first: others may be in them.
+    // Longer ones first, since others may be nested in them.
     located.sort_by_key(|(range, mutant)| (range.start, std::cmp::Reverse(range.end), mutant.number));
     let mut text = with_mutants(source, 0..source.len(), &located)?;
-    // What asks a variable of the environment is no constant.
+    // Code that queries an environment variable is not constant.
     for name in located.iter().filter_map(|(range, _)| constant_around(&source[..range.start])) {
         text = text.replacen(&format!("const fn {name}("), &format!("fn {name}("), 1);
     }
     Ok(text)
 }
 
-/// The name of the function that is open at the end of a text, if it is a constant one.
+/// The name of the function that is open at the end of a text, if it is a `const` one.
 fn constant_around(text: &str) -> Option<&str> {
     let (before, function) = text.rsplit_once(" fn ")?;
     before.ends_with("const").then(|| function.split('(').next()).flatten()
@@ -138,13 +138,13 @@ fn with_mutants(source: &str, part: Range<usize>, located: &[(Range<usize>, &Mut
     Ok(text)
 }
 
-/// An expression, statement or other piece of source, or what the mutant that is on makes of it.
+/// An expression, statement or other piece of source, or its replacement by the active mutant.
 fn switched(original: String, mutants: &[(Range<usize>, &Mutant)]) -> Result<String, String> {
     let is_on = |mutant: &Mutant| {
         let path = if mutant.file.starts_with("jit-runtime/") { "crate" } else { "jit_runtime" };
         format!("{path}::mutant::on({})", mutant.number)
     };
-    // Of a variable, what it is set to is chosen.
+    // For a variable, the assigned value is selected.
     let (variable, original) = match original.split_once(" = ") {
         Some((variable, value)) if variable.starts_with("let ") => (format!("{variable} = "), value.to_owned()),
         _ => (String::new(), original),

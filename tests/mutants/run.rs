@@ -1,4 +1,4 @@
-//! Running test binaries with a mutant on.
+//! Runs test binaries with a mutant on.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,18 +20,18 @@ const PATIENCE: u32 = 8;
 
 /// The test executables of the copy.
 pub(crate) struct Binaries {
-    /// By name, the executable and the folder that it runs in.
+    /// The executable and its working directory, by name.
     found: BTreeMap<String, (PathBuf, PathBuf)>,
     output: PathBuf,
 }
 
-/// What has come of some tests.
+/// The outcome of some tests.
 pub(crate) enum Outcome {
     Passed {
         tests: usize,
         time: Duration,
     },
-    /// The test that failed, or what else has happened.
+    /// The test that failed, or the other event.
     Failed(String),
 }
 
@@ -48,12 +48,12 @@ impl Binaries {
             "--message-format=json-render-diagnostics",
         ]);
         cargo.args(PACKAGES.iter().flat_map(|package| ["-p", package]));
-        // One build, with as little beside the code as possible.
+        // One build, with as little besides the code as possible.
         cargo.env("CARGO_TARGET_DIR", target).env("CARGO_INCREMENTAL", "0");
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
         let built = cargo.output().map_err(|error| format!("cargo: {error}"))?;
         if !built.status.success() {
-            // Of warnings there are many: mutants leave code unused.
+            // There are many warnings: mutants leave code unused.
             let messages = String::from_utf8_lossy(&built.stderr);
             let errors: Vec<&str> = messages.split("\n\n").filter(|message| message.starts_with("error")).collect();
             return Err(format!("the sources with mutants do not compile:\n{}", errors.join("\n\n")));
@@ -76,7 +76,7 @@ impl Binaries {
         let errors = file.try_clone().map_err(failed)?;
         let mut command = Command::new(executable);
         command.args(&tests.filters).current_dir(folder).env(VARIABLE, number.to_string());
-        // A group of its own: tests that start processes end with them.
+        // A separate process group: child processes of tests end with them.
         command.stdin(Stdio::null()).stdout(file).stderr(errors).process_group(0);
         let child = command.spawn().map_err(failed)?;
         let has_passed = wait(child, limit).map_err(failed)?;
@@ -89,7 +89,7 @@ impl Binaries {
     }
 }
 
-/// How long tests may take that take a time without a mutant.
+/// The time limit of tests that take a given time without a mutant.
 pub(crate) fn patience(usual: Duration) -> Duration {
     Duration::from_secs(20) + usual * PATIENCE
 }
@@ -110,7 +110,7 @@ fn executable(message: &JsonValue) -> Option<(String, (PathBuf, PathBuf))> {
     Some((name, (PathBuf::from(executable), folder)))
 }
 
-/// Whether a process has ended well; nothing if it took too long and was ended.
+/// Whether a process has ended successfully; none if it took too long and was killed.
 fn wait(mut child: Child, limit: Option<Duration>) -> std::io::Result<Option<bool>> {
     let begin = Instant::now();
     loop {
@@ -126,7 +126,7 @@ fn wait(mut child: Child, limit: Option<Duration>) -> std::io::Result<Option<boo
     }
 }
 
-/// How many tests a binary says that it has run.
+/// The number of tests that a binary reports to have run.
 fn passed_tests(log: &str) -> usize {
     let counts = log.lines().filter_map(|line| line.strip_prefix("running ")?.split(' ').next()?.parse::<usize>().ok());
     counts.sum()

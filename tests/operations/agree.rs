@@ -1,15 +1,15 @@
 //! Compares an operation on arrays with a function of the host.
 //!
-//! Each comparison runs on all devices and in all ways in which operands reach an operation, since each is a path of
-//! its own through the compiler: in memory (vectors), opaque (one scalar for all lanes), literal (an immediate), and
-//! all literal (computed while tracing).
+//! Each comparison runs on all devices and in all ways in which operands reach an operation, since each is a separate
+//! path through the compiler: in memory (vectors), opaque (one scalar for all lanes), literal (an immediate), and all
+//! literal (computed while tracing).
 
 use jit::prelude::*;
 use jit::{Element, eval};
 
 use crate::corners::Corners;
 
-/// A function of the language beside one of the host: one operand.
+/// A function of the language with its host counterpart: one operand.
 pub(crate) type Unary<T, R> = (&'static str, fn(&Array<T>) -> Array<R>, fn(T) -> R);
 /// The same with two operands.
 pub(crate) type Binary<T, R> = (&'static str, fn(&Array<T>, &Array<T>) -> Array<R>, fn(T, T) -> R);
@@ -30,12 +30,12 @@ pub(crate) fn resident<T: Element>(values: &[T]) -> Array<T> {
     array
 }
 
-/// The bits of a value. All NaN match, for their signs and payloads are unspecified.
+/// The bits of a value. All NaNs are equal, since their signs and payloads are unspecified.
 pub(crate) fn bits<T: Element>(value: T) -> u64 {
     if value.partial_cmp(&value).is_none() { 0x7ff8 << 48 } else { value.to_bits() }
 }
 
-/// Fails with the operation and its operands where results differ from what is expected.
+/// Fails with the operation and its operands if results differ from the expected ones.
 #[track_caller]
 pub(crate) fn same<R: Element>(got: &[R], wanted: &[R], what: impl Fn(usize) -> String) {
     assert_eq!(got.len(), wanted.len(), "{}", what(0));

@@ -1,5 +1,5 @@
-//! Indices out of range: a lane that reads there gets zero, one that writes writes nothing, whatever the index and the
-//! code that is made for it.
+//! Indices out of range: a lane that reads there gets zero, and one that writes there writes nothing, whatever the
+//! index and its generated code.
 
 use half::{bf16, f16};
 use jit::prelude::*;
@@ -8,7 +8,7 @@ use jit::{Integer, ReduceOp};
 use crate::agree::{on_each_device, resident, same};
 use crate::corners::Corners;
 
-/// The element at an index; zero where there is none.
+/// The element at an index; zero if there is none.
 fn element<T: Corners>(values: &[T], index: i128) -> T {
     usize::try_from(index).ok().and_then(|index| values.get(index)).copied().unwrap_or_default()
 }
@@ -36,7 +36,7 @@ fn any_index<T: Corners, I: Integer + Into<i128>>() {
     let shared: Vec<Array<T>> = list.iter().map(|&index| source.gather(&Array::opaque(index))).collect();
     jit::eval(&shared).unwrap();
     same(&shared.iter().map(|v| v.item().unwrap()).collect::<Vec<T>>(), &wanted, call);
-    // Each element once, in order: what is written last stays.
+    // Each element once, in order: the last write wins.
     let mut target = resident(&vec![T::default(); values.len()]);
     let written: Vec<Array<I>> = list.iter().map(|&index| Array::opaque(index)).collect();
     for (index, value) in written.iter().zip(&wanted) {
@@ -77,7 +77,7 @@ fn reads_give_zero_and_writes_do_nothing() {
     });
 }
 
-/// Combines on many lanes, by atomic operations and in targets of each thread's own.
+/// Combines on many lanes, by atomic operations and in private targets of each thread.
 fn combines<I: Integer + Into<i128>>(elements: usize, width: usize) {
     let near: Vec<I> = indices(elements);
     let list: Vec<I> = (0..width).map(|lane| near[lane * 7 % near.len()]).collect();
@@ -130,7 +130,7 @@ fn operations_that_give_what_they_found_give_zero() {
     });
 }
 
-/// Elements from an offset on, as an array in memory, an expression and a constant give them.
+/// Elements starting at an offset, from an array in memory, an expression and a constant.
 #[test]
 fn consecutive_indices_leave_an_array_at_both_ends() {
     on_each_device(|| {
@@ -169,7 +169,7 @@ fn consecutive_indices_leave_an_array_at_both_ends() {
 /// An index, and that of a lane as the host computes it.
 type Limited = (UInt, fn(u32) -> u32);
 
-/// What is in range by a remainder, a mask or a limit that is larger than the array.
+/// Indices that are in range of a remainder, a mask or a limit that is larger than the array.
 #[test]
 fn limited_indices_leave_an_array_that_is_shorter() {
     on_each_device(|| {
@@ -197,7 +197,7 @@ fn limited_indices_leave_an_array_that_is_shorter() {
 fn packets_that_reach_out_of_range_are_read_and_written_as_single_elements_are() {
     on_each_device(|| {
         let host: Vec<f32> = (1..=12).map(|i| i as f32).collect();
-        // Some whose first position would wrap around into the array.
+        // Some indices whose first position would wrap around into the array.
         let list: Vec<u32> = vec![0, 3, 4, 5, 1 << 30, u32::MAX, u32::MAX / 3 + 1, 2, 1 << 31, (1 << 30) + 1];
         let packet = resident(&host).gather_packet::<3>(&resident(&list));
         let wide: Vec<i64> =
@@ -220,7 +220,7 @@ fn packets_that_reach_out_of_range_are_read_and_written_as_single_elements_are()
         target.scatter_packet(&values, &resident(&[1_u32, 4, 1 << 31, u32::MAX / 3 + 1]));
         let wanted = [1.0, 2.0, 3.0, 100.0, 200.0, 300.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0];
         same(&target.to_vec().unwrap(), &wanted, |at| format!("element {at}"));
-        // Rows of neighbours, of which only some are in range.
+        // Rows of neighbours, only some of which are in range.
         let index = resident(&[-4_i32, -2, -1, 0, 8, 9, 10, 11, 12, i32::MAX]);
         let row: Float = (0..4).map(|k| resident(&host).gather(&(&index + k))).fold(Float::from(0.0), |a, b| a + b);
         let sum = |index: &i32| (0..4).map(|k| element(&host, index.wrapping_add(k).into())).fold(0.0, |a, b| a + b);
@@ -303,7 +303,7 @@ fn numbered() -> Vec<i32> {
     (0..MANY).map(|at| at * 3 + 1).collect()
 }
 
-/// What lanes read at indices.
+/// The elements that lanes read at indices.
 fn read(source: &[i32], index: impl Fn(i32) -> i64) -> Vec<i32> {
     (0..MANY).map(|lane| element(source, index(lane).into())).collect()
 }
@@ -322,7 +322,7 @@ fn an_index_less_a_negative_number_that_all_lanes_share_leaves_an_array() {
             let next = source.gather(&index) + source.gather(&(&index + 1));
             let wanted = read(&values, exact).into_iter().zip(read(&values, |lane| exact(lane) + 1));
             same(&next.to_vec().unwrap(), &wanted.map(|(a, b)| a + b).collect::<Vec<i32>>(), call);
-            // Other types, and limits that do not help.
+            // Other types, and limits that do not prove anything.
             let wide = (lanes.cast::<i64>() - Int64::opaque(moved.into())).max(0);
             let wanted = read(&values, |lane| (i64::from(lane) - i64::from(moved)).max(0));
             same(&source.gather(&wide).to_vec().unwrap(), &wanted, call);

@@ -1,6 +1,6 @@
-//! One rule for indices out of range: every way in which a source, an index and a call come about, and every width.
+//! One rule for indices out of range: for every origin of a source, an index and a call, and every width.
 //!
-//! What is expected is a list of the host, read and written by `get` and `get_mut`.
+//! The expected results come from a host list, read and written by `get` and `get_mut`.
 
 use jit::prelude::*;
 use jit::{Local, ReduceOp};
@@ -13,7 +13,7 @@ const WIDTHS: [usize; 4] = [0, 1, 2, 5];
 /// Indices that some lane has.
 const INDICES: [i32; 10] = [0, 1, 4, 5, -1, 2, i32::MAX, i32::MIN, 0, 300];
 
-/// A way in which a source came about, and its elements.
+/// The origin of a source, and its elements.
 type Source = (&'static str, Int, Vec<i32>);
 
 fn sources(width: usize) -> Vec<Source> {
@@ -37,7 +37,7 @@ fn sources(width: usize) -> Vec<Source> {
     list
 }
 
-/// Ways in which indices reach an operation: all lanes at once, or one after the other.
+/// Ways in which indices reach an operation: all lanes at once, or one after another.
 fn indices() -> Vec<(&'static str, Vec<Int>)> {
     let single = |make: fn(i32) -> Int| INDICES.iter().map(|&index| make(index)).collect();
     let picked = Int::from(INDICES.to_vec()).gather(&Int::arange(INDICES.len()));
@@ -95,7 +95,7 @@ fn in_a_loop(source: &Int, index: &Int) -> Int {
     found - source[index]
 }
 
-/// A way to read, and whether it reads the second lane.
+/// A read operation, and whether it reads the second lane.
 type Read = (&'static str, fn(&Int, &Int) -> Int);
 
 const READS: [Read; 7] = [
@@ -130,7 +130,7 @@ fn every_read_out_of_range_gives_zero() {
     });
 }
 
-/// A way to write 50 to elements, and the host's; the order of lanes does not matter to any.
+/// An operation that writes 50 to elements, and its host counterpart; none depends on the order of lanes.
 type Write = (&'static str, fn(&mut Int, &Int), fn(&mut i32));
 
 const WRITES: [Write; 9] = [
@@ -168,7 +168,7 @@ fn every_write_out_of_range_writes_nothing() {
     });
 }
 
-/// Operations that give what they have found, and the value that each lane finds in an array of one 7.
+/// Operations that return the old element, and the value that each lane reads from an array with a single 7.
 #[test]
 fn what_is_found_out_of_range_is_zero() {
     on_each_device(|| {
@@ -225,7 +225,7 @@ fn numbered(source: &Int, index: i32) -> Int {
     source.gather(&Int::from(index))
 }
 
-/// A literal index is in frozen code for all widths, and a number is no literal there.
+/// A literal index is part of frozen code for all widths, and a number is not a literal there.
 #[test]
 fn frozen_code_reads_as_direct_code_does_at_every_width() {
     on_each_device(|| {

@@ -7,7 +7,7 @@ use jit::prelude::*;
 use crate::agree::{on_each_device, resident, same};
 use crate::corners::Corners;
 
-/// What a value is as each type, by the rules of Rust's `as`: a number of the widest type of its kind.
+/// A value converted to each type by the rules of Rust's `as`: a number of the widest type of its kind.
 #[derive(Clone, Copy)]
 enum Wide {
     Signed(i64),
@@ -63,7 +63,7 @@ macro_rules! targets {
     };
 }
 
-// Halves are reached through single precision, as documented.
+// Halves are converted through single precision, as documented.
 targets! {
     i8 |v| v as i8;
     i16 |v| v as i16;
@@ -89,7 +89,7 @@ impl Target for bool {
     }
 }
 
-/// Numbers where the conversion to another type begins to round, wrap or saturate.
+/// Numbers at which the conversion to another type begins to round, wrap or saturate.
 fn edges<S: Source + Target>() -> Vec<S> {
     let powers = [7, 8, 15, 16, 24, 31, 32, 53, 63].map(|bit| 1_u64 << bit);
     let near = powers.iter().flat_map(|power| [power - 1, *power, power + 1]).map(|v| S::from_wide(Wide::Unsigned(v)));

@@ -1,4 +1,4 @@
-//! Values at which operations are most likely to go wrong.
+//! Values at which operations are most likely to fail.
 
 use half::{bf16, f16};
 use jit::Element;

@@ -41,7 +41,7 @@ macro_rules! tests_of {
                 -minimum(-a, -b)
             }
 
-            /// The other one where one is NaN.
+            /// The other operand if one is NaN.
             fn number(f: fn($ty, $ty) -> $ty, a: $ty, b: $ty) -> $ty {
                 match (a.is_nan(), b.is_nan()) {
                     (true, _) => b,

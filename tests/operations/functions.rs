@@ -1,7 +1,7 @@
 //! Transcendental functions: the values that IEEE 754 and C's annex F fix, agreement of all devices and of all ways of
 //! evaluation to the bit, and agreement with double precision.
 //!
-//! How far they err over their whole range is measured elsewhere.
+//! Their errors over the whole range are measured elsewhere.
 
 use half::{bf16, f16};
 use jit::FloatElement;
@@ -304,7 +304,7 @@ fn halves_through_f32<T: FloatElement + Corners>(round: fn(f32) -> T) {
     let x = resident(&corners);
     let wide = x.cast::<f32>();
     jit::eval(&wide).unwrap();
-    // What is made of several operations rounds after each.
+    // A function that is composed of several operations rounds after each.
     let is_one_operation = |name: &str| !matches!(name, "sigmoid" | "to_radians" | "to_degrees");
     for ((name, half), (_, single)) in
         of_one::<T>().into_iter().zip(of_one::<f32>()).filter(|((name, _), _)| is_one_operation(name))
@@ -322,7 +322,7 @@ fn functions_of_halves_are_computed_in_single_precision() {
     });
 }
 
-/// How many representable numbers lie between two.
+/// The number of representable numbers between two.
 fn steps_between(a: f32, b: f32) -> u32 {
     let rank =
         |v: f32| if v.to_bits() >> 31 == 0 { i64::from(v.to_bits()) } else { -i64::from(v.to_bits() & 0x7fff_ffff) };

@@ -117,7 +117,7 @@ macro_rules! tests_of {
     )*};
 }
 
-/// What is there for signed types only.
+/// Operations that exist only for signed types.
 macro_rules! signed {
     ($($body:tt)*) => { $($body)* };
 }

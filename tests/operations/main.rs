@@ -1,6 +1,6 @@
-//! Every operation on every element type at the values where it is most likely to go wrong, on each device, with
-//! operands in memory, uniform, and literal. What is expected is written here in plain Rust, apart from the crates' own
-//! arithmetic.
+//! Tests every operation on every element type at the values where it is most likely to fail, on each device, with
+//! operands in memory, uniform, and literal. The expected results are computed here in plain Rust, independently of the
+//! crates' arithmetic.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at what is wrong")]
 
 mod agree;

@@ -23,7 +23,7 @@ fn gathers<T: Corners, I: Integer>(make: fn(usize) -> I) {
     let mask = resident(&(0..values.len()).map(|i| i % 3 != 0).collect::<Vec<bool>>());
     let masked: Vec<T> = wanted.iter().enumerate().map(|(i, v)| if i % 3 != 0 { *v } else { T::default() }).collect();
     same(&resident(&values).gather_masked(&index, &mask).to_vec().unwrap(), &masked, call);
-    // At an index that is the same on all lanes.
+    // At an index that all lanes share.
     let uniform: Vec<Array<T>> = positions.iter().map(|p| resident(&values).gather(&Array::opaque(make(*p)))).collect();
     jit::eval(&uniform).unwrap();
     same(&uniform.iter().map(|v| v.item().unwrap()).collect::<Vec<T>>(), &wanted, call);
@@ -48,8 +48,8 @@ fn reads_and_writes<T: Corners>() {
     gathers::<T, u64>(|p| p as u64);
 }
 
-/// Changes each element of all pairs of values once: exactly what the host computes. Then several lanes change the same
-/// few elements, where the order cannot show.
+/// Changes each element of all pairs of values once, with exactly the results of the host. Then several lanes change
+/// the same few elements, such that the order has no effect.
 fn combines<T: Corners>(op: ReduceOp, host: fn(T, T) -> T, is_ordered: bool) {
     let operands = T::corners();
     let left: Vec<T> = operands.iter().flat_map(|a| std::iter::repeat_n(*a, operands.len())).collect();
@@ -81,7 +81,7 @@ fn combines<T: Corners>(op: ReduceOp, host: fn(T, T) -> T, is_ordered: bool) {
     }
 }
 
-/// What gives back what it has found.
+/// Operations that return the old element.
 fn exchanges<T: Corners>() {
     let operands = T::corners();
     let n = operands.len();
@@ -95,7 +95,7 @@ fn exchanges<T: Corners>() {
     let mut written = operands.clone();
     positions.iter().zip(&values).for_each(|(p, v)| written[*p] = *v);
     same(&target.to_vec().unwrap(), &written, |at| format!("element {at} after an exchange of {}", T::TYPE));
-    // Compared by bits: every second lane expects what is there.
+    // Compared by bits: every second lane expects the current element.
     let expected: Vec<T> = (0..n).map(|i| if i % 2 == 0 { found[i] } else { values[i] }).collect();
     let mut target = resident(&operands);
     let (old, replaced) = target.scatter_cas(resident(&expected), resident(&values), &index);
@@ -168,7 +168,7 @@ macro_rules! memory_of_floats {
     ($($name:ident: $ty:ident, $round:expr;)*) => {
         $(#[test]
         fn $name() {
-            // A product or sum is rounded once, from a wider type that holds it.
+            // A product or sum is rounded once, from a wider type that represents it exactly.
             fn minimum(a: $ty, b: $ty) -> $ty {
                 let is_first = a < b || (a == b && a.is_sign_negative());
                 if a.is_nan() || b.is_nan() { <$ty>::NAN } else if is_first { a } else { b }

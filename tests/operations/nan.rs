@@ -1,5 +1,5 @@
 //! Random expressions of values where floats are special: NaN of several signs and payloads, zeros and infinities of
-//! both signs, subnormals, masks as numbers. What they give depends on neither the device nor on how operands reach an
+//! both signs, subnormals, masks as numbers. Their results depend neither on the device nor on how operands reach an
 //! operation: in memory, opaque (one scalar for all lanes) or literal (computed while tracing). Only the bits of a NaN
 //! that is read from memory do.
 //!
@@ -59,7 +59,7 @@ impl Operands {
     }
 }
 
-/// What an expression has computed so far.
+/// The values that an expression has computed so far.
 #[derive(Default)]
 struct Values {
     halves: Vec<Array<f16>>,
@@ -135,7 +135,7 @@ struct Expression {
     /// Decides about mixed operands alone.
     kinds: Dice,
     operands: Operands,
-    /// Which lane is computed; all if none.
+    /// The computed lane; all lanes if none.
     lane: Option<usize>,
     values: Values,
 }
@@ -356,7 +356,7 @@ fn difference(seed: u64, steps: usize) -> Option<String> {
     })
 }
 
-/// Fails with the shortest beginning of an expression that shows a difference.
+/// Fails with the shortest prefix of an expression that reveals a difference.
 fn check(seed: u64, steps: usize) {
     if difference(seed, steps).is_some() {
         let (steps, what) = (1..=steps).find_map(|steps| Some((steps, difference(seed, steps)?))).unwrap();

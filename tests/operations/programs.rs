@@ -1,8 +1,8 @@
-//! Random programs over arrays of several types: what they compute depends neither on the device nor on what is
+//! Random programs over arrays of several types: their results depend neither on the device nor on which values are
 //! evaluated when.
 //!
-//! A program is drawn from a seed, step by step, so that fewer steps are the beginning of the same program. Left out is
-//! what may differ by the rules: sums of floats by several lanes of a scatter, and the signs of NaN.
+//! A program is drawn from a seed, step by step, so that fewer steps are the beginning of the same program. Operations
+//! whose results may differ are omitted: sums of floats by several lanes of a scatter, and the signs of NaN.
 
 use half::f16;
 use jit::prelude::*;
@@ -43,7 +43,7 @@ struct Values {
 /// A type that programs compute with.
 trait Kind: Number + Corners {
     fn of(values: &mut Values) -> &mut Vec<Array<Self>>;
-    /// What only floats or only integers do.
+    /// Operations that only floats or only integers support.
     fn special(dice: &mut Dice, a: &Array<Self>, b: &Array<Self>) -> Array<Self>;
     /// Operations whose result does not depend on the order of lanes.
     const COMMUTING: &'static [ReduceOp];
@@ -146,7 +146,7 @@ fn fold_back(x: &Float, limit: &Float) -> Float {
 enum When {
     /// All at the end.
     AtTheEnd,
-    /// Some on the way, by dice of their own.
+    /// Some in between, with a separate random generator.
     Sometimes(u64),
     /// Each as soon as it is recorded.
     AtOnce,
@@ -172,9 +172,9 @@ struct Program {
     dice: Dice,
     values: Values,
     when: When,
-    /// Decides what is evaluated, apart from what is computed.
+    /// Determines what is evaluated, independently of what is computed.
     evaluation: Dice,
-    /// What it does, to be shown.
+    /// The operation, for messages.
     text: String,
 }
 
@@ -204,7 +204,7 @@ impl Program {
         program
     }
 
-    /// Some values of a type: in memory, a literal, an opaque one, a rule.
+    /// Some values of a type: in memory, a literal, an opaque one, a formula.
     fn begin<T: Kind>(&mut self) {
         let (corners, width) = (T::corners(), self.values.width);
         let dice = &mut self.dice;
@@ -224,7 +224,7 @@ impl Program {
         self.text += &format!("{ty} × {width} of line {line}\n");
         self.when.after(&mut self.evaluation, &mut value);
         let values = T::of(&mut self.values);
-        // Some are forgotten, so that not all operations have many uses.
+        // Some are dropped, so that not all operations have many uses.
         if values.len() > 9 {
             let last = self.dice.roll(values.len());
             values.swap_remove(last);
@@ -310,7 +310,7 @@ impl Program {
         }
     }
 
-    /// A function with control flow of the lanes.
+    /// A function with traced control flow.
     fn call(&mut self) {
         if self.dice.roll(2) == 0 {
             let (rest, steps) = halve_until_small(&self.dice.pick(&self.values.counts));
@@ -369,7 +369,7 @@ fn results(seed: u64, steps: usize, device: Device, when: When) -> Vec<(String, 
     })
 }
 
-/// What differs between two ways to run a program, and the steps of it.
+/// The difference between two ways to run a program, and the steps of it.
 fn difference(seed: u64, steps: usize) -> Result<(), String> {
     let reference = results(seed, steps, Device::Interpreter, When::AtTheEnd);
     let mut others = vec![(Device::Interpreter, When::Sometimes(seed))];
@@ -393,7 +393,7 @@ fn difference(seed: u64, steps: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The steps of a program, a line for each.
+/// The steps of a program, one per line.
 fn text(seed: u64, steps: usize) -> String {
     jit::with_device(Device::Interpreter, || {
         let mut program = Program::new(seed, When::AtTheEnd);
@@ -413,7 +413,7 @@ proptest! {
     }
 }
 
-/// Programs that once depended on when they were evaluated.
+/// Programs whose results once depended on when they were evaluated.
 #[test]
 fn programs_that_depended_on_evaluation() {
     for (seed, steps) in FOUND {
@@ -422,7 +422,7 @@ fn programs_that_depended_on_evaluation() {
 }
 
 const FOUND: &[(u64, usize)] = &[
-    // A condition of many lanes that is a constant, whose arms have width 1.
+    // A constant condition of many lanes, whose arms have width 1.
     (12_647_395_770_520_821_547, 59),
 ];
 

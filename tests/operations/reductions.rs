@@ -1,4 +1,4 @@
-//! Reductions of every element type, in the order that is documented for them: floats to the bit.
+//! Reductions of every element type, in their documented order: floats bit by bit.
 
 use half::{bf16, f16};
 use jit::prelude::*;
@@ -100,7 +100,7 @@ macro_rules! floats {
             }
 
             fn noise(bits: u32) -> $ty {
-                // Near one, so that long products stay within the range.
+                // Near one, so that long products stay in range.
                 let near_one = 1.0 + (f64::from(bits) / f64::from(u32::MAX) - 0.5) / 64.0;
                 <$ty as FloatElement>::from_f64(if bits % 3 == 0 { -near_one } else { near_one })
             }
@@ -115,8 +115,8 @@ floats! {
     f64 in f64: |v| v, |v| v;
 }
 
-/// What a reduction gives, by the documented order: in chunks of 16 384, each in 64 running results; the
-/// results of the chunks in pairs.
+/// The result of a reduction in the documented order: in chunks of 16 384, each in 64 running results; the results of
+/// the chunks in pairs.
 fn reduced<T: Reducible>(op: ReduceOp, values: impl Iterator<Item = T::Wide>) -> T::Wide {
     let values: Vec<T::Wide> = values.collect();
     let chunk = |lanes: &[T::Wide]| {
@@ -141,7 +141,7 @@ fn reduced<T: Reducible>(op: ReduceOp, values: impl Iterator<Item = T::Wide>) ->
     results.first().copied().unwrap_or(T::identity(op))
 }
 
-/// Numbers without a pattern; with the extreme ones of the type among them.
+/// Numbers without a pattern, and the extreme ones of the type among them.
 fn inputs<T: Reducible>(width: usize, with_corners: bool) -> Vec<T> {
     let mut state = 0x2545_f491_u32;
     let mut next = || {
@@ -166,7 +166,7 @@ fn check<T: Reducible>(ops: &[ReduceOp]) {
             let values: Vec<T> = inputs(width, !is_ordered);
             let wanted = T::narrow(reduced::<T>(op, values.iter().map(|v| v.widen())));
             let call = |_| format!("{op:?} of {width} elements of {}", T::TYPE);
-            // What is reduced is memory, and an expression.
+            // The operand of the reduction is memory, and an expression.
             let array = resident(&values);
             same(&array.reduce(op).to_vec().unwrap(), &[wanted], call);
             let computed = (&array + Array::opaque(T::default())).max(&array);
@@ -292,7 +292,7 @@ fn reductions_of_masks() {
 #[test]
 fn reductions_of_constants_are_those_of_memory() {
     fn check<T: Reducible>(ops: &[ReduceOp]) {
-        // The interpreter takes long for each element.
+        // The interpreter is slow for each element.
         let widest = if UInt::zeros(1).device() == Device::Interpreter { 1025 } else { 40_001 };
         for width in [0, 1, 2, 100, widest] {
             for value in T::corners() {

@@ -5,7 +5,7 @@ use crate::corners::Corners;
 
 use jit::prelude::*;
 
-/// How far a shift goes, as large as can be for what is beyond any width: negative counts are.
+/// The shift count, as a large number for any count beyond the width, which includes negative ones.
 trait Count: Corners {
     fn distance(self) -> u64;
 }

@@ -1,7 +1,7 @@
-//! Seeds of tests that draw their cases: fixed, so that every run of the tests is the same one.
+//! Seeds of tests with random cases: fixed, so that every run of the tests is the same.
 //!
-//! `JIT_TEST_SEED` takes other cases and `JIT_TEST_CASES` another number of them, as `.ci/nightly` does. A test that
-//! fails names the smallest case that does, which becomes a test of its own.
+//! `JIT_TEST_SEED` selects other cases and `JIT_TEST_CASES` another number of them, as `.ci/nightly` does. A failing
+//! test names the smallest failing case, which becomes a separate test.
 
 #![allow(clippy::panic, reason = "a test that cannot run fails")]
 

@@ -1,5 +1,5 @@
-//! The devices on which tests run. A test that has nothing to run on without generated code is counted as skipped, and
-//! never passes by comparing the interpreter with itself.
+//! The devices on which tests run. A test that cannot run without generated code is counted as skipped, and never
+//! passes by comparing the interpreter with itself.
 #![allow(dead_code, reason = "some test programs use a part of it")]
 
 use std::io::Write;
@@ -7,21 +7,21 @@ use std::sync::LazyLock;
 
 use jit_runtime::device::{Device, devices};
 
-/// The interpreter and the processor. Where no code is generated the processor is interpreted as well, so that what
-/// tests count for each device is the same there; but a line says that the test was skipped.
+/// The interpreter and the processor. If no code is generated, the processor is interpreted as well, so that counts per
+/// device are the same there; a line reports that the test was skipped.
 pub(crate) fn all() -> Vec<Device> {
     let _ = has_llvm();
     vec![Device::Interpreter, Device::Cpu]
 }
 
-/// Whether code is generated for the processor. Where it is not, a line says so that the test that asks was skipped, or
-/// a part of it; `.ci/run` counts these lines.
+/// Whether code is generated for the processor. If not, a line reports that the calling test was skipped, or a part of
+/// it; `.ci/run` counts these lines.
 pub(crate) fn has_llvm() -> bool {
     static IS_GENERATING: LazyLock<bool> =
         LazyLock::new(|| devices().iter().any(|info| info.device == Device::Cpu && info.unavailable.is_none()));
     if !*IS_GENERATING {
         let thread = std::thread::current();
-        // Not by a macro that prints: what those print in tests that pass is not shown.
+        // Not by a macro that prints: the output of those is hidden in tests that pass.
         let _ =
             writeln!(std::io::stderr(), "skipped: needs LLVM: {}", thread.name().unwrap_or("a thread without a name"));
     }

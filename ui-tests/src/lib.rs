@@ -1,1 +1,1 @@
-//! Holds no code: the tests beside it compile programs that use `jit` and compare what the compiler says.
+//! Contains no code: the tests in this crate compile programs that use `jit` and compare the compiler's output.

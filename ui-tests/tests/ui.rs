@@ -1,7 +1,7 @@
-//! Compiles programs that use `jit` rightly and wrongly, and compares what the compiler says.
+//! Compiles right and wrong programs that use `jit`, and compares the compiler's output.
 //!
-//! A case is in `tests/<topic>/fail/` or `tests/<topic>/pass/`. A failing one says in its first line which message is
-//! wanted; the `.stderr` beside it holds all that the pinned compiler says, and is written anew by
+//! A case is in `tests/<topic>/fail/` or `tests/<topic>/pass/`. The first line of a failing one contains the expected
+//! message. The `.stderr` next to it contains the whole output of the pinned compiler, and is rewritten by
 //! `TRYBUILD=overwrite`.
 
 #![allow(clippy::panic, reason = "a test that fails panics, in its helpers, too")]
@@ -16,7 +16,7 @@ fn messages() {
     cases.pass("tests/*/pass/*.rs");
 }
 
-/// The failing cases and what the compiler says about each.
+/// The failing cases and the compiler's output for each.
 fn failing() -> Vec<(PathBuf, String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let topics =
@@ -40,7 +40,7 @@ fn each_case_gets_the_message_that_it_wants() {
     for (path, source, stderr) in cases {
         let first = source.lines().next().unwrap_or_default();
         let wanted = first.strip_prefix("// wanted: ").unwrap_or_else(|| panic!("{} wants nothing", path.display()));
-        // The compiler writes the path of a type whose name is not the only one of its kind.
+        // The compiler writes the path of a type if there are several types of that name.
         let said = stderr.replace("jit::Array", "Array");
         assert!(said.contains(wanted), "{}: “{wanted}” is not said:\n{stderr}", path.display());
     }

@@ -12,7 +12,7 @@ use crate::reference;
 /// A number of higher precision.
 pub(crate) type Big = FBig<HalfEven, 2>;
 
-/// A result, nearly exact, as the nearest `f64` and what that leaves over.
+/// A nearly exact result as the nearest `f64` and the remainder.
 #[derive(Clone, Copy)]
 pub(crate) struct Exact {
     /// The nearest `f64`.
@@ -21,7 +21,7 @@ pub(crate) struct Exact {
     pub(crate) low: f64,
 }
 
-/// A function, how it is computed, and what it should give.
+/// A function, the operation that computes it, and its references.
 pub(crate) struct Function {
     /// Its name in Rust.
     pub(crate) name: &'static str,
@@ -31,28 +31,28 @@ pub(crate) struct Function {
     pub(crate) fast: Option<Operation>,
     /// The function of `f32`, computed in `f64`.
     pub(crate) single: fn(f64, f64) -> f64,
-    /// The function of `f64`, in higher precision; nothing where it is not defined or too large.
+    /// The function of `f64`, in higher precision; none if it is undefined or too large.
     pub(crate) double: fn(f64, f64) -> Option<Exact>,
     /// Where `f32` is measured.
     pub(crate) domains: &'static [Domain],
     /// Where `f64` is measured.
     pub(crate) double_domains: &'static [Domain],
-    /// Where the fast variant is measured.
+    /// The domains on which the fast variant is measured.
     pub(crate) fast_domains: &'static [Domain],
 }
 
 /// A range of arguments.
 #[derive(Clone, Copy)]
 pub(crate) struct Domain {
-    /// As the tables write it.
+    /// The name in the tables.
     pub(crate) name: &'static str,
     /// The range of the first argument.
     pub(crate) first: (f64, f64),
     /// The range of the second one.
     pub(crate) second: Option<(f64, f64)>,
-    /// Smaller results are held to the units of this size: where a function has zeros that are no floats.
+    /// The errors of smaller results are measured in units of this size, if a function has zeros that are not floats.
     pub(crate) absolute_unit: f64,
-    /// What a peer was measured to err at most, see `docs/accuracy.md`.
+    /// The largest measured error of a peer, see `docs/accuracy.md`.
     pub(crate) peer: &'static str,
 }
 
@@ -73,7 +73,8 @@ const fn on_pairs(name: &'static str, first: (f64, f64), second: (f64, f64), pee
     Domain { name, first, second: Some(second), absolute_unit: 0.0, peer }
 }
 
-/// Where results below 1 are held to the units of 1: the function has zeros that are no floats.
+/// A domain in which the errors of results below 1 are measured in units of 1: the function has zeros that are not
+/// floats.
 const fn absolute(name: &'static str, low: f64, high: f64, peer: &'static str) -> Domain {
     Domain { name, first: (low, high), second: None, absolute_unit: 1.0, peer }
 }
@@ -83,7 +84,7 @@ const fn all(peer: &'static str) -> Domain {
     on("all", f64::NEG_INFINITY, f64::INFINITY, peer)
 }
 
-/// The bits that references keep.
+/// The number of bits of references.
 const PRECISION: usize = 140;
 
 /// A float as a number of higher precision.
@@ -91,13 +92,13 @@ pub(crate) fn big(x: f64) -> Big {
     Big::try_from(x).expect("references are asked for finite arguments only").with_precision(PRECISION).value()
 }
 
-/// The nearest `f64` and the rest; nothing where there is none.
+/// The nearest `f64` and the remainder; none if there is none.
 pub(crate) fn exact(value: Big) -> Option<Exact> {
     let high = value.to_f64().value();
     high.is_finite().then(|| Exact { high, low: (value - big(high)).to_f64().value() })
 }
 
-/// A reference of one argument where it is defined.
+/// A reference of one argument, if it is defined.
 macro_rules! reference {
     ($name:ident where $defined:expr) => {
         |x, _| {

@@ -1,4 +1,4 @@
-//! Applying an operation to arrays, on the CPU where it has code generation, else on the interpreter.
+//! Applies an operation to arrays, on the CPU if it has code generation, otherwise on the interpreter.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The results for arguments of `f32`; the second ones are ignored by an operation of one operand.
+    /// The results for arguments of `f32`; an operation with one operand ignores the second ones.
     pub(crate) fn of_singles(self, x: &[f32], y: &[f32]) -> Result<Vec<f32>, Error> {
         let mut results = vec![0.0; x.len()];
         let inputs = [bytemuck::cast_slice(x), bytemuck::cast_slice(y)];
@@ -86,8 +86,9 @@ impl Operation {
         }
     }
 
-    /// The errors, in units in the last place of `f32`, of consecutive arguments from some bits on. The exact results
-    /// are those of the exact operation in `f64`. Where they are smaller than the absolute unit, its places count.
+    /// The errors, in units in the last place of `f32`, of consecutive arguments starting at some bits. The exact
+    /// results are those of the exact operation in `f64`. If they are smaller than the absolute unit, errors are in
+    /// that unit.
     pub(crate) fn errors_of_singles(self, first: u32, width: usize, absolute_unit: f64) -> Result<Vec<f32>, Error> {
         let mut errors = vec![0.0f32; width];
         let output = Buffer::alloc(width * 4)?;

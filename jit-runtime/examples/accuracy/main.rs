@@ -1,9 +1,9 @@
 //! Measures the errors of the transcendental functions: `cargo run --release -p jit-runtime --example accuracy`.
 //!
-//! Sweeps every `f32` for functions of one argument, and takes dense samples for functions of two and in `f64`, on the
-//! CPU backend, against references of higher precision. Prints the tables of `docs/accuracy.md`. With LLVM the sweep
-//! takes a minute or two a function on two cores. `--quick` takes a sample of the arguments, `--fast` the fast variants
-//! only, `--exact` the exact ones only; names of functions restrict the tables to them.
+//! Sweeps every `f32` for functions of one argument, and takes dense samples for functions of two arguments and in
+//! `f64`, on the CPU backend, against references of higher precision. Prints the tables of `docs/accuracy.md`. With
+//! LLVM the sweep takes a minute or two per function on two cores. `--quick` takes a sample of the arguments, `--fast`
+//! only the fast variants, `--exact` only the exact ones; names of functions restrict the tables to them.
 //!
 //! | file | what |
 //! |---|---|
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use functions::{FUNCTIONS, Function};
 use measure::{Measured, Thoroughness};
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Wish {
     thoroughness: Thoroughness,
     exact: bool,

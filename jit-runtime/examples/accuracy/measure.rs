@@ -1,4 +1,4 @@
-//! Arguments, errors, and what is kept of them.
+//! Generates arguments and measures errors.
 
 use std::fmt;
 use std::num::NonZero;
@@ -36,10 +36,10 @@ impl fmt::Display for Measured {
     }
 }
 
-/// What is kept of errors, which are counted in units in the last place.
+/// A summary of errors, which are counted in units in the last place.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Errors {
-    /// The largest, and its arguments.
+    /// The largest error, and its arguments.
     pub(crate) worst: (f64, f64, f64),
     sum: f64,
     count: u64,
@@ -66,16 +66,16 @@ impl Errors {
     }
 }
 
-/// Arguments that are computed together.
+/// The number of arguments that are computed together.
 const BLOCK: u64 = 1 << 20;
 
-/// One of so many arguments is compared with a reference that shares nothing with the functions measured.
+/// One in this many arguments is compared with a reference that is independent of the measured functions.
 const STEP: u64 = 10_007;
 
 /// The errors of a function of `f32` on each of its domains, computed by an operation.
 ///
 /// All arguments of a function of one argument are compared with the same function in `f64`, which the next table
-/// measures; each [`STEP`]th one, and functions of two arguments, with an independent reference.
+/// measures. Each [`STEP`]th one, and functions of two arguments, are compared with an independent reference.
 pub(crate) fn single(
     function: &Function,
     op: Operation,
@@ -123,7 +123,7 @@ fn sweep(op: Operation, domain: &Domain) -> Result<Errors, Error> {
     Ok(sum)
 }
 
-/// The bits of the floats of a domain; NaN is among those of infinite ones.
+/// The bits of the floats of a domain; NaN belongs to infinite domains.
 fn ranges(domain: &Domain) -> Vec<Range<u64>> {
     const SIGN: u64 = 1 << 31;
     let (low, high) = domain.first;
@@ -133,7 +133,7 @@ fn ranges(domain: &Domain) -> Vec<Range<u64>> {
     positive.into_iter().chain(negative).collect()
 }
 
-/// The bits of the floats between two numbers that are not negative, and of NaN if the second is infinite.
+/// The bits of the floats between two non-negative numbers, and of NaN if the second is infinite.
 fn magnitudes(low: f64, high: f64) -> Range<u64> {
     let [first, last] = [low, high].map(|bound| u64::from((bound as f32).to_bits()));
     let first = first + u64::from(f64::from(low as f32) < low);
@@ -204,7 +204,7 @@ fn in_parallel(count: usize, compare: impl Fn(usize, &mut Errors) + Sync) -> Err
     sum
 }
 
-/// Calls a function for each index, on all cores; gives what each of them collected.
+/// Calls a function for each index, on all cores. Returns the collected results of each core.
 fn in_parallel_parts<T: Default + Send>(count: usize, each: impl Fn(usize, &mut T) + Sync) -> Vec<T> {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let part = count.div_ceil(cores).max(1);
@@ -220,8 +220,8 @@ fn in_parallel_parts<T: Default + Send>(count: usize, each: impl Fn(usize, &mut 
     })
 }
 
-/// The distance from an exact result, in units in the last place of the latter, which are those of the least normal
-/// number below it, and not below the absolute unit where the domain has one.
+/// The distance from an exact result, in units in the last place of the latter. These are at least those of the
+/// smallest normal number, and at least the absolute unit if the domain has one.
 fn error_in_ulp(result: f64, exact: Exact, mantissa_bits: i32, least: f64, absolute_unit: f64) -> f64 {
     let Exact { high, low } = exact;
     let is_single = mantissa_bits == 23;
@@ -231,7 +231,7 @@ fn error_in_ulp(result: f64, exact: Exact, mantissa_bits: i32, least: f64, absol
             return 0.0;
         }
     } else if !rounded.is_finite() || !result.is_finite() {
-        // An infinity or a NaN on one side only is off by more than any bound allows.
+        // An infinity or a NaN on only one side exceeds any bound.
         return f64::INFINITY;
     }
     let exponent = (high.abs().max(least).to_bits() >> 52) as i32 - 1023;
@@ -260,9 +260,9 @@ fn samples(domain: &Domain, count: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     pairs.unzip()
 }
 
-/// The float that lies so far between two others, counted in floats.
+/// The float at a fraction of the distance between two others, counted in floats.
 fn between(low: f64, high: f64, part: f64) -> f64 {
-    // Floats of one sign are ordered as their bits; those of the other sign the other way round.
+    // Floats of one sign are ordered like their bits; those of the other sign in reverse.
     let position = |x: f64| if x.is_sign_negative() { -((x.to_bits() << 1 >> 1) as i128) } else { x.to_bits() as i128 };
     let (low, high) = (position(low), position(high));
     let at = low + ((high - low) as f64 * part) as i128;

@@ -2,7 +2,7 @@
 
 use crate::functions::{Big, Exact, big, exact};
 
-/// The inverse error function in `f64`: a result of less precision, improved by Newton's method.
+/// The inverse error function in `f64`: a result of lower precision, improved by Newton's method.
 pub(crate) fn erfinv(x: f64) -> f64 {
     let (a, rest) = (x.abs(), 1.0 - x.abs());
     if a >= 1.0 || x.is_nan() {
@@ -28,7 +28,7 @@ fn pi() -> Big {
     Big::pi(200)
 }
 
-/// 1 as a number of higher precision; so are all that are computed with it.
+/// 1 as a number of higher precision, and so are all values computed with it.
 fn number(x: f64) -> Big {
     big(x).with_precision(200).value()
 }
@@ -109,7 +109,7 @@ fn ln_gamma_positive(x: &Big) -> Big {
     sum - product.ln()
 }
 
-/// sin πx for x that is no whole number.
+/// sin πx for x that is not an integer.
 fn sine_of_pi(x: f64) -> Big {
     let rest = x - 2.0 * (x * 0.5).round_ties_even();
     (number(rest) * pi()).sin()

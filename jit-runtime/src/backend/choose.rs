@@ -1,4 +1,4 @@
-//! Which backend serves a device. The one place that knows them all.
+//! Selects the backend for a device. Only this module knows all backends.
 
 use super::{CodeOptions, Executable, interpreter};
 use crate::config::Device;
@@ -6,23 +6,23 @@ use crate::dump::Form;
 use crate::ir::{self, Kernel};
 use crate::{Error, ErrorKind};
 
-/// What distinguishes a device.
+/// The properties of a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
-    /// What its maker, or its library, calls it.
+    /// Its name according to its manufacturer or library.
     pub name: String,
-    /// Lanes of 32 bits in one register.
+    /// The number of lanes of 32 bits in one register.
     pub vector_lanes: usize,
     /// Instruction sets that generated code uses.
     pub features: Vec<String>,
 }
 
-/// Turns an optimised kernel into code for a device. On the CPU that is the interpreter's where there is no LLVM, which
-/// is said once.
+/// Compiles an optimised kernel for a device. On the CPU without LLVM, that is the interpreter's code; this is reported
+/// once.
 ///
 /// # Errors
 ///
-/// What the backend cannot do.
+/// If the backend does not support the kernel.
 pub fn compile(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<Box<dyn Executable>, Error> {
     match device {
         Device::Cpu if cpu::is_generating() => match cpu::compile(kernel, options) {
@@ -39,17 +39,17 @@ fn interpreted(kernel: &Kernel, options: CodeOptions) -> Result<Box<dyn Executab
     Ok(Box::new(interpreter::prepare(kernel.clone()).with_scatters(options.scatters)))
 }
 
-/// Whether a kernel is well-formed. Backends rely on it.
+/// Checks that a kernel is well-formed. Backends rely on it.
 pub(super) fn check(kernel: &Kernel) -> Result<(), Error> {
     ir::verify(kernel)
         .map_err(|error| Error::new(ErrorKind::Internal, "the kernel is not well-formed").caused_by(error))
 }
 
-/// Better code for a kernel that was compiled with these options: none if more effort gains nothing.
+/// Recompiles a kernel that was compiled with these options; none if more effort does not improve it.
 ///
 /// # Errors
 ///
-/// What the backend cannot do.
+/// If the backend does not support the kernel.
 pub fn improve(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<Option<Box<dyn Executable>>, Error> {
     match device {
         Device::Cpu if cpu::is_generating() => cpu::improve(kernel, options),
@@ -57,11 +57,11 @@ pub fn improve(device: Device, kernel: &Kernel, options: CodeOptions) -> Result<
     }
 }
 
-/// What a device can do.
+/// The properties of a device.
 ///
 /// # Errors
 ///
-/// Why it cannot do what it should on this machine: for the CPU, why no code is generated.
+/// Why the device is not fully functional on this machine: for the CPU, why no code is generated.
 pub fn capabilities(device: Device) -> Result<Capabilities, Error> {
     match device {
         Device::Cpu => cpu::capabilities(),
@@ -69,19 +69,19 @@ pub fn capabilities(device: Device) -> Result<Capabilities, Error> {
     }
 }
 
-/// Whether kernels run on a device at all.
+/// Checks whether kernels can run on a device at all.
 ///
 /// # Errors
 ///
 /// Why not.
 pub fn check_usable(device: Device) -> Result<(), Error> {
     match device {
-        // Without LLVM the interpreter does the work of the CPU.
+        // Without LLVM the interpreter runs the kernels of the CPU.
         Device::Cpu | Device::Interpreter => Ok(()),
     }
 }
 
-/// A form of an optimised kernel that only the backend of the device can give.
+/// A form of an optimised kernel that only the backend of the device can produce.
 pub(crate) fn render(device: Device, kernel: &Kernel, options: CodeOptions, form: Form) -> Option<String> {
     match device {
         Device::Cpu if cpu::is_generating() => cpu::render(kernel, options, form),
@@ -105,7 +105,7 @@ mod cpu {
         }
     });
 
-    /// Whether there is an LLVM that may be used; the first call says so if not.
+    /// Whether an LLVM is available; the first call reports it if not.
     pub(super) fn is_generating() -> bool {
         llvm::is_open() && *IS_GENERATING
     }

@@ -1,7 +1,7 @@
-//! Backends: kernel IR → something that can run over a range of lanes.
+//! Backends: compile kernel IR to code that runs over a range of lanes.
 //!
-//! Each backend is one folder. Nothing outside this module matches on which backend it is; what differs is asked from
-//! the [`Executable`].
+//! Each backend is one folder. Code outside this module does not distinguish between backends; differences are queried
+//! through [`Executable`].
 
 mod choose;
 pub mod interpreter;
@@ -26,14 +26,14 @@ pub use choose::{Capabilities, capabilities, check_usable, compile, improve};
 use crate::cancel::Poll;
 use crate::memory;
 
-/// What a kernel's code does that the kernel itself does not say.
+/// Properties of a kernel's code that are not part of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CodeOptions {
-    /// Results bypass the cache (non-temporal stores): for arrays that would not stay in it.
+    /// Whether results bypass the cache (non-temporal stores): for arrays that would not fit into it.
     pub streaming_stores: bool,
     /// How reducing scatters update their targets.
     pub scatters: Scatters,
-    /// How much time it may take to generate.
+    /// The time that code generation may take.
     pub effort: Effort,
 }
 
@@ -44,19 +44,19 @@ pub enum Scatters {
     /// By atomic operations: all threads share one target.
     #[default]
     Shared,
-    /// By plain operations: no two runs that happen at the same time share a target.
+    /// By plain operations: no two concurrent runs share a target.
     ///
-    /// Each element of the target is a group of `1 << copies_log2` neighbours in memory that are combined in the end.
-    /// Neighbouring lanes use different ones, so that they need not wait for one another where their indices are equal.
-    /// Where there are neighbours, one more group behind the last one may be written, too.
+    /// Each element of the target is a group of `1 << copies_log2` neighbours in memory that are combined at the end.
+    /// Neighbouring lanes use different ones, so that they need not wait for one another if their indices are equal. If
+    /// there are neighbours, one more group behind the last one may be written, too.
     Private {
-        /// Logarithm of the size of the groups; the argument's length counts groups.
+        /// The logarithm of the size of the groups; the argument's length counts groups.
         copies_log2: u8,
     },
 }
 
 impl Scatters {
-    /// Logarithm of the neighbours in memory that represent one element.
+    /// The logarithm of the number of neighbours in memory that represent one element.
     #[must_use]
     pub const fn copies_log2(self) -> u8 {
         match self {
@@ -66,10 +66,10 @@ impl Scatters {
     }
 }
 
-/// A list of equal elements. Without memory for it the run of the kernel ends, by an unwinding that carries
-/// the [`Error`]: whoever runs code catches it, as it catches panics, and makes it the failure of the launch.
+/// A list of equal elements. If there is no memory for it, the run of the kernel ends by unwinding with the [`Error`]
+/// as payload. Code that runs kernels catches it, as it catches panics, and converts it to the failure of the launch.
 pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
-    // Not a panic: there is nothing to be said on the way.
+    // Not a panic: no message should be printed.
     memory::filled_list(len, value).unwrap_or_else(|error| std::panic::resume_unwind(Box::new(error)))
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
 pub struct RawArgument {
     /// The address of a buffer's first element, or the bits of a scalar.
     pub word: u64,
-    /// Elements in the buffer; 0 for a scalar.
+    /// The number of elements in the buffer; 0 for a scalar.
     pub length: u64,
 }
 
@@ -93,26 +93,27 @@ pub trait Executable: Send + Sync {
     ///
     /// # Safety
     ///
-    /// The kernel is valid ([`crate::ir::verify()`]); the arguments match its parameters; buffers begin at multiples of
-    /// 64 bytes, and 64 bytes past their end can be read; those that are loaded or stored reach to the end of the
-    /// range, and all have as many elements as the argument says; nobody writes what the kernel reads, or accesses what
-    /// it writes, during the run, but for runs of the same launch on other ranges; with [`Scatters::Private`], not even
-    /// those access the buffers that are only combined into.
+    /// The kernel must be valid ([`crate::ir::verify()`]), and the arguments must match its parameters. Buffers must
+    /// begin at multiples of 64 bytes, and 64 bytes past their end must be readable. Those that are loaded or stored
+    /// must reach to the end of the range, and all must have as many elements as the argument states. During the run,
+    /// no other code may write buffers that the kernel reads, or access those that it writes, except runs of the same
+    /// launch on other ranges. With [`Scatters::Private`], not even those may access the buffers that are only combined
+    /// into.
     unsafe fn run(&self, lanes: Range<u64>, arguments: &[RawArgument]) {
         // SAFETY: the caller's promise.
         unsafe { self.run_polled(lanes, arguments, Poll::NEVER) };
     }
 
-    /// As [`Executable::run`], until the run is cancelled: the results are those of none, some or all lanes then.
+    /// As [`Executable::run`], until the run is cancelled: the results are then those of none, some or all lanes.
     ///
     /// # Safety
     ///
     /// As [`Executable::run`].
     unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>);
 
-    /// Lanes that are computed together; ranges that start at a multiple of it run fastest.
+    /// The number of lanes that are computed together; ranges that start at a multiple of it run fastest.
     fn lanes_per_step(&self) -> usize;
 
-    /// Bytes of generated code; 0 where none was generated.
+    /// The bytes of generated code; 0 if none was generated.
     fn code_bytes(&self) -> usize;
 }

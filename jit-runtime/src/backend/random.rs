@@ -1,4 +1,4 @@
-//! Running a case on a backend, and comparing what two backends made of it.
+//! Runs a case on a backend, and compares the results of two backends.
 
 use super::{Executable, RawArgument};
 use crate::ir::kernel::{Access, Param};
@@ -7,10 +7,10 @@ use crate::ir::random::{Case, Input};
 use crate::ir::types::Type;
 use crate::ir::{REDUCE_CHUNK, scalar};
 
-/// What is around a buffer, where nothing may be written.
+/// The bytes around a buffer, which must not be written.
 const PADDING: u8 = 0xa5;
 
-/// A cache line; buffers are aligned to it, and padded by one before and behind.
+/// A cache line; buffers are aligned to it, and padded by one before and after.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -44,13 +44,13 @@ fn carrier(bytes: &[u8]) -> u64 {
 }
 
 impl Case {
-    /// The bytes of every written buffer after a launch; empty for other parameters.
+    /// Returns the bytes of every written buffer after a launch; empty for other parameters.
     ///
-    /// The lanes are run in pieces of a given size, or as large as they may be.
+    /// The lanes are run in pieces of the specified size, or as large as possible.
     ///
     /// # Panics
     ///
-    /// Where memory outside of a buffer was written.
+    /// If memory outside a buffer was written.
     #[must_use]
     pub fn run(&self, executable: &dyn Executable, piece: Option<usize>) -> Vec<Vec<u8>> {
         let mut memories: Vec<Memory> =
@@ -61,14 +61,14 @@ impl Case {
         let mut first = 0;
         while first < self.width {
             let end = self.width.min(first.saturating_add(piece));
-            // SAFETY: the arguments were made for the parameters; the memory is this function's own.
+            // SAFETY: the arguments were made for the parameters, and this function owns the memory.
             unsafe { executable.run(first as u64..end as u64, &self.at_chunk(&arguments, first)) };
             first = end;
         }
         (0..memories.len()).map(|p| self.output(p, &memories[p])).collect()
     }
 
-    /// The arguments of a run that begins at a lane: each chunk of a reduction has its own place.
+    /// The arguments of a run that begins at a lane: each chunk of a reduction has a separate element.
     fn at_chunk(&self, arguments: &[RawArgument], first: usize) -> Vec<RawArgument> {
         let mut arguments = arguments.to_vec();
         for (argument, param) in arguments.iter_mut().zip(&self.kernel.params) {
@@ -122,11 +122,11 @@ impl Case {
         found.expect("a parameter that receives a reduction belongs to one")
     }
 
-    /// Compares outputs of [`Case::run`] bit by bit, NaNs being equal to one another.
+    /// Compares outputs of [`Case::run`] bit by bit; NaNs are equal to one another.
     ///
     /// # Errors
     ///
-    /// Names the first element that differs, with both values, and the case.
+    /// If they differ. Names the first element that differs, with both values, and the case.
     pub fn compare(&self, expected: &[Vec<u8>], actual: &[Vec<u8>]) -> Result<(), String> {
         for (param, (expected, actual)) in expected.iter().zip(actual).enumerate() {
             let ty = self.kernel.params[param].ty();

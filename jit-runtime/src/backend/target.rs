@@ -1,8 +1,7 @@
-//! The machine that code is generated for: its instruction set, how wide a packet of lanes is, and what is cheap on it.
+//! The machine that code is generated for: its instruction set, the number of lanes in a packet, and cheap operations.
 //!
-//! The processor is asked by name *and* by feature string: in virtual machines the name is often wrong, and only the
-//! features decide which instructions may be used. A [`Target`] is plain data; code generators make of it what they
-//! need.
+//! The processor is queried by name *and* by feature string: in virtual machines the name is often wrong, and only the
+//! features determine which instructions may be used. A [`Target`] is plain data, which code generators interpret.
 
 /// Instruction sets that have a code generator and a loader.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -13,28 +12,28 @@ pub enum Architecture {
     Aarch64,
 }
 
-/// What code is generated for.
+/// The target of code generation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Target {
     /// The instruction set.
     pub architecture: Architecture,
-    /// LLVM's name of the processor; decides about scheduling only.
+    /// LLVM's name of the processor, which only affects scheduling.
     pub cpu: String,
-    /// LLVM's feature string; decides which instructions are used.
+    /// LLVM's feature string, which determines the instructions that are used.
     pub features: String,
-    /// Lanes in a packet: as many as one register holds of 32 bits each.
+    /// The number of lanes in a packet: as many as one register has of 32 bits each.
     pub lanes: usize,
-    /// Packets that loop bodies work on at once, instead of the estimated best number.
+    /// The number of packets that loop bodies process at once, instead of the estimated best number.
     pub interleave: Option<usize>,
-    /// Accesses that are proven to be in range are checked nevertheless.
+    /// Whether accesses that are proven to be in range are checked nevertheless.
     pub(crate) verifies_accesses: bool,
-    /// There are mask registers, so that masked arithmetic of every type costs nothing extra.
+    /// Whether there are mask registers, so that masked arithmetic of every type costs nothing extra.
     has_masks: bool,
     has_f16c: bool,
 }
 
 impl Target {
-    /// A processor given by name and features.
+    /// A processor specified by name and features.
     #[must_use]
     pub fn new(architecture: Architecture, cpu: String, features: String) -> Target {
         let has = |feature: &str| features.split(',').any(|entry| entry.strip_prefix('+') == Some(feature));
@@ -59,7 +58,7 @@ impl Target {
         self
     }
 
-    /// The same with checks of accesses that are proven to be in range.
+    /// The same, with checks of accesses that are proven to be in range.
     #[must_use]
     pub fn with_verified_accesses(mut self) -> Target {
         self.verifies_accesses = true;

@@ -1,4 +1,4 @@
-//! On a miss: kernel → passes → backend → code.
+//! Compiles a kernel after a cache miss: kernel → passes → backend → code.
 
 use std::panic::Location;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub(super) fn compile(
 ) -> Result<Entry, Error> {
     let _mode = Standard::enter();
     let started = Instant::now();
-    // What comes behind relies on it, and takes longer.
+    // Later stages rely on it, and take longer.
     verify(&kernel, label)?;
     let optimised = optimised(&kernel);
     let executable = backend::compile(device, &optimised, options).map_err(|error| match site {
@@ -43,14 +43,14 @@ pub(super) fn compile(
     Ok(entry)
 }
 
-/// What the backend is given.
+/// The kernel that the backend receives.
 pub(super) fn optimised(kernel: &Kernel) -> Kernel {
     let mut optimised = kernel.clone();
     ir::passes::optimise(&mut optimised);
     optimised
 }
 
-/// A kernel that is not well-formed is a mistake in what built it.
+/// A kernel that is not well-formed is a bug in the code that built it.
 fn verify(kernel: &Kernel, label: &str) -> Result<(), Error> {
     ir::verify(kernel).map_err(|error| {
         Error::new(ErrorKind::Internal, format!("the kernel `{label}` is not well-formed")).caused_by(error)

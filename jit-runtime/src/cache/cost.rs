@@ -1,47 +1,47 @@
-//! How long a launch will take, learned from the launches of the same code before, and how its lanes are divided.
+//! Estimates how long a launch will take, from previous launches of the same code, and divides its lanes accordingly.
 //!
-//! Waking another core costs about a microsecond and pays from some ten microseconds of work on. Blocks are long enough
-//! that handing them out costs nothing, and numerous enough that the cores finish together.
+//! Waking another core costs about a microsecond and is worthwhile from some ten microseconds of work on. Blocks are so
+//! long that distributing them costs nothing, and so numerous that the cores finish together.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Launches that take less run on the calling thread.
+/// Shorter launches run on the calling thread.
 pub(crate) const SMALL_NS: f64 = 12_000.0;
-/// Blocks take at least this long, if the estimate is right...
+/// The minimum duration of a block, if the estimate is right...
 const BLOCK_MIN_NS: f64 = 5_000.0;
-/// ...and at most about this long, so that a thread that waits for something else comes back soon.
+/// ...and its approximate maximum, so that a thread that waits for something else returns soon.
 const BLOCK_MAX_NS: f64 = 1_000_000.0;
-/// Blocks for each thread, so that the cores finish together although they are not equally fast.
+/// The number of blocks for each thread, so that the cores finish together although their speeds differ.
 const BLOCKS_PER_THREAD: f64 = 4.0;
-/// The same while nothing is known about the time of a lane: a first look, at many places.
+/// The same while the time of a lane is unknown: a first measurement, at many places.
 const UNKNOWN_BLOCKS_PER_THREAD: f64 = 32.0;
-/// Blocks start at a multiple of this many lanes, unless a block of that many takes long: then no two of them share
-/// a cache line, whatever the element type.
+/// Blocks start at a multiple of this many lanes, unless a block of that many takes long. Then no two of them share a
+/// cache line, whatever the element type.
 const BLOCK_STEP: usize = 64;
 
-/// What generated code takes for an operation on one lane before anything was measured.
+/// The time of generated code for an operation on one lane before any measurement.
 const GENERATED_NS_PER_OP: f32 = 0.05;
-/// The same for code that is interpreted.
+/// The same for interpreted code.
 const INTERPRETED_NS_PER_OP: f32 = 2.0;
-/// How often a loop runs before anything was measured.
+/// How often a loop runs before any measurement.
 const LOOP_GUESS: f32 = 64.0;
-/// What any launch takes, however narrow.
+/// The minimum time of any launch, however narrow.
 const FIXED_NS: f64 = 40.0;
 
-/// What is known about the time that a kernel takes.
+/// The known or estimated running time of a kernel.
 #[derive(Debug)]
 pub(crate) struct Cost {
-    /// A guess from the operations.
+    /// An estimate from the operations.
     guess: f32,
-    /// Whether the guess is worth something: not for loops, whose repetitions nobody knows.
+    /// Whether the estimate is useful: not for loops, whose number of iterations is unknown.
     is_guess_good: bool,
     lanes_per_step: usize,
     /// Bits of the average nanoseconds for a lane, an `f32`; 0 while unknown.
     measured: AtomicU32,
 }
 
-/// What a launch is thought to take.
+/// The estimated time of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimate {
     /// Nanoseconds of one core.
@@ -50,7 +50,7 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Whether waking other cores takes longer than it gains.
+    /// Whether waking other cores costs more time than it saves.
     pub(crate) fn is_small(self) -> bool {
         self.total_ns < SMALL_NS
     }
@@ -60,7 +60,7 @@ impl Estimate {
         self.total_ns
     }
 
-    /// Of several launches, one after another.
+    /// The estimate for several launches, one after another.
     pub(crate) fn sum(each: impl Iterator<Item = Estimate>) -> Estimate {
         let nothing = Estimate { total_ns: 0.0, is_known: true };
         each.fold(nothing, |a, b| Estimate { total_ns: a.total_ns + b.total_ns, is_known: a.is_known && b.is_known })
@@ -68,7 +68,7 @@ impl Estimate {
 }
 
 impl Cost {
-    /// A guess for code with this many operations.
+    /// An estimate for code with this many operations.
     pub(crate) fn new(op_count: usize, has_loop: bool, is_interpreted: bool, lanes_per_step: usize) -> Cost {
         let per_op = if is_interpreted { INTERPRETED_NS_PER_OP } else { GENERATED_NS_PER_OP };
         let repetitions = if has_loop { LOOP_GUESS } else { 1.0 };
@@ -76,19 +76,19 @@ impl Cost {
         Cost { guess, is_guess_good: !has_loop, lanes_per_step: lanes_per_step.max(1), measured: AtomicU32::new(0) }
     }
 
-    /// The lanes that are computed, which is more than the width where vectors are not full.
+    /// The number of computed lanes, which exceeds the width where vectors are not full.
     fn computed_lanes(&self, width: usize) -> f64 {
         width.next_multiple_of(self.lanes_per_step) as f64
     }
 
-    /// What a launch of this width will take.
+    /// Estimates the time of a launch of this width.
     pub(crate) fn estimate(&self, width: usize) -> Estimate {
         let measured = f32::from_bits(self.measured.load(Ordering::Relaxed));
         let (per_lane, is_known) = if measured > 0.0 { (measured, true) } else { (self.guess, self.is_guess_good) };
         Estimate { total_ns: self.computed_lanes(width) * f64::from(per_lane), is_known }
     }
 
-    /// Learns from a launch. Interruptions only ever lengthen a measurement, so shorter ones weigh more.
+    /// Updates the estimate after a launch. Interruptions only ever lengthen a measurement, so shorter ones weigh more.
     pub(crate) fn learn(&self, width: usize, busy_ns: u64) {
         if width == 0 {
             return;
@@ -104,7 +104,7 @@ impl Cost {
         self.measured.store(average.max(f32::MIN_POSITIVE).to_bits(), Ordering::Relaxed);
     }
 
-    /// Average nanoseconds that one lane takes one core, where measured.
+    /// Average nanoseconds of one lane on one core, if measured.
     pub(crate) fn ns_per_lane(&self) -> Option<f32> {
         let measured = f32::from_bits(self.measured.load(Ordering::Relaxed));
         (measured > 0.0).then_some(measured)
@@ -117,7 +117,7 @@ fn block_step(width: usize, estimate: Estimate, lanes_per_step: usize) -> usize 
     if is_slow || !estimate.is_known { lanes_per_step } else { BLOCK_STEP.next_multiple_of(lanes_per_step) }
 }
 
-/// The blocks into which a launch is cut, in units of what a run of the code may be: lanes, or chunks of reductions.
+/// The blocks into which a launch is cut, in the units in which code can be run: lanes, or chunks of reductions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Division {
     units: usize,
@@ -137,7 +137,7 @@ impl Division {
         Division::new(chunks, estimate, 1, threads)
     }
 
-    /// Blocks of so many units each, whatever they cost.
+    /// Divides units into blocks of this size, whatever they cost.
     pub(crate) fn of_segments(units: usize, segment: usize) -> Division {
         let block_units = segment.clamp(1, units.max(1));
         Division { units, block_units, blocks: units.div_ceil(block_units).max(1) }
@@ -162,17 +162,17 @@ impl Division {
     }
 }
 
-/// Bytes above which the arrays of a launch do not stay in the cache.
+/// The number of bytes above which the arrays of a launch do not fit into the cache.
 ///
-/// Measured on a machine with 32 MiB: a kernel that copies back and forth takes 1.8 times as long with streaming stores
-/// at 16 MiB, equally long at 32 MiB, and 1.2 to 1.5 times as long without them above. Huge shared caches of virtual
-/// machines are not ours alone, hence the upper bound.
+/// Measured on a machine with 32 MiB: with streaming stores, a kernel that copies back and forth takes 1.8 times as
+/// long at 16 MiB, and equally long at 32 MiB. Above that it takes 1.2 to 1.5 times as long without them. Huge shared
+/// caches of virtual machines are also used by others, hence the upper bound.
 pub(crate) fn streaming_threshold() -> usize {
     static THRESHOLD: LazyLock<usize> = LazyLock::new(|| cache_bytes().clamp(2 << 20, 64 << 20));
     *THRESHOLD
 }
 
-/// Size of the largest cache; 32 MiB where the system does not say.
+/// The size of the largest cache; 32 MiB if the system does not report it.
 fn cache_bytes() -> usize {
     (0..8)
         .filter_map(|index| {

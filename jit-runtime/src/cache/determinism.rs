@@ -1,9 +1,9 @@
-//! Results that show in which order lanes run, and what is done about it.
+//! Results that depend on the order in which lanes run, and how they are made deterministic.
 //!
 //! Sums and products of floats are rounded, so elements that several lanes combine into depend on the order and the
-//! grouping. Launches that have targets of their own for segments of lanes ([`super::private`]) fix both by sizes
-//! alone, narrow ones run in the order of the lanes. What is left, and writes of several lanes to one element, is
-//! ordered by time alone unless [`set_deterministic`] asks for more: such launches then run in the order of the lanes,
+//! grouping. Launches with separate targets for segments of lanes ([`super::private`]) fix both by sizes alone, and
+//! narrow launches run in the order of the lanes. The order of the remaining ones, and of writes by several lanes to
+//! one element, depends on timing unless [`set_deterministic`] is on. Such launches then run in the order of the lanes,
 //! on one thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,28 +12,28 @@ use crate::ir::{BinaryOp, Kernel, Op, ParamId, ReduceOp, Type, UnaryOp, Value};
 
 static IS_DETERMINISTIC: AtomicBool = AtomicBool::new(false);
 
-/// Whether results depend on nothing but the program and its input, see [`set_deterministic`].
+/// Whether results depend only on the program and its input, see [`set_deterministic`].
 #[must_use]
 pub fn is_deterministic() -> bool {
     IS_DETERMINISTIC.load(Ordering::Relaxed)
 }
 
-/// Asks for results that depend on neither the number of threads nor on time, whatever they cost. Off at first.
+/// Requests results that depend neither on the number of threads nor on timing, whatever the cost. Off by default.
 ///
-/// Most results never do. With this on, neither do those of launches in which several lanes write the same element (the
-/// lane with the highest number wins), add or multiply floats into targets that have more than two elements for each
-/// lane, or get the old element from an operation that changes it: these run on one thread then. Recordings of
-/// `#[freeze]` functions follow, too.
+/// Most results never depend on them. With this on, neither do those of launches in which several lanes write the same
+/// element (the lane with the highest number wins), add or multiply floats into targets that have more than two
+/// elements for each lane, or use the old element of an operation that changes it. These launches then run on one
+/// thread. Recordings of `#[freeze]` functions are affected, too.
 pub fn set_deterministic(on: bool) {
     IS_DETERMINISTIC.store(on, Ordering::Relaxed);
 }
 
-/// What the elements that lanes scatter to show of the order of the lanes.
+/// How scattered elements depend on the order of the lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Shown {
     /// Sums or products of floats.
     pub(crate) rounds: bool,
-    /// Which lane was the last one, or what was there before a lane.
+    /// Which lane was the last one, or the element before a lane.
     pub(crate) places: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) const fn is_rounded(op: ReduceOp, ty: Type) -> bool {
     ty.is_float() && matches!(op, ReduceOp::Add | ReduceOp::Mul)
 }
 
-/// The operation behind each value.
+/// The defining operation of each value.
 struct Definitions<'k> {
     kernel: &'k Kernel,
     op_of: Vec<Option<&'k Op>>,
@@ -80,8 +80,8 @@ impl<'k> Definitions<'k> {
         Definitions { kernel, op_of }
     }
 
-    /// Whether no two lanes have the same value. Sums, differences and products with odd numbers keep that, wrapped or
-    /// not; those with other numbers lose bits of the lane's number, which has 32, in a type of 32.
+    /// Whether the value differs in all lanes. Sums, differences and products with odd numbers preserve that, wrapped
+    /// or not. Products with other numbers lose bits of the lane's number, which has 32, in a type of 32.
     fn differs_by_lane(&self, value: Value) -> bool {
         let is_wide = |value: Value| self.kernel.ty(value).bits() >= 32;
         match self.op_of[value.index()] {
@@ -104,7 +104,7 @@ impl<'k> Definitions<'k> {
         }
     }
 
-    /// Whether all lanes have the same value.
+    /// Whether the value is the same in all lanes.
     fn is_shared(&self, value: Value) -> bool {
         match self.op_of[value.index()] {
             Some(Op::Const(..) | Op::Scalar(_)) => true,
@@ -164,7 +164,7 @@ mod tests {
             let lane = b.lane_index();
             b.cast(Type::I64, lane)
         }));
-        // Floats have fewer bits than the numbers of lanes.
+        // Floats have fewer bits than lane numbers.
         assert!(shown(|b| {
             let lane = b.lane_index();
             let float = b.cast(Type::F32, lane);

@@ -1,4 +1,4 @@
-//! A cached kernel: its key, its code, and what launches need to know about it.
+//! A cached kernel: its key, its code, and the facts that launches need.
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,20 +19,20 @@ pub(crate) struct Entry {
     pub(crate) kernel: Kernel,
     pub(crate) options: CodeOptions,
     pub(crate) facts: Arc<Facts>,
-    /// What its results show of the order of lanes.
+    /// How its results depend on the order of lanes.
     pub(crate) shown: Shown,
     pub(crate) has_loop: bool,
     executable: Box<dyn Executable>,
-    /// Code that was made with more effort.
+    /// Code that was compiled with more effort.
     better: OnceLock<Box<dyn Executable>>,
     heat: Heat,
     pub(crate) cost: Cost,
     pub(crate) launches: AtomicU64,
-    /// The clock of the cache when the entry was last asked for.
+    /// The clock of the cache when the entry was last used.
     pub(super) last_used: AtomicU64,
 }
 
-/// What is said about a new kernel.
+/// Information about a new kernel for reports.
 pub(super) struct Origin {
     pub(super) hash: u64,
     pub(super) device: Device,
@@ -40,12 +40,12 @@ pub(super) struct Origin {
     pub(super) label: &'static str,
     pub(super) site: Option<&'static Location<'static>>,
     pub(super) compile_time: Duration,
-    /// Operations that are left after the passes, with functions expanded.
+    /// The number of operations after the passes, with functions expanded.
     pub(super) compiled_ops: usize,
 }
 
 impl Entry {
-    /// A new entry for a kernel as the scheduler built it and its code.
+    /// Creates an entry for a kernel, as the scheduler built it, and its code.
     pub(super) fn new(kernel: Kernel, executable: Box<dyn Executable>, origin: &Origin) -> Entry {
         let params = param_facts(&kernel);
         let facts = Facts {
@@ -78,7 +78,7 @@ impl Entry {
         }
     }
 
-    /// The code for a launch of some width: one that is narrower than what better code computes at once has the first
+    /// The code for a launch of some width. A launch that is narrower than the step of the better code uses the first
     /// code.
     #[inline]
     pub(crate) fn executable(&self, width: usize) -> &dyn Executable {
@@ -88,7 +88,7 @@ impl Entry {
         }
     }
 
-    /// Notes that the kernel ran on a core for a while. It gets better code when that adds up.
+    /// Records that the kernel ran on a core for some time. When that adds up, it is compiled to better code.
     #[inline]
     pub(crate) fn ran(self: &Arc<Self>, ns: u64) {
         if self.heat.is_hot(ns) {
@@ -96,17 +96,17 @@ impl Entry {
         }
     }
 
-    /// Whether nothing follows any more from how long the kernel runs.
+    /// Whether its running time has no further effect.
     pub(crate) fn is_settled(&self) -> bool {
         self.heat.is_settled()
     }
 
-    /// Whether there is code that was made with more effort.
+    /// Whether there is code that was compiled with more effort.
     pub(crate) fn is_improved(&self) -> bool {
         self.better.get().is_some()
     }
 
-    /// How long it has to run to be hot.
+    /// The running time after which the kernel is hot.
     #[cfg(test)]
     pub(super) fn heat_ns(&self) -> u64 {
         self.heat.hot_ns()
@@ -118,12 +118,12 @@ impl Entry {
         CodeOptions { effort, ..self.options }
     }
 
-    /// Later launches run this code.
+    /// Sets the code that later launches run.
     pub(super) fn improve(&self, better: Box<dyn Executable>) {
         let _ = self.better.set(better);
     }
 
-    /// An entry that is in no cache.
+    /// An entry that is not in a cache.
     #[cfg(test)]
     pub(crate) fn for_test(kernel: Kernel, executable: Box<dyn Executable>) -> Entry {
         let (device, options) = (Device::Interpreter, CodeOptions::default());
@@ -132,7 +132,7 @@ impl Entry {
         Entry::new(kernel, executable, &origin)
     }
 
-    /// Whether this is the code of a kernel.
+    /// Whether this is the code of a kernel for a device and options.
     pub(super) fn is_for(&self, device: Device, options: CodeOptions, kernel: &Kernel) -> bool {
         self.facts.device == device && self.options == options && self.kernel == *kernel
     }
@@ -169,7 +169,7 @@ fn param_facts(kernel: &Kernel) -> Vec<ParamFacts> {
     params
 }
 
-/// What the declaration of a parameter says.
+/// The facts in the declaration of a parameter.
 fn declared(param: &Param) -> ParamFacts {
     let access = match param {
         Param::Buffer { access, .. } => Some(*access),

@@ -1,4 +1,4 @@
-//! Forms of cached kernels for people to read: what `JIT_DUMP` writes down for new kernels, and what is made on demand.
+//! Readable forms of cached kernels: those that `JIT_DUMP` writes for new kernels, and those made on demand.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::dump::{Form, is_wanted, write};
 use crate::ir::Kernel;
 use crate::log::{self, Level};
 
-/// Writes the wanted forms of a kernel that was just compiled.
+/// Writes the requested forms of a kernel that was just compiled.
 pub(crate) fn compiled(entry: &Entry, optimised: &Kernel) {
     for form in [Form::Ir, Form::Llvm, Form::Asm].into_iter().filter(|form| is_wanted(*form)) {
         let name = format!("{}-{:016x}", entry.facts.label, entry.facts.hash);
@@ -19,7 +19,7 @@ pub(crate) fn compiled(entry: &Entry, optimised: &Kernel) {
     }
 }
 
-/// Writes down the code that a kernel has now, which has got better.
+/// Writes the improved code of a kernel.
 pub(crate) fn improved(entry: &Entry, optimised: &Kernel) {
     for form in [Form::Llvm, Form::Asm].into_iter().filter(|form| is_wanted(*form)) {
         let name = format!("{}-{:016x}-improved", entry.facts.label, entry.facts.hash);
@@ -27,7 +27,7 @@ pub(crate) fn improved(entry: &Entry, optimised: &Kernel) {
     }
 }
 
-/// A form of a cached kernel; none if its device has no such form.
+/// A form of a cached kernel; none if its device does not support it.
 pub(crate) fn render(entry: &Entry, optimised: &Kernel, form: Form) -> Option<String> {
     match form {
         Form::Trace => None,

@@ -1,7 +1,7 @@
 //! The hash under which a kernel is looked up.
 //!
-//! It is computed at every launch, so it is short rather than strong: the full comparison after it decides. It covers
-//! the parameters and operations, which fix nearly everything else about a kernel, and is the same in every run.
+//! It is computed at every launch, so it is short rather than strong: a full comparison follows it. It covers the
+//! parameters and operations, which determine nearly everything else about a kernel, and is the same in every run.
 
 use std::hash::{Hash, Hasher};
 
@@ -20,8 +20,8 @@ pub(super) fn kernel(kernel: &Kernel, device: Device, options: CodeOptions) -> u
     hasher.finish()
 }
 
-/// Four sums of products that take the words in turn. A kernel is a stream of small words, and one sum would wait for
-/// a multiplication at each of them.
+/// Four sums of products that take the words in rotation. A kernel is a stream of small words, and a single sum would
+/// wait for a multiplication at each of them.
 #[derive(Default)]
 struct WordHasher {
     lanes: [u64; 4],

@@ -1,9 +1,9 @@
-//! Kernels that run much get better code: it is generated in the background, and later launches run it.
+//! Compiles frequently run kernels to better code: it is generated in the background, and later launches run it.
 //!
-//! The first code of a kernel is there soon; for most straight-line kernels that is the fast code generator's. A kernel
-//! that has run for as long as better code takes to generate will probably run for as long again, so that the time is
-//! not wasted, whatever comes; another core spends it, and launches continue meanwhile. Kernels whose code is the best
-//! already stay as they are.
+//! The first code of a kernel is available quickly; for most straight-line kernels the fast code generator makes it. A
+//! kernel that has run for as long as better code takes to generate will probably run for as long again, so generating
+//! it is not wasted in any case. Another core does it, and launches continue meanwhile. Kernels that already have the
+//! best code are not recompiled.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,19 +24,19 @@ use super::{compile, forms};
 
 /// A kernel is hot when it has run for this long...
 const HOT_MIN: Duration = Duration::from_millis(10);
-/// ...and this long for each of its operations: together about what better code takes to generate.
+/// ...and this long for each of its operations: together about the time to generate better code.
 const HOT_PER_OP: Duration = Duration::from_micros(100);
 
 /// How long a kernel has run.
 pub(super) struct Heat {
     busy_ns: AtomicU64,
     hot_ns: u64,
-    /// Whether it was said to be hot, or nobody wants to know.
+    /// Whether it has been reported as hot, or need not be measured.
     is_settled: AtomicBool,
 }
 
 impl Heat {
-    /// Of a kernel with this many operations; only interpreted ones have no code.
+    /// For a kernel with this many operations; only interpreted ones have no code.
     pub(super) fn new(ops: usize, code_bytes: usize) -> Heat {
         let is_wanted = code_bytes > 0 && config::get().tier == Tier::Auto;
         Heat {
@@ -46,7 +46,7 @@ impl Heat {
         }
     }
 
-    /// Adds time; true when that makes the kernel hot, once.
+    /// Adds time. Returns true once, when that makes the kernel hot.
     #[inline]
     pub(super) fn is_hot(&self, ns: u64) -> bool {
         if self.is_settled() {
@@ -70,19 +70,19 @@ impl Heat {
 /// Kernels that wait for better code.
 struct Queue {
     waiting: VecDeque<Weak<Entry>>,
-    /// Whether there is a thread that looks for more.
+    /// Whether a thread is running that processes the queue.
     is_running: bool,
 }
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue { waiting: VecDeque::new(), is_running: false });
 
-/// Has a hot kernel compiled once more.
+/// Queues a hot kernel for recompilation.
 #[cold]
 pub(super) fn ask(entry: &Arc<Entry>) {
     let mut queue = QUEUE.lock();
     queue.waiting.push_back(Arc::downgrade(entry));
     if !queue.is_running {
-        // Nobody waits for the thread: when the process ends it is kept out of the code generator.
+        // The thread is never joined: when the process ends, it is kept out of the code generator.
         queue.is_running = std::thread::Builder::new().name("jit-tier".to_owned()).spawn(work).is_ok();
     }
 }
@@ -92,16 +92,16 @@ pub(super) fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| QUEUE.try_lock()).map(|guard| Box::new(guard) as Held));
 }
 
-/// The thread does not exist in a forked process. The kernels keep their first code there.
+/// The thread does not exist in a forked process. The kernels retain their first code there.
 pub(super) fn reset() {
     *QUEUE.lock() = Queue { waiting: VecDeque::new(), is_running: false };
 }
 
-/// The life of the thread: it ends when nothing waits.
+/// The main loop of the thread, which ends when the queue is empty.
 fn work() {
     while let Some(entry) = next() {
         let Some(entry) = entry.upgrade() else { continue };
-        // After a panic here nobody would be served any more.
+        // After a panic here, the queue would not be processed any more.
         if catch_unwind(AssertUnwindSafe(|| improve(&entry))).is_err() {
             log::emit(Level::Error, || format!("`{}` keeps its first code: compiling it panicked", entry.facts.label));
         }
@@ -166,7 +166,7 @@ mod tests {
         let x = Buffer::from_bytes(bytemuck::cast_slice(&x)).unwrap();
         let y = Buffer::from_bytes(&[0; 4 * 1024]).unwrap();
         let table = [&x, &y].map(|buffer| RawArgument { word: buffer.address(), length: 1024 });
-        // SAFETY: nobody else has the buffers, and the range lies in them.
+        // SAFETY: the buffers are not shared, and contain the range.
         unsafe { entry.executable(width).run(0..width as u64, &table) };
         let mut values = vec![0_u32; 1024];
         y.read(0, bytemuck::cast_slice_mut(&mut values)).unwrap();

@@ -1,12 +1,12 @@
-//! Literals that keep changing become parameters.
+//! Converts literals that change often to parameters.
 //!
-//! A program that is recorded with another constant each time gives kernels that differ only in the bits of a literal.
-//! When a kernel is not in the cache, its skeleton (the kernel with the bits of all literals left out) is looked up. If
-//! a kernel with this skeleton has been seen, the literals that differ between the two become scalar parameters, and do
-//! so from then on: the second kernel of a skeleton is compiled with parameters, and the third one is found.
+//! A program that is recorded with a different constant each time makes kernels that differ only in the bits of a
+//! literal. When a kernel is not in the cache, its skeleton (the kernel without the bits of all literals) is looked up.
+//! If a kernel with this skeleton has been seen, the literals that differ between the two become scalar parameters, and
+//! remain so from then on. The second kernel of a skeleton is compiled with parameters, and the third one is found.
 //!
-//! A literal and a parameter of the same bits give the same result, so what is found here decides about time and never
-//! about values; skeletons are therefore known by their hash alone. Literals that stay the same stay literals.
+//! A literal and a parameter of the same bits have the same result, so the lookup affects time and never values.
+//! Skeletons are therefore identified by their hash alone. Literals that do not change remain literals.
 
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
@@ -21,10 +21,10 @@ use crate::ir::{Kernel, Op, Param, ParamId, Type, Value};
 /// A literal of a kernel: the value, its type and its bits.
 pub(super) type Literal = (Value, Type, u64);
 
-/// Each time the bound is reached, this part of the skeletons is forgotten.
+/// Each time the bound is reached, this fraction of the skeletons is removed.
 const FORGOTTEN_PART: usize = 8;
 
-/// Kernels that were seen, without their literals.
+/// Kernels that have been seen, without their literals.
 pub(super) struct Skeletons {
     table: Mutex<Table>,
     max_entries: usize,
@@ -33,24 +33,24 @@ pub(super) struct Skeletons {
 #[derive(Default)]
 struct Table {
     known: FxHashMap<u64, Skeleton>,
-    /// Advances with each look: the age of skeletons.
+    /// Incremented with each lookup: the age of skeletons.
     clock: u64,
 }
 
 struct Skeleton {
     /// The bits of the literals when the skeleton was first seen.
     first: Box<[u64]>,
-    /// Which of them have been seen to differ.
+    /// Which of them have differed so far.
     varies: Box<[bool]>,
     last_used: u64,
 }
 
-/// What has become of a kernel's literals.
+/// The result of promoting a kernel's literals.
 #[derive(Default)]
 pub(super) struct Promoted {
-    /// The bits of those that are parameters now, in the order of the parameters.
+    /// The bits of the literals that are now parameters, in the order of the parameters.
     pub(super) scalars: SmallVec<[u64; 4]>,
-    /// Those that are parameters for the first time.
+    /// Those that have become parameters for the first time.
     pub(super) new: Vec<Literal>,
 }
 
@@ -59,8 +59,8 @@ impl Skeletons {
         Skeletons { table: Mutex::default(), max_entries: max_entries.max(1) }
     }
 
-    /// Turns those literals of a kernel into scalar parameters, after all others, that differ between the kernels of
-    /// its skeleton.
+    /// Converts the literals that differ between kernels of this skeleton to scalar parameters, which are appended to
+    /// the others.
     pub(super) fn promote(&self, kernel: &mut Kernel, device: Device, options: CodeOptions) -> Promoted {
         let literals = replace_literals(kernel, |_| 0);
         if literals.is_empty() {
@@ -82,7 +82,7 @@ impl Skeletons {
         let mut table = self.table.lock();
         table.clock += 1;
         let now = table.clock;
-        // Two skeletons of one hash that are not alike: the later one takes the place.
+        // Two different skeletons of one hash: the later one replaces the earlier one.
         if let Some(known) = table.known.get_mut(&hash).filter(|known| known.first.len() == literals.len()) {
             known.last_used = now;
             let mut new = Vec::new();
@@ -122,7 +122,7 @@ impl Table {
     }
 }
 
-/// Gives each literal of a kernel other bits; returns what they were, in order.
+/// Replaces the bits of each literal of a kernel; returns the previous ones, in order.
 fn replace_literals(kernel: &mut Kernel, mut bits: impl FnMut(u64) -> u64) -> Vec<Literal> {
     let mut before = Vec::new();
     for inst in kernel.regions.iter_mut().flat_map(|region| &mut region.insts) {

@@ -1,20 +1,20 @@
-//! Kernels in memory: kernel IR → code that was generated before.
+//! Kernels in memory: finds the code of a kernel that was compiled before.
 //!
-//! The key is the kernel as the scheduler built it, with the device and the code options, compared in full after the
-//! hash. A hit formats no text and runs no pass. On a miss one thread compiles, outside of all locks, and others that
-//! want the same kernel wait for it; errors are not kept. The cache holds a bounded number of kernels and
-//! forgets those first that were not used for the longest time.
+//! The key is the kernel as the scheduler built it, with the device and the code options; keys with the same hash are
+//! compared in full. A hit formats no text and runs no pass. On a miss one thread compiles, outside all locks, and
+//! others that need the same kernel wait for it; errors are not cached. The cache contains a bounded number of kernels
+//! and evicts the least recently used ones first.
 //!
 //! | part | file |
 //! |---|---|
-//! | a cached kernel and what is known about it | `entry` |
+//! | a cached kernel and facts about it | `entry` |
 //! | how long its launches take | `cost` |
 //! | the hash of a kernel | `hash` |
 //! | the table | `store` |
-//! | literals that keep changing | `literals` |
+//! | literals that change often | `literals` |
 //! | kernel → code | `compile` |
-//! | better code for kernels that run much | `hot` |
-//! | forms for people to read | `forms` |
+//! | better code for frequently run kernels | `hot` |
+//! | readable forms | `forms` |
 
 mod compile;
 pub(crate) mod cost;
@@ -55,36 +55,36 @@ pub(crate) fn hold(held: &mut Vec<Held>) {
     hot::hold(held);
 }
 
-/// Forgets what threads were at that do not exist in a forked process.
+/// Resets the state of threads that do not exist in a forked process.
 pub(crate) fn reset() {
     STORE.forget_compiling();
     hot::reset();
 }
 
-/// The lines of the user's program that some values of a kernel come from.
+/// The lines of the user's program that define some values of a kernel.
 pub(crate) type Sites<'a> = &'a [(Value, &'static Location<'static>)];
 
 /// Who wants a kernel.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'a> {
-    /// What the kernel is called.
+    /// The name of the kernel.
     pub(crate) label: &'static str,
-    /// Where the user's program caused the launch.
+    /// The line of the user's program that caused the launch.
     pub(crate) site: Option<&'static Location<'static>>,
-    /// Where its literals come from, as far as that is known.
+    /// The lines of its literals, as far as they are known.
     pub(crate) literals: Sites<'a>,
 }
 
 /// The code of a kernel.
 pub(crate) struct Found {
     pub(crate) entry: Arc<Entry>,
-    /// Whether it was there already.
+    /// Whether it was in the cache.
     pub(crate) is_hit: bool,
-    /// What the code takes after the kernel's own arguments: literals that became parameters.
+    /// Additional arguments of the code after the kernel's own: literals that became parameters.
     pub(crate) scalars: SmallVec<[u64; 4]>,
 }
 
-/// The code of a kernel, compiled if it is not there.
+/// Returns the code of a kernel, and compiles it if it is not in the cache.
 pub(crate) fn find_or_compile(
     device: Device,
     mut kernel: Kernel,
@@ -106,7 +106,7 @@ pub(crate) fn find_or_compile(
     Ok(Found { entry, is_hit, scalars })
 }
 
-/// Says which literals became parameters. Sizes of which code had been made are no literals of the program.
+/// Reports which literals became parameters. Sizes for which code had been specialised are not literals of the program.
 fn report(promoted: &[Literal], origin: Origin<'_>) {
     stats::count_promoted(promoted.len());
     for &(value, ty, bits) in promoted {
@@ -119,17 +119,17 @@ fn report(promoted: &[Literal], origin: Origin<'_>) {
     }
 }
 
-/// How the cache is set up.
+/// The configuration of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CacheConfig {
-    /// Whether kernels are kept at all (`JIT_CACHE`).
+    /// Whether kernels are cached at all (`JIT_CACHE`).
     pub is_on: bool,
-    /// How many kernels are kept in memory at most (`JIT_CACHE_MEM_MAX`).
+    /// The maximum number of kernels in memory (`JIT_CACHE_MEM_MAX`).
     pub max_entries: usize,
 }
 
-/// What the cache holds and has done.
+/// Contents and counters of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct CacheStats {
@@ -137,15 +137,15 @@ pub struct CacheStats {
     pub entries: usize,
     /// Bytes of their code.
     pub code_bytes: usize,
-    /// Launches whose kernel was there.
+    /// Launches whose kernel was in the cache.
     pub hits: u64,
-    /// Launches whose kernel was not there.
+    /// Launches whose kernel was not in the cache.
     pub misses: u64,
-    /// Kernels that were forgotten to keep the bound.
+    /// Kernels that were evicted to limit the size.
     pub evictions: u64,
 }
 
-/// A kernel that the cache holds.
+/// A cached kernel.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct CacheEntry {
@@ -155,48 +155,48 @@ pub struct CacheEntry {
     pub hash: u64,
     /// Where it runs.
     pub device: Device,
-    /// Operations in the kernel as it was built.
+    /// The number of operations in the kernel as it was built.
     pub ops: usize,
-    /// Bytes of generated code; 0 for kernels that are interpreted.
+    /// Bytes of generated code; 0 for interpreted kernels.
     pub code_bytes: usize,
-    /// Whether it has run so much that it was compiled once more, with more effort.
+    /// Whether it ran so often that it was recompiled, with more effort.
     pub is_improved: bool,
     /// Time that compilation took.
     pub compile_time: Duration,
     /// Launches so far.
     pub launches: u64,
-    /// Average time that a lane takes one core, where measured.
+    /// Average nanoseconds of one lane on one core, if measured.
     pub ns_per_lane: Option<f32>,
 }
 
-/// How the cache is set up.
+/// Returns the configuration of the cache.
 #[must_use]
 pub fn config() -> CacheConfig {
     CacheConfig { is_on: config::get().is_cache_on, max_entries: config::get().cache_mem_max }
 }
 
-/// What the cache holds and has done.
+/// Returns the contents and counters of the cache.
 #[must_use]
 pub fn stats() -> CacheStats {
     STORE.stats()
 }
 
-/// Forgets all kernels. Launches that run keep their code until they are done.
+/// Removes all kernels from the cache. Running launches retain their code until they are done.
 pub fn clear() {
     STORE.clear();
     SKELETONS.clear();
 }
 
-/// A form of a kernel that the cache holds, for people to read. It is made anew for each call.
+/// A readable form of a cached kernel. It is generated anew for each call.
 ///
-/// None if the cache holds no kernel with this hash, or its device has no such form.
+/// None if no cached kernel has this hash, or its device does not support the form.
 #[must_use]
 pub fn dump(hash: u64, form: Form) -> Option<String> {
     let entry = STORE.entries().into_iter().find(|entry| entry.facts.hash == hash)?;
     forms::render(&entry, &compile::optimised(&entry.kernel), form)
 }
 
-/// The kernels that the cache holds, the most launched ones first.
+/// The cached kernels, the most launched ones first.
 #[must_use]
 pub fn entries() -> Vec<CacheEntry> {
     let mut entries: Vec<CacheEntry> = STORE.entries().iter().map(|entry| entry.describe()).collect();

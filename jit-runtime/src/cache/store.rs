@@ -1,7 +1,7 @@
 //! The table of cached kernels.
 //!
-//! Entries lie in shards by hash, each under a lock of its own, so that threads that launch different kernels
-//! seldom meet. A kernel that is being compiled has a place in the table already, where others wait for it.
+//! Entries are stored in shards by hash, each with its own lock, so that threads that launch different kernels rarely
+//! contend. A kernel that is being compiled is already in the table, where other threads wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use crate::ir::Kernel;
 use crate::log::{self, Level};
 
 const SHARDS: usize = 16;
-/// Each time the bound is reached, this part of the entries is forgotten, so that looking for the oldest is rare.
+/// Each time the bound is reached, this fraction of the entries is evicted, so that searching for the oldest is rare.
 const EVICTED_PART: usize = 8;
 
 /// All entries with one hash: nearly always one.
@@ -33,7 +33,7 @@ struct Shard {
     compiling: Mutex<Vec<Arc<Compiling>>>,
 }
 
-/// A kernel that some thread compiles at this moment.
+/// A kernel that a thread is compiling at this moment.
 struct Compiling {
     hash: u64,
     device: Device,
@@ -47,7 +47,7 @@ pub(super) struct Store {
     shards: [Shard; SHARDS],
     max_entries: usize,
     count: AtomicUsize,
-    /// Advances with each lookup: the age of entries.
+    /// Incremented with each lookup: the age of entries.
     clock: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -72,7 +72,8 @@ impl Store {
         &self.shards[(hash >> 24) as usize % SHARDS]
     }
 
-    /// The entry of a kernel, and whether it was there. Compiles it if not; concurrent callers wait for the first one.
+    /// Returns the entry of a kernel, and whether it was in the table. Compiles it if not; concurrent callers wait for
+    /// the first one.
     pub(super) fn find_or_insert(
         &self,
         hash: u64,
@@ -99,7 +100,7 @@ impl Store {
         }
     }
 
-    /// The entry of a kernel, if it is there.
+    /// The entry of a kernel, if it is in the table.
     pub(super) fn look_up(
         &self,
         hash: u64,
@@ -119,14 +120,14 @@ impl Store {
         Some(Arc::clone(entry))
     }
 
-    /// Claims the compilation of a kernel, unless somebody else has.
+    /// Claims the compilation of a kernel, unless another thread has.
     fn begin(&self, hash: u64, device: Device, options: CodeOptions, kernel: &Kernel) -> Turn<'_> {
         let shard = self.shard(hash);
         let mut compiling = shard.compiling.lock();
         if let Some(other) = compiling.iter().find(|other| other.is_for(hash, device, options, kernel)) {
             return Turn::Others(Arc::clone(other));
         }
-        // It may have been finished between the look into the table and the lock.
+        // It may have been finished between the lookup and the lock.
         if self.find(hash, device, options, kernel).is_some() {
             return Turn::JustDone;
         }
@@ -145,7 +146,7 @@ impl Store {
         self.shard(hash).ready.write().entry(hash).or_default().push(Arc::clone(entry));
     }
 
-    /// Forgets the entries that were not used for the longest time.
+    /// Evicts the least recently used entries.
     fn evict(&self) {
         let mut ages: Vec<u64> = self.entries().iter().map(|entry| entry.last_used.load(Ordering::Relaxed)).collect();
         let count = (ages.len() / EVICTED_PART).max(1).min(ages.len());
@@ -155,7 +156,7 @@ impl Store {
         let (_, &mut oldest_kept, _) = ages.select_nth_unstable(count - 1);
         let forgotten = self.remove(|entry| entry.last_used.load(Ordering::Relaxed) <= oldest_kept);
         self.evictions.fetch_add(forgotten as u64, Ordering::Relaxed);
-        log::emit(Level::Debug, || format!("forgot {forgotten} kernels: the cache holds {}", self.max_entries));
+        log::emit(Level::Debug, || format!("evicted {forgotten} kernels: the cache holds {}", self.max_entries));
     }
 
     fn remove(&self, is_unwanted: impl Fn(&Entry) -> bool) -> usize {
@@ -183,7 +184,7 @@ impl Store {
         }
     }
 
-    /// Forgets kernels that are being compiled by threads that do not exist in a forked process.
+    /// Removes kernels that are being compiled by threads that do not exist in a forked process.
     pub(super) fn forget_compiling(&self) {
         self.shards.iter().for_each(|shard| shard.compiling.lock().clear());
     }
@@ -213,7 +214,8 @@ enum Turn<'a> {
     JustDone,
 }
 
-/// The duty to compile a kernel. Whether that succeeds, fails or panics, those who wait continue when it is dropped.
+/// The obligation to compile a kernel. Whether that succeeds, fails or panics, waiting threads continue when it is
+/// dropped.
 struct Claim<'a> {
     shard: &'a Shard,
     compiling: Arc<Compiling>,

@@ -1,4 +1,4 @@
-//! What variables of the environment take, where it is no number and no path.
+//! The values of environment variables that are neither numbers nor paths.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Device {
-    /// All cores of this machine, with code that LLVM generates; without LLVM the interpreter does the work.
+    /// All cores of this machine, with code that LLVM generates; without LLVM the interpreter is used.
     Cpu,
-    /// All cores of this machine, operation by operation: slow, needs nothing, and defines what is right.
+    /// All cores of this machine, operation by operation: slow, without dependencies, and the reference for results.
     Interpreter,
 }
 
@@ -48,20 +48,20 @@ impl fmt::Display for Device {
 pub enum Level {
     /// Nothing.
     Off,
-    /// What went wrong and could not be returned to a caller.
+    /// Errors that could not be returned to a caller.
     Error,
-    /// What works, but not as it should. The level at the start.
+    /// Things that work, but not as they should. The default level.
     Warn,
-    /// What was compiled.
+    /// Compiled kernels.
     Info,
-    /// What was decided: evictions, choices of code.
+    /// Decisions: evictions, choices of code.
     Debug,
     /// Each launch.
     Trace,
 }
 
 impl Level {
-    /// All levels, from quiet to talkative.
+    /// All levels, from quiet to verbose.
     pub const ALL: [Level; 6] = [Level::Off, Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace];
 
     /// The name that `JIT_LOG` takes.
@@ -78,11 +78,11 @@ impl Level {
     }
 }
 
-/// A form in which a kernel can be read.
+/// A readable form of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Form {
-    /// The trace that it was scheduled from; written by the language above.
+    /// The trace from which it was scheduled; written by the array language.
     Trace,
     /// Kernel IR, as it was scheduled and as it was compiled.
     Ir,
@@ -121,13 +121,12 @@ impl Forms {
     }
 }
 
-/// How much time the generation of code may take. Results are the same, but for the bits of values that are not
-/// numbers.
+/// The time that code generation may take. Results are the same, except for the bits of NaNs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Effort {
-    /// Little, where the code is not much slower for it.
+    /// Short, if the code is not much slower for it.
     #[default]
     Quick,
-    /// As much as the code gets faster by.
+    /// As long as it makes the code faster.
     Thorough,
 }

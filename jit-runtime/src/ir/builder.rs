@@ -1,16 +1,16 @@
 //! Builds kernels, one instruction at a time, in the order in which they run.
 //!
-//! The builder computes result types and numbers values; that operands have the right types is the caller's duty and is
-//! checked by the verifier.
+//! The builder computes result types and numbers values. The caller must pass operands of the right types, which the
+//! verifier checks.
 
 use super::kernel::{Access, Inst, Kernel, LocalId, LocalMemory, Param, ParamId, Region, RegionId, TOP, Value};
 use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use super::types::Type;
 
-/// Elements of local memory up to which all of them are written by straight-line code.
+/// Local memory with at most this many elements is written by straight-line code.
 const UNROLLED_ELEMENTS: u32 = 16;
 
-/// Appends instructions to a kernel. A stack of open regions says where the next one goes.
+/// Appends instructions to a kernel. A stack of open regions determines where the next one is appended.
 #[derive(Debug)]
 pub struct Builder {
     kernel: Kernel,
@@ -24,14 +24,14 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// An empty kernel whose top region is open.
+    /// Returns an empty kernel whose top region is open.
     #[must_use]
     pub fn new() -> Self {
         let kernel = Kernel { regions: vec![Region::default()], ..Kernel::default() };
         Builder { kernel, open: vec![TOP] }
     }
 
-    /// An empty kernel with room for a number of instructions in its top region.
+    /// Returns an empty kernel with capacity for a number of instructions in its top region.
     #[must_use]
     pub fn with_capacity(instructions: usize) -> Self {
         let mut builder = Builder::new();
@@ -47,7 +47,7 @@ impl Builder {
         self.kernel
     }
 
-    /// The kernel as built so far.
+    /// Returns the kernel as built so far.
     #[must_use]
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
@@ -69,13 +69,14 @@ impl Builder {
         ParamId(self.kernel.params.len() as u32 - 1)
     }
 
-    /// Gives each lane memory of its own, zero at first.
+    /// Adds a per-lane local memory, which is zero at first.
     pub fn local(&mut self, ty: Type, len: u32) -> LocalId {
         self.kernel.locals.push(LocalMemory { ty, len });
         LocalId(self.kernel.locals.len() as u32 - 1)
     }
 
-    /// Opens a new region with parameters of these types; what follows goes there until [`Builder::close_region`].
+    /// Opens a new region with parameters of these types. Instructions are appended to it until
+    /// [`Builder::close_region`].
     pub fn open_region(&mut self, param_types: &[Type]) -> (RegionId, Vec<Value>) {
         let params: Vec<Value> = param_types.iter().map(|&ty| self.value(ty)).collect();
         let id = RegionId(self.kernel.regions.len() as u32);
@@ -126,7 +127,7 @@ impl Builder {
         self.push(Inst { op, first: Value(0), results: 0 });
     }
 
-    /// A constant, from the low bits of a carrier.
+    /// A constant from the low bits of a carrier.
     #[inline]
     pub fn constant(&mut self, ty: Type, bits: u64) -> Value {
         self.append_one(Op::Const(ty, bits & ty.bit_mask()), ty)
@@ -219,13 +220,14 @@ impl Builder {
         self.append_none(Op::Scatter { reduce, buffer, index, value, mask });
     }
 
-    /// Combines into or replaces the element at an index; gives what was there.
+    /// Combines into or replaces the element at an index. Returns the old element.
     pub fn atomic(&mut self, op: AtomicOp, buffer: ParamId, index: Value, value: Value, mask: Option<Value>) -> Value {
         let ty = self.kernel.param(buffer).ty();
         self.append_one(Op::Atomic { op, buffer, index, value, mask }, ty)
     }
 
-    /// Replaces the element at an index if it is as expected; gives what was there, and whether it was.
+    /// Replaces the element at an index if it equals the expected value. Returns the old element, and whether it was
+    /// replaced.
     pub fn compare_exchange(
         &mut self,
         buffer: ParamId,
@@ -244,38 +246,38 @@ impl Builder {
         self.append_none(Op::Reduce { op, buffer, value });
     }
 
-    /// A loop over regions that were opened and closed before.
+    /// A loop over regions that have been opened and closed already.
     pub fn loop_(&mut self, inits: Vec<Value>, condition: RegionId, body: RegionId) -> Vec<Value> {
         let types: Vec<Type> = inits.iter().map(|&v| self.kernel.ty(v)).collect();
         self.append(Op::Loop { inits, condition, body }, &types)
     }
 
-    /// A branch over regions that were opened and closed before.
+    /// A branch over regions that have been opened and closed already.
     pub fn if_(&mut self, condition: Value, then_region: RegionId, else_region: RegionId) -> Vec<Value> {
         let yields = &self.kernel.region(then_region).yields;
         let types: Vec<Type> = yields.iter().map(|&v| self.kernel.ty(v)).collect();
         self.append(Op::If { condition, then_region, else_region }, &types)
     }
 
-    /// A branch with many sides over regions that were opened and closed before, the default last.
+    /// A branch with many cases over regions that have been opened and closed already, the default last.
     pub fn switch(&mut self, index: Value, cases: Vec<RegionId>, default: RegionId) -> Vec<Value> {
         let yields = &self.kernel.region(default).yields;
         let types: Vec<Type> = yields.iter().map(|&v| self.kernel.ty(v)).collect();
         self.append(Op::Switch { index, cases, default }, &types)
     }
 
-    /// The element of the lane's own memory at an index.
+    /// Reads an element of per-lane local memory.
     pub fn local_read(&mut self, local: LocalId, index: Value) -> Value {
         let ty = self.kernel.local(local).ty;
         self.append_one(Op::LocalRead { local, index }, ty)
     }
 
-    /// Writes the element of the lane's own memory at an index.
+    /// Writes an element of per-lane local memory.
     pub fn local_write(&mut self, local: LocalId, index: Value, value: Value) {
         self.append_none(Op::LocalWrite { local, index, value });
     }
 
-    /// Writes a value to each element of the lane's own memory.
+    /// Writes a value to each element of a per-lane local memory.
     pub fn local_fill(&mut self, local: LocalId, value: Value) {
         self.for_each_element(local, |builder, index| builder.local_write(local, index, value));
     }
@@ -288,13 +290,13 @@ impl Builder {
         });
     }
 
-    /// The type and length of a per-lane local memory.
+    /// Returns the type and length of a per-lane local memory.
     #[must_use]
     pub fn local_memory(&self, local: LocalId) -> LocalMemory {
         self.kernel.local(local)
     }
 
-    /// Gives each element of a per-lane local memory the value from one of two others, by a mask.
+    /// Sets each element of a per-lane local memory to the value from one of two others, selected by a mask.
     pub fn local_select(&mut self, mask: Value, [a, b]: [LocalId; 2], to: LocalId) {
         self.for_each_element(to, |builder, index| {
             let [a, b] = [a, b].map(|from| builder.local_read(from, index));
@@ -303,7 +305,7 @@ impl Builder {
         });
     }
 
-    /// Few elements one by one, so that they may be kept in registers; many in a loop.
+    /// Visits few elements one by one, so that they can be held in registers, and many in a loop.
     fn for_each_element(&mut self, local: LocalId, mut each: impl FnMut(&mut Self, Value)) {
         let len = self.kernel.local(local).len;
         if len <= UNROLLED_ELEMENTS {

@@ -1,8 +1,8 @@
-//! The canonical binary form of kernels, for files and for the hashes that name them.
+//! The canonical binary form of kernels, for files and for content hashes.
 //!
-//! A header (`JITK`, a version), then parameters, local memory, types and regions; numbers as LEB128 in their shortest
-//! form, so that equal kernels have equal bytes and each kernel has one form. Reading validates everything: bytes that
-//! are no kernel give an error, never a panic or a large allocation.
+//! The form is a header (`JITK`, a version), then parameters, local memory, types and regions. Numbers are LEB128 in
+//! their shortest form, so equal kernels have equal bytes and each kernel has one form. Reading validates everything:
+//! bytes that are not a kernel return an error, and never cause a panic or a large allocation.
 
 use super::kernel::{Access, Inst, Kernel, LocalId, LocalMemory, Param, ParamId, Region, RegionId, Value};
 use super::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
@@ -11,20 +11,20 @@ use super::verify::{VerifyError, verify};
 
 const MAGIC: &[u8; 4] = b"JITK";
 
-/// Counts up whenever the form or the meaning of an operation changes.
+/// Incremented whenever the form or the meaning of an operation changes.
 const VERSION: u8 = 3;
 
-/// Why bytes are no kernel.
+/// Why bytes are not a valid kernel.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// The header is not that of a kernel, or of another version.
+    /// The header is not that of a kernel, or has another version.
     #[error("the bytes do not start as a kernel of version {VERSION} does")]
     Header,
     /// The bytes end too early.
     #[error("the bytes end at {0}, in the middle of the kernel")]
     Truncated(usize),
-    /// A byte or number has no meaning at its place.
-    #[error("byte {at}: {value} is no {what}")]
+    /// A byte or number is not valid at its position.
+    #[error("byte {at}: {value} is not a valid {what}")]
     Invalid {
         /// Position behind the number.
         at: usize,
@@ -36,12 +36,12 @@ pub enum DecodeError {
     /// Bytes follow the kernel.
     #[error("{0} bytes follow the kernel")]
     Trailing(usize),
-    /// The form is right, but the kernel is invalid.
+    /// The form is right but the kernel is invalid.
     #[error("the kernel is invalid")]
     Kernel(#[from] VerifyError),
 }
 
-/// The canonical bytes of a kernel.
+/// Returns the canonical bytes of a kernel.
 #[must_use]
 pub fn to_bytes(kernel: &Kernel) -> Vec<u8> {
     let mut writer = Writer(MAGIC.to_vec());
@@ -73,17 +73,17 @@ pub fn to_bytes(kernel: &Kernel) -> Vec<u8> {
     writer.0
 }
 
-/// The BLAKE3 hash of the canonical bytes: the name of the kernel on disk.
+/// Returns the BLAKE3 hash of the canonical bytes, which names the kernel on disk.
 #[must_use]
 pub fn content_hash(kernel: &Kernel) -> blake3::Hash {
     blake3::hash(&to_bytes(kernel))
 }
 
-/// Reads a kernel back.
+/// Decodes a kernel.
 ///
 /// # Errors
 ///
-/// Where the bytes are not exactly those of a valid kernel.
+/// If the bytes are not exactly those of a valid kernel.
 pub fn from_bytes(bytes: &[u8]) -> Result<Kernel, DecodeError> {
     let mut reader = Reader { bytes, at: 0 };
     let header = bytes.get(..5).ok_or(DecodeError::Header)?;
@@ -104,7 +104,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Kernel, DecodeError> {
     Ok(kernel)
 }
 
-/// Numbers of the operations in the binary form.
+/// Tags of the operations in the binary form.
 mod tag {
     pub(super) const CONST: u8 = 0;
     pub(super) const LANE_INDEX: u8 = 1;
@@ -159,7 +159,7 @@ impl Writer {
         self.list(values, |w, value| w.value(*value));
     }
 
-    /// 0 for none, else one more than the number.
+    /// 0 for none, otherwise the number plus one.
     fn option(&mut self, option: Option<u32>) {
         self.number(option.map_or(0, |number| u64::from(number) + 1));
     }
@@ -273,7 +273,7 @@ impl Reader<'_> {
 
     fn list<T>(&mut self, mut each: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let count = self.number()?;
-        // Each item takes a byte at least, so what is claimed is never far more than what is there.
+        // Each item takes at least one byte, so the claimed count never exceeds the remaining bytes.
         if count > (self.bytes.len() - self.at) as u64 {
             return Err(DecodeError::Truncated(self.bytes.len()));
         }
@@ -470,6 +470,6 @@ mod tests {
         assert_eq!(from_bytes(b"JIT"), Err(DecodeError::Header));
         bytes.push(0);
         assert_eq!(from_bytes(&bytes), Err(DecodeError::Trailing(1)));
-        assert_eq!(from_bytes(b"JITK\x03\x01\x00\x0d").unwrap_err().to_string(), "byte 8: 13 is no type");
+        assert_eq!(from_bytes(b"JITK\x03\x01\x00\x0d").unwrap_err().to_string(), "byte 8: 13 is not a valid type");
     }
 }

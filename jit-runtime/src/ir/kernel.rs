@@ -44,32 +44,32 @@ entity!(
     ParamId, "p"
 );
 entity!(
-    /// Memory of one lane alone.
+    /// A per-lane local memory.
     LocalId, "l"
 );
 
-/// Memory of one lane alone: elements of one type, zero at first.
+/// A per-lane local memory: elements of one type, zero at first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LocalMemory {
     /// The element type.
     pub ty: Type,
-    /// How many elements there are.
+    /// The number of elements.
     pub len: u32,
 }
 
 impl LocalMemory {
-    /// Bytes that one lane needs.
+    /// The bytes that one lane needs.
     #[must_use]
     pub const fn size_bytes(self) -> u64 {
         self.len as u64 * self.ty.size_bytes() as u64
     }
 }
 
-/// Bytes of local memory that a lane may have in all. Lanes are worked on by the dozen on each thread, so a thread
-/// needs some dozen MiB at most.
+/// The most bytes of local memory that one lane may have in total. Each thread runs dozens of lanes at a time, so a
+/// thread needs at most some dozen MiB.
 pub const MAX_LOCAL_BYTES: u64 = 1 << 20;
 
-/// What a kernel does with a buffer.
+/// How a kernel accesses a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Access {
     /// Only reads it.
@@ -89,7 +89,7 @@ pub enum Param {
     Buffer {
         /// The element type.
         ty: Type,
-        /// What the kernel does with it.
+        /// How the kernel accesses it.
         access: Access,
     },
     /// A value that is the same for all lanes, passed in the argument table.
@@ -109,14 +109,14 @@ impl Param {
     }
 }
 
-/// An operation and the values that it defines: `results` consecutive ones from `first` on.
+/// An operation and the values that it defines: `results` consecutive values starting at `first`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Inst {
-    /// What is done.
+    /// The operation.
     pub op: Op,
-    /// The first result; `v0` where there is none, so that equal instructions are equal.
+    /// The first result; `v0` where there is none, so that equal instructions compare equal.
     pub first: Value,
-    /// How many results there are: none for writes, one for each state of a loop.
+    /// The number of results: none for writes, one for each state variable of a loop.
     pub results: u32,
 }
 
@@ -127,26 +127,26 @@ impl Inst {
     }
 }
 
-/// A straight list of instructions. Control flow nests further regions in it.
+/// A straight-line list of instructions. Control flow nests further regions in it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Region {
-    /// Values that are given to the region when it is entered: the state, for a loop's condition.
+    /// Values that the region receives on entry; for a loop's condition, the state.
     pub params: Vec<Value>,
-    /// What is done, in order.
+    /// The instructions, in order.
     pub insts: Vec<Inst>,
-    /// What the region hands to the operation that owns it.
+    /// The values that the region passes to the operation that owns it.
     pub yields: Vec<Value>,
 }
 
 /// A program for one lane, run over all lanes of a launch.
 ///
-/// Equality and hashing are structural and cover everything that decides about the generated code, and nothing else:
-/// a kernel holds no names, addresses, source lines or sizes. Two kernels that were built by the same calls are equal.
+/// Equality and hashing are structural. They cover everything that affects the generated code, and nothing else: a
+/// kernel contains no names, addresses, source lines or sizes. Two kernels built by the same calls are equal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Kernel {
     /// The parameters, in the order of the arguments of a launch.
     pub params: Vec<Param>,
-    /// The memory of one lane.
+    /// The per-lane local memories.
     pub locals: Vec<LocalMemory>,
     /// The type of each value.
     pub types: Vec<Type>,
@@ -164,8 +164,8 @@ impl Kernel {
         self.types[value.index()]
     }
 
-    /// The same kernel for known values of some scalar parameters: it computes with the constants, and takes the
-    /// parameters without reading them. `bits` gives those of the values that are known.
+    /// Returns the same kernel specialised to known values of some scalar parameters. It computes with the constants,
+    /// and accepts the parameters without reading them. `bits` returns the bits of the known values.
     #[must_use]
     pub fn with_constants(&self, bits: impl Fn(ParamId) -> Option<u64>) -> Kernel {
         let mut kernel = self.clone();
@@ -186,7 +186,7 @@ impl Kernel {
         self.params[param.index()]
     }
 
-    /// A lane's own memory.
+    /// Returns a per-lane local memory.
     #[must_use]
     pub fn local(&self, local: LocalId) -> LocalMemory {
         self.locals[local.index()]
@@ -198,14 +198,14 @@ impl Kernel {
         &self.regions[region.index()]
     }
 
-    /// Number of instructions, nested ones included.
+    /// The number of instructions, including nested ones.
     #[must_use]
     pub fn op_count(&self) -> usize {
         self.regions.iter().map(|region| region.insts.len()).sum()
     }
 
-    /// For each parameter that reducing scatters of one operation combine into, and that is not accessed otherwise, the
-    /// operation. Such a buffer may be updated in parts that are combined in the end.
+    /// For each parameter that is only accessed by reducing scatters of one operation, returns that operation. Such a
+    /// buffer may be updated in parts that are combined at the end.
     #[must_use]
     pub fn combined_buffers(&self) -> Vec<Option<ReduceOp>> {
         let (mut combined, mut is_other) = (vec![None; self.params.len()], vec![false; self.params.len()]);

@@ -1,4 +1,4 @@
-//! The operations of the kernel IR. Their meaning is written down in [`crate::ir`].
+//! The operations of the kernel IR. Their semantics are specified in [`crate::ir`].
 
 use super::kernel::{LocalId, ParamId, RegionId, Value};
 use super::types::Type;
@@ -15,13 +15,13 @@ pub enum UnaryOp {
     Abs,
     /// Square root, correctly rounded.
     Sqrt,
-    /// Largest integral float that is not above the operand.
+    /// Largest integral float that is at most the operand.
     Floor,
-    /// Smallest integral float that is not below the operand.
+    /// Smallest integral float that is at least the operand.
     Ceil,
     /// Nearest integral float, halfway cases to even.
     Round,
-    /// Integral float nearest to zero from the operand.
+    /// Integral float nearest to the operand, rounded towards zero.
     Trunc,
     /// Number of one bits.
     CountOnes,
@@ -63,7 +63,7 @@ pub enum UnaryOp {
     Acosh,
     /// Inverse hyperbolic tangent.
     Atanh,
-    /// e to the operand, less one, accurate near zero.
+    /// e to the operand, minus one, accurate near zero.
     ExpM1,
     /// Natural logarithm of one plus the operand, accurate near zero.
     Ln1p,
@@ -73,7 +73,7 @@ pub enum UnaryOp {
     Cbrt,
     /// Error function.
     Erf,
-    /// One less the error function, without cancellation.
+    /// One minus the error function, without cancellation.
     Erfc,
     /// The inverse of the error function.
     Erfinv,
@@ -131,9 +131,9 @@ pub enum BinaryOp {
     Div,
     /// Remainder with the sign of the dividend.
     Rem,
-    /// Minimum; a NaN operand gives NaN, -0 is below +0 (IEEE 754-2019 `minimum`).
+    /// Minimum; NaN if an operand is NaN, and -0 is below +0 (IEEE 754-2019 `minimum`).
     Min,
-    /// Maximum; a NaN operand gives NaN, -0 is below +0 (IEEE 754-2019 `maximum`).
+    /// Maximum; NaN if an operand is NaN, and -0 is below +0 (IEEE 754-2019 `maximum`).
     Max,
     /// Minimum that ignores one NaN operand, floats only (`minimumNumber`).
     FMin,
@@ -149,11 +149,11 @@ pub enum BinaryOp {
     Or,
     /// Bitwise exclusive or, inequality of `bool`.
     Xor,
-    /// Left shift; a count at or beyond the width gives zero.
+    /// Left shift; a count greater than or equal to the width returns zero.
     Shl,
-    /// Right shift, arithmetic for signed types; a count at or beyond the width shifts out every bit.
+    /// Right shift, arithmetic for signed types; a count greater than or equal to the width shifts out every bit.
     Shr,
-    /// The length of the hypotenuse, `√(a² + b²)` without overflow on the way (expanded by a pass, as all
+    /// The length of the hypotenuse, `√(a² + b²)`, without intermediate overflow (expanded by a pass, as all
     /// transcendental functions are).
     Hypot,
     /// Angle of the point whose second coordinate is the first operand and whose first is the second.
@@ -186,7 +186,7 @@ pub enum CompareOp {
     Ge,
 }
 
-/// How several values become one, in reductions and reducing scatters.
+/// How reductions and reducing scatters combine values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum ReduceOp {
@@ -204,7 +204,7 @@ pub enum ReduceOp {
     Or,
 }
 
-/// What an atomic operation leaves in memory.
+/// The value that an atomic operation writes to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AtomicOp {
     /// The old value combined with the operand.
@@ -216,7 +216,7 @@ pub enum AtomicOp {
 /// One operation. Operands are earlier values of the same or an enclosing region.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
-    /// The value whose bits these are, in the low bits of the carrier; the rest is zero.
+    /// The value with these bits, which are the low bits of the carrier; the rest is zero.
     Const(Type, u64),
     /// The index of the lane, `u32`.
     LaneIndex,
@@ -230,7 +230,7 @@ pub enum Op {
     Fma(Value, Value, Value),
     /// A comparison.
     Compare(CompareOp, Value, Value),
-    /// The second operand where the first (`bool`) is true, else the third.
+    /// The second operand where the first (`bool`) is true, otherwise the third.
     Select(Value, Value, Value),
     /// Conversion by value, as Rust's `as`.
     Cast(Type, Value),
@@ -244,56 +244,56 @@ pub enum Op {
         buffer: ParamId,
         /// Any integer.
         index: Value,
-        /// Lanes that read; all active ones without it.
+        /// Lanes that read; all active ones if absent.
         mask: Option<Value>,
     },
     /// Writes the element of a buffer at the lane's own index; top region only.
     Store {
         /// The buffer that is written.
         buffer: ParamId,
-        /// What is written.
+        /// The value to write.
         value: Value,
     },
     /// Writes, or combines into, the element of a buffer at an index; nothing happens where the index is out of range.
     Scatter {
-        /// How to combine with what is there; a plain write without it.
+        /// How to combine with the old element; a plain write if absent.
         reduce: Option<ReduceOp>,
         /// The buffer that is written.
         buffer: ParamId,
         /// Any integer.
         index: Value,
-        /// What is written.
+        /// The value to write or combine.
         value: Value,
-        /// Lanes that write; all active ones without it.
+        /// Lanes that write; all active ones if absent.
         mask: Option<Value>,
     },
-    /// Combines into, or replaces, the element of a buffer at an index in one indivisible step. The result is what was
-    /// there before, zero where the index is out of range or the mask is off.
+    /// Combines into, or replaces, the element of a buffer at an index in one indivisible step. The result is the old
+    /// element, or zero where the index is out of range or the mask is off.
     Atomic {
-        /// What is left there.
+        /// The value to store.
         op: AtomicOp,
         /// The buffer that is changed.
         buffer: ParamId,
         /// Any integer.
         index: Value,
-        /// What is combined or written.
+        /// The value to combine or write.
         value: Value,
-        /// Lanes that take part; all active ones without it.
+        /// Lanes that take part; all active ones if absent.
         mask: Option<Value>,
     },
     /// Replaces the element of a buffer at an index if it has the expected bits, in one indivisible step. The results
-    /// are what was there before and whether it was replaced; zero and false where the index is out of range or the
-    /// mask is off.
+    /// are the old element and whether it was replaced; zero and false where the index is out of range or the mask is
+    /// off.
     CompareExchange {
         /// The buffer that is changed.
         buffer: ParamId,
         /// Any integer.
         index: Value,
-        /// What must be there.
+        /// The expected element.
         expected: Value,
-        /// What is written then.
+        /// The value that replaces it.
         value: Value,
-        /// Lanes that take part; all active ones without it.
+        /// Lanes that take part; all active ones if absent.
         mask: Option<Value>,
     },
     /// Combines the value over all lanes into element 0 of a buffer; top region only.
@@ -302,7 +302,7 @@ pub enum Op {
         op: ReduceOp,
         /// The buffer of width 1 that receives the result.
         buffer: ParamId,
-        /// What is combined.
+        /// The value to combine.
         value: Value,
     },
     /// Repeats a body while a condition holds. The results are the final state.
@@ -314,7 +314,7 @@ pub enum Op {
         /// Takes no parameters, sees the values of `condition`, and yields the next state.
         body: RegionId,
     },
-    /// Evaluates one of two regions. The results are what the chosen one yields.
+    /// Evaluates one of two regions. The results are the values that the chosen region yields.
     If {
         /// A `bool` that chooses, lane by lane.
         condition: Value,
@@ -323,34 +323,35 @@ pub enum Op {
         /// Evaluated where it is false; yields the same types.
         else_region: RegionId,
     },
-    /// Evaluates one of several regions, all of which yield the same types. The results are what the chosen one yields.
+    /// Evaluates one of several regions, all of which yield the same types. The results are the values that the chosen
+    /// one yields.
     Switch {
-        /// Which case is chosen, lane by lane; a `u32`.
+        /// Selects the case, lane by lane; a `u32`.
         index: Value,
-        /// Evaluated where the index is their position.
+        /// Evaluated where the index equals their position.
         cases: Vec<RegionId>,
-        /// Evaluated where there is no case of the index.
+        /// Evaluated where no case has the index.
         default: RegionId,
     },
-    /// The element of the lane's own memory at an index, zero where the index is out of range.
+    /// The element of a per-lane local memory at an index, zero where the index is out of range.
     LocalRead {
-        /// What is read.
+        /// The memory to read.
         local: LocalId,
         /// Any integer.
         index: Value,
     },
-    /// Writes the element of the lane's own memory at an index; nothing happens where the index is out of range.
+    /// Writes the element of a per-lane local memory at an index; nothing happens where the index is out of range.
     LocalWrite {
-        /// What is written to.
+        /// The memory to write.
         local: LocalId,
         /// Any integer.
         index: Value,
-        /// What is written.
+        /// The value to write.
         value: Value,
     },
 }
 
-/// Element types that an operation exists for.
+/// The element types that an operation supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Types {
     /// All but `bool`.
@@ -364,7 +365,7 @@ pub enum Types {
 }
 
 impl Types {
-    /// Whether a type is one of them.
+    /// Whether a type is one of these.
     #[must_use]
     pub const fn contain(self, ty: Type) -> bool {
         match self {
@@ -376,7 +377,7 @@ impl Types {
     }
 }
 
-/// Whether a word is among others.
+/// Whether a word is in a list.
 macro_rules! has {
     (expanded in) => { false };
     (expanded in expanded $($others:ident)*) => { true };
@@ -386,7 +387,7 @@ macro_rules! has {
     (commutes in $first:ident $($others:ident)*) => { has!(commutes in $($others)*) };
 }
 
-/// Gives an enumeration of operations its list and the names that the text form uses.
+/// Defines the list of an enumeration of operations, and the names that the text form uses.
 macro_rules! names {
     ($op:ident: $($variant:ident $name:literal),* $(,)?) => {
         impl $op {
@@ -410,10 +411,10 @@ macro_rules! names {
     };
 }
 
-/// What is known of operations. A row has the operation, its name in the text form, the element types that it exists
-/// for, and a rough measure of the time that one lane needs, of which an addition is 1. In brackets: it is defined by
-/// an expansion into others; its operands may change places, down to the last bit of the result. Last, the operation
-/// that takes its place in fast math.
+/// The properties of operations. A row has the operation, its name in the text form, the element types that it exists
+/// for, and a rough measure of the time that one lane needs, in units of an addition. In brackets: whether it is
+/// defined by an expansion into others, and whether its operands commute, down to the last bit of the result. Last, the
+/// operation that replaces it in fast math.
 macro_rules! operations {
     ($op:ident: $($variant:ident $name:literal $types:ident $cost:literal [$($fact:ident)*] $(=> $fast:ident)?;)*) => {
         names!($op: $($variant $name),*);
@@ -446,7 +447,7 @@ macro_rules! operations {
                 }
             }
 
-            /// Whether the operands may change places, down to the last bit of the result.
+            /// Whether the operands commute, down to the last bit of the result.
             #[inline]
             #[must_use]
             pub const fn is_commutative(self) -> bool {
@@ -455,7 +456,7 @@ macro_rules! operations {
                 }
             }
 
-            /// The variant of fast math; the operation itself where there is none.
+            /// The fast math variant; the operation itself if it has none.
             #[inline]
             #[must_use]
             pub const fn fast(self) -> $op {
@@ -465,7 +466,7 @@ macro_rules! operations {
                 }
             }
 
-            /// The operation that this is a fast variant of; itself where it is none.
+            /// The operation that this is a fast variant of; itself if it is not one.
             #[inline]
             #[must_use]
             pub const fn exact(self) -> $op {
@@ -475,7 +476,7 @@ macro_rules! operations {
                 }
             }
 
-            /// Whether the operation is one of fast math.
+            /// Whether the operation is a fast math variant.
             #[inline]
             #[must_use]
             pub const fn is_fast(self) -> bool {
@@ -571,7 +572,7 @@ names!(CompareOp: Eq "eq", Ne "ne", Lt "lt", Le "le", Gt "gt", Ge "ge");
 names!(ReduceOp: Add "add", Mul "mul", Min "min", Max "max", And "and", Or "or");
 
 impl CompareOp {
-    /// Whether the operands may change places.
+    /// Whether the operands commute.
     #[inline]
     #[must_use]
     pub const fn is_commutative(self) -> bool {

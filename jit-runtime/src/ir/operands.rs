@@ -1,11 +1,11 @@
-//! What an operation of the kernel IR takes: the values that it reads, the regions that it owns, and the memory that it
-//! writes. Passes and backends walk kernels by these, and no other file lists the operands of operations.
+//! The operands of kernel IR operations: the values that they read, the regions that they own, and the memory that they
+//! write. Passes and backends walk kernels by these, and no other file lists the operands of operations.
 
 use super::kernel::{RegionId, Value};
 use super::op::Op;
 
 impl Op {
-    /// Calls a function with each operand, in a fixed order; the values that regions yield are not among them.
+    /// Calls a function with each operand, in a fixed order. The values that regions yield are not included.
     pub fn for_each_operand(&self, mut visit: impl FnMut(Value)) {
         match *self {
             Op::Const(..) | Op::LaneIndex | Op::Scalar(_) | Op::Load(_) => {}
@@ -78,7 +78,7 @@ impl Op {
         }
     }
 
-    /// Whether the operation writes a buffer, itself; regions that it owns are not considered.
+    /// Whether the operation itself writes a buffer; regions that it owns are not considered.
     #[must_use]
     pub const fn writes_memory(&self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! The text form of kernels, made only when someone asks for it. [`parse`](mod@super::parse) reads it back.
+//! The text form of kernels, created only on request. [`parse`](mod@super::parse) reads it back.
 //!
 //! ```text
 //! kernel(p0: read f32, p1: write f32, p2: scalar u32) locals(l0: f32[16]) {
@@ -29,7 +29,7 @@
 //! }
 //! ```
 //!
-//! Floats are printed as the shortest decimal that reads back as the same bits; NaNs that are not the usual one as hex
+//! Floats are printed as the shortest decimal that reads back as the same bits, and NaNs with an unusual payload as hex
 //! bits.
 
 use std::fmt;
@@ -81,7 +81,7 @@ impl Kernel {
 
 struct Printer<'a> {
     kernel: &'a Kernel,
-    /// Print nested regions, not only their place.
+    /// Whether to print nested regions, not only their position.
     nested: bool,
 }
 
@@ -114,7 +114,7 @@ impl Printer<'_> {
         f.write_str("}")
     }
 
-    /// Values with their types; `?` for one that has none, which only an invalid kernel has.
+    /// Values with their types; `?` for one without a type, which occurs only in an invalid kernel.
     fn typed_values(&self, f: &mut fmt::Formatter<'_>, list: &[Value]) -> fmt::Result {
         for (index, value) in list.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
@@ -211,7 +211,7 @@ fn where_mask(f: &mut fmt::Formatter<'_>, mask: Option<Value>) -> fmt::Result {
     mask.map_or(Ok(()), |mask| write!(f, " where {mask}"))
 }
 
-/// A constant as text: exact, and as short as it may be.
+/// A constant as text: exact and as short as possible.
 #[derive(Clone, Copy, Debug)]
 pub struct Literal(
     /// The type.

@@ -1,8 +1,7 @@
-//! Several small launches, one after another, in one go: what is to be ordered with other launches is marked once.
+//! Runs several small launches one after another, and registers their accesses with other launches only once.
 //!
-//! Launches whose lanes have nothing to do with each other are run in *tiles*: all of them on some lanes, then all of
-//! them on the next ones. Bands are shared with idle threads, so that no thread waits for another one between two
-//! launches.
+//! Launches whose lanes are independent of each other are run in *tiles*: all launches run on some lanes, then all of
+//! them on the next ones. Tiles are shared with idle threads, so no thread waits for another one between two launches.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -26,28 +25,28 @@ pub(crate) struct Member {
     pub(crate) entry: Arc<Entry>,
     pub(crate) width: usize,
     pub(crate) reduce_block: Option<usize>,
-    /// Where its arguments are in the table.
+    /// The range of its arguments in the table.
     pub(crate) arguments: Range<usize>,
-    /// The launches that may be run in tiles with it have the same number; none if it is run in whole.
+    /// Launches that may be run together in tiles have the same number; none if it is run as a whole.
     pub(crate) tile: Option<u32>,
     pub(crate) label: &'static str,
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
-/// Which launches are run, and what statistics count them.
+/// The positions of the launches to run, and what statistics count for them.
 #[derive(Default)]
 pub(crate) struct Run {
     /// Positions among the members.
     positions: Vec<u32>,
     stretches: Vec<Stretch>,
     planned: Option<Planned>,
-    /// The kernels, each once, with its part of the time.
+    /// The kernels, each once, with its share of the time.
     kernels: Vec<(Arc<Entry>, f64)>,
-    /// Whether nobody asks any more how long each of them runs.
+    /// Whether the running time of each of them is already known.
     is_settled: AtomicBool,
 }
 
-/// Launches next to each other that are run in tiles, or one that is not.
+/// Consecutive launches that are run in tiles, or a single one that is not.
 struct Stretch {
     /// Among the positions.
     range: Range<usize>,
@@ -70,7 +69,7 @@ impl Stretch {
         }
     }
 
-    /// How the lanes are cut, if that is worth the while.
+    /// How the lanes are divided, if that is worthwhile.
     fn division(&self) -> Option<Division> {
         let threads = pool::threads();
         if !self.is_tiled || threads == 1 || self.estimate.is_small() {
@@ -106,7 +105,7 @@ impl Run {
         Run { positions, stretches, planned, kernels, is_settled: AtomicBool::new(false) }
     }
 
-    /// Notes how long all launches took.
+    /// Records how long all launches took.
     fn ran(&self, elapsed_ns: u64) {
         if self.is_settled.load(Ordering::Relaxed) {
             return;
@@ -117,13 +116,13 @@ impl Run {
         self.is_settled.store(self.kernels.iter().all(|(entry, _)| entry.is_settled()), Ordering::Relaxed);
     }
 
-    /// How many launches there are.
+    /// The number of launches.
     pub(crate) fn count(&self) -> usize {
         self.positions.len()
     }
 }
 
-/// The kernels of launches, each once, with the part of the time that it takes.
+/// The kernels of the launches, each once, with its share of the time.
 fn shares<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<(Arc<Entry>, f64)> {
     let mut kernels: Vec<(Arc<Entry>, f64)> = Vec::new();
     let mut position_of: FxHashMap<*const Entry, usize> = FxHashMap::default();
@@ -141,13 +140,13 @@ fn shares<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<(Arc<Entry>, f64
     kernels
 }
 
-/// Runs launches in their order, if nothing is in their way. Gives the nanoseconds that they took.
+/// Runs launches in their order, if no other launch conflicts. Returns the nanoseconds that they took.
 ///
 /// # Safety
 ///
-/// The arguments of each member fit its code and launch, as for a launch that was checked; the code accesses the
-/// buffers as stated, and nothing else that others access. Of members of one tile, no lane accesses what another one
-/// writes.
+/// The arguments of each member must fit its code and launch, as for a launch that was checked. The code must access
+/// the buffers as stated, and nothing else that other threads access. Among members of one tile, no lane may access
+/// elements that another lane writes.
 pub(crate) unsafe fn try_run<'a>(
     accesses: impl Iterator<Item = Access<'a>> + Clone,
     members: &[Member],
@@ -161,10 +160,10 @@ pub(crate) unsafe fn try_run<'a>(
         for stretch in &run.stretches {
             let each = || run.positions[stretch.range.clone()].iter().map(|&at| &members[at as usize]);
             match stretch.division() {
-                // SAFETY: the caller's promise, which concerns tiles.
+                // SAFETY: guaranteed by the caller, for members of one tile.
                 Some(division) => unsafe { run_tiles(division, &each, table, token.poll()) },
                 None => each().try_for_each(|member| {
-                    // SAFETY: the caller's promise; the launches run one after another.
+                    // SAFETY: guaranteed by the caller; the launches run one after another.
                     unsafe { run_one(member, &table[member.arguments.clone()], token.poll())? };
                     token.check(member.label, member.site)
                 })?,
@@ -182,7 +181,7 @@ pub(crate) unsafe fn try_run<'a>(
     Some(outcome)
 }
 
-/// Runs all launches on some lanes, then on the next ones, at the same time on several threads.
+/// Runs all launches on some lanes, then on the next ones, in parallel on several threads.
 ///
 /// # Safety
 ///
@@ -198,8 +197,8 @@ unsafe fn run_tiles<'m, I: Iterator<Item = &'m Member>>(
             return;
         }
         for Member { entry, arguments, width, .. } in members() {
-            // SAFETY: the caller's promise; each tile runs once, and what a lane reads of what another launch writes is
-            // of the same tile.
+            // SAFETY: guaranteed by the caller. Each tile runs once, and a lane reads results of another launch only
+            // within its tile.
             unsafe { entry.executable(*width).run_polled(division.units(tile), &table[arguments.clone()], poll) };
         }
     });
@@ -218,7 +217,7 @@ unsafe fn run_one(member: &Member, raw: &[RawArgument], poll: Poll<'_>) -> Resul
         return Ok(());
     }
     let bound = run::bind_raw(entry, *width, *reduce_block, raw.into())?;
-    // SAFETY: the caller's promise; all units are run before the end.
+    // SAFETY: guaranteed by the caller; all units are run before the function returns.
     unsafe {
         bound.run(entry, bound.all(), poll)?;
         (0..bound.merge_parts()).for_each(|part| bound.merge(part));

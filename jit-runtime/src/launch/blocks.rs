@@ -1,8 +1,8 @@
-//! Handing out the blocks of a launch to the threads that take part.
+//! Distributes the blocks of a launch to the participating threads.
 //!
-//! Each thread has a part of the lanes that it takes blocks from first, the same part in every launch: chains of
-//! launches over arrays of one size then find their data in the caches of the core where it was written. Who is done
-//! with its own part takes from the others.
+//! Each thread first takes blocks from its own part of the lanes, which is the same in every launch. Chains of launches
+//! over arrays of one size then find their data in the caches of the core that wrote it. A thread that has finished its
+//! own part takes blocks from the others.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ thread_local! {
     static HOME: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Sets which part of launches this thread takes first. Threads that are no workers have the first part.
+/// Sets which part of launches this thread takes first. Threads that are not workers have the first part.
 pub(super) fn set_home(part: usize) {
     HOME.set(part);
 }
@@ -25,14 +25,14 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks in as many parts as there are threads.
+    /// Divides blocks into as many parts as there are threads.
     pub(super) fn new(count: usize, threads: usize) -> Blocks {
         let parts = threads.clamp(1, count.max(1));
         let next = (0..parts).map(|part| AtomicUsize::new(part * count / parts)).collect();
         Blocks { count, claimed: AtomicUsize::new(0), next }
     }
 
-    /// A block that nobody has claimed; none if there is none left.
+    /// Claims a block that has not been claimed; none if there is none left.
     pub(super) fn claim(&self) -> Option<usize> {
         let (home, parts) = (HOME.get(), self.next.len());
         if self.unclaimed() == 0 {
@@ -46,11 +46,11 @@ impl Blocks {
     fn claim_from(&self, part: usize) -> Option<usize> {
         let end = (part + 1) * self.count / self.next.len();
         let next = &self.next[part];
-        // The look before keeps the counter from growing without bound.
+        // The check before prevents the counter from growing without bound.
         (next.load(Ordering::Relaxed) < end).then(|| next.fetch_add(1, Ordering::Relaxed)).filter(|block| *block < end)
     }
 
-    /// How many blocks nobody has claimed yet.
+    /// The number of blocks that have not been claimed yet.
     pub(super) fn unclaimed(&self) -> usize {
         self.count - self.claimed.load(Ordering::Relaxed)
     }

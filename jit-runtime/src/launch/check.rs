@@ -1,5 +1,5 @@
-//! Whether the arguments of a launch are what the kernel's parameters ask for. Code runs without checks of its own, so
-//! nothing wrong may get past here.
+//! Checks that the arguments of a launch match the kernel's parameters. Generated code has no such checks, so every
+//! mismatch must be found here.
 
 use super::{Argument, Ready};
 use crate::ir::Type;
@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind};
 /// The index of a lane has 32 bits.
 const MAX_WIDTH: usize = 1 << 32;
 
-/// Checks number, kinds and sizes of the arguments, and that what is written is bound once.
+/// Checks the number, kinds and sizes of the arguments, and that each written buffer is bound only once.
 pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
     if ready.width > MAX_WIDTH {
         return Err(refuse(ready, format!("there are at most {MAX_WIDTH} lanes")));
@@ -32,7 +32,7 @@ pub(super) fn arguments(ready: &Ready) -> Result<(), Error> {
     checks.looked_at().try_for_each(|(position, ty, len)| holds(ready, position, ty, len))
 }
 
-/// Whether an argument is a buffer with so many elements that the kernel writes, for checks that read them.
+/// Whether an argument is a buffer with this many elements that the kernel writes, for checks that read them.
 fn holds(ready: &Ready, position: usize, ty: Type, len: usize) -> Result<(), Error> {
     let is_right = match (ready.entry.facts.params.get(position), ready.arguments.get(position)) {
         (Some(param), Some(Argument::Buffer(_, elements))) => param.ty == ty && *elements >= len,

@@ -1,8 +1,8 @@
-//! What is checked while a kernel runs: what it has noted of lanes that wanted to leave a buffer, that made too many
-//! iterations, or on which an assertion failed, as an error.
+//! Checks that are made while a kernel runs. They convert its notes to errors: lanes whose index was out of range, that
+//! made too many iterations, or on which an assertion failed.
 //!
-//! The kernel itself compares the indices, masks off the lanes whose index is out of range, and notes the lowest of
-//! these lanes for each access. So checks need nothing of a backend, and nothing outside of a buffer is ever touched.
+//! The kernel itself compares the indices, masks the lanes whose index is out of range, and notes the lowest of these
+//! lanes for each access. So checks need no support from a backend, and memory outside a buffer is never touched.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::ir::Type;
 use crate::report::Assertion;
 use crate::{Error, ErrorKind};
 
-/// Where a kernel notes what is wrong.
+/// The places where a kernel notes errors.
 #[derive(Clone, Default, Debug)]
 pub struct Checks {
     /// The position of the argument that receives the notes of indices: a buffer of [`Type::U64`], one element for each
-    /// access, all bits set. Lanes combine into it by the minimum, see [`CheckedAccess::note`].
+    /// access, with all bits set. Lanes combine into it by the minimum, see [`CheckedAccess::note`].
     pub report: usize,
     /// The accesses that are checked.
     pub accesses: Vec<CheckedAccess>,
@@ -23,7 +23,7 @@ pub struct Checks {
     pub assertions: Vec<CheckedAssertion>,
 }
 
-/// An assertion that is checked, and the positions of the arguments that receive what its lanes say.
+/// An assertion that is checked, and the positions of the arguments that receive the reports of its lanes.
 #[derive(Clone, Debug)]
 pub struct CheckedAssertion {
     /// The assertion.
@@ -34,47 +34,47 @@ pub struct CheckedAssertion {
     pub records: usize,
 }
 
-/// What an index chooses from.
+/// What an index selects from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
-    /// Elements of an array, to read them.
+    /// Elements of an array, for reading.
     Gather,
-    /// Elements of an array, to write them.
+    /// Elements of an array, for writing.
     Scatter,
-    /// Elements of a lane's own memory, to read them.
+    /// Elements of a per-lane local memory, for reading.
     LocalRead,
-    /// Elements of a lane's own memory, to write them.
+    /// Elements of a per-lane local memory, for writing.
     LocalWrite,
-    /// What is called: "function", "instance".
+    /// Call targets: "function", "instance".
     Call(&'static str),
-    /// Nothing: it is how many iterations of a loop a lane has begun, of so many that it may make.
+    /// Nothing: the number of loop iterations that a lane has begun, out of the number that it may make.
     Iterations,
 }
 
 /// An access whose indices are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CheckedAccess {
-    /// What the index is for.
+    /// The kind of access that the index is for.
     pub kind: AccessKind,
     /// The element type.
     pub ty: Type,
-    /// How many elements there are.
+    /// The number of elements.
     pub width: usize,
-    /// The index has a signed type.
+    /// Whether the index has a signed type.
     pub is_signed: bool,
     /// The line of the user's program.
     pub site: &'static Location<'static>,
 }
 
 impl CheckedAccess {
-    /// What a lane notes whose index is out of range: the lane in the upper 32 bits, the index below, limited to the
+    /// The note of a lane whose index is out of range: the lane in the upper 32 bits, the index below, limited to the
     /// range of an `i32` or `u32`.
     #[must_use]
     pub const fn note(lane: u32, index: u32) -> u64 {
         (lane as u64) << 32 | index as u64
     }
 
-    /// The error that a note means.
+    /// Converts a note to an error.
     #[cold]
     fn error(&self, note: u64) -> Error {
         let (lane, bits) = (note >> 32, note as u32);
@@ -114,7 +114,7 @@ impl CheckedAccess {
 }
 
 impl Checks {
-    /// The elements that [`Checks::outcome`] reads: the position of an argument, their type, and how many.
+    /// The elements that [`Checks::outcome`] reads: the position of an argument, their type, and their number.
     pub(super) fn looked_at(&self) -> impl Iterator<Item = (usize, Type, usize)> {
         let notes = (!self.accesses.is_empty()).then_some((self.report, Type::U64, self.accesses.len()));
         let lowest = |checked: &CheckedAssertion| checked.lowest.map(|argument| (argument, Type::U32, 1));
@@ -124,11 +124,12 @@ impl Checks {
         notes.into_iter().chain(assertions)
     }
 
-    /// Whether all was right, by what is in the buffers: an element of an argument of a type.
+    /// Whether all checks passed, according to the contents of the buffers. `element` reads an element of an argument
+    /// of a type.
     ///
     /// # Errors
     ///
-    /// If not: the first line of the program where something was wrong.
+    /// If not: the first failure, with its line of the program.
     pub(super) fn outcome(&self, element: impl Fn(usize, Type, usize) -> u64) -> Result<(), Error> {
         let accesses = self.accesses.iter().enumerate().filter_map(|(position, access)| {
             let note = element(self.report, Type::U64, position);

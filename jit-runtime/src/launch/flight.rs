@@ -1,9 +1,9 @@
-//! The launches that are queued and not done, and how many of them there may be.
+//! The launches that are queued and not done, and the bound on their number.
 //!
-//! A program can queue launches faster than they run. Each keeps its buffers, so without a bound memory grows with the
-//! length of the program, and no block is used again while it is in a cache. So a thread that queues one launch too
-//! many takes part in the oldest ones until there is room. That costs no time: it would otherwise wait for a result
-//! later, and the queue is long enough to keep all threads busy while it prepares the next launch.
+//! A program can queue launches faster than they run. Each retains its buffers, so without a bound memory would grow
+//! with the length of the program, and no block would be reused while it is in a cache. So a thread that queues one
+//! launch too many takes part in the oldest ones until there is room. That costs no time: it would otherwise wait for a
+//! result later, and the queue is long enough to keep all threads busy while the thread prepares the next launch.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -12,19 +12,19 @@ use super::task::Task;
 use crate::cache::cost;
 use crate::memory;
 
-/// So many launches may be in flight, whatever they write.
+/// This many launches may be in flight, however much they write.
 const FEWEST: usize = 4;
-/// No more launches are in flight than this, however little they write: preparing one takes some ten microseconds at
-/// most, and launches that take less than that on all cores are not queued.
+/// No more launches than this are in flight, however little they write. Preparing one takes at most some ten
+/// microseconds, and launches that take less than that on all cores are not queued.
 const MOST: usize = 64;
 
-/// Bytes that launches in flight may write: a share of the largest cache, so that what one has written is still there
-/// when its memory serves again.
+/// The bytes that launches in flight may write: a fraction of the largest cache, so that the data of a launch is still
+/// cached when its memory is reused.
 static MOST_BYTES: LazyLock<usize> = LazyLock::new(|| cost::streaming_threshold() / 4);
-/// Bytes that the few launches which may always be in flight may write: a share of the memory of the machine.
+/// The bytes that the few launches which may always be in flight may write: a fraction of the machine's memory.
 static LARGEST_BYTES: LazyLock<usize> = LazyLock::new(|| memory::available_bytes() / 8);
 
-/// Launches that are not done, in the order in which they were queued.
+/// The launches that are not done, in the order in which they were queued.
 #[derive(Default)]
 pub(super) struct Flight {
     tasks: BTreeMap<u64, Arc<Task>>,
@@ -50,19 +50,19 @@ impl Flight {
         self.tasks.len()
     }
 
-    /// All launches, the oldest first.
+    /// All launches, oldest first.
     pub(super) fn tasks(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.tasks.values()
     }
 
-    /// The oldest launch, if there are more than there may be.
+    /// The oldest launch, if there are more than the bound permits.
     pub(super) fn excess(&self) -> Option<Arc<Task>> {
         let is_full = is_full(self.tasks.len(), self.written_bytes, *MOST_BYTES, *LARGEST_BYTES);
         self.tasks.values().next().filter(|_| is_full).cloned()
     }
 }
 
-/// Whether so many launches, which write so many bytes, are more than there may be.
+/// Whether this many launches, which write this many bytes, exceed the bound.
 fn is_full(launches: usize, bytes: usize, most_bytes: usize, largest_bytes: usize) -> bool {
     launches > MOST || launches > FEWEST && bytes > most_bytes || launches > 1 && bytes > largest_bytes
 }

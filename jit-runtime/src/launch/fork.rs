@@ -1,4 +1,5 @@
-//! Launches when the process forks: what is held meanwhile, and what the child does about threads that it has not got.
+//! Launches when the process forks: the locks that are held meanwhile, and how the child handles the threads that it
+//! lacks.
 
 use std::sync::{LazyLock, Once};
 
@@ -9,14 +10,14 @@ use crate::{cache, memory, stats};
 
 use super::{pool, private, team};
 
-/// Sees to it that forks are noticed from now on.
+/// Installs the handlers that notice forks from now on.
 #[inline]
 pub fn watch() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| fork::register(Handlers { hold, reset }));
 }
 
-/// Takes all locks of the machine. Who holds one may take those after it.
+/// Takes all locks of the machine in the order in which a thread may nest them.
 fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| order::REGISTRATION.try_lock()).map(|guard| Box::new(guard) as Held));
     held.extend(persist(|| order::LISTS.try_write()).map(|guard| Box::new(guard) as Held));
@@ -40,16 +41,17 @@ mod tests {
 
     use crate::memory::Buffer;
 
-    /// Runs a function in a forked process; whether it held there.
+    /// Runs a function in a forked process; returns whether it held there.
     fn holds_in_child(test: impl FnOnce() -> bool) -> bool {
         super::watch();
-        // SAFETY: the child uses locks that are free there, which is what is tested, and ends without destructors.
+        // SAFETY: the child uses locks that are free there, which is the property under test, and ends without
+        // destructors.
         match unsafe { libc::fork() } {
             0 => {
-                // SAFETY: ends a child that waits for ever, so that the test fails.
+                // SAFETY: ends a child that waits forever, so that the test fails.
                 unsafe { libc::alarm(60) };
                 let status = i32::from(!test());
-                // SAFETY: nothing is expected of a child that ends.
+                // SAFETY: nothing relies on a child that ends.
                 unsafe { libc::_exit(status) }
             }
             child => {

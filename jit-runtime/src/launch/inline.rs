@@ -1,8 +1,8 @@
-//! Small launches: run at once on the calling thread, with no task and no registration.
+//! Small launches, which run at once on the calling thread, without a task and without registration.
 //!
-//! Marks in the state words of the buffers keep others away for these few microseconds, see `order`. Where a mark
-//! cannot be had, because a launch before this one is not done, or has failed to write what this one overwrites, the
-//! launch is queued like any other.
+//! Marks in the state words of the buffers exclude other accesses for these few microseconds, see `order`. If a mark
+//! cannot be set, because a launch before this one is not done, or has failed to write a buffer that this one
+//! overwrites, the launch is queued like any other.
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::Error;
 use crate::float_mode::Standard;
 use crate::memory::failure::Failure;
 
-/// Runs a small launch if nothing is in its way. Gives the nanoseconds that it took.
+/// Runs a small launch if no other launch conflicts. Returns the nanoseconds that it took.
 ///
 /// # Safety
 ///
-/// The function accesses the buffers as stated, and nothing else that others access.
+/// The function must access the buffers as stated, and nothing else that other threads access.
 pub(super) unsafe fn try_run<'a>(
     accesses: impl Iterator<Item = Access<'a>> + Clone,
     run: impl FnOnce() -> Result<(), Error>,
@@ -35,17 +35,17 @@ pub(super) unsafe fn try_run<'a>(
     })
 }
 
-/// The marks at the buffers of a launch; taken away when dropped.
+/// The marks on the buffers of a launch, which are removed on drop.
 struct Marks<'a, I: Iterator<Item = Access<'a>> + Clone> {
     accesses: I,
-    /// At how many of the buffers, from the first on, there is a mark.
+    /// The number of buffers, from the first on, that are marked.
     taken: usize,
 }
 
 impl<'a, I: Iterator<Item = Access<'a>> + Clone> Marks<'a, I> {
     /// All marks, or none.
     fn take(accesses: I) -> Option<Self> {
-        // Grows with each mark, so that those taken before a failure are given back by the drop.
+        // Incremented with each mark, so that the drop removes those set before a failure.
         let mut marks = Marks { accesses: accesses.clone(), taken: 0 };
         for Access { buffer, writes } in accesses {
             let state = buffer.accesses();
@@ -62,7 +62,7 @@ impl<'a, I: Iterator<Item = Access<'a>> + Clone> Marks<'a, I> {
         self.accesses.clone().take(self.taken)
     }
 
-    /// Notes a failure at all buffers that should have been written.
+    /// Records a failure at all buffers that should have been written.
     fn fail(&self, failure: &Arc<Failure>) -> Error {
         self.each().filter(|access| access.writes).for_each(|access| access.buffer.accesses().fail(failure));
         failure.report()

@@ -1,13 +1,13 @@
-//! Launches: a kernel and its arguments → work on all cores.
+//! Launches: run a kernel with its arguments on all cores.
 //!
-//! [`launch`] finds or compiles the code of a kernel and either runs it at once, on the calling thread, where that
-//! takes only a few microseconds, or divides the lanes into blocks, queues them and returns. What follows is ordered by
-//! the data: a launch that reads a buffer runs after the one that writes it, wherever they were made; launches that
-//! share no data run at the same time. Reading a buffer on the host waits for the launches that write it.
+//! [`launch`] finds or compiles the code of a kernel. It either runs the code at once, on the calling thread, if that
+//! takes only a few microseconds, or it divides the lanes into blocks, queues them and returns. Launches are ordered by
+//! their data. A launch that reads a buffer runs after the one that writes it, whichever threads made them; launches
+//! that share no data run in parallel. Reading a buffer on the host waits for the launches that write it.
 //!
-//! What always holds: the number of threads and the division into blocks change no result, but for what lanes that
-//! scatter to the same code panics (the buffers that it writes then carry the failure); a thread that waits takes part
-//! in the work.
+//! Invariants: the number of threads and the division into blocks do not affect results, except those whose order is
+//! unspecified because several lanes scatter to one element, see [`set_deterministic`]. Every launch ends, also when
+//! its code panics; the buffers that it writes then carry the failure. A thread that waits takes part in the work.
 //!
 //! ```
 //! use jit_runtime::device::Device;
@@ -33,17 +33,17 @@
 //!
 //! | part | file |
 //! |---|---|
-//! | is the launch what the kernel takes | `check` |
+//! | whether the arguments match the kernel | `check` |
 //! | running lanes, combining reductions | `run` |
-//! | targets of reducing scatters for each thread, or each segment of lanes | `private` |
+//! | private targets of reducing scatters for each thread, or each segment of lanes | `private` |
 //! | small launches, on the calling thread | `inline`; several of them | `batch` |
 //! | work that is shared with idle threads | `team` |
 //! | queued launches | `task` |
-//! | what they do: kernels here, functions in [`native`] | `work` |
-//! | who runs which lanes of them | `blocks` |
+//! | their work: kernels here, functions in [`native`] | `work` |
+//! | the distribution of their lanes to threads | `blocks` |
 //! | threads | `pool` |
-//! | launches that are not done, and how many there may be | `flight` |
-//! | what becomes of launches when the process forks | `fork` |
+//! | launches that are not done, and the bound on their number | `flight` |
+//! | launches when the process forks | `fork` |
 //! | indices that kernels found out of range, assertions that failed | `checks` |
 
 use std::panic::Location;
@@ -88,10 +88,10 @@ use run::Bound;
 use task::Queued;
 use work::KernelWork;
 
-/// What is bound to a parameter of a kernel.
+/// The argument for a parameter of a kernel.
 #[derive(Clone, Debug)]
 pub enum Argument {
-    /// Memory, and how many elements it holds.
+    /// Memory, and the number of elements in it.
     Buffer(Arc<Buffer>, usize),
     /// The bits of a scalar.
     Scalar(u64),
@@ -105,7 +105,7 @@ impl Argument {
         }
     }
 
-    /// Elements of a buffer; none for a scalar.
+    /// The number of elements of a buffer; none for a scalar.
     fn elements(&self) -> usize {
         match self {
             Argument::Buffer(_, elements) => *elements,
@@ -114,41 +114,42 @@ impl Argument {
     }
 }
 
-/// A kernel to be run for the lanes `0..width`.
+/// A kernel to run for the lanes `0..width`.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// Where it runs.
     pub device: Device,
-    /// What it computes, as the scheduler built it.
+    /// The kernel, as the scheduler built it.
     pub kernel: Kernel,
-    /// How many lanes there are.
+    /// The number of lanes.
     pub width: usize,
-    /// Reductions combine so many consecutive lanes each, the last one those that are left, instead of all: their
-    /// buffers receive one element for each block, none for a launch of width 0. At least 1. The code is the same.
+    /// If set, reductions combine blocks of this many consecutive lanes instead of all lanes; the last block has the
+    /// remaining lanes. Their buffers receive one element for each block, none for a launch of width 0. At least 1. The
+    /// code is the same.
     ///
-    /// The code is called for each block, which costs about as much as a hundred lanes of a short kernel; below some
-    /// 256 lanes it takes less to let each lane of a narrower launch gather its block in a loop.
+    /// The code is called for each block, which costs about as much as a hundred lanes of a short kernel. Below some
+    /// 256 lanes it is faster to let each lane of a narrower launch gather its block in a loop.
     pub reduce_block: Option<usize>,
     /// One for each parameter of the kernel.
     pub arguments: Vec<Argument>,
-    /// What the kernel is called in statistics and errors.
+    /// The name of the kernel in statistics and errors.
     pub label: &'static str,
-    /// Where the user's program caused the launch.
+    /// The line of the user's program that caused the launch.
     pub site: Option<&'static Location<'static>>,
 }
 
-/// What the scheduler knows about a kernel beside what it computes.
+/// What the scheduler knows about a kernel besides its code.
 #[derive(Clone, Debug, Default)]
 pub struct Notes<'a> {
-    /// The lines of the user's program that literals of the kernel come from: what is said about them names the line.
+    /// The lines of the user's program that literals of the kernel come from; reports about them name the line.
     pub literals: &'a [(Value, &'static Location<'static>)],
-    /// How the kernel reports indices out of range and assertions that fail; none if it checks nothing.
+    /// How the kernel reports indices out of range and failed assertions; none if it checks nothing.
     pub checks: Option<Checks>,
-    /// Scalar parameters that code is to be made for: it has what they are in this launch as constants.
+    /// Scalar parameters that the code is specialised to: their values in this launch become constants.
     pub constants: &'a [usize],
 }
 
-/// What [`start`] runs.
+/// The input of [`start`].
 pub(crate) struct Ready {
     pub(crate) entry: Arc<Entry>,
     pub(crate) width: usize,
@@ -161,7 +162,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// What statistics keep of the launch.
+    /// The record of the launch in the statistics.
     #[inline]
     fn record(&self, time: Time) -> Record {
         Record {
@@ -175,7 +176,7 @@ impl Ready {
     }
 }
 
-/// Runs a kernel. Returns when the launch is done or queued; whoever reads a buffer waits for its contents.
+/// Runs a kernel. Returns when the launch is done or queued; reading a buffer waits for its contents.
 ///
 /// # Errors
 ///
@@ -186,20 +187,20 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
     launch_with_notes(launch, Notes::default())
 }
 
-/// As [`launch`], of a kernel about which more is known.
+/// As [`launch`], for a kernel with additional information.
 ///
 /// # Errors
 ///
-/// As [`launch`], and an index out of range of a kernel that checks them.
+/// As [`launch`], and an index out of range if the kernel checks for it.
 pub fn launch_with_notes(launch: Launch, notes: Notes<'_>) -> Result<(), Error> {
     let _operation = cancel::begin();
     prepare(launch, notes)?.start()
 }
 
-/// A launch whose code is known.
+/// A launch whose code is available.
 pub struct Prepared {
     ready: Ready,
-    /// The kernel with parameters in the place of [`Notes::constants`], if there are any.
+    /// The kernel with parameters in place of [`Notes::constants`], if there are any.
     template: Option<Arc<Kernel>>,
 }
 
@@ -250,7 +251,7 @@ fn with_arguments(kernel: &Kernel, arguments: &[Argument], constants: &[usize]) 
     })
 }
 
-/// Runs a launch whose code is known.
+/// Runs a launch whose code is available.
 pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
     check::arguments(&ready)?;
     stats::count_launch(&ready.entry.launches, ready.width, ready.is_hit);
@@ -271,12 +272,12 @@ pub(crate) fn start(mut ready: Ready) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a small launch at once, if nothing is in its way.
+/// Runs a small launch at once, if no other launch conflicts.
 fn run_inline(ready: &Ready, bound: &Bound, token: &Token) -> Option<Result<(), Error>> {
     let run = || {
         token.check(ready.label, ready.site)?;
-        // SAFETY: the arguments were checked; the marks keep conflicting accesses away; all lanes are run before the
-        // end.
+        // SAFETY: the arguments were checked; the marks exclude conflicting accesses; all lanes are run before the
+        // function returns.
         unsafe {
             bound.run(&ready.entry, bound.all(), token.poll())?;
             token.check(ready.label, ready.site)?;
@@ -285,7 +286,7 @@ fn run_inline(ready: &Ready, bound: &Bound, token: &Token) -> Option<Result<(), 
             bound.check()
         }
     };
-    // SAFETY: the kernel's parameters say what it accesses.
+    // SAFETY: the kernel's parameters declare its accesses.
     let outcome = unsafe { inline::try_run(ready.accesses(), run, ready.label, ready.site) }?;
     Some(outcome.map(|elapsed| {
         ready.entry.cost.learn(ready.width, elapsed);
@@ -305,8 +306,8 @@ fn enqueue(ready: Ready, bound: Bound, estimate: Estimate, token: Token) {
     task::enqueue(Queued { work, accessed: ready.into_accessed(), blocks, time, token, label, site });
 }
 
-/// Targets of scatters are private where that pays. Results bypass the cache where the arrays of the launch would not
-/// stay in it. That pays for kernels that stream: with a loop inside, the arithmetic takes longer than the stores.
+/// Targets of scatters are private where that is faster. Results bypass the cache if the arrays of the launch would not
+/// fit into it. That helps kernels that stream: in a kernel with a loop, the arithmetic takes longer than the stores.
 pub(crate) fn code_options(kernel: &Kernel, width: usize, arguments: &[Argument]) -> CodeOptions {
     let each = kernel.params.iter().zip(arguments).map(|(param, argument)| traffic(param, argument));
     let bytes = each.fold(0_usize, usize::saturating_add);
@@ -327,11 +328,12 @@ fn traffic(param: &Param, argument: &Argument) -> usize {
     argument.elements().saturating_mul(param.ty().size_bytes())
 }
 
-/// Returns when all launches of the process that were made before are done. The calling thread takes part in the work.
+/// Returns when all earlier launches of the process are done. The calling thread takes part in the work.
 ///
 /// # Errors
 ///
-/// The first failure of a launch, made by any thread, that nobody has seen yet. The next call reports the next one.
+/// The first failure of a launch, made by any thread, that has not been reported yet. The next call reports the next
+/// one.
 pub fn sync() -> Result<(), Error> {
     pool::wait_for_all();
     pool::take_failure().map_or(Ok(()), |failure| Err(failure.report()))

@@ -1,8 +1,8 @@
 //! The threads that run queued launches.
 //!
 //! There is one worker less than the machine has cores: the thread that waits for a result is the last one. Workers
-//! look for work a little while before they sleep, since launches come in bursts. A worker that finds more work than it
-//! can claim wakes the next one, so that whoever launches pays for one wake-up at most.
+//! poll for work for a short while before they sleep, since launches come in bursts. A worker that finds more work than
+//! it can claim wakes the next one, so a launching thread pays for at most one wake-up.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,30 +20,30 @@ use crate::config;
 use crate::memory::failure::Failure;
 use crate::memory::reclaim;
 
-/// How long a thread without work looks for some before it sleeps. Waking it takes about 25 µs, and what the host does
-/// between two launches often some ten.
+/// How long a thread without work polls before it sleeps. Waking it takes about 25 µs, and the host often takes about
+/// ten between two launches.
 const SPIN: Duration = Duration::from_micros(100);
-/// Failures that are kept for [`super::sync`]; later ones are found at their buffers.
+/// The number of failures that are retained for [`super::sync`]; later ones are found at their buffers.
 const MAX_FAILURES: usize = 16;
 
 struct Pool {
     queue: Mutex<Queue>,
-    /// Wakes workers; goes with `queue`.
+    /// Wakes workers; used with `queue`.
     work: Condvar,
-    /// Tasks in the queue, to be seen without its lock.
+    /// The number of tasks in the queue, readable without its lock.
     queued: AtomicUsize,
     /// Workers that should exist.
     wanted_workers: AtomicUsize,
-    /// Threads that sleep in [`wait_until`]; `progress` wakes them.
+    /// The number of threads that sleep in [`wait_until`]; `progress` wakes them.
     waiters: AtomicUsize,
     progress_lock: Mutex<()>,
     progress: Condvar,
     /// Launches that are not done.
     flight: Mutex<Flight>,
-    /// How many there are, to be seen without the lock.
+    /// The number of launches in flight, readable without the lock.
     in_flight: AtomicUsize,
     failures: Mutex<Vec<Arc<Failure>>>,
-    /// Whether `failures` may hold some, to be seen without its lock.
+    /// Whether `failures` may be non-empty, readable without its lock.
     has_failed: AtomicBool,
 }
 
@@ -90,21 +90,21 @@ pub(super) fn reset() {
     POOL.failures.lock().clear();
 }
 
-/// Cores that this process may use.
+/// The number of cores that this process may use.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// How many threads run launches, the one that waits for a result included.
+/// The number of threads that run launches, including the one that waits for a result.
 #[must_use]
 pub fn threads() -> usize {
     POOL.wanted_workers.load(Ordering::Relaxed) + 1
 }
 
-/// Sets how many threads run launches, the one that waits for a result included. At least one.
+/// Sets the number of threads that run launches, including the one that waits for a result. At least one.
 ///
-/// With one thread every launch is done when it returns. The number changes no result, but for those whose order is
-/// unspecified, see [`set_deterministic`](super::set_deterministic).
+/// With one thread every launch is done when the call returns. The number does not affect results, except those whose
+/// order is unspecified, see [`set_deterministic`](super::set_deterministic).
 pub fn set_threads(threads: usize) {
     POOL.wanted_workers.store(threads.max(1) - 1, Ordering::Relaxed);
     let _queue = POOL.queue.lock();
@@ -117,7 +117,7 @@ fn start_workers(queue: &mut Queue) {
         let name = format!("jit-{}", queue.workers + 1);
         let index = queue.workers;
         if std::thread::Builder::new().name(name).spawn(move || work(index)).is_err() {
-            // The system refuses more threads: continue with those there are.
+            // The system refuses more threads: continue with the existing ones.
             POOL.wanted_workers.store(queue.workers, Ordering::Relaxed);
             return;
         }
@@ -125,7 +125,7 @@ fn start_workers(queue: &mut Queue) {
     }
 }
 
-/// The life of a worker.
+/// The main loop of a worker.
 fn work(index: usize) {
     blocks::set_home(index + 1);
     loop {
@@ -139,11 +139,11 @@ fn work(index: usize) {
     }
 }
 
-/// Sleeps until there is work; false if the worker is not wanted any more.
+/// Sleeps until there is work. Returns false if the worker should end.
 fn sleep(index: usize) -> bool {
     let mut queue = POOL.queue.lock();
     while queue.tasks.is_empty() && !team::is_open() {
-        // The last one leaves first, so that the others keep their numbers.
+        // The last one ends first, so that the others retain their numbers.
         if index >= POOL.wanted_workers.load(Ordering::Relaxed) && index + 1 == queue.workers {
             queue.workers -= 1;
             POOL.work.notify_all();
@@ -167,7 +167,7 @@ pub(super) fn call_workers(most: usize) {
     }
 }
 
-/// Looks for a little while whether something becomes true.
+/// Polls for a short while whether a condition becomes true.
 fn is_soon(condition: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     loop {
@@ -200,17 +200,18 @@ fn find_task() -> Option<Arc<Task>> {
     Some(task)
 }
 
-/// Notes a launch before it is registered anywhere.
+/// Counts a launch before it is registered anywhere.
 pub(super) fn announce(task: &Arc<Task>) {
     let mut flight = POOL.flight.lock();
     flight.add(task);
     POOL.in_flight.store(flight.len(), Ordering::Release);
 }
 
-/// Returns when so few launches are in flight that another one may be queued, taking part in the oldest ones meanwhile.
+/// Returns when few enough launches are in flight for another one to be queued, taking part in the oldest ones
+/// meanwhile.
 pub(super) fn wait_for_room() {
     loop {
-        // A guard in the condition would be held while the launch runs.
+        // A guard inside the condition would be held while the launch runs.
         let oldest = POOL.flight.lock().excess();
         match oldest {
             Some(oldest) => wait_for(&oldest),
@@ -219,7 +220,7 @@ pub(super) fn wait_for_room() {
     }
 }
 
-/// Queues a task that may run, behind the others.
+/// Queues a task that may run, after the others.
 pub(super) fn push(task: &Arc<Task>) {
     queue_by(|tasks| tasks.push_back(Arc::clone(task)));
 }
@@ -242,7 +243,7 @@ fn queue_by(add: impl FnOnce(&mut VecDeque<Arc<Task>>)) {
     wake_waiters();
 }
 
-/// Follows up a task that is done: what waited for it may run.
+/// Completes a task that is done: tasks that waited for it may run.
 pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
     if let Some(failure) = task.failure() {
         let mut failures = POOL.failures.lock();
@@ -259,7 +260,7 @@ pub(super) fn complete(task: &Arc<Task>, dependents: SmallVec<[Arc<Task>; 2]>) {
     drop(flight);
     for dependent in dependents {
         if dependent.stop_waiting() {
-            // First in line: what was just written is still in the cache.
+            // First in line: the data that was just written is still in the cache.
             push_front(&dependent);
         }
     }
@@ -273,7 +274,7 @@ fn wake_waiters() {
     }
 }
 
-/// Returns when a launch is done, taking part in the work meanwhile: in its own first, then in any.
+/// Returns when a launch is done, taking part in the work meanwhile: first in this launch, then in any.
 pub(super) fn wait_for(task: &Arc<Task>) {
     while !task.is_done() {
         while task.may_run() && task.run_block() {}
@@ -297,10 +298,11 @@ fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Returns when all launches that were made before are done.
+/// Returns when all earlier launches are done.
 #[inline]
 pub(super) fn wait_for_all() {
-    // What this thread has launched it has counted, and what others have done is seen once it is not counted any more.
+    // This thread has counted its own launches, and the effects of others are visible once they are not counted any
+    // more.
     if POOL.in_flight.load(Ordering::Acquire) > 0 {
         wait_for_flight();
     }
@@ -314,7 +316,7 @@ fn wait_for_flight() {
     }
 }
 
-/// The first failure that nobody has seen; the others stay.
+/// The first failure that has not been reported; the others are retained.
 #[inline]
 pub(super) fn take_failure() -> Option<Arc<Failure>> {
     if POOL.has_failed.load(Ordering::Acquire) { take_noted_failure() } else { None }

@@ -1,17 +1,15 @@
-//! Reducing scatters without atomic operations: threads combine into targets of their own, which are combined in the
-//! end.
+//! Reducing scatters without atomic operations: threads combine into private targets, which are merged at the end.
 //!
-//! An atomic operation takes some five nanoseconds, and ten times that where threads meet at an element; a plain one
-//! takes a fraction of one. So launches that are wide enough for the targets give each thread that takes part one of
-//! its own, filled with what changes nothing: small ones with several neighbours for each element, since an update
-//! waits for the one before it at the same address. The first thread works on the result itself where there are no
-//! neighbours. In the end the others are merged into it.
+//! An atomic operation takes some five nanoseconds, and ten times that where threads contend for an element; a plain
+//! one takes a fraction of one. So if a launch is wide enough for the targets, each participating thread gets a private
+//! one, filled with the neutral value. Small targets have several neighbours for each element, since an update waits
+//! for the previous one at the same address. Without neighbours, the first thread works on the result itself. At the
+//! end the other targets are merged into it.
 //!
-//! Sums and products of floats depend on order and grouping. Their launches are cut into segments of lanes instead,
-//! whose number follows from the sizes alone, and each segment has a target of its own, whoever runs it. Lanes of a
+//! Sums and products of floats depend on order and grouping. Their launches are instead cut into segments of lanes,
+//! whose number follows from the sizes alone, and each segment has its own target, whichever thread runs it. Lanes of a
 //! segment are combined in their order, then segments are merged in theirs: neighbour by neighbour, and then all
-//! neighbours of an element into the result. So neither the number of threads nor the time that anything takes changes
-//! a bit.
+//! neighbours of an element into the result. So neither the number of threads nor timing changes a bit.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -30,35 +28,37 @@ use crate::config::Device;
 use crate::ir::{Access, BinaryOp, Builder, Kernel, Param, ReduceOp, Type, scalar};
 use crate::memory::Buffer;
 
-/// Narrower launches without a loop take a few microseconds either way, and one code should serve all of them.
+/// Narrower launches without a loop take a few microseconds either way, and one version of the code should serve all of
+/// them.
 pub(super) const MIN_WIDTH: usize = 4096;
-/// Elements of all targets for each lane, up to which filling and merging them costs less than atomic operations.
+/// The number of elements of all targets per lane up to which filling and merging them costs less than atomic
+/// operations.
 const MAX_ELEMENTS_PER_LANE: usize = 4;
-/// Bytes of all targets beside the results.
+/// The most bytes of all targets besides the results.
 const MAX_BYTES: usize = 64 << 20;
-/// Targets with neighbours stay in the first-level cache, beside what the kernel reads.
+/// Targets with neighbours should fit into the first-level cache, together with the kernel's inputs.
 const MAX_NEIGHBOURS_BYTES: usize = 16 << 10;
-/// Neighbours for each element, at most: as many updates as are under way at once.
+/// The most neighbours for each element: the number of updates that are in flight at once.
 const MAX_COPIES_LOG2: u8 = 3;
 /// Neighbours of segments are gathered when they are merged: each should save waiting for this many lanes.
 const MIN_LANES_PER_NEIGHBOUR: usize = 4;
-/// Elements that are merged by one thread at a time.
+/// The number of elements that one thread merges at a time.
 const MERGE_ELEMENTS: usize = 1 << 16;
-/// Segments of launches that combine floats, most first: as many threads can take part.
+/// The numbers of segments for launches that combine floats, most first: as many threads can take part.
 const SEGMENTS: [usize; 4] = [16, 8, 4, 2];
-/// Elements of all targets of segments for each lane, which have to be filled and merged by however few threads: of
-/// many segments...
+/// The number of elements of all segments' targets per lane, which have to be filled and merged by however few threads:
+/// for many segments...
 const MAX_SEGMENT_ELEMENTS_PER_LANE: usize = 1;
-/// ...of two, without which one thread would do it all...
+/// ...for two, without which one thread would do all of the work...
 const MAX_PAIR_ELEMENTS_PER_LANE: usize = 2;
-/// ...and of kernels with loops, whose lanes take much longer.
+/// ...and for kernels with loops, whose lanes take much longer.
 const MAX_SEGMENT_ELEMENTS_PER_LONG_LANE: usize = 32;
-/// Segments begin at a multiple of so many lanes, which is one of the lanes that any code computes together...
+/// Segments begin at a multiple of this many lanes, which is a multiple of the lanes that any code computes together...
 const SEGMENT_STEP: usize = 64;
-/// ...or of fewer, where lanes take so long that few of them are divided, too.
+/// ...or of fewer, if lanes take so long that even few of them are divided.
 const LONG_SEGMENT_STEP: usize = 16;
 
-/// How the targets of a launch should be updated.
+/// Chooses how the targets of a launch are updated.
 pub(super) fn choose(kernel: &Kernel, width: usize, arguments: &[Argument]) -> Scatters {
     let is_target = |param: &Param| matches!(param, Param::Buffer { access: Access::ReadWrite, .. });
     if !kernel.params.iter().any(is_target) {
@@ -81,7 +81,7 @@ pub(super) fn choose(kernel: &Kernel, width: usize, arguments: &[Argument]) -> S
     }
 }
 
-/// Elements of targets, and the bytes of one.
+/// The number of elements of each target, and the size of one in bytes.
 type Sizes = SmallVec<[(usize, usize); 2]>;
 
 /// Elements and bytes of all targets.
@@ -91,7 +91,7 @@ fn total(sizes: &[(usize, usize)]) -> (usize, usize) {
     (elements, bytes)
 }
 
-/// As [`for_sizes`], where the order of combination shows: nothing but the sizes decides.
+/// As [`for_sizes`], if results depend on the order of combination: only the sizes decide.
 fn for_segments(sizes: &[(usize, usize)], width: usize, has_loop: bool) -> Scatters {
     let (elements, bytes) = total(sizes);
     if elements == 0 {
@@ -99,7 +99,7 @@ fn for_segments(sizes: &[(usize, usize)], width: usize, has_loop: bool) -> Scatt
     }
     let count = segments(sizes, width, has_loop, 0);
     let has_neighbours = |copies_log2: &u8| {
-        // Neighbours are for lanes that wait for each other, which those of long kernels don't.
+        // Neighbours help lanes that wait for each other, which those of long kernels do not.
         !has_loop
             && count > 1
             && bytes.saturating_mul(1 << copies_log2) <= MAX_NEIGHBOURS_BYTES
@@ -108,18 +108,18 @@ fn for_segments(sizes: &[(usize, usize)], width: usize, has_loop: bool) -> Scatt
     if let Some(copies_log2) = (1..=MAX_COPIES_LOG2).rev().find(has_neighbours) {
         return Scatters::Private { copies_log2 };
     }
-    // One segment is for launches that are too narrow to be cut, and for threads that are alone anyway: its lanes run
-    // in their order.
+    // One segment is for launches that are too narrow to be cut, and for single-threaded runs: its lanes run in their
+    // order.
     let is_one_thread_enough = width < 2 * min_lanes(has_loop) || pool::threads() == 1 || is_deterministic();
     if count > 1 || is_one_thread_enough { Scatters::Private { copies_log2: 0 } } else { Scatters::Shared }
 }
 
-/// Lanes that a segment has at least.
+/// The minimum number of lanes of a segment.
 const fn min_lanes(has_loop: bool) -> usize {
     if has_loop { LONG_SEGMENT_STEP } else { MIN_WIDTH }
 }
 
-/// Into how many segments a launch with targets of these sizes is cut.
+/// The number of segments into which a launch with targets of these sizes is cut.
 fn segments(sizes: &[(usize, usize)], width: usize, has_loop: bool, copies_log2: u8) -> usize {
     let (elements, bytes) = total(sizes);
     let fits = |segments: &usize| {
@@ -128,7 +128,7 @@ fn segments(sizes: &[(usize, usize)], width: usize, has_loop: bool, copies_log2:
             (false, 2) => MAX_PAIR_ELEMENTS_PER_LANE,
             (false, _) => MAX_SEGMENT_ELEMENTS_PER_LANE,
         };
-        // The first segment works on the result itself where elements have no neighbours.
+        // Without neighbours, the first segment works on the result itself.
         let targets = if copies_log2 == 0 { segments - 1 } else { segments << copies_log2 };
         elements.saturating_mul(targets) <= width.saturating_mul(per_lane)
             && bytes.saturating_mul(targets) <= MAX_BYTES
@@ -158,12 +158,12 @@ fn for_sizes(sizes: &[(usize, usize)], width: usize, threads: usize) -> Scatters
 /// The targets of a launch whose code updates them by plain operations.
 pub(super) struct PrivateTargets {
     targets: SmallVec<[Target; 1]>,
-    /// The first set is that of the results themselves, where an element has no neighbours.
+    /// Whether the first set is the results themselves, which is the case if elements have no neighbours.
     starts_with_result: bool,
-    /// Neighbours for each element, itself included.
+    /// The number of neighbours for each element, including itself.
     group: usize,
     sets: usize,
-    /// How many units of the launch are a segment, which has the set of its number; none where threads may have any
+    /// The number of units of the launch in a segment, which has the set of its number; none if threads may have any
     /// set.
     segment_units: Option<u64>,
     state: Mutex<State>,
@@ -175,9 +175,9 @@ pub(super) struct PrivateTargets {
 struct Target {
     param: usize,
     ty: Type,
-    /// What changes no value that it is combined with.
+    /// The value that changes no value that it is combined with.
     neutral: u64,
-    /// Whether the order of combination shows.
+    /// Whether the result depends on the order of combination.
     is_rounded: bool,
     elements: usize,
     /// Elements with their neighbours.
@@ -185,20 +185,20 @@ struct Target {
     result: u64,
     /// Combines the neighbours of each element into the result.
     merge: Arc<dyn Executable>,
-    /// Combines one set into another one, where elements have neighbours: gathering those takes longest, and is then
-    /// done once.
+    /// Combines one set into another one, if elements have neighbours: gathering those takes longest, and is then done
+    /// only once.
     join: Option<Arc<dyn Executable>>,
 }
 
 /// One buffer for each target.
 type Memory = SmallVec<[Arc<Buffer>; 1]>;
 
-/// Where the memory of one target is, in each set.
+/// The address of one target's memory in each set.
 type Addresses = SmallVec<[u64; SEGMENTS[0]]>;
 
-/// Which sets of targets were handed out.
+/// The sets of targets that have been leased.
 struct State {
-    /// Sets that were handed out, or that segments may have, from 0 on, with their memory; none for the results
+    /// Sets that have been leased, or that segments may have, from 0 on, with their memory; none for the results
     /// themselves.
     used: Vec<Option<Memory>>,
     free: Vec<usize>,
@@ -211,7 +211,7 @@ pub(super) struct Lease<'a> {
 }
 
 impl PrivateTargets {
-    /// The targets of a launch, if its code wants any.
+    /// Creates the targets of a launch, if its code needs any.
     pub(super) fn bind(
         entry: &Entry,
         width: usize,
@@ -256,16 +256,16 @@ impl PrivateTargets {
         let (state, returned) = (Mutex::new(state), Condvar::new());
         let group = 1 << copies_log2;
         let private = PrivateTargets { targets, starts_with_result, group, sets, segment_units, state, returned };
-        // In a box, as most launches have none, and move where it would be.
+        // Boxed, since most launches have none, and a large value would be moved.
         Ok(Some(Box::new(private)))
     }
 
-    /// How many units of the launch are a segment, if it is cut into segments.
+    /// The number of units of the launch in a segment, if it is cut into segments.
     pub(super) fn segment_units(&self) -> Option<u64> {
         self.segment_units
     }
 
-    /// The parts of some units that may update one set: segments, or all.
+    /// Splits units into parts that may each update one set: segments, or all of them.
     pub(super) fn parts(&self, units: Range<u64>) -> impl Iterator<Item = Range<u64>> {
         let each = self.segment_units.unwrap_or(u64::MAX);
         let mut start = units.start;
@@ -275,8 +275,8 @@ impl PrivateTargets {
         })
     }
 
-    /// A set of targets for some units, one of [`PrivateTargets::parts`], which is put into the argument table. Waits
-    /// if all are in use, which takes more threads than were meant to take part.
+    /// Leases a set of targets for some units, one of [`PrivateTargets::parts`], and enters it into the argument table.
+    /// Waits if all are in use, which requires more threads than were meant to take part.
     pub(super) fn lease(&self, first_unit: u64, raw: &mut RawArguments) -> Result<Lease<'_>, Error> {
         let (set, is_fresh) = match self.segment_units {
             Some(each) => ((first_unit / each) as usize, true),
@@ -296,7 +296,7 @@ impl PrivateTargets {
         Ok(lease)
     }
 
-    /// The number of a set that is not in use, and whether it never was.
+    /// Returns the number of a set that is not in use, and whether it has never been used.
     fn take_set(&self) -> (usize, bool) {
         let mut state = self.state.lock();
         loop {
@@ -311,37 +311,37 @@ impl PrivateTargets {
         }
     }
 
-    /// A new set, filled with what changes nothing.
+    /// Allocates a new set, filled with the neutral value.
     fn allocate(&self) -> Result<Memory, Error> {
         let each = self.targets.iter().map(|target| {
-            // One more group behind the last one, for lanes that are out of range.
+            // One more group after the last one, for lanes that are out of range.
             let slots = target.slots + self.group;
             // SAFETY: all of it is written next.
             let memory = unsafe { Buffer::alloc_uninit(slots * target.ty.size_bytes())? };
-            // SAFETY: the memory has room for so many elements, and is fresh.
+            // SAFETY: the memory has room for this many elements, and is not shared yet.
             unsafe { fill(memory.address(), target.ty, slots, target.neutral) };
             Ok(memory)
         });
         each.collect()
     }
 
-    /// Parts of the work of merging, which may be done at the same time. None if there is nothing to merge.
+    /// The number of parts of the merge, which may run in parallel. None if there is nothing to merge.
     pub(super) fn merge_parts(&self) -> usize {
         let is_merging = self.state.lock().used.iter().any(Option::is_some);
         let longest = self.targets.iter().map(|target| target.elements).max().unwrap_or(0);
         if is_merging { longest.div_ceil(MERGE_ELEMENTS) } else { 0 }
     }
 
-    /// Combines the elements of one part into the results.
+    /// Merges the elements of one part into the results.
     ///
     /// # Safety
     ///
-    /// All lanes ran, nobody else accesses the results, and no other call merges this part.
+    /// All lanes must have run, no other thread may access the results, and no other call may merge this part.
     pub(super) unsafe fn merge(&self, part: usize) {
         for (position, target) in self.targets.iter().enumerate() {
             let start = (part * MERGE_ELEMENTS).min(target.elements);
             let end = (start + MERGE_ELEMENTS).min(target.elements);
-            // The memory is there until it is given back, when all parts are merged.
+            // The memory lives until it is released, after all parts are merged.
             let addresses = |memory: &Memory| memory[position].address();
             let sets: Addresses = self.state.lock().used.iter().flatten().map(addresses).collect();
             let memory = |&address: &u64| (address, target.slots);
@@ -349,7 +349,8 @@ impl PrivateTargets {
             match (&target.join, sets.split_first()) {
                 (Some(join), Some((first, others))) => {
                     let slots = start * self.group..end * self.group;
-                    // SAFETY: the arguments fit the kernels, and the sets belong to the launch; the caller's promise.
+                    // SAFETY: the arguments fit the kernels, and the sets belong to the launch, as the caller
+                    // guarantees.
                     unsafe {
                         others.iter().for_each(|set| run(&**join, slots.clone(), memory(first), memory(set)));
                         run(&*target.merge, start..end, result, memory(first));
@@ -361,7 +362,7 @@ impl PrivateTargets {
         }
     }
 
-    /// Gives the memory back, when all is merged.
+    /// Releases the memory after everything is merged.
     pub(super) fn release(&self) {
         self.state.lock().used.clear();
     }
@@ -377,7 +378,7 @@ impl Drop for Lease<'_> {
     }
 }
 
-/// Runs code of [`merge_code`] on some elements of a target and what is combined into it, each an address and a number
+/// Runs code of [`merge_code`] on some elements of a target and of its source, each passed as an address and a number
 /// of elements.
 ///
 /// # Safety
@@ -389,7 +390,7 @@ unsafe fn run(code: &dyn Executable, lanes: Range<usize>, target: (u64, usize), 
     unsafe { code.run(lanes.start as u64..lanes.end as u64, &arguments) };
 }
 
-/// The value that changes nothing, to the bit: -0 in sums of floats, since `-0 + +0` is +0.
+/// The neutral value, bit for bit: -0 in sums of floats, since `-0 + +0` is +0.
 fn neutral(op: ReduceOp, ty: Type) -> u64 {
     match op {
         ReduceOp::Add if ty.is_float() => 1 << (ty.bits() - 1),
@@ -399,7 +400,7 @@ fn neutral(op: ReduceOp, ty: Type) -> u64 {
 
 type Key = (Device, ReduceOp, Type, u8);
 
-/// Code that was made for merging.
+/// Cache of the code for merging.
 pub(super) static CODE: LazyLock<Mutex<FxHashMap<Key, Arc<dyn Executable>>>> = LazyLock::new(Mutex::default);
 
 /// Code that combines the neighbours of elements into a result.
@@ -437,7 +438,7 @@ fn merge_kernel(op: BinaryOp, ty: Type, copies_log2: u8) -> Kernel {
 
 /// # Safety
 ///
-/// There is room for so many elements of the type at the address, and nobody else accesses it.
+/// There must be room for this many elements of the type at the address, and no other thread may access it.
 unsafe fn fill(address: u64, ty: Type, elements: usize, bits: u64) {
     // SAFETY: each cast has the size of the type; buffers are aligned for all of them.
     unsafe {

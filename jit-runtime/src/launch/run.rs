@@ -1,8 +1,8 @@
-//! Running lanes of a launch on the current thread, and putting partial results of reductions together.
+//! Runs lanes of a launch on the current thread, and combines partial results of reductions.
 //!
-//! Reductions are computed in chunks of [`REDUCE_CHUNK`] lanes, one partial result each, which are combined in pairs
-//! when all lanes are done. Which thread computed which chunk, and when, changes nothing. Chunks begin anew with each
-//! block that is reduced on its own.
+//! Reductions are computed in chunks of [`REDUCE_CHUNK`] lanes, with one partial result each. These are combined in
+//! pairs when all lanes are done. The result does not depend on which thread computed which chunk, or when. Chunks
+//! restart with each block that is reduced separately.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::memory::Buffer;
 
 use super::private::MIN_WIDTH;
 use crate::cache::determinism::is_deterministic;
-/// The argument table that code sees.
+/// The argument table that the code receives.
 pub(crate) type RawArguments = SmallVec<[RawArgument; 8]>;
 
 /// The argument table of a launch, with the memory for partial results.
@@ -29,7 +29,7 @@ pub(super) struct Bound {
     raw: RawArguments,
     chunks: Chunks,
     partials: SmallVec<[Partial; 1]>,
-    /// What threads combine into, where they don't share the targets of scatters.
+    /// The private targets of scatters that threads do not share.
     private: Option<Box<PrivateTargets>>,
     checks: Option<Checks>,
 }
@@ -39,22 +39,22 @@ struct Partial {
     param: usize,
     op: ReduceOp,
     ty: Type,
-    /// Holds the partial results; none where they are the results.
+    /// The memory of the partial results; none if they are the results.
     memory: Option<Arc<Buffer>>,
     /// Where the results go.
     target: u64,
 }
 
-/// How the lanes of a launch with reductions are cut: into blocks that are reduced to one element each, and these into
-/// chunks.
+/// The division of the lanes of a launch with reductions: into blocks that are reduced to one element each, and these
+/// into chunks.
 #[derive(Clone, Copy, Debug)]
 struct Chunks {
     width: usize,
-    /// All lanes are one block, even if there are none.
+    /// Whether all lanes are one block, even if there are none.
     is_whole: bool,
-    /// Lanes of a block, but for the last one.
+    /// The number of lanes of a block, except the last one.
     block: usize,
-    /// Chunks of a block, but for the last one.
+    /// The number of chunks of a block, except the last one.
     per_block: usize,
 }
 
@@ -68,7 +68,7 @@ impl Chunks {
         self.width.div_ceil(self.block)
     }
 
-    /// The chunks of a block, by their number among all.
+    /// The chunks of a block, numbered across all blocks.
     fn of_block(self, block: usize) -> Range<usize> {
         let lanes = (self.width - block * self.block).min(self.block);
         let first = block * self.per_block;
@@ -94,7 +94,7 @@ pub(super) fn bind(entry: &Entry, width: usize, block: Option<usize>, arguments:
     bind_raw(entry, width, block, arguments.iter().map(Argument::raw).collect())
 }
 
-/// As [`bind`], of arguments that are in the form that code sees.
+/// As [`bind`], for arguments that are already in the form that code receives.
 pub(super) fn bind_raw(entry: &Entry, width: usize, block: Option<usize>, raw: RawArguments) -> Result<Bound, Error> {
     let chunks = Chunks::new(width, block);
     let units = || if entry.facts.reduces { chunks.count() } else { width };
@@ -121,7 +121,7 @@ fn bind_reductions(entry: &Entry, bound: &mut Bound) -> Result<(), Error> {
 }
 
 impl Bound {
-    /// What a launch may be divided into: lanes, or chunks where there are reductions.
+    /// The units into which a launch may be divided: lanes, or chunks if there are reductions.
     pub(super) fn division(&self, entry: &Entry, estimate: Estimate, threads: usize) -> Division {
         let units = self.all().end as usize;
         if self.is_in_order(entry) {
@@ -136,14 +136,14 @@ impl Bound {
         }
     }
 
-    /// Whether lanes have to run in their order, all on one thread: results show it, and nothing else fixes them.
+    /// Whether lanes have to run in their order, all on one thread: results depend on it, and nothing else fixes it.
     fn is_in_order(&self, entry: &Entry) -> bool {
         let is_cut = self.private.as_ref().is_some_and(|private| private.segment_units().is_some());
         let rounds = entry.shown.rounds && !is_cut;
         if is_deterministic() { entry.shown.places || rounds } else { rounds && self.is_narrow(entry) }
     }
 
-    /// Whether nothing is lost on one thread.
+    /// Whether one thread is as fast as several.
     fn is_narrow(&self, entry: &Entry) -> bool {
         self.chunks.width < MIN_WIDTH && !entry.has_loop
     }
@@ -158,13 +158,13 @@ impl Bound {
         self.chunks.width
     }
 
-    /// Runs some units of [`Bound::division`], or a part of them if the launch is cancelled. Fails without memory for
-    /// private targets.
+    /// Runs some units of [`Bound::division`], or a part of them if the launch is cancelled. Fails if there is no
+    /// memory for private targets.
     ///
     /// # Safety
     ///
-    /// The arguments were checked, live, and nobody else accesses them in a way that conflicts, see
-    /// [`crate::backend::Executable::run`].
+    /// The arguments must have been checked and must live, and no other thread may access them in a way that conflicts,
+    /// see [`crate::backend::Executable::run`].
     pub(super) unsafe fn run(&self, entry: &Entry, units: Range<u64>, poll: Poll<'_>) -> Result<(), Error> {
         if units.is_empty() {
             return Ok(());
@@ -173,8 +173,8 @@ impl Bound {
             let mut raw = self.raw.clone();
             for units in private.parts(units) {
                 let _lease = private.lease(units.start, &mut raw)?;
-                // SAFETY: the caller's promise; the targets in the table are ours while the lease lives, and those of a
-                // segment are nobody else's.
+                // SAFETY: guaranteed by the caller. The targets in the table are exclusive while the lease lives, and
+                // those of a segment belong to it alone.
                 unsafe { self.run_with(entry, units, &raw, poll) };
             }
         } else {
@@ -189,7 +189,7 @@ impl Bound {
     /// As for [`Bound::run`], for the arguments of this table.
     unsafe fn run_with(&self, entry: &Entry, units: Range<u64>, raw: &RawArguments, poll: Poll<'_>) {
         if self.partials.is_empty() {
-            // SAFETY: the caller's promise; units are lanes.
+            // SAFETY: guaranteed by the caller; units are lanes.
             return unsafe { entry.executable(self.chunks.width).run_polled(units, raw, poll) };
         }
         let mut raw = raw.clone();
@@ -197,21 +197,22 @@ impl Bound {
             for partial in &self.partials {
                 raw[partial.param] = RawArgument { word: partial.address(chunk), length: 1 };
             }
-            // SAFETY: the caller's promise; the lanes are one chunk, whose results have a place of their own.
+            // SAFETY: guaranteed by the caller; the lanes are one chunk, whose results are written to a separate
+            // element.
             unsafe { entry.executable(self.chunks.width).run_polled(self.chunks.lanes(chunk), &raw, poll) };
         }
     }
 
-    /// Parts of the work that is left to be done for private targets after all lanes ran.
+    /// The number of parts of the merge of private targets after all lanes have run.
     pub(super) fn merge_parts(&self) -> usize {
         self.private.as_ref().map_or(0, |private| private.merge_parts())
     }
 
-    /// Does one of these parts.
+    /// Runs one of these parts.
     ///
     /// # Safety
     ///
-    /// All lanes ran, nobody else accesses the targets of scatters, and each part is done once.
+    /// All lanes must have run, no other thread may access the targets of scatters, and each part must run once.
     pub(super) unsafe fn merge(&self, part: usize) {
         if let Some(private) = &self.private {
             // SAFETY: the caller's promise.
@@ -219,38 +220,38 @@ impl Bound {
         }
     }
 
-    /// Combines partial results, after all lanes ran.
+    /// Combines partial results after all lanes have run.
     ///
     /// # Safety
     ///
-    /// All lanes ran, and nobody else accesses the targets of reductions.
+    /// All lanes must have run, and no other thread may access the targets of reductions.
     pub(super) unsafe fn finish(&self) {
         self.private.iter().for_each(|private| private.release());
         for partial in &self.partials {
-            // SAFETY: all chunks were written, and the targets are ours.
+            // SAFETY: all chunks were written, and the targets are exclusive.
             unsafe { partial.finish(self.chunks) };
         }
     }
 
-    /// Reads what the kernel notes.
+    /// Sets the checks, which read the kernel's notes.
     pub(super) fn set_checks(&mut self, checks: Option<Checks>) {
         self.checks = checks;
     }
 
-    /// Whether all that the kernel checked was right.
+    /// Whether all checks of the kernel passed.
     ///
     /// # Safety
     ///
-    /// As for [`Bound::finish`], and all parts were merged.
+    /// As for [`Bound::finish`], and all parts must have been merged.
     pub(super) unsafe fn check(&self) -> Result<(), Error> {
         let Some(checks) = &self.checks else { return Ok(()) };
-        // SAFETY: the arguments of checks have the elements that are read, and nobody writes them any more.
+        // SAFETY: the arguments of checks have the elements that are read, and no thread writes them any more.
         checks.outcome(|argument, ty, index| unsafe { read_element(self.raw[argument].word, ty, index) })
     }
 }
 
 impl Partial {
-    /// Where the result of a chunk goes.
+    /// The address for the result of a chunk.
     fn address(&self, chunk: usize) -> u64 {
         let first = self.memory.as_ref().map_or(self.target, |memory| memory.address());
         first + (chunk * self.ty.size_bytes()) as u64
@@ -258,7 +259,7 @@ impl Partial {
 
     /// # Safety
     ///
-    /// All chunks were written; the target has room for the result of each block, and is ours.
+    /// All chunks must have been written; the target must have room for the result of each block, and be exclusive.
     unsafe fn finish(&self, chunks: Chunks) {
         if chunks.width == 0 && chunks.is_whole {
             let identity = scalar::identity(self.op, self.ty);
@@ -281,7 +282,7 @@ impl Partial {
 
 /// # Safety
 ///
-/// There is an element of the type at the index from the address on.
+/// There must be an element of the type at the index, counted from the address.
 unsafe fn read_element(address: u64, ty: Type, index: usize) -> u64 {
     // SAFETY: each cast has the size of the type; buffers are aligned for all of them.
     unsafe {
@@ -296,7 +297,8 @@ unsafe fn read_element(address: u64, ty: Type, index: usize) -> u64 {
 
 /// # Safety
 ///
-/// There is room for an element of the type at the index from the address on, and nobody else accesses it.
+/// There must be room for an element of the type at the index, counted from the address, and no other thread may access
+/// it.
 unsafe fn write_element(address: u64, ty: Type, index: usize, bits: u64) {
     // SAFETY: each cast has the size of the type; buffers are aligned for all of them.
     unsafe {

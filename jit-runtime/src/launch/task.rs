@@ -1,4 +1,4 @@
-//! Queued launches: blocks that threads claim, and the launches that wait for them.
+//! Queued launches: the blocks that threads claim, and the launches that wait for them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -22,17 +22,17 @@ use crate::stats::{self, now_ns};
 pub(super) struct Queued {
     pub(super) work: Box<dyn Work>,
     pub(super) accessed: Vec<Accessed>,
-    /// Into how many blocks the work is cut, and whose turn they are.
+    /// The blocks of the work, and which of them are unclaimed.
     pub(super) blocks: Blocks,
-    /// Where statistics find how long it took.
+    /// Receives the time that it took, for statistics.
     pub(super) time: Arc<AtomicU64>,
-    /// What decides whether it is cancelled.
+    /// Determines whether it is cancelled.
     pub(super) token: Token,
     pub(super) label: &'static str,
     pub(super) site: Option<&'static Location<'static>>,
 }
 
-/// A launch whose work is handed out in blocks.
+/// A launch whose work is distributed in blocks.
 pub(crate) struct Task {
     /// Launches are numbered in the order in which they are queued.
     number: u64,
@@ -41,11 +41,11 @@ pub(crate) struct Task {
     work: Box<dyn Work>,
     blocks: Blocks,
     unfinished_blocks: AtomicUsize,
-    /// What is left to be done when all blocks ran.
+    /// The work that remains when all blocks have run.
     merging: OnceLock<Merging>,
-    /// Launches that this one comes after, and one more while it is being registered.
+    /// The number of launches that this one waits for, plus one while it is being registered.
     waiting_for: AtomicUsize,
-    /// Launches that come after this one; gone when it is done.
+    /// Launches that wait for this one; none when it is done.
     dependents: Mutex<Option<SmallVec<[Arc<Task>; 2]>>>,
     is_done: AtomicBool,
     /// Keeps the buffers alive until the launch is done.
@@ -53,14 +53,14 @@ pub(crate) struct Task {
     failure: OnceLock<Arc<Failure>>,
     started_ns: AtomicU64,
     busy_ns: AtomicU64,
-    /// Where statistics find how long it took.
+    /// Receives the time that it took, for statistics.
     time: Arc<AtomicU64>,
     token: Token,
     label: &'static str,
     site: Option<&'static Location<'static>>,
 }
 
-/// Work that begins when all blocks ran, in parts that threads claim.
+/// Work that begins when all blocks have run, in parts that threads claim.
 struct Merging {
     parts: Blocks,
     unfinished: AtomicUsize,
@@ -110,7 +110,7 @@ impl Pending for Task {
 }
 
 impl Task {
-    /// Takes its place behind the launches that access the same buffers.
+    /// Registers the launch after the launches that access the same buffers.
     fn register(self: &Arc<Self>) {
         let registration = order::begin_registration();
         for Accessed { buffer, writes, .. } in &*self.accessed.lock() {
@@ -134,7 +134,7 @@ impl Task {
         }
     }
 
-    /// One thing less to wait for. True for the last one: the launch may run then.
+    /// Decrements the number of waits. Returns true for the last one: the launch may run then.
     pub(super) fn stop_waiting(&self) -> bool {
         if self.waiting_for.fetch_sub(1, Ordering::AcqRel) > 1 {
             return false;
@@ -143,7 +143,7 @@ impl Task {
         true
     }
 
-    /// What failed launches should have written must not be read: an index could be anything.
+    /// Contents that failed launches should have written must not be read: an index could have any value.
     fn inherit_failure(&self) {
         let accessed = self.accessed.lock();
         let read = accessed.iter().filter(|access| access.reads);
@@ -152,7 +152,7 @@ impl Task {
         }
     }
 
-    /// Its number: launches that were queued later have larger ones.
+    /// The number of the launch. Launches that were queued later have larger ones.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -162,17 +162,17 @@ impl Task {
         self.written_bytes
     }
 
-    /// Whether all that it depends on is done.
+    /// Whether all launches that it depends on are done.
     pub(super) fn may_run(&self) -> bool {
         self.waiting_for.load(Ordering::Acquire) == 0
     }
 
-    /// Whether no block is left to be claimed.
+    /// Whether all blocks are claimed.
     pub(super) fn is_exhausted(&self) -> bool {
         self.unclaimed_blocks() == 0
     }
 
-    /// Blocks that nobody has claimed yet.
+    /// The number of blocks that have not been claimed yet.
     pub(super) fn unclaimed_blocks(&self) -> usize {
         self.blocks.unclaimed() + self.merging.get().map_or(0, |merging| merging.parts.unclaimed())
     }
@@ -187,7 +187,7 @@ impl Task {
         self.failure.get()
     }
 
-    /// Runs a block that nobody has claimed; false if there is none. Only when [`Task::may_run`].
+    /// Runs an unclaimed block; returns false if there is none. Only allowed if [`Task::may_run`].
     pub(super) fn run_block(self: &Arc<Self>) -> bool {
         let Some(block) = self.blocks.claim() else { return self.merge_part() };
         let _mode = Standard::enter();
@@ -195,8 +195,8 @@ impl Task {
         self.started_ns.fetch_min(started, Ordering::Relaxed);
         self.note_cancellation();
         if self.failure.get().is_none() {
-            // SAFETY: the buffers live until the launch is done; launches that conflict come before or after this one,
-            // and all before are done; the block was claimed, so it runs once.
+            // SAFETY: the buffers live until the launch is done. Conflicting launches come before or after this one,
+            // and all before are done. The block was claimed, so it runs once.
             self.guard(|| unsafe { self.work.run(block, self.token.poll()) });
             self.note_cancellation();
         } else {
@@ -210,7 +210,7 @@ impl Task {
         true
     }
 
-    /// A launch that is cancelled fails, be it that no block runs any more or that one has broken off.
+    /// A cancelled launch fails, whether remaining blocks were skipped or a running one was aborted.
     fn note_cancellation(&self) {
         if self.token.poll().is_cancelled() && self.failure.get().is_none() {
             self.guard(|| self.token.check(self.label, self.site));
@@ -226,13 +226,13 @@ impl Task {
         let parts = Blocks::new(count, pool::threads());
         let _ = self.merging.set(Merging { parts, unfinished: AtomicUsize::new(count) });
         if count > 1 {
-            // Others may help; the queue may have forgotten the launch, as there was nothing left to claim.
+            // Other threads may help. The queue may have removed the launch, as nothing was left to claim.
             pool::push_front(self);
         }
         while self.merge_part() {}
     }
 
-    /// Merges a part that nobody has claimed; false if there is none.
+    /// Merges an unclaimed part; returns false if there is none.
     fn merge_part(self: &Arc<Self>) -> bool {
         let Some(merging) = self.merging.get() else { return false };
         let Some(part) = merging.parts.claim() else { return false };
@@ -268,7 +268,7 @@ impl Task {
             self.guard(finish);
         }
         self.measure(ended_ns);
-        // At once for all buffers: a forked process would not find those that are left.
+        // At once for all buffers: a forked process would not find the remaining ones.
         let lists = order::LISTS.read();
         let accessed = std::mem::take(&mut *self.accessed.lock());
         let pending: Arc<dyn Pending> = Arc::<Task>::clone(self);
@@ -285,8 +285,8 @@ impl Task {
         pool::complete(self, dependents);
     }
 
-    /// Ends a launch in a forked process, whose workers are not there: it is a failure for whoever reads its results.
-    /// What a thread of the other process held at that moment stays as it is.
+    /// Ends a launch in a forked process, which has no workers: reading its results fails. State that a thread of the
+    /// other process held at that moment is left as it is.
     pub(super) fn abandon(self: &Arc<Self>) {
         let _ = self.failure.set(Failure::of_fork(Some(self.label), self.site));
         let accessed = self.accessed.try_lock().map(|mut accessed| std::mem::take(&mut *accessed)).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! Work that the calling thread shares with workers that have nothing else to do; it is done when the call returns.
+//! Work that the calling thread shares with idle workers; it is done when the call returns.
 //!
-//! For work of some ten microseconds, which a queued launch would take as long to describe: nothing is allocated or
-//! registered. There is one team at a time; who finds it taken works alone, with the same result.
+//! This is for work of some ten microseconds, for which a queued launch would have as much overhead: nothing is
+//! allocated or registered. There is one team at a time. A thread that finds it in use works alone, with the same
+//! result.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,24 +15,24 @@ use super::pool;
 use crate::float_mode::Standard;
 use crate::stats::{self, now_ns};
 
-/// What is shared.
+/// The shared work.
 #[derive(Clone, Copy)]
 struct Job {
     run: *const (dyn Fn(usize) + Sync),
 }
 
-// SAFETY: what is pointed to may be called from any thread, and lives while the job can be found or somebody is inside.
+// SAFETY: the function may be called from any thread, and lives while the job can be found or a thread is inside.
 unsafe impl Send for Job {}
 
 struct Team {
-    /// Whether a thread has work of its own here.
+    /// Whether a thread has shared work here.
     is_taken: AtomicBool,
     job: Mutex<Option<Job>>,
-    /// Whether there is a job with parts that nobody has claimed, to be seen without the lock.
+    /// Whether there is a job with unclaimed parts, readable without the lock.
     is_open: AtomicBool,
-    /// Parts that nobody has claimed: the first, in the upper half, and the one behind the last.
+    /// The unclaimed parts: the first, in the upper half, and the one after the last.
     parts: AtomicUsize,
-    /// Workers that hold the job.
+    /// The number of workers that hold the job.
     inside: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -48,7 +49,7 @@ static TEAM: Team = Team {
 const HALF: u32 = usize::BITS / 2;
 const LOW: usize = (1 << HALF) - 1;
 
-/// Runs parts `0..count`, each once, on this thread and on workers. A panic of one of them continues here.
+/// Runs parts `0..count`, each once, on this thread and on workers. A panic in one of them is propagated here.
 pub(super) fn share(count: usize, run: &(dyn Fn(usize) + Sync)) {
     let owner = if count > 1 && count <= LOW { Owner::take() } else { None };
     let Some(_owner) = owner else { return (0..count).for_each(run) };
@@ -63,7 +64,7 @@ pub(super) fn share(count: usize, run: &(dyn Fn(usize) + Sync)) {
     }
 }
 
-/// The right to share work; given back when dropped.
+/// The right to share work, returned on drop.
 struct Owner;
 
 impl Owner {
@@ -86,7 +87,7 @@ pub(super) fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| TEAM.panic.try_lock()).map(|guard| Box::new(guard) as Held));
 }
 
-/// In a forked process nobody is at work.
+/// In a forked process no worker is running.
 pub(super) fn reset() {
     TEAM.is_open.store(false, Ordering::Relaxed);
     TEAM.parts.store(0, Ordering::Relaxed);
@@ -96,12 +97,13 @@ pub(super) fn reset() {
     TEAM.is_taken.store(false, Ordering::Relaxed);
 }
 
-/// While the job can be found. Dropping it waits for the workers that hold it.
+/// Exists while the job can be found. Its drop waits for the workers that hold the job.
 struct Open;
 
 impl Open {
     fn new(count: usize, run: &(dyn Fn(usize) + Sync)) -> Open {
-        // SAFETY: only the lifetime changes. Nobody calls it after the drop, which comes before the end of the borrow.
+        // SAFETY: only the lifetime changes. The function is not called after the drop, which comes before the end of
+        // the borrow.
         let run = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(run) };
         let mut job = TEAM.job.lock();
         *job = Some(Job { run });
@@ -135,20 +137,20 @@ pub(super) fn is_open() -> bool {
     TEAM.is_open.load(Ordering::SeqCst)
 }
 
-/// Takes part in the work of another thread, if there is some.
+/// Takes part in the work of another thread, if there is any.
 pub(super) fn help() {
     if !is_open() {
         return;
     }
     let job = TEAM.job.lock();
     let Some(Job { run }) = *job else { return };
-    // Under the lock: the owner, who takes it before it looks, waits for us.
+    // Under the lock: the owner takes it before it checks, and then waits for this thread.
     TEAM.inside.fetch_add(1, Ordering::Relaxed);
     drop(job);
     let _mode = Standard::enter();
     let started = now_ns();
     while let Some(part) = claim_last() {
-        // SAFETY: the owner waits until nobody is inside.
+        // SAFETY: the owner waits until no thread is inside.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*run)(part) }));
         if let Err(panic) = outcome {
             *TEAM.panic.lock() = Some(panic);
@@ -158,12 +160,12 @@ pub(super) fn help() {
     TEAM.inside.fetch_sub(1, Ordering::Release);
 }
 
-/// The owner takes parts from the first on, so that it gets the same ones each time...
+/// The owner claims parts from the first on, so that it gets the same ones each time...
 fn claim_first() -> Option<usize> {
     claim(|first, end| (first, first + 1, end))
 }
 
-/// ...and workers those from the last one back.
+/// ...and workers claim from the last one back.
 fn claim_last() -> Option<usize> {
     claim(|first, end| (end - 1, first, end - 1))
 }

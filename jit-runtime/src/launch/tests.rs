@@ -1,4 +1,4 @@
-//! Launches from end to end: order, failures, reductions, many threads at once.
+//! Tests launches from end to end: order, failures, reductions, many threads at once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -402,7 +402,7 @@ fn failures_among_other_launches_stay_where_they_belong() {
     });
 }
 
-/// Launches a random kernel and gives back what its buffers hold then, in the form of [`Case::run`].
+/// Launches a random kernel and returns the final contents of its buffers, in the form of [`Case::run`].
 fn launch_case(case: &Case, device: Device) -> Vec<Vec<u8>> {
     let bind = |(input, param): (&Input, &Param)| match input {
         Input::Buffer(bytes) => {
@@ -509,7 +509,7 @@ fn damaged_kernel_files_are_refused_or_run() {
             let mut damaged = bytes.clone();
             damaged[at] ^= flipped;
             let kernel = crate::ir::encode::from_bytes(&damaged).map_err(|error| error.to_string());
-            // What is decoded may fit no arguments: it does nothing that it must not.
+            // A decoded kernel may not fit any arguments; running it must still be safe.
             let launched = kernel.map(|kernel| launch_plain(Device::Interpreter, kernel));
             refused += usize::from(!matches!(launched, Ok(Ok(_))));
         }

@@ -1,4 +1,4 @@
-//! What a launch does, and which buffers it accesses: the part in which kernels and library calls differ.
+//! The work of a launch and the buffers that it accesses: the part in which kernels and library calls differ.
 
 use std::sync::Arc;
 
@@ -12,36 +12,36 @@ use crate::memory::Buffer;
 
 /// The work of a launch, in blocks that any thread may run.
 pub(super) trait Work: Send + Sync {
-    /// Runs a block, or a part of it if the launch is cancelled. Fails where memory is missing.
+    /// Runs a block, or a part of it if the launch is cancelled. Fails if memory is missing.
     ///
     /// # Safety
     ///
-    /// Each block runs once. The buffers live, and nobody else accesses them in a way that conflicts.
+    /// Each block must run once. The buffers must live, and no other thread may access them in a way that conflicts.
     unsafe fn run(&self, block: usize, poll: Poll<'_>) -> Result<(), Error>;
 
-    /// Notes that a block does not run, because the launch has failed. Blocks that wait for it must not wait for ever.
+    /// Records that a block does not run because the launch has failed. Blocks that wait for it must not wait forever.
     fn skip(&self, _block: usize) {}
 
-    /// Parts of the work that is left when all blocks ran, which may be done at the same time.
+    /// The number of parts of the work that remain when all blocks have run; they may run in parallel.
     fn merge_parts(&self) -> usize {
         0
     }
 
-    /// Does one of these parts.
+    /// Runs one of these parts.
     ///
     /// # Safety
     ///
-    /// All blocks ran, the buffers are still reserved for the launch, and each part is done once.
+    /// All blocks must have run, the buffers must still be reserved for the launch, and each part must run once.
     unsafe fn merge(&self, _part: usize) {}
 
-    /// What is to be done when all blocks ran and all parts are merged.
+    /// Finishes the work after all blocks have run and all parts are merged.
     ///
     /// # Safety
     ///
-    /// All blocks ran, and the buffers are still reserved for the launch.
+    /// All blocks must have run, and the buffers must still be reserved for the launch.
     unsafe fn finish(&self);
 
-    /// Whether the work, now finished, was what it should be: the last chance to fail.
+    /// Whether the finished work passed its checks: the last opportunity to fail.
     ///
     /// # Safety
     ///
@@ -50,11 +50,11 @@ pub(super) trait Work: Send + Sync {
         Ok(())
     }
 
-    /// Learns how long the launch took.
+    /// Records how long the launch took.
     fn learn(&self, busy_ns: u64);
 }
 
-/// A buffer, and what a launch does with it.
+/// A buffer, and how a launch accesses it.
 pub(super) struct Accessed {
     pub(super) buffer: Arc<Buffer>,
     pub(super) reads: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Access<'a> {
     pub(crate) writes: bool,
 }
 
-/// A kernel to be run over the lanes of a launch.
+/// A kernel to run over the lanes of a launch.
 pub(super) struct KernelWork {
     pub(super) entry: Arc<Entry>,
     pub(super) bound: Bound,
@@ -77,7 +77,7 @@ pub(super) struct KernelWork {
 
 impl Work for KernelWork {
     unsafe fn run(&self, block: usize, poll: Poll<'_>) -> Result<(), Error> {
-        // SAFETY: the arguments were checked; the rest is the caller's promise.
+        // SAFETY: the arguments were checked; the rest is guaranteed by the caller.
         unsafe { self.bound.run(&self.entry, self.division.units(block), poll) }
     }
 

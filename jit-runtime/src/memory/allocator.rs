@@ -1,7 +1,7 @@
-//! Lists of free blocks, one per size class, and what is known about them.
+//! Lists of free blocks, one per size class, and statistics about them.
 //!
-//! Small blocks go through a list of the thread's own, so that allocating and freeing takes no lock; a thread keeps few
-//! of them and returns the rest, and all when it ends. Everything is process-wide, since buffers travel between
+//! Small blocks go through a thread-local list, so that allocating and freeing takes no lock. A thread retains few of
+//! them and returns the rest, and all when it ends. Everything else is process-wide, since buffers move between
 //! threads.
 
 use std::cell::RefCell;
@@ -15,11 +15,11 @@ use super::limit::available_bytes;
 use super::reclaim;
 use super::size_class::{CLASS_COUNT, SizeClass};
 
-/// Blocks up to this size are kept by threads.
+/// Blocks up to this size are retained by threads.
 const LOCAL_MAX_BYTES: usize = 32 << 10;
-/// Bytes of one class that a thread keeps.
+/// The bytes of one class that a thread retains.
 const LOCAL_CLASS_BYTES: usize = 64 << 10;
-/// Blocks of one class that a thread keeps at most, however small.
+/// The most blocks of one class that a thread retains, however small.
 const LOCAL_CLASS_BLOCKS: usize = 32;
 /// Classes up to [`LOCAL_MAX_BYTES`].
 const LOCAL_CLASSES: usize = 56;
@@ -32,7 +32,7 @@ static COUNTERS: Counters = Counters {
     system_allocations: AtomicU64::new(0),
     trims: AtomicU64::new(0),
 };
-/// Grows with each trim; a thread that sees it change empties its own lists.
+/// Incremented with each trim; a thread that observes a change empties its own lists.
 static TRIM_EPOCH: AtomicU64 = AtomicU64::new(0);
 
 struct Counters {
@@ -48,7 +48,7 @@ thread_local! {
         RefCell::new(LocalLists { epoch: 0, lists: [const { Vec::new() }; LOCAL_CLASSES] }) };
 }
 
-/// Free blocks that only one thread sees.
+/// Free blocks that belong to one thread.
 struct LocalLists {
     epoch: u64,
     lists: [Vec<Block>; LOCAL_CLASSES],
@@ -101,7 +101,7 @@ fn is_local(class: SizeClass) -> bool {
     class.size_bytes() <= LOCAL_MAX_BYTES
 }
 
-/// A block of a class, a used one if there is one; none if the system has no more memory.
+/// Allocates a block of a class, reusing a free one if possible; none if the system has no more memory.
 pub(super) fn allocate(class: SizeClass) -> Option<Block> {
     let block = reuse(class).or_else(|| acquire(class))?;
     let live = COUNTERS.live_bytes.fetch_add(class.size_bytes(), Ordering::Relaxed) + class.size_bytes();
@@ -126,7 +126,7 @@ fn acquire(class: SizeClass) -> Option<Block> {
     if COUNTERS.reserved_bytes.load(Ordering::Relaxed).saturating_add(size) > available_bytes() / 4 * 3 {
         trim_memory();
     }
-    // Systems promise more than there is, and end the process when the promise is called in.
+    // Operating systems overcommit memory, and kill the process when it is used.
     if COUNTERS.live_bytes.load(Ordering::Relaxed).saturating_add(size) > available_bytes() {
         return None;
     }
@@ -136,12 +136,12 @@ fn acquire(class: SizeClass) -> Option<Block> {
     Some(block)
 }
 
-/// Keeps a block for the next allocation of its class.
+/// Retains a block for the next allocation of its class.
 pub(super) fn free(block: Block) {
     COUNTERS.live_bytes.fetch_sub(block.class.size_bytes(), Ordering::Relaxed);
     let mut block = Some(block);
     if block.as_ref().is_some_and(|block| is_local(block.class)) {
-        // While a thread ends its list is gone already, and the block stays with us.
+        // While a thread ends, its list is already gone, and the block is retained here.
         let _ = LOCAL.try_with(|local| {
             if let Some(given) = block.take() {
                 block = local.borrow_mut().push(given).err();
@@ -160,11 +160,11 @@ fn release_all(list: &mut Vec<Block>) {
     }
 }
 
-/// Gives all cached memory back to the operating system, and that which recordings keep for later replays. Buffers that
-/// are alive are not touched.
+/// Returns all cached memory to the operating system, including memory that recordings retain for later replays. Live
+/// buffers are not touched.
 ///
-/// Small blocks that other threads keep for themselves, at most a few hundred KiB each, follow when those threads next
-/// allocate or free.
+/// Small blocks that other threads retain, at most a few hundred KiB each, follow when those threads next allocate or
+/// free.
 pub fn trim_memory() {
     reclaim::trim();
     COUNTERS.trims.fetch_add(1, Ordering::Relaxed);
@@ -176,23 +176,23 @@ pub fn trim_memory() {
     }
 }
 
-/// How much memory is in use.
+/// Statistics of memory use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct MemoryStats {
-    /// Bytes in buffers that are alive, rounded up to the sizes in which memory is handed out.
+    /// Bytes in live buffers, rounded up to the allocator's sizes.
     pub live_bytes: usize,
-    /// Bytes that are kept for later buffers.
+    /// Bytes that are cached for later buffers.
     pub cached_bytes: usize,
-    /// The most bytes that were alive at one time, since the start or [`reset_peak`].
+    /// The peak of live bytes since the start or [`reset_peak`].
     pub peak_bytes: usize,
-    /// How often memory came from the operating system because no kept block had the size.
+    /// How often memory was requested from the operating system because no cached block had the size.
     pub system_allocations: u64,
-    /// How often kept blocks were given back.
+    /// How often cached blocks were returned.
     pub trims: u64,
 }
 
-/// How much memory is in use at this moment.
+/// Returns the current memory use.
 #[must_use]
 pub fn memory() -> MemoryStats {
     let live_bytes = COUNTERS.live_bytes.load(Ordering::Relaxed);
@@ -205,7 +205,7 @@ pub fn memory() -> MemoryStats {
     }
 }
 
-/// Starts a new measurement of [`MemoryStats::peak_bytes`] at what is alive now.
+/// Resets [`MemoryStats::peak_bytes`] to the current number of live bytes.
 pub fn reset_peak() {
     COUNTERS.peak_bytes.store(COUNTERS.live_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
 }
@@ -228,7 +228,7 @@ mod tests {
             let address = block.data;
             free(block);
             let again = allocate(class).unwrap();
-            // Other tests share the lists of large classes, so only the thread's own are certain.
+            // Other tests share the lists of large classes, so only the thread-local ones are predictable.
             if is_local(class) {
                 assert_eq!(again.data, address);
             }
@@ -254,12 +254,12 @@ mod tests {
                     for round in 0..2000 {
                         let class = SizeClass::of(1 + (round * 7919 + seed * 104_729) % 100_000).unwrap();
                         let block = allocate(class).unwrap();
-                        // SAFETY: the block is ours and at least one byte long.
+                        // SAFETY: the block is exclusive and at least one byte long.
                         unsafe { block.data.as_ptr().write(seed as u8) };
                         held.push(block);
                         if held.len() > 16 {
                             let block = held.swap_remove(round % 16);
-                            // SAFETY: written above, and nobody else has the block.
+                            // SAFETY: written above, and no other thread has the block.
                             assert_eq!(unsafe { block.data.as_ptr().read() }, seed as u8);
                             free(block);
                         }

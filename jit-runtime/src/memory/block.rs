@@ -1,7 +1,7 @@
-//! Blocks of memory from and to the operating system.
+//! Allocates blocks of memory from the operating system and returns them.
 //!
-//! Large blocks come straight from `mmap`, aligned to 2 MiB and marked for huge pages: faulting 64 MiB in takes 3 ms
-//! with huge pages and 14 ms without, and a random gather misses the TLB far less. Small ones come from the program's
+//! Large blocks come directly from `mmap`, aligned to 2 MiB and marked for huge pages: faulting 64 MiB in takes 3 ms
+//! with huge pages and 14 ms without, and a random gather has far fewer TLB misses. Small ones come from the program's
 //! allocator.
 
 use std::alloc::Layout;
@@ -13,7 +13,7 @@ use super::{ALIGNMENT, PADDING};
 /// Blocks of this size and above are mapped with huge pages.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A block that belongs to whoever holds this value. Dropping it leaks the block.
+/// A block that the holder of this value owns. Dropping it leaks the block.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) data: NonNull<u8>,
@@ -24,19 +24,19 @@ pub(super) struct Block {
 unsafe impl Send for Block {}
 
 impl Block {
-    /// A block from the operating system; none if it has no more.
+    /// Allocates a block from the operating system; none if it has no more memory.
     pub(super) fn acquire(class: SizeClass) -> Option<Block> {
         let data = if is_mapped(class) { map::acquire(reserved_bytes(class))? } else { acquire_small(class)? };
         Some(Block { data, class })
     }
 
-    /// Gives the block back to the operating system.
+    /// Returns the block to the operating system.
     pub(super) fn release(self) {
         if is_mapped(self.class) {
-            // SAFETY: `acquire` mapped this many bytes for this class, and we own the block.
+            // SAFETY: `acquire` mapped this many bytes for this class, and this value owns the block.
             unsafe { map::release(self.data, reserved_bytes(self.class)) };
         } else {
-            // SAFETY: `acquire_small` allocated the block with this layout, and we own it.
+            // SAFETY: `acquire_small` allocated the block with this layout, and this value owns it.
             unsafe { std::alloc::dealloc(self.data.as_ptr(), small_layout(self.class)) };
         }
     }
@@ -46,7 +46,7 @@ fn is_mapped(class: SizeClass) -> bool {
     cfg!(unix) && class.size_bytes() >= HUGE_PAGE
 }
 
-/// Bytes that a block takes from the system.
+/// The number of bytes that a block takes from the system.
 pub(super) fn reserved_bytes(class: SizeClass) -> usize {
     class.size_bytes() + PADDING
 }
@@ -83,28 +83,29 @@ mod map {
     ///
     /// # Safety
     ///
-    /// The block came from [`acquire`] with this size, and nothing uses it any more.
+    /// The block must have come from [`acquire`] with this size, and must not be in use any more.
     pub(super) unsafe fn release(data: NonNull<u8>, size_bytes: usize) {
         unmap(data.as_ptr() as usize, size_bytes.next_multiple_of(PAGE));
     }
 
     fn map_anonymous(size_bytes: usize) -> Option<usize> {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a fresh anonymous mapping touches nothing that exists.
+        // SAFETY: a fresh anonymous mapping does not affect existing memory.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), size_bytes, protection, flags, -1, 0) };
         (start != libc::MAP_FAILED).then_some(start as usize)
     }
 
     fn unmap(start: usize, size_bytes: usize) {
         if size_bytes > 0 {
-            // SAFETY: the range is part of a mapping of ours that nothing uses.
+            // SAFETY: the range is part of a mapping that this function made, and is not in use.
             unsafe { libc::munmap(start as *mut libc::c_void, size_bytes) };
         }
     }
 
     #[cfg(target_os = "linux")]
     fn advise_huge_pages(start: usize, size_bytes: usize) {
-        // SAFETY: the range is a mapping of ours; the advice changes no contents. Refusal costs speed only.
+        // SAFETY: the range is part of a mapping that this function made; the advice changes no contents. Refusal costs
+        // only speed.
         unsafe { libc::madvise(start as *mut libc::c_void, size_bytes, libc::MADV_HUGEPAGE) };
     }
 
@@ -123,7 +124,7 @@ mod map {
     pub(super) unsafe fn release(_data: NonNull<u8>, _size_bytes: usize) {}
 }
 
-/// Bytes of memory in the machine; `usize::MAX` where unknown.
+/// The bytes of physical memory in the machine; `usize::MAX` if unknown.
 pub(super) fn physical_bytes() -> usize {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,4 @@
-//! Memory of one array: a block, shared by handles, with the launches that are still to access it.
+//! The memory of one array: a block, shared by handles, with the pending launches that access it.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -12,7 +12,7 @@ use super::reclaim;
 use super::size_class::SizeClass;
 use crate::{Error, ErrorKind};
 
-/// Memory that launches read and write. It goes back to the allocator when the last handle is dropped.
+/// Memory that launches read and write. It is returned to the allocator when the last handle is dropped.
 ///
 /// The start is aligned to 64 bytes, and 64 bytes behind the end may be read.
 pub struct Buffer {
@@ -21,26 +21,27 @@ pub struct Buffer {
     accesses: Accesses,
 }
 
-// SAFETY: the memory is reached only through launches and the methods below, which `accesses` puts into an order.
+// SAFETY: the memory is accessed only through launches and the methods below, which `accesses` orders.
 unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Memory of at least this many bytes, all zero.
+    /// Allocates at least this many bytes, all zero.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfMemory`] if there is none even after all launches are done and cached blocks are given back.
+    /// [`ErrorKind::OutOfMemory`] if there is none even after all launches are done and cached blocks have been
+    /// returned.
     pub fn alloc(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
-        // SAFETY: the memory is written before anybody else has it.
+        // SAFETY: the memory is written before it is shared.
         let buffer = unsafe { Buffer::alloc_uninit(size_bytes)? };
-        // SAFETY: the buffer is fresh, so nobody else accesses it, and so long.
+        // SAFETY: the buffer is not shared yet, and has this length.
         unsafe { buffer.block.data.as_ptr().write_bytes(0, size_bytes) };
         Ok(buffer)
     }
 
-    /// Memory of at least this many bytes, with arbitrary contents.
+    /// Allocates at least this many bytes, with arbitrary contents.
     ///
     /// # Errors
     ///
@@ -48,7 +49,7 @@ impl Buffer {
     ///
     /// # Safety
     ///
-    /// What is read of it, by launches or by the host, was written before.
+    /// Contents that launches or the host read must have been written before.
     pub unsafe fn alloc_uninit(size_bytes: usize) -> Result<Arc<Buffer>, Error> {
         let block = SizeClass::of(size_bytes)
             .and_then(|class| allocate(class).or_else(|| allocate_again(class)))
@@ -56,7 +57,7 @@ impl Buffer {
         Ok(Arc::new(Buffer { block: ManuallyDrop::new(block), size_bytes, accesses: Accesses::default() }))
     }
 
-    /// Memory that holds a copy of these bytes.
+    /// Allocates memory with a copy of these bytes.
     ///
     /// # Errors
     ///
@@ -64,12 +65,12 @@ impl Buffer {
     pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Buffer>, Error> {
         // SAFETY: all of it is written, here.
         let buffer = unsafe { Buffer::alloc_uninit(bytes.len())? };
-        // SAFETY: the buffer is fresh, so nobody else accesses it, and it is as long as the bytes.
+        // SAFETY: the buffer is not shared yet, and it is as long as the bytes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.block.data.as_ptr(), bytes.len()) };
         Ok(buffer)
     }
 
-    /// Memory that holds an element so many times, one after another.
+    /// Allocates memory with an element repeated `count` times.
     ///
     /// # Errors
     ///
@@ -79,7 +80,7 @@ impl Buffer {
         // SAFETY: all of it is written, here.
         let buffer = unsafe { Buffer::alloc_uninit(size_bytes)? };
         for number in 0..count {
-            // SAFETY: the buffer is fresh, so nobody else accesses it, and has room for so many elements.
+            // SAFETY: the buffer is not shared yet, and has room for this many elements.
             unsafe {
                 let place = buffer.block.data.as_ptr().add(number * element.len());
                 std::ptr::copy_nonoverlapping(element.as_ptr(), place, element.len());
@@ -88,13 +89,13 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// The bytes that were asked for.
+    /// The requested number of bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
 
-    /// The bytes that the buffer takes: [`Buffer::size_bytes`] rounded up to a size of the allocator.
+    /// The bytes that the buffer occupies: [`Buffer::size_bytes`] rounded up to a size of the allocator.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         self.block.class.size_bytes()
@@ -110,24 +111,24 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// What went wrong in the launch that should have written the contents, or in one that it depends on.
+    /// The failure of the launch that should have written the contents, or of one that it depends on.
     pub fn wait(&self) -> Result<(), Error> {
         self.accesses.wait_written()
     }
 
-    /// Whether no launch that writes the buffer is still to be done.
+    /// Whether no pending launch writes the buffer.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.accesses.is_written()
     }
 
-    /// Whether no launch is still to access the buffer, and its contents are valid.
+    /// Whether no pending launch accesses the buffer, and its contents are valid.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.accesses.is_idle()
     }
 
-    /// Waits as [`Buffer::wait`] and copies bytes from an offset on.
+    /// Waits as [`Buffer::wait`] and copies bytes, starting at an offset.
     ///
     /// # Errors
     ///
@@ -142,19 +143,19 @@ impl Buffer {
         Ok(())
     }
 
-    /// Waits as [`Buffer::wait`] and lends the bytes, without a copy. A launch that is to write the buffer waits for
-    /// the end of the loan: whoever takes one makes sure that there is no such launch.
+    /// Waits as [`Buffer::wait`] and lends the bytes, without a copy. A launch that writes the buffer waits for the end
+    /// of the loan. The caller must make sure that there is no such launch.
     ///
     /// # Errors
     ///
     /// As [`Buffer::wait`].
     pub fn bytes(self: &Arc<Self>) -> Result<Bytes, Error> {
-        // The mark is taken away by `Bytes`.
+        // `Bytes` removes the mark.
         std::mem::forget(self.accesses.begin_host_read()?);
         Ok(Bytes { buffer: Arc::clone(self) })
     }
 
-    /// Waits until no launch reads or writes the buffer, and overwrites bytes from an offset on.
+    /// Waits until no launch reads or writes the buffer, and overwrites bytes, starting at an offset.
     ///
     /// # Errors
     ///
@@ -169,8 +170,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// As [`Buffer::write`] from the first byte on, where what is behind the bytes does not matter, nor what failed
-    /// before.
+    /// As [`Buffer::write`] from the first byte on, when neither the contents behind these bytes nor an earlier failure
+    /// matter.
     pub(crate) fn overwrite(&self, source: &[u8]) -> Result<(), Error> {
         self.check_range(0, source.len())?;
         let _writing = self.accesses.begin_host_overwrite();
@@ -179,7 +180,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// The launches that are still to access the buffer.
+    /// The pending launches that access the buffer.
     pub(crate) fn accesses(&self) -> &Accesses {
         &self.accesses
     }
@@ -209,7 +210,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// The bytes of a buffer, read where they lie: see [`Buffer::bytes`].
+/// The bytes of a buffer, read in place: see [`Buffer::bytes`].
 pub struct Bytes {
     buffer: Arc<Buffer>,
 }
@@ -218,7 +219,7 @@ impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the block holds this many bytes, and while this value lives its mark keeps launches from writing
+        // SAFETY: the block has this many bytes, and while this value lives its mark prevents launches from writing
         // them.
         unsafe { std::slice::from_raw_parts(self.buffer.block.data.as_ptr(), self.buffer.size_bytes) }
     }
@@ -230,7 +231,7 @@ impl Drop for Bytes {
     }
 }
 
-/// Launches that are done may free their arguments, and what is cached in other sizes may make room.
+/// Completed launches may free their arguments, and trimming cached blocks of other sizes may make room.
 #[cold]
 fn allocate_again(class: SizeClass) -> Option<Block> {
     reclaim::wait();
@@ -260,7 +261,7 @@ mod tests {
             buffer.read(0, &mut back).unwrap();
             assert!(back == bytes);
             let end = (buffer.address() as usize + buffer.capacity_bytes()) as *const u8;
-            // SAFETY: that the padding may be read is what this test is about; its bytes mean nothing.
+            // SAFETY: this test verifies that the padding may be read; its bytes are arbitrary.
             let _ = unsafe { end.add(63).cast::<std::mem::MaybeUninit<u8>>().read_volatile() };
         }
     }

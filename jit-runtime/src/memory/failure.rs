@@ -1,7 +1,7 @@
-//! What went wrong in a launch that had already returned to its caller.
+//! The failure of a launch that had already returned to its caller.
 //!
-//! The failure waits at the buffers that the launch should have written. Every later launch that reads them fails
-//! alike, without running, since what it would read, indices for example, means nothing.
+//! The failure is stored at the buffers that the launch should have written. Every later launch that reads them fails
+//! in the same way, without running, since their contents, for example indices, are meaningless.
 
 use std::any::Any;
 use std::error::Error as _;
@@ -22,7 +22,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The failure that the end of a piece of work means, be it a panic in the code of a launch or an error around it.
+    /// The failure for the outcome of a piece of work: a panic in the code of a launch, or an error around it.
     pub(crate) fn of(
         outcome: std::thread::Result<Result<(), Error>>,
         label: &str,
@@ -38,7 +38,7 @@ impl Failure {
             Ok(Err(error)) => {
                 let (hint, site) = (error.hint().map(str::to_owned), error.site().or(site));
                 let kind = match error.kind() {
-                    // It says itself what was cancelled.
+                    // The error itself names what was cancelled.
                     ErrorKind::Cancelled => return Some(Self::with_message(error.kind(), error.message(), site, hint)),
                     ErrorKind::OutOfMemory => ErrorKind::OutOfMemory,
                     _ => ErrorKind::Launch,
@@ -53,7 +53,7 @@ impl Failure {
         }
     }
 
-    /// The failure of what was not done when the process was forked.
+    /// The failure of a launch that was not done when the process was forked.
     pub(crate) fn of_fork(label: Option<&str>, site: Option<&'static Location<'static>>) -> Arc<Failure> {
         let what = label.map_or_else(|| "a launch".to_owned(), |label| format!("the launch of `{label}`"));
         let message = format!("{what} failed: the process was forked before it was done");
@@ -80,7 +80,7 @@ impl Failure {
         Arc::new(Failure { kind, message: message.to_owned(), site, hint, reported: AtomicBool::new(false) })
     }
 
-    /// The failure as an error for the user, who has seen it from then on.
+    /// Converts the failure to an error for the user, and marks it as reported.
     pub(crate) fn report(&self) -> Error {
         self.reported.store(true, Ordering::Relaxed);
         let error = Error::new(self.kind, self.message.clone()).of_launch();
@@ -94,7 +94,7 @@ impl Failure {
         }
     }
 
-    /// Whether the user has seen the failure.
+    /// Whether the failure has been reported to the user.
     pub(crate) fn is_reported(&self) -> bool {
         self.reported.load(Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
-//! How much memory this process may use: what the machine has, or less where a container limits it.
+//! The memory limit of this process: the machine's memory, or less if a container limits it.
 //!
-//! Linux limits groups of processes (`cgroups`, version 2 or 1). A group's limit also holds for the groups inside of
-//! it, so the smallest one up to the root counts.
+//! Linux limits groups of processes (`cgroups`, version 2 or 1). A group's limit also holds for the groups inside it,
+//! so the smallest one up to the root counts.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::block::physical_bytes;
 
-/// Bytes of memory that this process may use; `usize::MAX` where unknown.
+/// The bytes of memory that this process may use; `usize::MAX` if unknown.
 pub(crate) fn available_bytes() -> usize {
     static BYTES: LazyLock<usize> = LazyLock::new(|| {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -18,7 +18,7 @@ pub(crate) fn available_bytes() -> usize {
     *BYTES
 }
 
-/// The smallest limit of the groups in a list as `/proc/self/cgroup` has it, below the folder that describes them.
+/// The smallest limit of the groups in a list in the form of `/proc/self/cgroup`, below the folder that describes them.
 fn limit_of_groups(root: &Path, groups: &str) -> usize {
     groups.lines().filter_map(|line| limit_of_line(root, line)).min().unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! Lists of the host that are as long as an array, whose memory may not be there.
+//! Host lists as long as an array, whose allocation may fail.
 
 use bytemuck::Zeroable;
 

@@ -1,22 +1,22 @@
 //! Host memory: a caching allocator, and the buffers that launches read and write.
 //!
-//! Evaluating arrays allocates and frees the same few sizes over and over. Freed blocks are therefore kept and handed
-//! out again, last freed first, while their pages are warm; small ones through a list of the thread's own.
+//! Evaluating arrays allocates and frees the same few sizes over and over. Freed blocks are therefore cached and
+//! reused, last freed first, while their pages are warm. Small ones go through a thread-local list.
 //!
-//! What always holds: a block starts at a multiple of 64 bytes and at least 64 readable bytes follow the size that was
-//! asked for, so code may load whole vectors at the end. A block is handed out again only after the last
-//! [`Buffer`] handle is gone, and a launch holds handles of all its arguments until it is done.
+//! Invariants: a block starts at a multiple of 64 bytes, and at least 64 readable bytes follow the requested size, so
+//! code may load whole vectors at the end. A block is reused only after the last [`Buffer`] handle is gone, and a
+//! launch holds handles of all its arguments until it is done.
 //!
 //! | part | file |
 //! |---|---|
 //! | which sizes exist | `size_class` |
 //! | blocks from and to the operating system | `block` |
 //! | lists of free blocks, accounting | `allocator` |
-//! | how much memory there is for this process | `limit` |
+//! | the memory limit of this process | `limit` |
 //! | reference-counted memory with an order of accesses | `buffer`, `order` |
-//! | lists of the host | `list` |
-//! | what went wrong in a launch that should have written it | `failure` |
-//! | others that hold memory which they can give back | `reclaim` |
+//! | host lists | `list` |
+//! | the failure of a launch that should have written it | `failure` |
+//! | other holders of memory that can be returned | `reclaim` |
 
 mod allocator;
 mod block;
@@ -37,5 +37,5 @@ pub use list::{copied_list, filled_list, zeroed_list};
 /// Every buffer starts at a multiple of this many bytes.
 pub const ALIGNMENT: usize = 64;
 
-/// Bytes behind the end of a buffer that may be read (their values mean nothing).
+/// The number of bytes behind the end of a buffer that may be read (their values are arbitrary).
 pub const PADDING: usize = 64;

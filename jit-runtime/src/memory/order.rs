@@ -1,14 +1,13 @@
-//! The order of launches: by the data that they share, and by nothing else.
+//! The order of launches, which is determined only by the data that they share.
 //!
-//! Each buffer knows the launches that are still to write and read it. A launch that reads a buffer comes after its
-//! writer; a launch that writes one comes after its writer and its readers; launches without a buffer in common run at
-//! the same time.
+//! Each buffer knows the pending launches that write and read it. A launch that reads a buffer comes after its writer.
+//! A launch that writes one comes after its writer and its readers. Launches without a common buffer run in parallel.
 //!
-//! Queued launches register at all their buffers at once, under one lock: two launches that share several buffers are
-//! then ordered alike at all of them, and no cycle arises. Small launches that run on the calling thread register
-//! nowhere. They hold a mark in the buffer's state word while they run, and only if nothing is in their way; a launch
-//! that registers waits the few microseconds until such marks are gone. Who holds a mark waits for nobody, so this
-//! ends.
+//! Queued launches register at all their buffers at once, under one lock. Two launches that share several buffers are
+//! then ordered in the same way at all of them, and no cycle arises. Small launches that run on the calling thread do
+//! not register. They hold a mark in the buffer's state word while they run, and only if no other launch conflicts. A
+//! launch that registers waits the few microseconds until such marks are gone. A thread that holds a mark never waits,
+//! so this terminates.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -22,21 +21,21 @@ use smallvec::SmallVec;
 use super::failure::Failure;
 use crate::{Error, fork};
 
-/// A registered launch is still to write the buffer.
+/// A registered launch will write the buffer.
 const WRITE_QUEUED: u32 = 1 << 31;
-/// A registered launch is still to read the buffer.
+/// A registered launch will read the buffer.
 const READ_QUEUED: u32 = 1 << 30;
-/// Somebody writes the buffer at this moment without being registered.
+/// A thread is writing the buffer without being registered.
 const WRITING: u32 = 1 << 29;
 /// The launch that should have written the buffer failed.
 const FAILED: u32 = 1 << 28;
-/// Beside [`WRITING`]: in which process that is, by the lowest bits of [`fork::generation`].
+/// With [`WRITING`]: the process that writes, as the lowest bits of [`fork::generation`].
 const GENERATION: u32 = 0xff << GENERATION_SHIFT;
 const GENERATION_SHIFT: u32 = 20;
-/// How many read the buffer at this moment without being registered.
+/// The number of unregistered readers of the buffer at this moment.
 const READERS: u32 = (1 << GENERATION_SHIFT) - 1;
 
-/// The mark of somebody who writes.
+/// The mark of an unregistered writer.
 fn writing() -> u32 {
     WRITING | (fork::generation() << GENERATION_SHIFT & GENERATION)
 }
@@ -44,11 +43,11 @@ fn writing() -> u32 {
 /// Held while a launch registers at its buffers.
 pub(crate) static REGISTRATION: Mutex<()> = Mutex::new(());
 
-/// Held for reading while lists of launches are used, so that a fork finds none of them half changed. Nobody waits for
-/// it to write: a fork tries.
+/// Held for reading while lists of launches are used, so that a fork finds none of them half changed. No thread blocks
+/// to take it for writing: a fork only tries.
 pub(crate) static LISTS: RwLock<()> = RwLock::new(());
 
-/// Launches at buffers, with the right to use them.
+/// The launches at buffers, with the right to use them.
 struct Lists<'a> {
     queued: MutexGuard<'a, Queued>,
     _right: RwLockReadGuard<'static, ()>,
@@ -74,7 +73,7 @@ pub(crate) trait Pending: Any + Send + Sync {
     fn wait(self: Arc<Self>);
 }
 
-/// The launches that are still to access one buffer.
+/// The pending launches that access one buffer.
 #[derive(Default)]
 pub(crate) struct Accesses {
     state: AtomicU32,
@@ -96,7 +95,7 @@ pub(crate) fn begin_registration() -> Registration {
     Registration(REGISTRATION.lock())
 }
 
-/// A mark that is taken away when it is dropped.
+/// A read mark that is removed on drop.
 pub(crate) struct Reading<'a>(&'a Accesses);
 
 impl Drop for Reading<'_> {
@@ -105,7 +104,7 @@ impl Drop for Reading<'_> {
     }
 }
 
-/// A mark that is taken away when it is dropped.
+/// A write mark that is removed on drop.
 pub(crate) struct Writing<'a>(&'a Accesses);
 
 impl Drop for Writing<'_> {
@@ -120,12 +119,12 @@ fn is_same(a: &Arc<dyn Pending>, b: &Arc<dyn Pending>) -> bool {
 
 impl Accesses {
     fn lists(&self) -> Lists<'_> {
-        // In this order: who has the list has the right.
+        // In this order: holding the list implies holding the right.
         let right = LISTS.read();
         Lists { queued: self.queued.lock(), _right: right }
     }
 
-    /// Marks the buffer as being read, if no writer is in the way and its contents are valid.
+    /// Marks the buffer as being read, if no writer conflicts and its contents are valid.
     pub(crate) fn try_begin_read(&self) -> bool {
         let before = self.state.fetch_add(1, Ordering::Acquire);
         let free = before & (WRITE_QUEUED | WRITING | FAILED) == 0;
@@ -139,7 +138,7 @@ impl Accesses {
         self.state.fetch_sub(1, Ordering::Release);
     }
 
-    /// Marks the buffer as being written, if nobody else is to access it.
+    /// Marks the buffer as being written, if there is no other access.
     pub(crate) fn try_begin_write(&self) -> bool {
         self.state.compare_exchange(0, writing(), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
@@ -148,7 +147,7 @@ impl Accesses {
         self.state.fetch_and(!(WRITING | GENERATION), Ordering::Release);
     }
 
-    /// Adds a launch that reads the buffer; gives the one that it must come after.
+    /// Adds a launch that reads the buffer. Returns the one that it must come after.
     pub(crate) fn register_read(&self, _: &Registration, task: &Arc<dyn Pending>) -> Option<Arc<dyn Pending>> {
         let mut queued = self.lists();
         queued.readers.push(Arc::clone(task));
@@ -159,7 +158,7 @@ impl Accesses {
         writer
     }
 
-    /// Adds a launch that writes the buffer; gives those that it must come after.
+    /// Adds a launch that writes the buffer. Returns those that it must come after.
     pub(crate) fn register_write(&self, _: &Registration, task: &Arc<dyn Pending>) -> SmallVec<[Arc<dyn Pending>; 2]> {
         let mut queued = self.lists();
         let mut before = std::mem::take(&mut queued.readers);
@@ -171,8 +170,7 @@ impl Accesses {
         before
     }
 
-    /// Those who hold marks run a small launch, or copy, and wait for nobody; or they look at memory that nobody
-    /// writes.
+    /// Holders of marks run a small launch, or copy, and never wait; or they read memory that no launch writes.
     fn wait_for_marks(&self, marks: u32) {
         let mut turns = 0_u32;
         loop {
@@ -193,14 +191,16 @@ impl Accesses {
         }
     }
 
-    /// Ends what a thread of the process before a fork was writing: it is not here, and the contents are half written.
+    /// Ends a write by a thread of the process before a fork: the thread does not exist here, and the contents are half
+    /// written.
     #[cold]
     fn abandon_writing(&self) {
         self.fail(&Failure::of_fork(None, None));
         self.end_write();
     }
 
-    /// Takes a launch that is done off the list. A failure stays with the buffers that the launch should have written.
+    /// Removes a launch that is done from the list. A failure is stored at the buffers that the launch should have
+    /// written.
     pub(crate) fn complete(&self, task: &Arc<dyn Pending>, failure: Option<&Arc<Failure>>) {
         let mut queued = self.lists();
         let mut done = 0;
@@ -219,13 +219,13 @@ impl Accesses {
         self.state.fetch_and(!done, Ordering::Release);
     }
 
-    /// Notes that the contents are not what they should be.
+    /// Records that the contents are invalid.
     pub(crate) fn fail(&self, failure: &Arc<Failure>) {
         self.lists().failure = Some(Arc::clone(failure));
         self.state.fetch_or(FAILED, Ordering::Relaxed);
     }
 
-    /// Notes that all contents were written anew, whatever failed before: memory of replays serves again.
+    /// Records that all contents were rewritten, whatever failed before: replays reuse memory.
     pub(crate) fn mend(&self) {
         if self.state.load(Ordering::Relaxed) & FAILED != 0 {
             self.lists().failure = None;
@@ -233,7 +233,7 @@ impl Accesses {
         }
     }
 
-    /// Why the contents are not valid.
+    /// The failure because of which the contents are invalid.
     pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
         if self.state.load(Ordering::Acquire) & FAILED == 0 {
             return None;
@@ -245,12 +245,12 @@ impl Accesses {
         self.failure().map_or(Ok(()), |failure| Err(failure.report()))
     }
 
-    /// Whether no registered launch is still to write the buffer, nor anybody writes it now.
+    /// Whether no registered launch will write the buffer, and no thread is writing it now.
     pub(crate) fn is_written(&self) -> bool {
         self.state.load(Ordering::Acquire) & (WRITE_QUEUED | WRITING) == 0
     }
 
-    /// Whether nobody accesses the buffer or is registered to, and its contents are valid.
+    /// Whether no access is in progress or registered, and the contents are valid.
     pub(crate) fn is_idle(&self) -> bool {
         self.state.load(Ordering::Acquire) == 0
     }
@@ -291,7 +291,7 @@ impl Accesses {
         }
     }
 
-    /// As [`Accesses::begin_host_write`], of all contents, whatever failed before.
+    /// As [`Accesses::begin_host_write`], for all contents, whatever failed before.
     pub(crate) fn begin_host_overwrite(&self) -> Writing<'_> {
         loop {
             self.wait_for_writer();
@@ -302,7 +302,7 @@ impl Accesses {
         }
     }
 
-    /// Waits for readers, if there are some; none if somebody was faster.
+    /// Waits for readers, if there are any; returns none if another thread was faster.
     fn try_host_write(&self) -> Option<Writing<'_>> {
         let reader = self.lists().readers.first().cloned();
         if let Some(reader) = reader {

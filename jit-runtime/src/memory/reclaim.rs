@@ -1,24 +1,24 @@
-//! Those who hold memory that they can give back: floors above register here what is asked of them.
+//! Holders of memory that can be returned: higher layers register callbacks here.
 
 use crate::fork::Held;
 use crate::sync::{Mutex, persist};
 
-/// What is called to give memory back.
+/// Callbacks that return memory.
 struct Holders {
-    /// When the allocator gives back what it caches.
+    /// Called when the allocator returns its cached memory.
     on_trim: Vec<fn()>,
-    /// When there is no memory left: returns when what will be freed soon is free.
+    /// Called when no memory is left: they return when memory that is about to be freed is free.
     on_shortage: Vec<fn()>,
 }
 
 static HOLDERS: Mutex<Holders> = Mutex::new(Holders { on_trim: Vec::new(), on_shortage: Vec::new() });
 
-/// Has a function called whenever the allocator gives back what it caches. Register each once.
+/// Registers a function that is called whenever the allocator returns its cached memory. Register each once.
 pub(crate) fn on_trim(give_back: fn()) {
     HOLDERS.lock().on_trim.push(give_back);
 }
 
-/// Has a function called when there is no memory left. Register each once.
+/// Registers a function that is called when no memory is left. Register each once.
 pub(crate) fn on_shortage(wait: fn()) {
     HOLDERS.lock().on_shortage.push(wait);
 }

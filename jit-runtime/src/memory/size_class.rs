@@ -1,10 +1,10 @@
-//! The sizes in which memory is handed out: multiples of 64 bytes up to 512, then eight sizes per power of two.
+//! The size classes of the allocator: multiples of 64 bytes up to 512, then eight sizes per power of two.
 //!
-//! A request is rounded up to its class, so at most an eighth of a large block is wasted, and blocks of nearby
-//! sizes are exchangeable. The padding behind each block is not part of the class: sizes that are powers of two, the
-//! most usual ones, fit exactly.
+//! A request is rounded up to its class, so at most an eighth of a large block is wasted, and blocks of nearby sizes
+//! are interchangeable. The padding behind each block is not part of the class: powers of two, the most common sizes,
+//! fit exactly.
 
-/// Steps of 64 bytes below the first power of two that is divided.
+/// The number of steps of 64 bytes below the first power of two that is subdivided.
 const LINEAR_CLASSES: usize = 8;
 const LINEAR_STEP: usize = 64;
 const LINEAR_MAX: usize = LINEAR_CLASSES * LINEAR_STEP;
@@ -15,15 +15,15 @@ const STEPS: usize = 1 << STEPS_LOG2;
 /// Requests above this size are refused: no machine addresses more.
 const MAX_SIZE_LOG2: usize = 47;
 
-/// How many classes there are.
+/// The number of classes.
 pub(super) const CLASS_COUNT: usize = LINEAR_CLASSES + (MAX_SIZE_LOG2 - LINEAR_MAX_LOG2) * STEPS;
 
-/// One of the sizes in which memory is handed out.
+/// One of the sizes that the allocator provides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct SizeClass(u16);
 
 impl SizeClass {
-    /// The smallest class that holds this many bytes; none above the largest.
+    /// The smallest class that holds this many bytes; none for sizes above the largest.
     pub(super) fn of(size_bytes: usize) -> Option<SizeClass> {
         if size_bytes <= LINEAR_MAX {
             return Some(SizeClass((size_bytes.max(1) - 1).div_euclid(LINEAR_STEP) as u16));
@@ -37,7 +37,7 @@ impl SizeClass {
         Some(SizeClass((LINEAR_CLASSES + (octave - LINEAR_MAX_LOG2) * STEPS + step) as u16))
     }
 
-    /// The bytes that a block of the class holds.
+    /// The number of bytes that a block of the class holds.
     pub(super) const fn size_bytes(self) -> usize {
         let class = self.0 as usize;
         if class < LINEAR_CLASSES {
@@ -47,7 +47,7 @@ impl SizeClass {
         (STEPS + step + 1) << (octave + LINEAR_MAX_LOG2 - STEPS_LOG2)
     }
 
-    /// Position in a table of all classes.
+    /// The position in a table of all classes.
     pub(super) const fn index(self) -> usize {
         self.0 as usize
     }

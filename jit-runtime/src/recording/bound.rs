@@ -1,5 +1,5 @@
-//! All values that follow from the sizes of the inputs. They are cached, since most replays have the sizes of the one
-//! before.
+//! All values that follow from the sizes of the inputs. They are cached, since most replays have the same sizes as the
+//! one before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,15 +16,14 @@ use super::chain::Chain;
 use super::plan::Blocks;
 use super::{Bind, Guard, KernelStep, Recording, Scalar, Slot, Step};
 
-/// Replays after which the time of the kernels is known well enough to decide how they are run.
+/// The number of replays after which the times of the kernels are known well enough to decide how they are run.
 const LEARNING: u32 = 3;
-/// Replays on the calling thread that take longer than this for a kernel are taken for a sign that the time was not
-/// known.
+/// If replays on the calling thread take longer than this per kernel, the time was not known well enough.
 const SURPRISING_NS: u64 = 50_000;
-/// Sizes of inputs that are remembered.
+/// The number of input sizes that are cached.
 const KEPT: usize = 8;
 
-/// What is known once the sizes of the inputs are.
+/// The values for given sizes of the inputs.
 pub(crate) struct Bound {
     /// The sizes of the inputs.
     pub(crate) inputs: Vec<usize>,
@@ -33,28 +32,28 @@ pub(crate) struct Bound {
     pub(crate) blocks: Blocks,
     /// For each step that is a kernel, its code.
     pub(crate) codes: Vec<Option<Code>>,
-    /// How kernels are run on the calling thread, if there are only such.
+    /// The chain for running kernels on the calling thread, if all steps are kernels.
     pub(crate) chain: Option<Chain>,
-    /// How often it was replayed launch by launch, up to [`LEARNING`]; [`SMALL`] once its kernels are known to be
+    /// The number of replays that launched each kernel, up to [`LEARNING`]; [`SMALL`] once its kernels are known to be
     /// short.
     launched: AtomicU32,
 }
 
-/// What [`Bound::launched`] is while kernels are run on the calling thread.
+/// The value of [`Bound::launched`] while kernels are run on the calling thread.
 const SMALL: u32 = u32::MAX;
 
 /// The code of a kernel for launches of some sizes.
 #[derive(Clone)]
 pub(crate) struct Code {
     pub(crate) entry: Arc<Entry>,
-    /// Literals of the kernel that this code takes as parameters, beyond those that the recorded code takes.
+    /// Literals of the kernel that this code takes as parameters, in addition to those of the recorded code.
     pub(crate) scalars: SmallVec<[u64; 8]>,
-    /// The arguments as code sees them, without addresses.
+    /// The arguments in the form that code receives, without addresses.
     pub(crate) raw: SmallVec<[RawArgument; 8]>,
 }
 
 impl Bound {
-    /// The kernels, if they take so little time that they are best run on the calling thread.
+    /// The kernels, if they are so short that the calling thread should run them.
     pub(crate) fn small_chain(&self, recording: &Recording) -> Option<&Chain> {
         let chain = self.chain.as_ref()?;
         let launched = self.launched.load(Ordering::Relaxed);
@@ -78,8 +77,8 @@ impl Bound {
         Some(chain)
     }
 
-    /// Looks at the time that a replay on the calling thread took: kernels whose time depends on their data may be
-    /// longer than they were.
+    /// Checks the time of a replay on the calling thread: kernels whose time depends on their data may have become
+    /// slower.
     pub(crate) fn note(&self, elapsed_ns: u64, kernels: usize) {
         if elapsed_ns > SURPRISING_NS.saturating_mul(kernels as u64) {
             self.launched.store(0, Ordering::Relaxed);
@@ -88,8 +87,8 @@ impl Bound {
 }
 
 impl Recording {
-    /// What follows from the sizes of inputs; none if the recording does not fit them: the guard that fails, if it is
-    /// one.
+    /// Computes the values that follow from the sizes of inputs. If the recording does not fit them, returns none or
+    /// the guard that failed.
     pub(crate) fn bind(&self, inputs: &[usize]) -> Result<Result<Arc<Bound>, Option<Guard>>, Error> {
         if let Some(bound) = self.find_bound(inputs) {
             return Ok(Ok(bound));
@@ -135,7 +134,7 @@ impl Recording {
         self.steps.iter().map(code).collect()
     }
 
-    /// Whether all sizes are known before any step has run that the code of a kernel depends on.
+    /// Whether all sizes that the code of a kernel depends on are known before any step has run.
     fn is_known_at_first(&self, kernel: &KernelStep) -> bool {
         let is_known = |argument: &Bind| match *argument {
             Bind::Slot(slot) => self.sizes.is_known_at_first(self.slots[slot.index()].len),
@@ -145,8 +144,8 @@ impl Recording {
         self.sizes.is_known_at_first(kernel.lanes) && kernel.arguments.iter().all(is_known)
     }
 
-    /// The code of a kernel for launches of these sizes: which constants it has, how results are stored and how
-    /// scatters combine depends on them.
+    /// The code of a kernel for launches of these sizes. The sizes determine its constants, how results are stored and
+    /// how scatters combine.
     pub(crate) fn code(&self, kernel: &KernelStep, values: &[usize]) -> Result<Code, Error> {
         let raw: SmallVec<[RawArgument; 8]> =
             kernel.arguments.iter().map(|argument| self.raw_of(*argument, values)).collect();
@@ -172,7 +171,7 @@ impl Recording {
         Ok(Code { entry, scalars: scalars.into_iter().collect(), raw })
     }
 
-    /// The arguments with their numbers of elements, which is all that is asked here.
+    /// The arguments with their numbers of elements, which is all that is needed here.
     fn lengths(&self, kernel: &KernelStep, values: &[usize]) -> Result<Vec<Argument>, Error> {
         let nothing = Buffer::alloc(0)?;
         let length = |argument: &Bind| match argument {
@@ -191,7 +190,7 @@ impl Recording {
     }
 }
 
-/// The bits of a scalar; 0 for one that is given by the caller where none are given.
+/// The bits of a scalar. For one that the caller passes, 0 if none are passed.
 pub(crate) fn bits(scalar: Scalar, values: &[usize], given: &[u64]) -> u64 {
     use crate::ir::{Type, scalar as arithmetic};
     match scalar {

@@ -1,9 +1,9 @@
 //! Replays on the calling thread. Argument tables are reused from one replay to the next, and only changed entries are
 //! written.
 //!
-//! A recording that consists of short kernels alone is a [`Chain`] for some sizes of its inputs. A replay adds
-//! [`Tables`]: one argument table for all kernels, in which storage of the recording keeps its place. So a replay reads
-//! its inputs and results, and then only runs each kernel.
+//! A recording that consists only of short kernels is a [`Chain`] for some sizes of its inputs. A replay adds
+//! [`Tables`]: one argument table for all kernels, in which storage of the recording has a fixed place. So a replay
+//! reads its inputs and results, and then only runs each kernel.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,51 +20,50 @@ use super::plan::Blocks;
 use super::replay::{ReplayInputs, State};
 use super::{Bind, DonatedCopy, Origin, Recording, Scalar, SlotId, Step};
 
-/// What replays of some sizes have in common.
+/// The common part of replays of the same sizes.
 pub(crate) struct Chain {
     kernels: Vec<Member>,
     /// The arguments of all kernels, without the addresses of slots.
     template: Vec<RawArgument>,
-    /// Where the address of each slot is in the table: a range of `places`.
+    /// Where the address of each slot is stored in the table: a range of `places`.
     of_slot: Vec<Range<u32>>,
     places: Vec<u32>,
-    /// Where scalars are that are given, and which.
+    /// The positions of scalars that the caller passes, and which scalar each of them is.
     scalars: Vec<(u32, u32)>,
     /// Inputs and constants that are read or overwritten.
     sources: Vec<SlotId>,
-    /// Slots that lie in blocks, with their block.
+    /// Slots that are stored in blocks, with their block.
     temporaries: Vec<(SlotId, u32)>,
 }
 
-/// What a replay on the calling thread keeps for the next one.
+/// The state of a replay on the calling thread that is retained for the next one.
 #[derive(Default)]
 pub(crate) struct Tables {
-    /// The sizes that the table is for.
+    /// The sizes that the table was built for.
     of: Option<Arc<Bound>>,
     table: Vec<RawArgument>,
-    /// The address that is in the table, by slot.
+    /// The address in the table, by slot.
     addresses: Vec<u64>,
-    /// The address of each block when its slots were put into the table.
+    /// The address of each block when its slots were entered into the table.
     blocks: Vec<u64>,
-    /// The memory of the results of the replay that runs.
+    /// The memory of the results of the current replay.
     results: Vec<Arc<Buffer>>,
     /// Copies that are not made, since their sources are overwritten.
     donated: SmallVec<[DonatedCopy; 4]>,
     run: batch::Run,
-    /// The copies that `run` does without.
+    /// The copies that `run` omits.
     run_without: SmallVec<[DonatedCopy; 4]>,
 }
 
 impl Tables {
-    /// Gives the memory of the results away.
+    /// Moves the memory of the results out.
     pub(crate) fn take_results(&mut self) -> impl Iterator<Item = Arc<Buffer>> {
         self.results.drain(..)
     }
 }
 
 impl Chain {
-    /// The chain for some sizes; none if not all steps are kernels, or something else is given back than what they
-    /// write.
+    /// The chain for some sizes. None if not all steps are kernels, or if an output is not written by a kernel.
     pub(crate) fn new(
         recording: &Recording,
         values: &[usize],
@@ -125,7 +124,7 @@ impl Chain {
 }
 
 impl Recording {
-    /// Runs all kernels on this thread, if no other launch is in the way. Results are then in `state`.
+    /// Runs all kernels on this thread, if no other launch conflicts. Results are then in `state`.
     pub(crate) fn run_here(
         &self,
         bound: &Arc<Bound>,
@@ -151,14 +150,14 @@ impl Recording {
         let results = results.iter().zip(&self.outputs).filter(is_made).map(|(buffer, _)| buffer);
         let written = results.chain(state.blocks.iter().flatten());
         let accesses = sources.chain(written.map(|buffer| Access { buffer, writes: true }));
-        // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. A buffer
-        // that is neither an input nor a constant belongs to this replay alone, or is donated. The tiles are those
-        // of `Recording::tiles`.
+        // SAFETY: replays of these sizes were launched before and checked; memory has the same sizes now. A buffer that
+        // is neither an input nor a constant belongs to this replay alone, or is donated. The tiles are those of
+        // `Recording::tiles`.
         let outcome = unsafe { batch::try_run(accesses, &chain.kernels, run, table) }?;
         Some(outcome.map(|elapsed| bound.note(elapsed, run.count())))
     }
 
-    /// Puts addresses and scalars into the table.
+    /// Enters addresses and scalars into the table.
     fn fill_tables(
         &self,
         bound: &Arc<Bound>,
@@ -197,7 +196,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Finds memory for the results, and puts the sources of copies that are not made in the place of the copies.
+    /// Finds memory for the results, and substitutes the sources for copies that are not made.
     fn put_results(
         &self,
         bound: &Bound,
@@ -230,7 +229,7 @@ impl Recording {
 }
 
 impl Tables {
-    /// Makes the table one for these sizes. Whether it was for others.
+    /// Prepares the table for these sizes. Returns whether it was for others.
     fn begin(&mut self, bound: &Arc<Bound>, chain: &Chain) -> bool {
         if self.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, bound)) {
             return false;
@@ -258,7 +257,7 @@ impl Tables {
         }
     }
 
-    /// Whether blocks lie elsewhere than before.
+    /// Whether any block has a different address than before.
     fn have_moved(&mut self, blocks: &[Option<Arc<Buffer>>]) -> bool {
         let now = || blocks.iter().map(|block| block.as_ref().map_or(0, |block| block.address()));
         let is_same = now().eq(self.blocks.iter().copied());

@@ -1,7 +1,7 @@
 //! Host calls in the middle of a replay.
 //!
 //! A program may read computed values, files or the clock on the host, and continue with the result. Such a call is a
-//! step like any other: it is passed the storage of the slots that it read when it was recorded, and its results become
+//! step like any other. It is passed the storage of the slots that it read when it was recorded, and its results become
 //! the storage of other slots. Their element counts are recomputed on every replay, as with
 //! [`CountStep`](super::CountStep).
 
@@ -16,43 +16,43 @@ use crate::{Error, ErrorKind};
 use super::replay::{GuardFailure, ReplayInputs, Replayed, State};
 use super::{Bind, Recorder, Recording, Scalar, SizeId, SlotId, Step, Type, Unknown, bound};
 
-/// Something that a host call read when it was recorded.
+/// A value that a host call read when it was recorded.
 #[derive(Clone, Debug)]
 pub enum HostSource {
-    /// Memory that the recording knows.
+    /// Memory that is part of the recording.
     Memory(Arc<Buffer>),
     /// A value that is the same in all lanes.
     Scalar(Scalar),
 }
 
-/// The same in a replay.
+/// The corresponding input in a replay.
 #[derive(Clone, Debug)]
 pub enum HostInput {
-    /// Memory. It is overwritten once the call is over.
+    /// Memory. It is overwritten after the call has returned.
     Memory(Arc<Buffer>),
     /// The bits of a value that is the same in all lanes.
     Same(u64),
 }
 
-/// What a host call is given in a replay.
+/// The inputs of a host call in a replay.
 #[derive(Clone, Debug, Default)]
 pub struct HostGiven {
-    /// What it reads, in the order in which that was noted.
+    /// The values that it reads, in the order in which they were recorded.
     pub inputs: Vec<HostInput>,
-    /// The value of each size that is known by then.
+    /// The value of each size that is known at that point.
     pub sizes: Vec<usize>,
 }
 
-/// What a host call makes in a replay.
+/// The results of a host call in a replay.
 #[derive(Debug, Default)]
 pub struct HostMade {
-    /// The memory of each array. Nobody else has it.
+    /// The memory of each array, which must not be shared.
     pub buffers: Vec<Arc<Buffer>>,
-    /// How many elements each array has, and then all other sizes that it finds.
+    /// The number of elements of each array, followed by all other sizes that the call determines.
     pub counts: Vec<usize>,
 }
 
-/// A host call; it makes nothing if the recording does not fit what it finds.
+/// A host call; it returns none if the recording does not fit the values that it found.
 pub type HostCall = dyn Fn(HostGiven) -> Result<Option<HostMade>, Error> + Send + Sync;
 
 /// A host call in a recording.
@@ -61,25 +61,25 @@ pub(crate) struct HostStep {
     call: Arc<HostCall>,
     pub(crate) reads: SmallVec<[Bind; 4]>,
     pub(crate) outputs: SmallVec<[SlotId; 2]>,
-    /// How many sizes it finds beside those of its outputs.
+    /// The number of sizes that it determines besides those of its outputs.
     sizes: usize,
     pub(crate) site: &'static Location<'static>,
 }
 
 impl HostStep {
-    /// Whether it finds sizes that nobody knows before.
+    /// Whether it determines sizes that are not known before.
     pub(crate) fn counts(&self) -> bool {
         self.outputs.len() + self.sizes > 0
     }
 }
 
 impl Recorder {
-    /// Notes a host call: what it has read, and the arrays that it has made, with their numbers of elements. Those are
-    /// the next counts, and after them come some sizes more.
+    /// Records a host call: the values that it read, and the arrays that it made, with their numbers of elements. Those
+    /// are the next counts, followed by some other sizes.
     ///
     /// # Errors
     ///
-    /// When it has read memory that the recording knows nothing of.
+    /// If it has read memory that is not part of the recording.
     pub fn host(
         &mut self,
         call: Arc<HostCall>,
@@ -100,7 +100,7 @@ impl Recorder {
 }
 
 impl Recording {
-    /// Runs a host call. The sizes that depend on what it makes are known then.
+    /// Runs a host call. Afterwards the sizes that depend on its results are known.
     pub(crate) fn call_host(
         &self,
         step: &HostStep,
@@ -140,7 +140,7 @@ impl Recording {
         if is_right {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Internal, "a host call gives other memory than it says").at(step.site))
+        Err(Error::new(ErrorKind::Internal, "a host call returned other memory than it declared").at(step.site))
     }
 }
 
@@ -150,10 +150,10 @@ mod tests {
     use crate::device::Device;
     use crate::recording::{SizeExpr, SizeOp, Sizes};
 
-    /// The odd ones of some bytes; nothing where there are none.
+    /// The odd bytes of the input; nothing if there are none.
     fn odd(given: HostGiven) -> Result<Option<HostMade>, Error> {
         let ([HostInput::Memory(buffer), HostInput::Same(bias)], sizes) = (&given.inputs[..], &given.sizes) else {
-            return Err(Error::new(ErrorKind::Internal, "it is given something else"));
+            return Err(Error::new(ErrorKind::Internal, "the input is something else"));
         };
         let mut bytes = vec![0; sizes[1]];
         buffer.read(0, &mut bytes)?;
@@ -163,7 +163,7 @@ mod tests {
         Ok((!bytes.is_empty()).then_some(HostMade { buffers: vec![Buffer::from_bytes(&bytes)?], counts }))
     }
 
-    /// A recording of one input whose odd bytes are given back.
+    /// A recording of one input whose odd bytes are returned.
     fn recording() -> Recording {
         let mut sizes = Sizes::new();
         let [width, found, other] = [SizeExpr::Input(0), SizeExpr::Count(0), SizeExpr::Count(1)]

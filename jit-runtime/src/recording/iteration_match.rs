@@ -1,5 +1,5 @@
-//! Whether two iterations of a loop launch the same kernels, except for the slots that the one writes and the other
-//! reads.
+//! Compares two iterations of a loop: whether they launch the same kernels, except for the slots that one writes and
+//! the next one reads.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use super::{Bind, KernelStep, Origin, Slot, SlotId, Step};
 pub(super) struct Form {
     /// The slot at each place.
     pub(super) slots: Vec<SlotId>,
-    /// Whether it is written there.
+    /// Whether the slot is written at this place.
     pub(super) written: Vec<bool>,
     /// The slots that the iteration makes, numbered by their first places.
     pub(super) made: Vec<SlotId>,
     numbers: FxHashMap<SlotId, u32>,
 }
 
-/// What is at a place in each iteration.
+/// The slot at a place in each iteration.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Place {
-    /// What the iteration makes itself: its number.
+    /// A slot that the iteration itself makes: its number.
     Own(u32),
     /// The same.
     Same(SlotId),
     /// Constants that are equal.
     Constant,
-    /// What the iteration before has made: its number there.
+    /// A slot that the iteration before has made: its number there.
     Carried { made: u32 },
 }
 
@@ -77,7 +77,7 @@ fn note_written(step: &Step, written: &mut Vec<bool>) {
     }
 }
 
-/// What is at each place of two iterations, one after the other; none if they do not match.
+/// The slots at each place of two consecutive iterations; none if they do not match.
 pub(super) fn places(roller: &Roller<'_>, segments: &[Segment], forms: &[Form]) -> Option<Vec<Place>> {
     let ([first, second], [form, next]) = (segments, forms) else { return None };
     let is_same = first.steps.len() == second.steps.len()
@@ -116,7 +116,7 @@ fn is_equal_constant(a: &Slot, b: &Slot) -> bool {
     }
 }
 
-/// Whether steps do the same, on whatever slots.
+/// Whether steps do the same work, on whatever slots.
 fn is_same_work(a: &Step, b: &Step) -> bool {
     match (a, b) {
         (Step::Kernel(a), Step::Kernel(b)) => {
@@ -149,7 +149,7 @@ fn is_same_work(a: &Step, b: &Step) -> bool {
     }
 }
 
-/// Whether each slot that is carried begins as one slot.
+/// Whether each carried slot begins as one slot.
 pub(super) fn is_one_for_each(form: &Form, places: &[Place]) -> bool {
     let mut inits: FxHashMap<u32, SlotId> = FxHashMap::default();
     places.iter().zip(&form.slots).all(|(place, slot)| match place {

@@ -1,4 +1,5 @@
-//! Memory that recordings retain from one replay to the next: little, and freed together with the allocator's cache.
+//! Memory that recordings retain from one replay to the next: a small amount, freed together with the allocator's
+//! cache.
 
 use std::sync::{Arc, LazyLock, Weak};
 
@@ -8,7 +9,7 @@ use crate::sync::{Mutex, persist};
 use super::replay::State;
 use crate::memory::reclaim;
 
-/// What is kept of replays of one recording that are done: as much as replays ran at the same time.
+/// The retained state of completed replays of one recording: as many as ran in parallel.
 #[derive(Default)]
 #[expect(clippy::vec_box, reason = "each replay takes one out and puts it back, which moves a pointer")]
 pub(crate) struct States(Mutex<Vec<Box<State>>>);
@@ -43,7 +44,7 @@ fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| ALL.try_lock()).map(|guard| Box::new(guard) as Held));
 }
 
-/// Lets go of all memory that recordings keep for later replays.
+/// Releases all memory that recordings retain for later replays.
 fn release() {
     let all: Vec<Arc<States>> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
     for states in all {

@@ -1,11 +1,11 @@
-//! Loops whose iterations a replay counts itself.
+//! Rolls recorded loops, so that a replay determines the number of iterations itself.
 //!
 //! A host loop, each iteration under the mask of the lanes that continue, is recorded iteration by iteration, with the
-//! value that was read before each. When the recording ends, the iterations are compared. Matching ones, which launch
-//! the same kernels on what the iteration before has written, become one body that a replay repeats while the value is
-//! true. Iterations before them, which begin with other slots, stay in front. Under the mask of no lane an iteration
-//! changes nothing, so a replay runs those in any case. A loop without matching iterations stays unrolled, with a test
-//! of each value.
+//! value that was read before each. When the recording ends, the iterations are compared. Matching iterations launch
+//! the same kernels on slots that the iteration before has written. They become one body that a replay repeats while
+//! the value is true. Earlier iterations, which begin with other slots, remain in front. Under the mask of no lane an
+//! iteration changes nothing, so a replay always runs those. A loop without matching iterations stays unrolled, with a
+//! test of each value.
 //!
 //! A slot that an iteration reads and the one before has written is *carried*: the body reads a parameter instead, and
 //! after each iteration the storage of the slot and that of the parameter are swapped.
@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use super::iteration_match::{self, Form, Place};
 use super::{Carried, LoopStep, Origin, RepeatStep, Slot, SlotId, Step, TestStep};
 
-/// What happened, in order.
+/// The recorded events, in order.
 #[expect(clippy::large_enum_variant, reason = "nearly all items are steps")]
 pub(super) enum Item {
     Step(Step),
@@ -29,23 +29,23 @@ pub(super) enum Item {
 /// A loop that the host ran.
 pub(super) struct Noted {
     site: &'static Location<'static>,
-    /// How many iterations it may make.
+    /// The maximum number of iterations.
     limit: Option<u32>,
-    /// What computes the first value that is read.
+    /// The items that compute the first value that is read.
     before: Vec<Item>,
     iterations: Vec<Iteration>,
-    /// The value that ended it; none where it ended otherwise.
+    /// The value that ended it; none if it ended for another reason.
     end: Option<TestStep>,
     /// The slots that were made in its iterations.
     slots: Range<u32>,
 }
 
-/// What an iteration has left as it was.
+/// The state that an iteration has left unchanged.
 #[derive(Clone, Copy, Debug)]
 pub struct Unchanged {
-    /// The host had the same in its variables after it as before.
+    /// The host variables are the same after it as before.
     pub host: bool,
-    /// What is in memory lay there before, and is as wide.
+    /// All arrays are in memory as before, and have the same width.
     pub forms: bool,
 }
 
@@ -53,15 +53,16 @@ struct Iteration {
     test: Option<TestStep>,
     unchanged: Unchanged,
     first_slot: u32,
-    /// Iterations before it were dropped, which match it.
+    /// Whether iterations before it were dropped, which match it.
     follows_gap: bool,
     items: Vec<Item>,
 }
 
-/// Iterations of a loop that are kept while it runs, before those in the middle are dropped if they match.
+/// The number of iterations of a loop that are retained while it runs, before those in the middle are dropped if they
+/// match.
 const MAX_RETAINED: usize = 64;
 
-/// What was noted so far, with the loops that are open.
+/// The events recorded so far, with the open loops.
 #[derive(Default)]
 pub(super) struct Log {
     items: Vec<Item>,
@@ -88,8 +89,8 @@ impl Log {
         self.open.push(Noted { site, limit, before, iterations, end: None, slots: 0..0 });
     }
 
-    /// Begins an iteration, after the value that said so was read. Gives the slots that were made in iterations that
-    /// need not be kept any longer.
+    /// Begins an iteration, after the value that decided so was read. Returns the slots that were made in iterations
+    /// that need not be retained any longer.
     pub(super) fn begin_iteration(&mut self, test: Option<TestStep>, slots: &[Slot]) -> Option<Range<u32>> {
         let noted = self.open.last_mut()?;
         let dropped = if noted.iterations.len() >= MAX_RETAINED { noted.drop_middle(slots) } else { None };
@@ -120,7 +121,7 @@ impl Log {
             return true;
         }
         let [.., first, second] = &noted.iterations[..] else { return false };
-        // Only the last two are compared: if earlier ones don't match, more iterations may still match these.
+        // Only the last two are compared: if earlier ones do not match, more iterations may still match these.
         let mut roller = Roller::new(slots, None);
         let middle = second.first_slot;
         let segments = [roller.segment(first, middle), roller.segment(second, slots.len() as u32)];
@@ -128,7 +129,7 @@ impl Log {
         roller.first_match(&segments, &forms, true).is_some()
     }
 
-    /// The steps of a recording that gives back some slots. New slots are appended, and what is given back is renamed.
+    /// The steps of a recording with some output slots. New slots are appended, and outputs are renamed.
     ///
     /// # Errors
     ///
@@ -146,7 +147,7 @@ impl Log {
         roller.flatten(&self.items, &mut steps);
         if let Some(site) = roller.incomplete {
             let (file, line) = (site.file(), site.line());
-            return Err(format!("what the loop at {file}:{line} has made, beside its state, is used after it"));
+            return Err(format!("a value that the loop at {file}:{line} made, besides its state, is used after it"));
         }
         outputs.iter_mut().for_each(|slot| *slot = roller.resolve(*slot));
         let added = roller.added;
@@ -156,14 +157,14 @@ impl Log {
 }
 
 impl Noted {
-    /// Drops iterations in the middle, if all of them match; gives the slots that were made in them.
+    /// Drops iterations in the middle, if all of them match. Returns the slots that were made in them.
     fn drop_middle(&mut self, slots: &[Slot]) -> Option<Range<u32>> {
         let mut roller = Roller::new(slots, None);
         let segments = roller.segments(self, slots.len() as u32);
         let forms = roller.forms(&segments);
         let (first, _) = roller.body(self, &segments, &forms, true)?;
-        // Two stay at each end: the pairs that prove that the body repeats there, and what the next iterations are
-        // compared with.
+        // Two remain at each end: the pairs that prove that the body repeats there, and the iterations that the next
+        // ones are compared with.
         let dropped = first + 2..self.iterations.len() - 2;
         if dropped.is_empty() {
             return None;
@@ -175,7 +176,7 @@ impl Noted {
     }
 }
 
-/// Whether sizes are found, which differ from iteration to iteration, or the host is called.
+/// Whether the items determine sizes, which differ from iteration to iteration, or call the host.
 fn counts(items: &[Item]) -> bool {
     items.iter().any(|item| match item {
         Item::Step(step) => matches!(step, Step::Count(_) | Step::Host(_)),
@@ -203,26 +204,26 @@ fn note_uses(items: &[Item], position: &mut u32, last_use: &mut [u32]) {
     }
 }
 
-/// An iteration as steps, loops in it rolled up.
+/// An iteration as steps, with inner loops rolled.
 pub(super) struct Segment {
     pub(super) test: Option<TestStep>,
     unchanged: Unchanged,
     follows_gap: bool,
     pub(super) steps: Vec<Step>,
-    /// Slots that were made in it: by what happened, and by rolling up.
+    /// The slots that were made in it: by its events, and by rolling.
     pub(super) slots: Range<u32>,
     pub(super) added: Range<u32>,
 }
 
-/// Turns what happened into steps.
+/// Converts the recorded events to steps.
 pub(super) struct Roller<'a> {
     slots: &'a [Slot],
     added: Vec<Slot>,
-    /// What represents a slot from here on.
+    /// The slot that represents a slot from here on.
     renamed: FxHashMap<SlotId, SlotId>,
     last_use: Option<&'a [u32]>,
     position: u32,
-    /// A loop that is not rolled up, and of which iterations were dropped.
+    /// A loop that could not be rolled and of which iterations were dropped.
     incomplete: Option<&'static Location<'static>>,
 }
 
@@ -281,7 +282,7 @@ impl<'a> Roller<'a> {
         Segment { test, unchanged, follows_gap, steps, slots, added }
     }
 
-    /// All iterations of a loop, of which the last one ends before a slot.
+    /// All iterations of a loop, the last of which ends before a slot.
     fn segments(&mut self, noted: &Noted, end: u32) -> Vec<Segment> {
         let ends = noted.iterations.iter().skip(1).map(|next| next.first_slot).chain([end]);
         noted.iterations.iter().zip(ends).map(|(iteration, end)| self.segment(iteration, end)).collect()
@@ -306,15 +307,14 @@ impl<'a> Roller<'a> {
         segments.iter().map(|segment| Form::of(self, segment)).collect()
     }
 
-    /// The first iteration from which on all match, with what is at each of its places; none if there are no two that
-    /// match.
+    /// The first iteration from which on all match, with the slots at each of its places; none if no two match.
     fn first_match(&self, segments: &[Segment], forms: &[Form], is_tested: bool) -> Option<(usize, Vec<Place>)> {
         let mut found: Option<(usize, Vec<Place>)> = None;
         // Without a value that ended the loop, a replay could not know when to stop.
         if !is_tested {
             return None;
         }
-        // From the end: iterations become steady after a while, and those before that stay in front.
+        // Backwards: iterations become steady after a while, and those before that remain in front.
         for number in (0..segments.len().saturating_sub(1)).rev() {
             let pair = &segments[number..number + 2];
             if pair[1].follows_gap {
@@ -323,13 +323,12 @@ impl<'a> Roller<'a> {
                 found = Some((number, places));
                 continue;
             }
-            // Where the host's variables or the forms of the state change, the iteration after it may be another
-            // program.
+            // If the host's variables or the forms of the state change, the next iteration may be a different program.
             if !pair.iter().all(|segment| segment.unchanged.host && segment.unchanged.forms && segment.test.is_some()) {
                 break;
             }
             let Some(places) = iteration_match::places(self, pair, &forms[number..number + 2]) else { break };
-            // Each pair must match in the same way: what is carried in one iteration is carried in all.
+            // Each pair must match in the same way: a slot that is carried in one iteration is carried in all.
             if found.as_ref().is_some_and(|(_, known)| *known != places) {
                 break;
             }
@@ -338,7 +337,7 @@ impl<'a> Roller<'a> {
         found
     }
 
-    /// Rolls a loop up; gives its iterations back where that cannot be.
+    /// Rolls a loop. Returns its iterations if that is not possible.
     fn roll(
         &mut self,
         noted: &Noted,
@@ -353,7 +352,7 @@ impl<'a> Roller<'a> {
         Ok(())
     }
 
-    /// The iteration that is the body of a loop, with what is at each of its places.
+    /// The iteration that is the body of a loop, with the slots at each of its places.
     fn body(
         &self,
         noted: &Noted,
@@ -365,7 +364,7 @@ impl<'a> Roller<'a> {
         let last = segments.len() - 1;
         // Two states that begin as different slots and become one match from the next iteration on.
         let first = (found..last).find(|&number| iteration_match::is_one_for_each(&forms[number], &places))?;
-        // A carried slot that is also written in place would be overwritten before the iteration after reads its first
+        // A carried slot that is also written in place would be overwritten before the next iteration reads its first
         // value.
         let is_carried = |place: &Place| matches!(place, Place::Carried { .. });
         let is_written =
@@ -383,7 +382,7 @@ impl<'a> Roller<'a> {
         (!self.is_used_later(of_body, &given_on)).then_some((first, places))
     }
 
-    /// Whether any of the slots is used after the loop that has just ended, but for those that it gives on.
+    /// Whether any of the slots is used after the loop that has just ended, except those that it passes on.
     fn is_used_later(&self, slots: Range<u32>, given_on: &FxHashSet<SlotId>) -> bool {
         let Some(last_use) = self.last_use else { return false };
         let is_constant = |slot: SlotId| matches!(self.slot(slot).origin, Origin::Constant(_));
@@ -393,7 +392,7 @@ impl<'a> Roller<'a> {
         })
     }
 
-    /// The iterations before the body, once, and the body between the steps that begin and repeat it.
+    /// Writes the iterations before the body, once, and the body between the steps that begin and repeat it.
     fn emit(
         &mut self,
         noted: &Noted,
@@ -405,7 +404,7 @@ impl<'a> Roller<'a> {
     ) {
         let (carried, inside) = self.parameters([form, last], places);
         let mut inside = inside.into_iter();
-        // The body runs once in any case. Host variables have their later values only if lanes ran these iterations.
+        // The body always runs once. Host variables have their later values only if lanes ran these iterations.
         let is_steady: Vec<bool> = segments.iter().take(first).map(|segment| segment.unchanged.host).collect();
         let is_tested = |number: usize| number > 0 && is_steady[number..].contains(&false);
         let mut body = Vec::new();
@@ -427,8 +426,8 @@ impl<'a> Roller<'a> {
         steps.push(Step::Repeat(RepeatStep { length, slots }));
     }
 
-    /// Makes the parameters of a body, which represent what the last iteration has made from here on; gives what is
-    /// carried, and the slot at each place.
+    /// Creates the parameters of a body, which represent the results of the last iteration from here on. Returns the
+    /// carried slots, and the slot at each place.
     fn parameters(&mut self, [form, last]: [&Form; 2], places: &[Place]) -> (SmallVec<[Carried; 4]>, Vec<SlotId>) {
         let mut carried: SmallVec<[Carried; 4]> = SmallVec::new();
         let mut inside = Vec::with_capacity(places.len());

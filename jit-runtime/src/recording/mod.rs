@@ -1,7 +1,7 @@
 //! Recordings: launches over slots and sizes whose values are known when they are replayed.
 //!
-//! A [`Recorder`] observes the launches of a program and records each: which buffers it reads and writes, as numbers of
-//! *slots*, how many lanes it has, as an expression of the sizes of the inputs, and its code. The finished
+//! A [`Recorder`] observes the launches of a program and records each of them: the buffers that it reads and writes, as
+//! numbers of *slots*; the number of lanes, as an expression of the sizes of the inputs; and its code. The finished
 //! [`Recording`] is immutable and shared between threads. A replay is passed the buffers of the inputs, computes all
 //! sizes, checks the guards, and launches the same code.
 //!
@@ -12,13 +12,13 @@
 //! |---|---|
 //! | sizes and guards | `size` |
 //! | recording launches | `recorder` |
-//! | loops, whose iterations a replay counts | `rolled`, `alike`, `repeat` |
+//! | loops, whose iterations a replay counts | `loop_rolling`, `iteration_match`, `repeat` |
 //! | the storage of each slot | `plan` |
 //! | all values that follow from the sizes of the inputs, cached between replays | `bound` |
 //! | memory that is retained between replays | `kept` |
 //! | launching | `replay` |
 //! | short kernels one after another, without launching them | `chain` |
-//! | which of these may run tile by tile | `tiles` |
+//! | which short kernels may run tile by tile | `tiles` |
 //! | host calls between launches | `host` |
 
 mod bound;
@@ -79,10 +79,10 @@ pub struct Slot {
     pub origin: Origin,
 }
 
-/// Where the elements of a slot come from.
+/// Where the contents of a slot come from.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// The caller of the replay gives them; the number of the input.
+    /// The caller of the replay passes them; the number of the input.
     Input(u32),
     /// They are the same in each replay.
     Constant(Arc<Buffer>),
@@ -90,18 +90,18 @@ pub enum Origin {
     Step,
 }
 
-/// A value of width 1 that a step is launched with.
+/// A value of width 1 that is an argument of a step.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scalar {
     /// The same in each replay.
     Constant(u64),
-    /// The caller of the replay gives its bits; the number among the scalars that are given.
+    /// The caller of the replay passes its bits; the number among the scalars that are passed.
     Input(u32),
     /// A size, as a number of a type.
     Size(SizeId, Type),
 }
 
-/// What a step is launched with.
+/// An argument of a step.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Bind {
     Slot(SlotId),
@@ -120,45 +120,45 @@ pub(crate) enum Step {
     Repeat(RepeatStep),
 }
 
-/// A kernel to be launched.
+/// A kernel to launch.
 #[derive(Clone)]
 pub(crate) struct KernelStep {
     pub(crate) entry: Arc<Entry>,
-    /// The kernel with sizes as parameters, if it computes with sizes that follow from those of the inputs: code is
-    /// made for what they are.
+    /// The kernel with sizes as parameters, if it computes with sizes that follow from those of the inputs: the code is
+    /// specialised to their values.
     pub(crate) template: Option<Arc<Kernel>>,
     pub(crate) lanes: SizeId,
     pub(crate) reduce_block: Option<SizeId>,
     pub(crate) arguments: SmallVec<[Bind; 8]>,
     pub(crate) label: &'static str,
     pub(crate) site: Option<&'static Location<'static>>,
-    /// The kernel copies one slot to another and does nothing else: from, to.
+    /// The slots if the kernel only copies one slot to another: from, to.
     pub(crate) copy: Option<(SlotId, SlotId)>,
-    /// How the kernel reports what is wrong, if it checks anything.
+    /// How the kernel reports errors, if it checks anything.
     pub(crate) checks: Option<Checks>,
 }
 
 impl KernelStep {
-    /// What it computes, with the parameters that the arguments are for.
+    /// The kernel, with the parameters that the arguments are for.
     pub(crate) fn kernel(&self) -> &Kernel {
         self.template.as_deref().unwrap_or(&self.entry.kernel)
     }
 }
 
-/// A library call to be made.
+/// A library call.
 #[derive(Clone)]
 pub(crate) struct LibraryStep {
     pub(crate) call: Call,
     /// The sizes in the call.
     pub(crate) sizes: SmallVec<[SizeId; 4]>,
-    /// The value that a fill writes, where that is not always the same.
+    /// The value that a fill writes, if it is not constant.
     pub(crate) fill: Option<Scalar>,
     pub(crate) inputs: SmallVec<[SlotId; 2]>,
     pub(crate) outputs: SmallVec<[SlotId; 2]>,
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
-/// The true elements of a mask to be listed and counted.
+/// A step that lists and counts the true elements of a mask.
 #[derive(Clone)]
 pub(crate) struct CountStep {
     pub(crate) mask: SlotId,
@@ -174,15 +174,15 @@ pub(crate) struct TestStep {
     pub(crate) site: Option<&'static Location<'static>>,
 }
 
-/// The begin of steps that are repeated as long as a value says.
+/// The beginning of steps that are repeated while a value is true.
 #[derive(Clone)]
 pub(crate) struct LoopStep {
     pub(crate) carried: SmallVec<[Carried; 4]>,
-    /// The value that is read before each iteration: the number of what is carried.
+    /// The value that is read before each iteration, as the number of a carried slot.
     pub(crate) test: u32,
-    /// How many steps are repeated; the step after them is [`Step::Repeat`].
+    /// The number of repeated steps; the step after them is [`Step::Repeat`].
     pub(crate) length: u32,
-    /// How many iterations the program may make, and how many it has made before.
+    /// The maximum number of iterations, and how many the program has made before.
     pub(crate) limit: Option<(u32, u32)>,
     pub(crate) site: &'static Location<'static>,
 }
@@ -190,11 +190,11 @@ pub(crate) struct LoopStep {
 /// A slot that one iteration makes and the next one reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Carried {
-    /// What iterations read, and what is there after the loop.
+    /// The slot that iterations read, and that has the result after the loop.
     pub(crate) param: SlotId,
-    /// What the first iteration reads.
+    /// The slot that the first iteration reads.
     pub(crate) init: SlotId,
-    /// What each iteration makes.
+    /// The slot that each iteration writes.
     pub(crate) out: SlotId,
 }
 
@@ -203,11 +203,11 @@ pub(crate) struct Carried {
 pub(crate) struct RepeatStep {
     /// How many there are.
     pub(crate) length: u32,
-    /// What is carried: parameters, and what iterations make of them.
+    /// The carried slots: parameters, and the outputs of iterations for them.
     pub(crate) slots: SmallVec<[SlotId; 8]>,
 }
 
-/// A copy of an input that is made in order to overwrite it. Where nobody else needs the input, that is overwritten
+/// A copy of an input that is made in order to overwrite it. If the input is not needed otherwise, it is overwritten
 /// instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DonatedCopy {
@@ -229,38 +229,38 @@ pub struct Recording {
     sizes: Sizes,
     slots: Vec<Slot>,
     steps: Vec<Step>,
-    /// What a replay gives back.
+    /// The outputs of a replay.
     outputs: Vec<SlotId>,
-    /// For each step, the slots that nothing uses after it.
+    /// For each step, the slots that are not used after it.
     plan: plan::Lifetimes,
-    /// For each slot, whether it is given back.
+    /// For each slot, whether it is an output.
     is_output: Vec<bool>,
-    /// For each slot, whether loops exchange its memory with that of others of which one is given back.
+    /// For each slot, whether loops exchange its memory with that of slots of which one is an output.
     is_exchanged: Vec<bool>,
-    /// Copies that need not be made where inputs may be overwritten.
+    /// Copies that need not be made if inputs may be overwritten.
     yields: Vec<DonatedCopy>,
-    /// Some step finds sizes, so that they are known only in the middle of a replay.
+    /// Whether some step determines sizes, so that they are known only in the middle of a replay.
     counts: bool,
-    /// Some step finds sizes, reads a value or calls the host, so that a replay may turn out not to fit when it has
-    /// begun.
+    /// Whether some step determines sizes, reads a value or calls the host, so that a replay may be rejected after it
+    /// has begun.
     is_tentative: bool,
     inputs: u32,
     scalars: u32,
-    /// What follows from the sizes of the inputs of some replays before, the latest first.
+    /// The values that follow from the sizes of the inputs of some previous replays, latest first.
     bound: Mutex<Vec<Arc<Bound>>>,
-    /// Memory of replays that are done.
+    /// Memory of completed replays.
     states: Arc<kept::States>,
     replays: AtomicU64,
 }
 
 impl Recording {
-    /// How many launches there are.
+    /// The number of launches.
     #[must_use]
     pub fn launches(&self) -> usize {
         self.steps.len()
     }
 
-    /// The sizes and what the recording relies on.
+    /// The sizes and guards.
     #[must_use]
     pub fn sizes(&self) -> &Sizes {
         &self.sizes
@@ -272,7 +272,7 @@ impl Recording {
         &self.slots
     }
 
-    /// How often it was replayed.
+    /// The number of replays.
     #[must_use]
     pub fn replays(&self) -> u64 {
         self.replays.load(Ordering::Relaxed)
@@ -291,7 +291,7 @@ impl Recording {
         self.steps.iter().any(|step| step.slots().any(|slot| is_it(&slot)))
     }
 
-    /// The launches as text, with sizes as formulas; names are those of the inputs.
+    /// The launches as text, with sizes as formulas. `names` returns the names of the inputs.
     #[must_use]
     pub fn dump(&self, names: &dyn Fn(u16) -> String) -> String {
         use std::fmt::Write as _;
@@ -363,7 +363,7 @@ impl Step {
         bound.chain(inputs.iter().copied()).chain(outputs.iter().copied()).chain(carried)
     }
 
-    /// Puts other slots in the place of those that the step uses, in the order of [`Step::slots`].
+    /// Replaces the slots that the step uses, in the order of [`Step::slots`].
     pub(crate) fn rename(&mut self, mut other: impl FnMut(SlotId) -> SlotId) {
         let mut put = |slot: &mut SlotId| *slot = other(*slot);
         match self {
@@ -394,7 +394,7 @@ impl Step {
         }
     }
 
-    /// Whether it finds sizes that nobody knows before.
+    /// Whether it determines sizes that are not known before.
     fn counts(&self) -> bool {
         match self {
             Step::Count(_) => true,
@@ -403,7 +403,7 @@ impl Step {
         }
     }
 
-    /// Whether it makes the memory of a slot itself.
+    /// Whether it allocates the memory of a slot itself.
     fn makes(&self, slot: SlotId) -> bool {
         match self {
             Step::Count(count) => count.positions == slot,

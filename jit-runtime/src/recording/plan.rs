@@ -9,10 +9,10 @@ pub(crate) struct Lifetime {
     pub(crate) last: u32,
 }
 
-/// When each slot is used; none for those that no step uses.
+/// When each slot is used; none for slots that no step uses.
 pub(crate) type Lifetimes = Vec<Option<Lifetime>>;
 
-/// When each slot is used, and of which slots loops exchange the memory with that of a slot that is given back.
+/// Returns when each slot is used, and for each slot whether loops exchange its memory with that of an output.
 pub(crate) fn lifetimes(slots: &[Slot], steps: &[Step], is_output: &[bool]) -> (Lifetimes, Vec<bool>) {
     let mut lifetimes: Lifetimes = vec![None; slots.len()];
     for (number, step) in (0_u32..).zip(steps) {
@@ -28,7 +28,8 @@ pub(crate) fn lifetimes(slots: &[Slot], steps: &[Step], is_output: &[bool]) -> (
     (lifetimes, is_exchanged)
 }
 
-/// What is used in a loop and is from before it is used until the loop ends. Whether that changes anything.
+/// A slot from before a loop that is used in the loop is used until the loop ends. Returns whether that changes
+/// anything.
 fn repeat(steps: &[Step], lifetimes: &mut Lifetimes) -> bool {
     let mut has_changed = false;
     for (begin, step) in (0_u32..).zip(steps) {
@@ -44,8 +45,8 @@ fn repeat(steps: &[Step], lifetimes: &mut Lifetimes) -> bool {
     has_changed
 }
 
-/// What is carried may lie in the memory of either of two slots, so both are used while one is. Whether that changes
-/// anything.
+/// A carried value may be in the memory of either of two slots, so both are used while one is. Returns whether that
+/// changes anything.
 fn exchange(steps: &[Step], is_output: &[bool], lifetimes: &mut Lifetimes, is_exchanged: &mut [bool]) -> bool {
     let mut has_changed = false;
     let loops = steps.iter().filter_map(|step| if let Step::Loop(inner) = step { Some(inner) } else { None });
@@ -63,7 +64,7 @@ fn exchange(steps: &[Step], is_output: &[bool], lifetimes: &mut Lifetimes, is_ex
     has_changed
 }
 
-/// Copies of inputs to which nobody comes back, to memory that nobody used before.
+/// Copies of inputs that are not used afterwards, to memory that was not used before.
 pub(crate) fn yields(slots: &[Slot], steps: &[Step], plan: &Lifetimes, outputs: &[SlotId]) -> Vec<DonatedCopy> {
     let of_step = |(step, it): (u32, &Step)| {
         let Step::Kernel(super::KernelStep { copy: Some((from, to)), .. }) = it else { return None };
@@ -78,23 +79,23 @@ pub(crate) fn yields(slots: &[Slot], steps: &[Step], plan: &Lifetimes, outputs: 
     (0..).zip(steps).filter_map(of_step).collect()
 }
 
-/// Blocks of memory for the slots that a replay needs for itself.
+/// Blocks of memory for the temporary slots of a replay.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Blocks {
     /// For each slot, its block.
     pub(crate) of_slot: Vec<Option<u32>>,
     /// The size of each block.
     pub(crate) bytes: Vec<usize>,
-    /// For each block, the slot that is given back and whose memory it is, if it is that of a result.
+    /// For each block that is the memory of a result, the output slot.
     pub(crate) result: Vec<Option<SlotId>>,
 }
 
-/// Results from this size on lend their memory to slots that are needed before they are written; smaller ones are kept
-/// from one replay to the next, and addresses with them.
+/// Results of at least this size lend their memory to slots that are needed before they are written. Smaller ones are
+/// retained from one replay to the next, together with their addresses.
 const MIN_LENT_RESULT: usize = 1 << 20;
 
 impl Recording {
-    /// Whether a slot is memory that a replay needs for itself.
+    /// Whether a slot is a temporary of the replay.
     fn is_temporary(&self, slot: usize) -> bool {
         matches!(self.slots[slot].origin, Origin::Step) && !self.is_output[slot] && !self.is_exchanged[slot]
     }
@@ -106,13 +107,13 @@ impl Recording {
         is_step && self.is_output[slot] && !self.is_exchanged[slot] && bytes_of(slot) >= MIN_LENT_RESULT && !is_copy()
     }
 
-    /// Whether a step uses a slot, or it is given back.
+    /// Whether a slot is used by a step, or is an output.
     pub(crate) fn is_wanted(&self, slot: usize) -> bool {
         self.plan[slot].is_some() || self.is_output[slot]
     }
 
-    /// Gives each slot that a replay needs for itself a block, given the sizes: the one that fits best among those that
-    /// are free, or that would have to grow least. A large result takes over a block of its size.
+    /// Assigns a block to each temporary slot, for given sizes: among the free blocks the one that fits best, or that
+    /// has to grow least. A large result takes over a block of its size.
     pub(crate) fn blocks(&self, bytes_of: impl Fn(usize) -> usize) -> Blocks {
         let mut blocks = Blocks { of_slot: vec![None; self.slots.len()], ..Blocks::default() };
         let mut begins: Vec<(u32, usize)> = Vec::new();

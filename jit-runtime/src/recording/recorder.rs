@@ -1,7 +1,7 @@
 //! Recording launches while they happen.
 //!
 //! Buffers are identified by their address. The recorder holds the buffers of inputs and constants. Of buffers that
-//! steps write it holds the header alone: the memory of an array that is no longer needed is free, and its address
+//! steps write it retains only the header: the memory of an array that is no longer needed is free, and its address
 //! still identifies no other buffer.
 
 use std::panic::Location;
@@ -23,11 +23,11 @@ use crate::launch::native::{Call, Operand};
 use crate::launch::{Argument, Prepared};
 use crate::memory::Buffer;
 
-/// A launch uses a buffer that the recording knows nothing of: the position of the argument.
+/// A launch uses a buffer that is not part of the recording: the position of the argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown(pub usize);
 
-/// A value that the program has read: its memory, what it was, and the line that did so.
+/// A value that the program has read: its memory, its bits, and the line that read it.
 #[derive(Clone, Copy)]
 pub struct ObservedValue<'a> {
     /// The memory of the value.
@@ -50,7 +50,7 @@ pub struct Recorder {
     scalars: u32,
 }
 
-/// What keeps an address from naming another buffer.
+/// Prevents an address from being reused by another buffer.
 enum AddressHold {
     Buffer(#[expect(dead_code, reason = "held for what it keeps alive")] Arc<Buffer>),
     Header(Weak<Buffer>),
@@ -80,7 +80,7 @@ impl Recorder {
         id
     }
 
-    /// The slot of a buffer, if the recording knows it.
+    /// The slot of a buffer, if it is part of the recording.
     #[must_use]
     pub fn slot(&self, buffer: &Arc<Buffer>) -> Option<SlotId> {
         self.by_address.get(&Arc::as_ptr(buffer).addr()).copied()
@@ -92,20 +92,20 @@ impl Recorder {
         matches!(self.slots[slot.index()].origin, Origin::Constant(_))
     }
 
-    /// Makes a buffer the next input.
+    /// Adds a buffer as the next input.
     pub fn input(&mut self, buffer: &Arc<Buffer>, ty: Type, len: SizeId) -> SlotId {
         let origin = Origin::Input(self.inputs);
         self.inputs += 1;
         self.add(buffer, Slot { ty, len, origin }, AddressHold::Buffer(Arc::clone(buffer)))
     }
 
-    /// Makes room for the next scalar that is given; gives its number.
+    /// Adds the next scalar that the caller passes. Returns its number.
     pub fn scalar(&mut self) -> u32 {
         self.scalars += 1;
         self.scalars - 1
     }
 
-    /// Makes a buffer a constant, unless it is known already.
+    /// Adds a buffer as a constant, unless it is known already.
     pub fn constant(&mut self, buffer: &Arc<Buffer>, ty: Type, len: SizeId) {
         if self.slot(buffer).is_none() {
             let origin = Origin::Constant(Arc::clone(buffer));
@@ -113,18 +113,18 @@ impl Recorder {
         }
     }
 
-    /// Notes memory that steps will write.
+    /// Records memory that steps will write.
     pub fn made(&mut self, buffer: &Arc<Buffer>, ty: Type, len: SizeId) -> SlotId {
         let header = AddressHold::Header(Arc::downgrade(buffer));
         self.add(buffer, Slot { ty, len, origin: Origin::Step }, header)
     }
 
-    /// Notes a kernel, of so many lanes, which reduces blocks of so many if it reduces blocks. Scalars are constants
-    /// but for those whose positions are given.
+    /// Records a kernel, with a number of lanes, and the block length if it reduces blocks. Scalars are constants,
+    /// except those whose positions are listed.
     ///
     /// # Errors
     ///
-    /// When it uses a buffer that the recording knows nothing of.
+    /// If it uses a buffer that is not part of the recording.
     pub fn kernel(
         &mut self,
         prepared: &Prepared,
@@ -159,12 +159,12 @@ impl Recorder {
         Ok(())
     }
 
-    /// Notes a library call, with the sizes that [`Call::with_sizes`] takes. The value of a fill is constant unless
-    /// another one is given.
+    /// Records a library call, with the sizes that [`Call::with_sizes`] takes. The value of a fill is constant unless
+    /// another one is passed.
     ///
     /// # Errors
     ///
-    /// When it uses a buffer that the recording knows nothing of.
+    /// If it uses a buffer that is not part of the recording.
     pub fn native(
         &mut self,
         call: Call,
@@ -182,11 +182,11 @@ impl Recorder {
         Ok(())
     }
 
-    /// Notes that the true elements of a mask were listed; the number of them is the next count.
+    /// Records that the true elements of a mask were listed; their number is the next count.
     ///
     /// # Errors
     ///
-    /// When the recording knows nothing of the mask.
+    /// If the mask is not part of the recording.
     pub fn count(
         &mut self,
         mask: &Arc<Buffer>,
@@ -204,17 +204,17 @@ impl Recorder {
         self.log.push(step);
     }
 
-    /// Notes that a loop begins whose iterations the program runs one by one, each under the mask of the lanes that
-    /// make it. The program fails if it makes more iterations than the limit.
+    /// Records the beginning of a loop whose iterations the program runs one by one, each under the mask of its active
+    /// lanes. The program fails if it makes more iterations than the limit.
     pub fn begin_loop(&mut self, limit: Option<u32>, site: &'static Location<'static>) {
         self.log.begin_loop(limit, site);
     }
 
-    /// Notes that an iteration of the innermost loop begins, since a value that was read is what it is.
+    /// Records the beginning of an iteration of the innermost loop, because of the value that was read.
     ///
     /// # Errors
     ///
-    /// When the recording knows nothing of the value.
+    /// If the value is not part of the recording.
     pub fn begin_iteration(&mut self, test: Option<ObservedValue<'_>>) -> Result<(), Unknown> {
         let test = self.test(test)?;
         let dropped = self.log.begin_iteration(test, &self.slots);
@@ -222,7 +222,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Lets go of what keeps the address of a slot, if its memory is gone.
+    /// Releases the hold on the address of a slot, if its memory is gone.
     fn forget(&mut self, slot: usize) {
         if let AddressHold::Header(header) = &self.kept[slot]
             && header.strong_count() == 0
@@ -232,7 +232,7 @@ impl Recorder {
         }
     }
 
-    /// Notes that an iteration ends.
+    /// Records the end of an iteration.
     pub fn end_iteration(&mut self, kept: Unchanged) {
         self.log.end_iteration(kept);
     }
@@ -243,11 +243,11 @@ impl Recorder {
         self.log.is_settled(&self.slots)
     }
 
-    /// Notes that the innermost loop ends, since a value that was read is what it is, or for another reason.
+    /// Records the end of the innermost loop, because of the value that was read, or for another reason.
     ///
     /// # Errors
     ///
-    /// When the recording knows nothing of the value.
+    /// If the value is not part of the recording.
     pub fn end_loop(&mut self, test: Option<ObservedValue<'_>>) -> Result<(), Unknown> {
         let test = self.test(test)?;
         self.log.end_loop(test, self.slots.len());
@@ -260,11 +260,11 @@ impl Recorder {
         Ok(Some(TestStep { slot, expected: bits, site: Some(site) }))
     }
 
-    /// Ends the recording, which gives back some slots. A slot may be given back more than once.
+    /// Ends the recording, with some output slots. A slot may be an output more than once.
     ///
     /// # Errors
     ///
-    /// Why it cannot be replayed.
+    /// Why the recording cannot be replayed.
     pub fn finish(mut self, sizes: Sizes, mut outputs: Vec<SlotId>) -> Result<Recording, String> {
         let steps = self.log.finish(&mut self.slots, &mut outputs)?;
         let mut is_output = vec![false; self.slots.len()];

@@ -1,8 +1,8 @@
-//! Repeating steps of a recording while a condition value is true.
+//! Repeats steps of a recording while a condition value is true.
 //!
 //! Parameters begin with the contents from before the loop, whose storage is read and never written. After each
-//! iteration its outputs become the parameters, and the next iteration writes to the storage that is free then: that of
-//! the parameters, from the second iteration on. So a loop needs storage for two of each, however many iterations it
+//! iteration its outputs become the parameters, and the next iteration writes to the storage that is then free: from
+//! the second iteration on, that of the parameters. So a loop needs storage for two of each, however many iterations it
 //! has.
 
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::{Error, ErrorKind, cancel};
 use super::replay::State;
 use super::{Carried, LoopStep, Recording, RepeatStep, Step};
 
-/// A loop of the replay that runs.
+/// A loop of the current replay.
 #[derive(Default)]
 pub(crate) struct Running {
     iterations: u32,
-    /// The memory of the parameters, as long as they lie in that of what was there before.
+    /// The memory of the parameters, while they are still in the memory of the initial values.
     spare: SmallVec<[Option<Arc<Buffer>>; 4]>,
 }
 
 impl Recording {
-    /// Begins a loop; gives the step to continue with.
+    /// Begins a loop. Returns the step to continue with.
     pub(crate) fn enter(&self, at: usize, inner: &LoopStep, state: &mut State) -> Result<usize, Error> {
         let mut running = Running::default();
         for Carried { param, init, .. } in &inner.carried {
@@ -35,7 +35,7 @@ impl Recording {
         self.go_on(at, inner, state)
     }
 
-    /// Ends an iteration; gives the step to continue with.
+    /// Ends an iteration. Returns the step to continue with.
     pub(crate) fn repeat(&self, at: usize, end: &RepeatStep, state: &mut State) -> Result<usize, Error> {
         let begin = at - end.length as usize - 1;
         let Step::Loop(inner) = &self.steps[begin] else { unreachable!("a loop begins where its end says") };
@@ -51,7 +51,7 @@ impl Recording {
         self.go_on(begin, inner, state)
     }
 
-    /// Looks whether there is another iteration.
+    /// Checks whether there is another iteration.
     fn go_on(&self, begin: usize, inner: &LoopStep, state: &mut State) -> Result<usize, Error> {
         cancel::check_loop(inner.site)?;
         let test = self.operand(inner.carried[inner.test as usize].param, state);
@@ -72,8 +72,8 @@ impl Recording {
         Ok(end + 1)
     }
 
-    /// What no iteration has made is what was there before, in memory of its own: steps after the loop may overwrite
-    /// it, and callers get it.
+    /// Copies values that no iteration has written to separate memory: steps after the loop may overwrite them, and
+    /// callers may receive them.
     fn copy_all(&self, inner: &LoopStep, running: Running, state: &mut State) -> Result<(), Error> {
         for (Carried { param, .. }, spare) in inner.carried.iter().zip(running.spare) {
             let bytes = self.bytes_of(param.index(), &state.values);

@@ -1,8 +1,8 @@
-//! Replaying: buffers and sizes of inputs → launches.
+//! Replays a recording: buffers and sizes of inputs → launches.
 //!
-//! Where all kernels are short, they run one after another on the calling thread, without being launched; that takes no
-//! memory but that of the results, which is retained for the next replay. Otherwise each is launched as it was when it
-//! was recorded.
+//! If all kernels are short, they run one after another on the calling thread, without being launched. That allocates
+//! no memory except for the results, which is retained for the next replay. Otherwise each kernel is launched as it was
+//! when it was recorded.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -20,16 +20,17 @@ use super::chain::Tables;
 use super::repeat::Running;
 use super::{Bind, CountStep, Guard, KernelStep, LibraryStep, Origin, Recording, SlotId, Step, TestStep};
 
-/// Results are kept for the next replay up to this size, if nothing else holds them any more; where there are several,
-/// up to a part of it.
+/// Results up to this size are retained for the next replay, if they are not in use any more; if there are several, up
+/// to a fraction of it.
 const MAX_KEPT_RESULTS: usize = 1 << 20;
-/// Generations of results that are kept: a caller holds those of the last call while the next one runs.
+/// The number of generations of results that are retained: a caller holds those of the last call while the next one
+/// runs.
 const KEPT_RESULTS: usize = 3;
-/// Memory that is kept with a recording for the next replay; larger memory is as quickly had from the allocator again,
-/// which serves all.
+/// The most memory that is retained with a recording for the next replay. Larger memory is obtained just as quickly
+/// from the allocator, which serves all recordings.
 const MAX_KEPT_BLOCKS: usize = 4 << 20;
 
-/// What a replay is given.
+/// The inputs of a replay.
 #[derive(Clone, Copy)]
 pub struct ReplayInputs<'a> {
     /// The memory of each input.
@@ -38,16 +39,16 @@ pub struct ReplayInputs<'a> {
     pub scalars: &'a [u64],
     /// The size that each symbol represents.
     pub sizes: &'a [usize],
-    /// The inputs whose memory nobody else needs: a replay that would overwrite a copy overwrites them.
+    /// The inputs whose memory is not needed otherwise: a replay that would overwrite a copy overwrites them.
     pub donated: &'a [bool],
 }
 
-/// What became of a replay.
+/// The outcome of a replay.
 #[derive(Debug)]
 pub enum Replayed {
-    /// The results are there or will be: the memory of each output, in order, and the value of each size.
+    /// The results exist or will exist: the memory of each output, in order, and the value of each size.
     Done,
-    /// The recording does not fit. Nothing that the caller can see has happened.
+    /// The recording does not fit. There were no effects that the caller can observe.
     Rejected(GuardFailure),
 }
 
@@ -58,9 +59,9 @@ pub enum GuardFailure {
     Guard(Guard),
     /// An operation on sizes has no result.
     NoSize,
-    /// A value is another one than when that line read it.
+    /// A value differs from the one that this line read.
     Value(Option<&'static Location<'static>>),
-    /// A host call finds something else, on this line.
+    /// A host call on this line found a different value.
     Host(&'static Location<'static>),
 }
 
@@ -70,24 +71,24 @@ impl From<Option<Guard>> for GuardFailure {
     }
 }
 
-/// Memory that is used again.
+/// Memory that is reused.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) blocks: Vec<Option<Arc<Buffer>>>,
     /// Results of earlier replays, by output.
     pub(crate) results: Vec<SmallVec<[Arc<Buffer>; KEPT_RESULTS]>>,
-    /// What replays on the calling thread keep.
+    /// The state of replays on the calling thread.
     pub(crate) tables: Tables,
-    /// The memory of each slot in the replay that runs.
+    /// The memory of each slot in the current replay.
     pub(super) slots: Vec<Option<Arc<Buffer>>>,
     pub(super) values: Vec<usize>,
     pub(super) counts: Vec<usize>,
-    /// The loops in which the replay is.
+    /// The loops that the replay is in.
     pub(super) loops: Vec<Running>,
 }
 
 impl Recording {
-    /// Replays the launches; gives the memory of the outputs and the values of all sizes.
+    /// Replays the launches. Returns the memory of the outputs and the values of all sizes.
     ///
     /// # Errors
     ///
@@ -146,7 +147,7 @@ impl Recording {
     }
 
     fn launch_all(&self, bound: &Arc<Bound>, given: ReplayInputs<'_>, state: &mut State) -> Result<Replayed, Error> {
-        // They may be left from a replay that could not run on the calling thread.
+        // A replay that could not run on the calling thread may have left them.
         drop(state.tables.take_results());
         state.values.clone_from(&bound.values);
         state.counts.clear();
@@ -229,7 +230,7 @@ impl Recording {
         Err(Error::new(ErrorKind::InvalidArgument, message))
     }
 
-    /// Memory for a result: that of an earlier one, if it was small and nobody holds it any more.
+    /// Memory for a result: that of an earlier one, if it was small and is not in use any more.
     pub(crate) fn result(
         &self,
         output: usize,
@@ -335,7 +336,7 @@ impl Recording {
         native::launch(native::Launch { device: self.device, call, inputs, outputs, site: work.site })
     }
 
-    /// Lists the true elements of a mask; the sizes that depend on their number are known then.
+    /// Lists the true elements of a mask; afterwards the sizes that depend on their number are known.
     fn count(&self, count: &CountStep, given: ReplayInputs<'_>, state: &mut State) -> Result<Replayed, Error> {
         let positions = native::compress(&self.operand(count.mask, state), self.device, count.site)?;
         state.counts.push(positions.len);
@@ -347,7 +348,7 @@ impl Recording {
         })
     }
 
-    /// Looks whether a value is the one that the program decided by.
+    /// Checks whether a value is the one that the program decided by.
     fn test(&self, test: &TestStep, state: &State) -> Result<Replayed, Error> {
         let Operand { buffer, ty, .. } = self.operand(test.slot, state);
         let mut bytes = [0; 8];
@@ -365,7 +366,7 @@ impl Recording {
         Operand { buffer, ty: described.ty, len: state.values[described.len.index()] }
     }
 
-    /// Lets go of the memory that no later step uses.
+    /// Releases the memory that no later step uses.
     pub(crate) fn let_go(&self, number: u32, state: &mut State) {
         for (slot, lifetime) in self.plan.iter().enumerate() {
             let is_over = lifetime.is_some_and(|lifetime| lifetime.last == number);
@@ -388,7 +389,7 @@ impl Recording {
     }
 }
 
-/// A block that is large enough, of those that are kept.
+/// Takes a retained block that is large enough.
 pub(crate) fn block_of(
     blocks: &mut Vec<Option<Arc<Buffer>>>,
     block: usize,
@@ -407,8 +408,8 @@ pub(crate) fn block_of(
     }
 }
 
-/// Memory for what a step makes.
+/// Allocates memory for the result of a step.
 fn fresh(bytes: usize) -> Result<Arc<Buffer>, Error> {
-    // SAFETY: the step that makes the contents writes all of them, before others read them.
+    // SAFETY: the step that makes the contents writes all of them before they are read.
     unsafe { Buffer::alloc_uninit(bytes) }
 }

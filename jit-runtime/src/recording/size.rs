@@ -1,7 +1,7 @@
-//! Sizes that are known when a recording is replayed: expressions of the sizes of its inputs.
+//! Sizes that are computed in each replay: expressions of the sizes of the recording's inputs.
 //!
-//! A recording holds one table of them, in which operands precede their uses. A decision of the program by
-//! sizes is a [`Guard`]; a recording fits a call if all its guards hold.
+//! A recording has one table of them, in which operands precede their uses. A decision of the program by sizes is a
+//! [`Guard`]; a recording fits a call if all its guards hold.
 
 use std::fmt;
 use std::panic::Location;
@@ -23,7 +23,7 @@ impl SizeId {
 pub enum SizeOp {
     /// The sum.
     Add,
-    /// The difference, of a size and one that is not larger.
+    /// The difference of a size and one that is not larger.
     Sub,
     /// The product.
     Mul,
@@ -40,7 +40,7 @@ pub enum SizeOp {
 }
 
 impl SizeOp {
-    /// The result; none where it is no size.
+    /// The result; none if it is not a valid size.
     #[must_use]
     pub const fn apply(self, left: usize, right: usize) -> Option<usize> {
         match self {
@@ -56,7 +56,7 @@ impl SizeOp {
         }
     }
 
-    /// How the operation is written.
+    /// The symbol of the operation.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -79,7 +79,8 @@ pub enum SizeExpr {
     Constant(usize),
     /// The number of elements of an input, by the number of its symbol.
     Input(u16),
-    /// How many elements a step of the replay has found, by the number of that step among those that count.
+    /// The number of elements that a step of the replay has determined, by the number of that step among the counting
+    /// steps.
     Count(u16),
     /// Computed from others.
     Binary(SizeOp, SizeId, SizeId),
@@ -122,10 +123,10 @@ impl Relation {
     }
 }
 
-/// What a recording relies on.
+/// A condition that a recording relies on.
 #[derive(Clone, Copy, Debug)]
 pub struct Guard {
-    /// What must hold.
+    /// The relation that must hold.
     pub relation: Relation,
     /// The one size.
     pub left: SizeId,
@@ -135,17 +136,17 @@ pub struct Guard {
     pub site: &'static Location<'static>,
 }
 
-/// The sizes of a recording, operands before what uses them.
+/// The sizes of a recording; operands precede their uses.
 #[derive(Clone, Debug, Default)]
 pub struct Sizes {
     exprs: Vec<SizeExpr>,
-    /// For each expression, how many counting steps must have run before it is known.
+    /// For each expression, the number of counting steps that must have run before it is known.
     after: Vec<u16>,
     guards: Vec<Guard>,
 }
 
 impl Sizes {
-    /// A table of the constant 0 alone.
+    /// A table with only the constant 0.
     #[must_use]
     pub fn new() -> Sizes {
         Sizes { exprs: vec![SizeExpr::Constant(0)], after: vec![0], guards: Vec::new() }
@@ -165,7 +166,7 @@ impl Sizes {
         Some(id)
     }
 
-    /// Adds something that must hold.
+    /// Adds a condition that must hold.
     pub fn require(&mut self, guard: Guard) {
         let is_known =
             |known: &Guard| (known.relation, known.left, known.right) == (guard.relation, guard.left, guard.right);
@@ -180,7 +181,7 @@ impl Sizes {
         &self.exprs
     }
 
-    /// What must hold.
+    /// The conditions that must hold.
     #[must_use]
     pub fn guards(&self) -> &[Guard] {
         &self.guards
@@ -192,12 +193,12 @@ impl Sizes {
         self.after[size.index()] == 0
     }
 
-    /// Computes the sizes that are known once a number of counting steps have run, given those that were known before;
-    /// gives the first guard on them that fails, if one does.
+    /// Computes the sizes that are known once a number of counting steps have run, from those that were known before.
+    /// Returns the first guard on them that fails, if any.
     ///
     /// # Errors
     ///
-    /// The guard that fails; none if what fails is an operation, whose result would be no size.
+    /// The guard that failed; none if an operation failed, whose result would not be a valid size.
     pub fn evaluate(&self, inputs: &[usize], counts: &[usize], values: &mut Vec<usize>) -> Result<(), Option<Guard>> {
         let step = counts.len() as u16;
         values.resize(self.exprs.len(), 0);
@@ -218,7 +219,7 @@ impl Sizes {
         self.guards.iter().filter(is_new).find(fails).map_or(Ok(()), |guard| Err(Some(*guard)))
     }
 
-    /// What a guard says, with names for the inputs.
+    /// A guard as text, with names for the inputs.
     #[must_use]
     pub fn display_guard(&self, guard: &Guard, names: &dyn Fn(u16) -> String) -> String {
         let [left, right] = [guard.left, guard.right].map(|size| Shown { sizes: self, size, names, is_whole: true });
@@ -235,7 +236,7 @@ struct Shown<'a> {
     sizes: &'a Sizes,
     size: SizeId,
     names: &'a dyn Fn(u16) -> String,
-    /// It is no part of a larger expression.
+    /// Whether it is not part of a larger expression.
     is_whole: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which kernels of a chain may run in tiles: all of them on some lanes before any of them on the next ones.
+//! Determines which kernels of a chain may run in tiles: all of them on some lanes before any of them on the next ones.
 
 use rustc_hash::FxHashMap;
 
@@ -8,16 +8,16 @@ use super::bound::Code;
 use super::plan::Blocks;
 use super::{Bind, KernelStep, Recording, SlotId, Step};
 
-/// What launches of a tile know of a piece of memory.
+/// How launches of a tile use a piece of memory.
 struct Use {
-    /// Elements of another size lie elsewhere in it.
+    /// Elements of another size have different addresses in it.
     element_bytes: usize,
     is_written: bool,
-    /// Lanes access elements of others.
+    /// Whether lanes access elements of other lanes.
     is_by_index: bool,
 }
 
-/// Memory that may be the same for several slots.
+/// Memory that several slots may share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
     Slot(SlotId),
@@ -34,9 +34,8 @@ struct Tiles<'a> {
 }
 
 impl Recording {
-    /// For each step, the number of the tile that it belongs to; none for a kernel that is run in whole. Kernels next
-    /// to each other that have the same number are as wide, and no lane of theirs accesses memory that another lane of
-    /// them writes.
+    /// For each step, the number of its tile; none for a kernel that is run as a whole. Consecutive kernels with the
+    /// same number have the same width, and none of their lanes accesses memory that another lane of them writes.
     pub(crate) fn tiles(&self, values: &[usize], codes: &[Option<Code>], blocks: &Blocks) -> Vec<Option<u32>> {
         let mut tiles = Tiles { recording: self, blocks, width: 0, uses: FxHashMap::default(), number: 0 };
         let tile = |(step, code): (&Step, &Option<Code>)| match (step, code) {
@@ -67,7 +66,7 @@ impl Tiles<'_> {
         Some(self.number)
     }
 
-    /// Whether no lane of the kernel accesses what another lane of the tile writes, nor the other way round.
+    /// Whether no lane of the kernel accesses memory that another lane of the tile writes, nor the other way round.
     fn fits(&self, kernel: &KernelStep, code: &Code) -> bool {
         self.each(kernel, code).all(|(place, it)| {
             let Some(before) = self.uses.get(&place) else { return true };
@@ -100,7 +99,7 @@ impl Tiles<'_> {
     }
 }
 
-/// Whether each lane writes elements of its own alone.
+/// Whether each lane writes only its own elements.
 fn is_by_lane(code: &Code) -> bool {
     let facts = &code.entry.facts;
     let is_own = |writes: bool, by_index: bool| !writes || !by_index;

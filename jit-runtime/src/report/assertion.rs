@@ -7,20 +7,20 @@ use crate::{Error, ErrorKind};
 
 /// An assertion that a kernel checks on its lanes.
 ///
-/// Two buffers take what the lanes that fail have to say. The first, a `u32` that is all ones, becomes the number of
+/// Two buffers receive the reports of the lanes that fail. The first, a `u32` that is all ones, becomes the number of
 /// the lowest of them. The second is a list of `u64` that are all ones: each lane that was the lowest so far writes its
-/// number and its values there. Of what several iterations of one lane would write, only the first is written.
+/// number and its values there. If several iterations of one lane fail, only the first is written.
 #[derive(Clone, Debug)]
 pub struct Assertion {
-    /// What is before the number of the lane.
+    /// The text before the number of the lane.
     pub text: String,
-    /// What is said about the lane, behind its number.
+    /// The text about the lane, after its number.
     pub message: Template,
     /// The line of the user's program.
     pub site: &'static Location<'static>,
 }
 
-/// How many lanes can be the lowest so far, one after another, before their values are left out.
+/// The number of lanes that can successively be the lowest before their values are omitted.
 const RECORDS: usize = 64;
 
 impl Assertion {
@@ -30,7 +30,7 @@ impl Assertion {
         RECORDS * (1 + self.message.slots())
     }
 
-    /// How many lanes there is room for in the second buffer.
+    /// The number of lanes that fit into the second buffer.
     #[must_use]
     pub const fn capacity() -> usize {
         RECORDS

@@ -1,4 +1,4 @@
-//! Writing a value as a placeholder of a format string asks for, as Rust does.
+//! Formats a value as specified by a placeholder of a format string, like Rust.
 
 use std::fmt::Write as _;
 
@@ -11,32 +11,32 @@ use crate::ir::{Type, scalar};
 pub enum Piece {
     /// Text.
     Text(&'static str),
-    /// A placeholder: the number of its argument, and how it is written.
+    /// A placeholder: the number of its argument, and its format.
     Value(usize, Spec),
 }
 
-/// How a value is written: what is behind the colon of a placeholder.
+/// The format of a value: the part after the colon of a placeholder.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spec {
-    /// What fills the width.
+    /// The fill character.
     pub fill: char,
-    /// Where the value is in the width; by default numbers are on the right.
+    /// The alignment; by default numbers are on the right.
     pub align: Option<Align>,
     /// Whether positive numbers get a sign.
     pub sign: Sign,
     /// `#`: a prefix for the radix.
     pub is_alternate: bool,
-    /// Zeros fill the width, behind the sign.
+    /// Whether to pad with zeros, after the sign.
     pub is_zero_padded: bool,
     /// The fewest characters.
     pub width: usize,
-    /// Digits behind the point; of text, the most characters.
+    /// The number of digits after the point; for text, the maximum number of characters.
     pub precision: Option<usize>,
     /// Decimal, or something else.
     pub radix: Radix,
 }
 
-/// Where a value is in a width.
+/// The alignment of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
     /// `<`
@@ -56,7 +56,7 @@ pub enum Sign {
     Plus,
 }
 
-/// What kind of digits.
+/// The kind of digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Radix {
     /// As `Display` does.
@@ -93,7 +93,7 @@ impl Spec {
     /// `{:?}`
     pub const DEBUG: Spec = Spec { radix: Radix::Debug, ..Spec::DISPLAY };
 
-    /// Appends a value, whose bits are these.
+    /// Appends a value with these bits.
     pub fn write(&self, ty: Type, bits: u64, text: &mut String) {
         let plain = self.digits(ty, bits);
         let (sign, digits) = match plain.strip_prefix('-') {
@@ -112,7 +112,7 @@ impl Spec {
         }
     }
 
-    /// Appends a text that the host knows.
+    /// Appends a text from the host.
     pub fn write_text(&self, value: &str, text: &mut String) {
         if self.radix == Radix::Debug {
             return self.pad(&format!("{value:?}"), Align::Left, text);

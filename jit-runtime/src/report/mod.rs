@@ -1,8 +1,8 @@
 //! Reports of running kernels: lines that lanes print, and assertions that fail on lanes.
 //!
-//! A lane that has something to say takes the next place in a list, by an atomic addition, and writes its number and
-//! its values there; see [`Lines`] and [`Assertion`] for the memory. When the launch is done the host puts the values
-//! into the text. All of it is data, so it can be kept with a kernel and serve each of its launches.
+//! A lane with a report takes the next position in a list, by an atomic addition, and writes its number and its values
+//! there; see [`Lines`] and [`Assertion`] for the memory. When the launch is done, the host inserts the values into the
+//! text. All of this is plain data, so it can be stored with a kernel and used for each of its launches.
 
 mod assertion;
 mod format;
@@ -14,14 +14,14 @@ pub use print::{Lines, set_sink};
 
 use crate::ir::Type;
 
-/// A piece of a text that is made for each lane.
+/// A piece of the text that is formatted for each lane.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Part {
-    /// The same for each lane.
+    /// The same text for each lane.
     Text(String),
     /// A value of the lane.
     Value {
-        /// Its place among the values of the lane.
+        /// Its position among the values of the lane.
         slot: usize,
         /// Its type.
         ty: Type,
@@ -30,12 +30,12 @@ pub enum Part {
     },
 }
 
-/// A text with the values of a lane in it.
+/// A text with placeholders for the values of a lane.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Template(pub Vec<Part>);
 
 impl Template {
-    /// How many values of a lane there are.
+    /// The number of values of a lane.
     #[must_use]
     pub fn slots(&self) -> usize {
         let slot = |part: &Part| match part {
@@ -56,7 +56,7 @@ impl Template {
     }
 }
 
-/// Lists of what lanes have written: so many words each, the lane first.
+/// Splits a list into the records that lanes have written: this many words each, the lane first.
 pub(crate) fn records(words: &[u64], slots: usize) -> impl Iterator<Item = (u64, &[u64])> {
     words.chunks_exact(1 + slots).filter_map(|record| {
         let (&lane, values) = record.split_first()?;

@@ -11,28 +11,28 @@ use crate::memory::Buffer;
 
 /// Lines that lanes of a kernel print, by one statement of the program.
 ///
-/// Two buffers take them: a `u32` that counts the lines, and a list of `u64`, the number of the lane and its values for
-/// each line for which there is room.
+/// Two buffers receive them: a `u32` that counts the lines, and a list of `u64`, with the number of the lane and its
+/// values for each line that fits.
 #[derive(Clone, Debug)]
 pub struct Lines {
     /// The text of a line.
     pub template: Template,
-    /// There is one lane, whose number is of no interest.
+    /// Whether there is only one lane, whose number is not printed.
     pub is_single: bool,
-    /// How many lines are shown.
+    /// The maximum number of printed lines.
     pub limit: usize,
-    /// For how many lines there is room.
+    /// The number of lines that fit.
     pub capacity: usize,
 }
 
-/// Receives what is printed.
+/// Receives printed text.
 type Sink = Box<dyn FnMut(&str) + Send>;
 
 static SINK: Mutex<Option<Sink>> = Mutex::new(None);
 
-/// Has a function receive what kernels print, each time whole lines, in place of the standard output; `None` has it
-/// printed again. Gives the function from before. The function holds for all threads, and must not print from kernels
-/// itself.
+/// Sets a function that receives the output of kernels, always in whole lines, instead of the standard output; `None`
+/// restores the standard output. Returns the previous function. The function is used for all threads, and must not
+/// print from kernels itself.
 pub fn set_sink(sink: Option<Sink>) -> Option<Sink> {
     std::mem::replace(&mut SINK.lock(), sink)
 }
@@ -44,11 +44,11 @@ impl Lines {
         self.capacity * (1 + self.template.slots())
     }
 
-    /// Waits for the launch that fills the buffers, and prints what it has written.
+    /// Waits for the launch that fills the buffers, and prints its lines.
     ///
     /// # Errors
     ///
-    /// What went wrong in that launch; nothing is printed then.
+    /// The failure of that launch; nothing is printed then.
     pub fn print(&self, count: &Arc<Buffer>, list: &Arc<Buffer>) -> Result<(), Error> {
         let mut bytes = [0; 4];
         count.read(0, &mut bytes)?;
@@ -64,7 +64,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The lines in the order of the lanes; those of one lane in the order in which it printed them.
+    /// The lines in the order of the lanes; the lines of one lane in the order in which it printed them.
     fn text(&self, count: usize, words: &[u64]) -> String {
         let mut lines: Vec<(u64, &[u64])> = records(words, self.template.slots()).collect();
         lines.sort_by_key(|(lane, _)| *lane);
@@ -88,7 +88,7 @@ impl Lines {
 fn write(text: &str) {
     match &mut *SINK.lock() {
         Some(sink) => sink(text),
-        // In one piece, so that lines of several threads do not mix; and not past the capture of tests.
+        // In one piece, so that lines of several threads do not mix, and such that tests can capture it.
         None => print!("{text}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What does not change about a kernel that was compiled.
+//! Facts about a compiled kernel that do not change.
 
 use std::panic::Location;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::Device;
 use crate::ir::{ReduceOp, Type};
 
-/// What does not change about a cached kernel; statistics keep it longer than the code.
+/// Facts about a cached kernel that do not change; statistics retain them longer than the code.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) label: &'static str,
@@ -22,18 +22,18 @@ pub(crate) struct Facts {
     pub(crate) compile_time: Duration,
 }
 
-/// What a kernel does with one parameter.
+/// How a kernel accesses one parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParamFacts {
     pub(crate) ty: Type,
     pub(crate) is_buffer: bool,
     pub(crate) reads: bool,
     pub(crate) writes: bool,
-    /// Accessed at the lane's own index, so that it has to be as long as the launch is wide.
+    /// Whether it is accessed at the lane's own index, so that it must be as long as the launch is wide.
     pub(crate) by_lane: bool,
-    /// Accessed at indices that lanes compute.
+    /// Whether it is accessed at indices that lanes compute.
     pub(crate) by_index: bool,
     pub(crate) reduction: Option<ReduceOp>,
-    /// How reducing scatters combine into it, where nothing else accesses it.
+    /// The operation by which reducing scatters combine into it, if there are no other accesses.
     pub(crate) combined: Option<ReduceOp>,
 }

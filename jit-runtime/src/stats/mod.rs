@@ -1,7 +1,7 @@
-//! What the machine has done: counters, and a record of each launch.
+//! Statistics of the runtime: counters, and a record of each launch.
 //!
-//! Counters are relaxed atomics. Records lie in a ring of bounded size until they are asked for; they point to facts
-//! about the kernel and are turned into something readable then.
+//! Counters are relaxed atomics. Records are in a ring of bounded size until they are requested. They point to facts
+//! about the kernel and are converted to a readable form on request.
 
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -18,7 +18,7 @@ mod facts;
 
 pub(crate) use facts::{Facts, ParamFacts};
 
-/// Launches that are remembered; older ones are forgotten.
+/// The number of launches that are remembered; older ones are dropped.
 const MAX_RECORDS: usize = 4096;
 
 static TRACES: AtomicU64 = AtomicU64::new(0);
@@ -38,7 +38,7 @@ static IS_RECORDING: AtomicBool = AtomicBool::new(true);
 static RECORDS: Mutex<Records> = Mutex::new(Records { parts: VecDeque::new(), count: 0 });
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// What the machine has done since the start or [`reset_stats`].
+/// Statistics since the start or [`reset_stats`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -52,19 +52,19 @@ pub struct Stats {
     pub cache_hits: u64,
     /// Kernels that were compiled.
     pub compiles: u64,
-    /// Kernels that ran so much that they were compiled once more, with more effort.
+    /// Kernels that ran so often that they were recompiled, with more effort.
     pub recompiles: u64,
-    /// Literals that kept changing and became parameters of a kernel.
+    /// Literals that changed often and became parameters of a kernel.
     pub promoted_literals: u64,
     /// Evaluations of arrays.
     pub evaluations: u64,
     /// Time that compilation took.
     pub compile_time: Duration,
-    /// Time that cores spent on launches, added up.
+    /// Total time that cores spent on launches.
     pub busy_time: Duration,
 }
 
-/// The counters at this moment.
+/// Returns the current counters.
 #[must_use]
 pub fn stats() -> Stats {
     Stats {
@@ -104,9 +104,9 @@ pub fn reset_stats() {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct KernelRecord {
-    /// What the kernel is called.
+    /// The name of the kernel.
     pub label: &'static str,
-    /// Where the user's program caused the launch.
+    /// The line of the user's program that caused the launch.
     pub site: Option<&'static Location<'static>>,
     /// Hash of kernel, device and code options, as in [`crate::cache::CacheEntry`]; 0 for library calls.
     pub hash: u64,
@@ -114,28 +114,28 @@ pub struct KernelRecord {
     pub device: Device,
     /// How many lanes.
     pub width: usize,
-    /// Operations in the kernel; 0 for library calls.
+    /// The number of operations in the kernel; 0 for library calls.
     pub ops: usize,
-    /// Buffers that the kernel reads.
+    /// The number of buffers that the kernel reads.
     pub inputs: usize,
-    /// Buffers that the kernel writes.
+    /// The number of buffers that the kernel writes.
     pub outputs: usize,
     /// Whether the code was in the cache.
     pub is_hit: bool,
-    /// Time that compilation took, whenever that was.
+    /// The time that compilation took, whenever that was.
     pub compile_time: Duration,
-    /// Lanes that the code computes together.
+    /// The number of lanes that the code computes together.
     pub lanes_per_step: usize,
-    /// Bytes of generated code; 0 for kernels that are interpreted.
+    /// Bytes of generated code; 0 for interpreted kernels.
     pub code_bytes: usize,
-    /// From the start of the first lanes to the end of the last ones; none if the launch is not done.
+    /// The time from the start of the first lanes to the end of the last ones; none if the launch is not done.
     pub execution_time: Option<Duration>,
 }
 
 /// The launches since the last call, oldest first: at most the last 4096.
 #[must_use]
 pub fn kernel_history() -> Vec<KernelRecord> {
-    // The list keeps its memory, so that noting a launch takes none.
+    // The list retains its memory, so that recording a launch does not allocate.
     let (count, parts): (usize, Vec<Part>) = {
         let mut records = RECORDS.lock();
         (std::mem::take(&mut records.count), records.parts.drain(..).collect())
@@ -147,12 +147,12 @@ pub fn kernel_history() -> Vec<KernelRecord> {
     each.skip(count.saturating_sub(MAX_RECORDS)).map(Record::describe).collect()
 }
 
-/// Switches the recording of launches for [`kernel_history`] on (as it is at the start) or off.
+/// Switches the recording of launches for [`kernel_history`] on (the default) or off.
 pub fn set_kernel_history(is_on: bool) {
     IS_RECORDING.store(is_on, Ordering::Relaxed);
 }
 
-/// What is kept of a launch.
+/// The record of a launch.
 pub(crate) struct Record {
     pub(crate) facts: Arc<Facts>,
     pub(crate) label: &'static str,
@@ -218,10 +218,10 @@ impl Part {
 }
 
 impl Records {
-    /// Adds launches, and forgets as many of the oldest ones as need not be remembered.
+    /// Adds launches, and drops the oldest ones beyond the bound.
     fn push(&mut self, part: Part) {
         if self.parts.capacity() == 0 {
-            // At once, so that launches do not allocate whenever it has to grow.
+            // Allocated at once, so that launches do not allocate whenever it has to grow.
             self.parts.reserve_exact(MAX_RECORDS + 1);
         }
         self.count += part.count();
@@ -233,7 +233,7 @@ impl Records {
     }
 }
 
-/// Launches that are counted together, again and again.
+/// Launches that are counted together, repeatedly.
 pub(crate) struct Planned {
     records: Arc<[Record]>,
     lanes: u64,
@@ -264,7 +264,7 @@ pub(crate) fn count_launch(launches: &AtomicU64, width: usize, is_hit: bool) {
     }
 }
 
-/// Counts launches whose code was available, and remembers them.
+/// Counts launches whose code was available, and records them.
 pub(crate) fn count_replayed(planned: &Planned) {
     let count = planned.records.len() as u64;
     if IS_RECORDING.load(Ordering::Relaxed) && count > 0 {

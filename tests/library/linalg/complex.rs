@@ -8,7 +8,7 @@ use super::complex_values::{POINTS, VALUES};
 use super::reference::Random;
 use crate::devices::on_each_device;
 
-/// The distance of two numbers over the magnitude of the second.
+/// The distance of two numbers divided by the magnitude of the second.
 fn error(got: [f64; 2], wanted: [f64; 2]) -> f64 {
     let distance = (got[0] - wanted[0]).hypot(got[1] - wanted[1]);
     let magnitude = wanted[0].hypot(wanted[1]);
@@ -177,7 +177,7 @@ fn magnitudes_do_not_overflow_on_the_way() {
         assert!(error(quarter.sqrt().cast().item().unwrap(), [2f64.sqrt() * 1e-20, -(2f64.sqrt()) * 1e-20]) < 1e-5);
         let large = Complex::<f64>::from([1e300, -1e300]);
         assert_eq!((1e300 / large).item().unwrap(), [0.5, 0.5]);
-        // e^89 overflows and a small sine times it does not.
+        // e^89 overflows and its product with a small sine does not.
         let steep = Complex::<f32>::new(89.0, 1e-3).exp().item().unwrap();
         assert!(steep[0].is_infinite() && (f64::from(steep[1]) / (89f64.exp() * 1e-3f64.sin()) - 1.0).abs() < 1e-5);
     });
@@ -215,7 +215,7 @@ fn special_complex_numbers() {
         assert_eq!(of(2.0, -0.0).asin().item().unwrap()[1].signum(), -1.0);
         assert_eq!((of(1.0, 2.0) / of(0.0, 0.0)).item().unwrap(), [inf, inf]);
         assert_eq!((of(1.0, 2.0) / of(inf, 3.0)).item().unwrap(), [0.0, 0.0]);
-        // The sign of a zero says on which side of the cut a number lies.
+        // The sign of a zero determines on which side of the cut a number is.
         assert_eq!(of(-4.0, 0.0).sqrt().item().unwrap(), [0.0, 2.0]);
         assert_eq!(of(-4.0, -0.0).sqrt().item().unwrap(), [0.0, -2.0]);
         assert_eq!(of(-1.0, -0.0).ln().item().unwrap(), [0.0, -std::f32::consts::PI]);

@@ -27,7 +27,7 @@ pub(super) const POINTS: [[f64; 2]; 18] = [
 /// A function's name, and its values at the points.
 type Row = (&'static str, [[f64; 2]; 18]);
 
-/// What the functions give.
+/// The values of the functions.
 #[rustfmt::skip]
 pub(super) const VALUES: &[Row] = &[
     ("sqrt", [

@@ -7,7 +7,7 @@ use jit::prelude::*;
 use super::reference::Random;
 use crate::devices::on_each_device;
 
-/// The bits of coordinates in turns.
+/// Interleaves the bits of coordinates.
 fn interleave(coordinates: &[u64], bits: u32) -> u64 {
     let mut code = 0;
     for bit in 0..bits {
@@ -35,7 +35,7 @@ macro_rules! morton {
         let grid = $Vec::<$T>::from(&lanes);
         assert_eq!(grid.to_morton().to_vec().unwrap(), wanted);
         assert_eq!($Vec::<$T>::from_morton(&Array::from(wanted)).to_vec().unwrap(), lanes);
-        // Bits that have no place are left out.
+        // Bits that do not fit are dropped.
         assert_eq!(
             (grid | (1 << $bits)).to_morton().to_vec().unwrap(),
             $Vec::<$T>::from(&lanes).to_morton().to_vec().unwrap()

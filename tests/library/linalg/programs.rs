@@ -1,4 +1,4 @@
-//! Whole programs in traced functions, whose state are vectors, complex numbers, quaternions and matrices.
+//! Whole programs in traced functions, whose state is vectors, complex numbers, quaternions and matrices.
 
 use jit::linalg::{Complex, Frame, Mat2, Mat3, Mat4, Quaternion, Vec2, Vec3};
 use jit::prelude::*;
@@ -75,7 +75,7 @@ fn bodies_tumble() {
             spin: Vec3::from([0.0, 0.0, 1.0]),
         };
         let (end, frame) = tumble(body, &UInt::from([10, 2]), 0.1);
-        // The first goes along a circle; the second bounces in both steps and turns back and forth.
+        // The first moves along a circle; the second bounces in both steps and oscillates.
         let (_, angle) = end.attitude.to_axis_angle();
         let angle = angle.to_vec().unwrap();
         assert!((angle[0] - 1.0).abs() < 1e-5 && (angle[1] - 3.0).abs() < 1e-5, "{angle:?}");

@@ -15,7 +15,7 @@ fn any(seed: u64) -> Vec<[f64; 4]> {
     (0..LANES).map(|_| random.vector()).collect()
 }
 
-/// Quaternions of length one: among them turns by nothing, by half a turn, and by little.
+/// Quaternions of length one: among them the identity, half turns, and small rotations.
 fn rotations(seed: u64) -> Vec<[f64; 4]> {
     let mut all = any(seed);
     all.extend([[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]);

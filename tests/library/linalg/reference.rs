@@ -64,7 +64,7 @@ pub(crate) fn double<const N: usize>(a: [[f32; N]; N]) -> Host<N> {
     a.map(|row| row.map(f64::from))
 }
 
-/// By Gauss's elimination with the largest pivots.
+/// By Gaussian elimination with the largest pivots.
 pub(crate) fn inverse<const N: usize>(a: &Host<N>) -> Host<N> {
     let (mut a, mut b) = (*a, identity());
     for k in 0..N {

@@ -45,7 +45,7 @@ fn points_are_moved_and_directions_are_not() {
         assert_near(&matrix.transform_point(&points).to_vec().unwrap(), &each(1.0), 1e-15);
         assert_near(&matrix.transform_vector(&points).to_vec().unwrap(), &each(0.0), 1e-15);
         assert_near(&matrix.project_point(&points).to_vec().unwrap(), &each(1.0), 1e-15);
-        // What was perpendicular to a surface stays so.
+        // A vector that was perpendicular to a surface remains so.
         let (along, normal) = (Vec3::from(&vectors(3)), Vec3::from(&vectors(4)));
         let along = &along - along.project_onto(&normal);
         let slope = matrix.transform_vector(&along).dot(matrix.transform_normal(&normal));
@@ -100,7 +100,7 @@ fn projections_map_what_is_seen_to_a_box() {
     on_each_device(|| {
         let (near, far, aspect) = (0.5f64, 20.0, 2.0);
         let lens = Mat4::perspective(std::f64::consts::FRAC_PI_2, aspect, near, far);
-        // With a right angle the view is as high as it is far, to each side.
+        // With a right angle the view is as high as it is distant, on each side.
         let corners = Vec3::from([[near * aspect, near, -near], [-far * aspect, -far, -far], [0.0, 0.0, -2.0]]);
         let wanted = [[1.0, 1.0, 0.0], [-1.0, -1.0, 1.0], [0.0, 0.0, far / (far - near) * (1.0 - near / 2.0)]];
         assert_near(&lens.project_point(&corners).to_vec().unwrap(), &wanted, 1e-15);

@@ -133,7 +133,7 @@ fn a_vector_has_no_cross_product_with_itself_even_after_rounding() {
     on_each_device(|| {
         let a = Vec3::new(0.1, Float::from([0.7, 1e-20]), 1.0 / 3.0);
         assert_eq!(a.cross(&a).to_vec().unwrap(), [[0.0; 3]; 2]);
-        // 33962.035 * -30438.8 - 41563.4 * -24871.969, of which little but rounding is left.
+        // 33962.035 * -30438.8 - 41563.4 * -24871.969, of which little but the rounding error remains.
         let (a, b) = (Vec2::from([33962.035f32, 41563.4]), Vec2::from([-24871.969f32, -30438.8]));
         let exact = 33962.035f32 as f64 * -30438.8f32 as f64 - 41563.4f32 as f64 * -24871.969f32 as f64;
         assert_eq!(a.perpendicular_dot(b).item().unwrap(), exact as f32);

@@ -1,4 +1,4 @@
-//! Arrays of random numbers of a seed.
+//! Arrays of random numbers from a seed.
 
 use half::{bf16, f16};
 use jit::prelude::*;
@@ -26,7 +26,7 @@ fn a_seed_gives_the_same_numbers_everywhere() {
     let alone = draw();
     jit::set_threads(threads);
     assert_eq!(alone, wanted);
-    // What the first numbers are is part of the interface.
+    // The values of the first numbers are part of the interface.
     let first: Vec<u32> = rng(7).random::<f32>(3).to_vec().unwrap().iter().map(|x| (x * 16_777_216.0) as u32).collect();
     let key = [7_u32, 0].map(UInt::opaque);
     let words = jit::random::philox4x32(&[UInt::arange(3), 0.into(), 0.into(), 0.into()], &key, 10);
@@ -78,7 +78,7 @@ fn distributions_are_what_they_are_called() {
     assert_equally_frequent(half.to_vec().unwrap().iter().map(|x| (x.to_f32() * 64.0) as usize), 64);
 }
 
-/// Mean and standard deviation lie where those of so many numbers do, but for one in ten thousand.
+/// Mean and standard deviation are where those of this many numbers are, except for one in ten thousand.
 #[track_caller]
 fn assert_moments(numbers: &Float64, mean: f64, deviation: f64) {
     let count = numbers.len() as f64;
@@ -106,11 +106,11 @@ fn halves_are_normal_too() {
 fn the_lower_bound_is_reached_and_the_upper_one_is_not() {
     on_each_device(|| {
         let mut rng = rng(9);
-        // Two numbers apart: without care every other number would round up to the bound.
+        // Two numbers apart: without care, every other number would be rounded up to the bound.
         let narrow: Float = rng.uniform(1.0, f32::from_bits(1f32.to_bits() + 2), 1000);
         let found: std::collections::BTreeSet<u32> = narrow.to_vec().unwrap().iter().map(|x| x.to_bits()).collect();
         assert_eq!(found.into_iter().collect::<Vec<_>>(), [1f32.to_bits(), 1f32.to_bits() + 1]);
-        // Powers of two, negative numbers, zero, and halves, whose bounds are rounded to often.
+        // Powers of two, negative numbers, zero, and halves, which are often rounded to the bounds.
         for (low, high) in [(0.5, 1.0), (-1.0, -0.5), (-1.0, 0.0), (-3.0, 5.0), (0.0, 6e-8), (1000.0, 1001.0)] {
             let x: Half = rng.uniform(low, high, 5000);
             let (low, high) = (f16::from_f32(low), f16::from_f32(high));
@@ -145,7 +145,7 @@ fn parameters_of_another_width_are_refused() {
     drop(rng(0).uniform(0.0, Float::from([1.0, 2.0, 3.0]), 10));
 }
 
-/// What the type of a value is.
+/// The type of a value.
 fn type_of<T: jit::Element>(_: &Array<T>) -> &'static str {
     std::any::type_name::<T>()
 }
@@ -154,12 +154,12 @@ fn type_of<T: jit::Element>(_: &Array<T>) -> &'static str {
 fn types_are_those_that_were_asked_for() {
     let mut rng = rng(0);
     let (h, f) = (Half::ones(4), Float::ones(4));
-    // Creation gives exactly the type; what is computed with it promotes.
+    // Creation returns exactly the type; values computed with it are promoted.
     assert_eq!(type_of(&(rng.random::<f32>(4) + &h)), "f32");
     assert_eq!(type_of(&(rng.random::<f32>(4) + &f)), "f32");
     assert_eq!(type_of(&rng.fill_like(&h)), "half::binary16::f16");
     assert_eq!(type_of(&rng.fill_like(&f)), "f32");
-    // Parameters promote, then the numbers are of that type.
+    // Parameters are promoted, then the numbers have that type.
     let mixed = rng.uniform(&h, &f, 4);
     assert_eq!(type_of(&(&mixed + &h)), "f32");
     assert_eq!(mixed.to_vec().unwrap(), [1.0; 4]);

@@ -1,4 +1,4 @@
-//! Whole numbers of ranges, also of those that words of 32 or 64 bits do not divide evenly.
+//! Whole numbers in ranges, also in those that do not divide words of 32 or 64 bits evenly.
 
 use jit::prelude::*;
 use jit::random::rng;
@@ -36,7 +36,7 @@ fn ranges_that_divide_no_power_of_two_have_no_bias() {
         let x = x.to_vec().unwrap();
         assert_equally_frequent(x.iter().map(|x| (x >> 62) as usize), 3);
         assert_equally_frequent(x.iter().map(|x| (x % 3) as usize), 3);
-        // Half of all words and one more: as many as can be are thrown away.
+        // Half of all words plus one: the maximum number is rejected.
         let x: Int = rng.integers(i32::MIN..=0, count);
         let x = x.to_vec().unwrap();
         assert!(x.iter().all(|x| *x <= 0));

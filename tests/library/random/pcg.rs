@@ -83,7 +83,7 @@ fn streams_follow_the_reference_in_every_lane() {
             let words: Vec<u32> = wanted.iter_mut().map(Reference::next).collect();
             assert_eq!(rng.next_u32().to_vec().unwrap(), words);
         }
-        // Bounds that refuse about half, none and almost none of the words.
+        // Bounds that reject about half, none and almost none of the words.
         let bounds: Vec<u32> = (0..20).map(|i| [0x8000_0001, 1, 6, 1 << 20][i % 4]).collect();
         for _ in 0..4 {
             let numbers: Vec<u32> = wanted.iter_mut().zip(&bounds).map(|(rng, &bound)| rng.below(bound)).collect();
@@ -114,7 +114,7 @@ fn jumps_go_both_ways_and_are_measured() {
         assert_eq!(jumped.distance(&begin).to_vec().unwrap(), [5; 4]);
         assert_eq!(begin.distance(&jumped).to_vec().unwrap(), [-5; 4]);
         assert_eq!(jumped.next_u32().to_vec().unwrap(), walked.next_u32().to_vec().unwrap());
-        // A jump of its own for each lane.
+        // A different jump for each lane.
         let far = [1_i64 << 40, -1, 0, i64::MIN];
         let mut there = begin.clone();
         there.advance(Int64::from(far));

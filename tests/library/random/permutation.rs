@@ -6,7 +6,7 @@ use jit::random::{Generator, rng};
 use super::statistics::{assert_equally_frequent, assert_uncorrelated};
 use crate::devices::on_each_device;
 
-/// That each number below the length occurs once.
+/// Checks that each number below the length occurs once.
 #[track_caller]
 fn assert_permutation(order: &[u32]) {
     let mut sorted = order.to_vec();
@@ -31,11 +31,12 @@ fn permutations_are_reproducible() {
     });
     let draw = || permutation(&mut rng(11), 5000);
     assert_eq!(jit::with_device(Device::Interpreter, draw), draw());
-    // What the numbers are is part of the interface.
+    // The values of the numbers are part of the interface.
     assert_eq!(permutation(&mut rng(0), 10), FIRST_OF_SEED_0);
 }
 
-/// The tests above say that it is a permutation; that it is this one, so that programs keep their results.
+/// The tests above check that it is a permutation. This one checks that it is a fixed one, so that programs retain
+/// their results.
 const FIRST_OF_SEED_0: [u32; 10] = [9, 5, 6, 1, 7, 8, 4, 3, 0, 2];
 
 #[test]
@@ -47,7 +48,7 @@ fn large_permutations_reach_every_element() {
     }
 }
 
-/// The lexicographic number of an order among all of its length.
+/// The lexicographic rank of an order among all of its length.
 fn rank(order: &[u32]) -> usize {
     order.iter().enumerate().fold(0, |rank, (i, place)| {
         let smaller_after = order[i + 1..].iter().filter(|&after| after < place).count();
@@ -66,7 +67,7 @@ fn all_orders_are_equally_frequent() {
 
 #[test]
 fn odd_and_even_permutations_are_equally_frequent() {
-    // Without care a grid of an odd number of columns and rows gives even ones only.
+    // Without care a grid with an odd number of columns and rows returns only even ones.
     for size in [9, 25, 49] {
         let mut rng = rng(1);
         let parities = (0..400).map(|_| {
@@ -86,7 +87,7 @@ fn elements_go_anywhere_and_neighbours_part() {
     for lane in [0, 1, 31, 63] {
         assert_equally_frequent(orders.iter().map(|order| order[lane] as usize), size);
     }
-    // The distance of neighbours, around the ring, is any but 0.
+    // The distance of neighbours, around the ring, is any except 0.
     for lane in [0, 7, 8, 62] {
         let distances = orders.iter().map(|order| (order[lane + 1] + 64 - order[lane]) as usize % 64 - 1);
         assert_equally_frequent(distances, size - 1);

@@ -1,4 +1,4 @@
-//! Low-discrepancy sequences against published points, plain Rust, and what makes them even.
+//! Low-discrepancy sequences against published points, plain Rust, and the properties that make them even.
 
 use jit::prelude::*;
 use jit::random::{halton, owen_sobol, r_sequence, r2, sobol, sobol_bits, van_der_corput};
@@ -29,7 +29,7 @@ fn points_of_sobol_are_those_of_the_literature() {
     });
 }
 
-/// That 2^`digits` points lie one in each interval of that length.
+/// Checks that of 2^`digits` points, one is in each interval of that length.
 #[track_caller]
 fn assert_stratified(bits: &[u32], digits: u32) {
     let mut strata: Vec<u32> = bits.iter().map(|x| x >> (32 - digits)).collect();
@@ -97,7 +97,7 @@ fn evenness_makes_integrals_exact() {
     assert!(error(halton(&index, 0), halton(&index, 1)) < 4e-4);
 }
 
-/// The digits of a number mirrored at the point.
+/// The digits of a number reflected at the point.
 fn mirrored(mut index: u32, base: u32) -> f64 {
     let (mut sum, mut place) = (0.0, 1.0 / f64::from(base));
     while index > 0 {

@@ -1,7 +1,7 @@
 //! Statistical tests.
 
-/// The largest distance between the distribution of numbers and a distribution function (Kolmogorov and Smirnov),
-/// against the distance that one in a thousand random samples exceeds: 1.95 / √n.
+/// Compares the largest distance between the distribution of numbers and a distribution function (Kolmogorov and
+/// Smirnov) with the distance that one in a thousand random samples exceeds: 1.95 / √n.
 #[track_caller]
 pub(super) fn assert_distributed(numbers: impl IntoIterator<Item = f64>, distribution: impl Fn(f64) -> f64) {
     let mut numbers: Vec<f64> = numbers.into_iter().collect();
@@ -15,8 +15,8 @@ pub(super) fn assert_distributed(numbers: impl IntoIterator<Item = f64>, distrib
     assert!(distance < 1.95 / count.sqrt(), "the distributions differ by {distance} for {count} numbers");
 }
 
-/// Pearson's test that all classes are equally frequent: χ² less its expectation, the degrees of freedom, in its
-/// standard deviations. Beyond 4.5 lies less than one in ten thousand, beyond -3.7 as well.
+/// Pearson's test that all classes are equally frequent: χ² minus its expectation, the degrees of freedom, in its
+/// standard deviations. Less than one in ten thousand is beyond 4.5, and also beyond -3.7.
 #[track_caller]
 pub(super) fn assert_equally_frequent(classes: impl IntoIterator<Item = usize>, count: usize) {
     let mut found = vec![0_u32; count];
@@ -29,8 +29,8 @@ pub(super) fn assert_equally_frequent(classes: impl IntoIterator<Item = usize>, 
     assert!((-3.7..4.5).contains(&deviations), "χ² is {chi_square} for {freedom} degrees of freedom: {found:?}");
 }
 
-/// That two columns of numbers are not correlated: the coefficient times √n is nearly normal, so 4 is exceeded by one
-/// in ten thousand.
+/// Checks that two columns of numbers are not correlated: the coefficient times √n is nearly normal, so one in ten
+/// thousand exceeds 4.
 #[track_caller]
 pub(super) fn assert_uncorrelated(a: &[f64], b: &[f64]) {
     let count = a.len() as f64;

@@ -86,7 +86,8 @@ impl Dice {
         }
     }
 
-    /// A block of statements; evaluated loops may be where everything around is evaluated, and all lanes are there.
+    /// A block of statements; it may contain evaluated loops if everything around it is evaluated, and all lanes are
+    /// active.
     fn block(&mut self, depth: usize, can_evaluate: bool) -> Block {
         let length = 1 + self.roll(4);
         self.statements(length, depth, can_evaluate)
@@ -142,7 +143,7 @@ impl Dice {
     }
 }
 
-/// Whether lanes may go elsewhere than to the next statement.
+/// Whether lanes may continue elsewhere than at the next statement.
 fn leaves(statement: &Statement) -> bool {
     match statement {
         Statement::BreakIf(_) | Statement::ContinueIf(_) | Statement::ReturnIf(_) => true,

@@ -1,8 +1,9 @@
-//! What represents the types of arrays when a program runs as plain Rust, on the numbers of one lane.
+//! The counterparts of array types when a program runs as plain Rust, on the numbers of one lane.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Rem, Shl, Shr, Sub};
 
-/// An integer with the arithmetic of kernels: it wraps, and division by zero gives all bits and leaves the dividend.
+/// An integer with the arithmetic of kernels: it wraps, and division by zero returns all ones and the dividend as
+/// remainder.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Word(pub(super) i32);
 
@@ -79,7 +80,7 @@ impl Memory {
     }
 }
 
-/// Memory of one lane's own, that bears any place.
+/// Per-lane local memory, which accepts any position.
 #[derive(Clone, Debug)]
 pub(super) struct Scratch(pub(super) Vec<i32>);
 

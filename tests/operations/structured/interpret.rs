@@ -1,7 +1,7 @@
 //! The interpreter of programs: one text, compiled as plain Rust and with `#[jit]`.
 
-/// Defines the functions in a module for one lane at a time, and annotated in a module for all of them. Those that end
-/// in a loop are followed by the attributes that it has there.
+/// Defines the functions in a module for one lane at a time, and annotated in a module for all of them. Functions that
+/// end in a loop are followed by the attributes of that loop.
 macro_rules! twice {
     (
         { $(fn $name:ident $arguments:tt -> $result:ident $body:tt)* }
@@ -36,7 +36,7 @@ macro_rules! twice {
                 floats: Vec<Float>,
                 flags: Vec<Mask>,
                 lane: Int,
-                /// Zero in each lane, which the compiler does not know.
+                /// Zero in each lane, which is unknown to the compiler.
                 zero: Int,
                 table: &'t Memory,
                 own: Memory,
@@ -49,7 +49,7 @@ macro_rules! twice {
                 target.map_or(Word(0), |target| int(target, s))
             }
 
-            /// What the instance of an id holds, and whether it is the first of its kind.
+            /// The fields of the instance of an id, and whether it is the first of its kind.
             fn instance(id: &Int) -> Option<(bool, i32)> {
                 let id = u32::try_from(id.0).ok().filter(|&id| id != REMOVED)?;
                 let held = INSTANCES.get(id.checked_sub(1)? as usize)?;
@@ -92,7 +92,7 @@ macro_rules! twice {
 
             $(fn $looping $loop_arguments -> $loop_result { $($before)* $($loop)* })*
 
-            /// What a program leaves behind, one lane after the other.
+            /// The final state of a program, one lane after another.
             pub(in crate::structured) fn outcome(program: &Program) -> Outcome {
                 let mut shared = Memory(vec![0; SHARED]);
                 let lanes: Vec<Vec<(String, u32)>> = (0..LANES).map(|lane| {
@@ -154,7 +154,7 @@ macro_rules! twice {
                 floats: Vec<Float>,
                 flags: Vec<Mask>,
                 lane: Int,
-                /// Zero in each lane, which the compiler does not know.
+                /// Zero in each lane, which is unknown to the compiler.
                 zero: Int,
                 table: &'t Int,
                 own: Int,
@@ -164,7 +164,7 @@ macro_rules! twice {
                 instances: &'t Instances<dyn Method>,
             }
 
-            /// What a program calls through pointers.
+            /// The methods that a program calls through pointers.
             #[jit(dispatch)]
             pub(super) trait Method {
                 fn apply(&self, x: &Int, zero: &Int) -> Int;
@@ -209,7 +209,7 @@ macro_rules! twice {
                 }
             }
 
-            /// Values in memory, opaque ones and literals in turn.
+            /// Alternates between values in memory, opaque ones and literals.
             fn instances() -> Instances<dyn Method> {
                 let mut all: Instances<dyn Method> = Instances::new();
                 for (held, id) in INSTANCES.into_iter().zip(1..) {
@@ -289,7 +289,7 @@ macro_rules! twice {
                 arrays.iter().enumerate().map(one).collect()
             }
 
-            /// What a program leaves behind, all lanes at once.
+            /// The final state of a program, all lanes at once.
             pub(in crate::structured) fn outcome(program: &Program) -> jit::Result<Outcome> {
                 let (table, instances) = (Int::from(program.table), instances());
                 let mut state = State {
@@ -428,7 +428,7 @@ loops! {
                 program::Int::Op(op, operands) => int_op(*op, int(&operands.0, s), int(&operands.1, s)),
                 program::Int::Call(parts) => call(&int(&parts.0, s), &parts.1, s),
                 program::Int::Method(parts) => method(&(int(&parts.0, s) & 7), &int(&parts.1, s), s),
-                // A place that the compiler knows to be out of range is an error.
+                // A position that the compiler knows to be out of range is an error.
                 program::Int::Scratch(place) => s.scratch.read(&(int(place, s) + s.zero)),
                 program::Int::Choose(parts) => {
                     if holds(&parts.0, s) { int(&parts.1, s) } else { int(&parts.2, s) }
@@ -509,7 +509,7 @@ loops! {
                     s.own.scatter(&value, &s.lane);
                 }
                 Statement::Add { place, value } => {
-                    // Arrays of width 1 are added once; each lane is to add.
+                    // Arrays of width 1 are added once, but each lane must add.
                     let place = (int(place, s) & (SHARED as i32 - 1)) + s.zero;
                     let value = int(value, s);
                     s.shared.scatter_add(&value, &place);
@@ -545,7 +545,7 @@ loops! {
                     let (start, end) = (Number::from((int(&bounds.0, s) & 3) - 2), Number::from(int(&bounds.1, s) & 3));
                     count(*range, *to, start, end, body, s);
                 }
-                // Who walks over the block has done what there is to do.
+                // A lane that has passed over the whole block is done.
                 Statement::BreakIf(_) | Statement::ContinueIf(_) | Statement::ReturnIf(_) => {}
             }
         }

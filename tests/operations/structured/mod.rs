@@ -1,9 +1,9 @@
-//! Random structured programs: nested branches and loops with side effects compute in each lane what plain Rust
-//! computes there.
+//! Random structured programs: nested branches and loops with side effects compute the same in each lane as plain Rust
+//! does.
 //!
 //! A program is data ([`program`]), drawn from a seed ([`generate`]). One text interprets it twice ([`interpret`]): as
 //! plain Rust on the numbers of one lane, and annotated with `#[jit]` on arrays, where conditions are traced. A program
-//! on which they disagree is made as small as it can be before it is shown ([`shrink`]).
+//! on which they disagree is shrunk as far as possible before it is shown ([`shrink`]).
 
 mod generate;
 mod host;
@@ -14,7 +14,7 @@ mod shrink;
 use jit::prelude::*;
 use program::{Outcome, Program};
 
-/// What a device computes, or what stops it.
+/// The results of a device, or the panic that ended it.
 fn on_device(program: &Program, device: Device) -> Result<Outcome, String> {
     let run = || jit::with_device(device, || interpret::traced::outcome(program));
     let stopped = |payload: Box<dyn std::any::Any + Send>| match payload.downcast::<String>() {
@@ -24,7 +24,7 @@ fn on_device(program: &Program, device: Device) -> Result<Outcome, String> {
     std::panic::catch_unwind(run).map_err(stopped)?.map_err(|error| error.to_string())
 }
 
-/// How a device differs from plain Rust, if it does.
+/// The difference between a device and plain Rust, if any.
 fn difference(program: &Program) -> Option<String> {
     let expected = interpret::plain::outcome(program);
     crate::tested_devices::all().into_iter().find_map(|device| match on_device(program, device) {
@@ -55,7 +55,7 @@ fn many_structured_programs_agree_with_plain_rust() {
     check(1_000..11_000);
 }
 
-/// What the comparison would see: without it, programs that do nothing would agree, too.
+/// Checks that the comparison can detect a difference: programs that do nothing would agree, too.
 #[test]
 fn programs_differ_from_each_other_and_between_lanes() {
     let outcomes: Vec<Outcome> = (0..50).map(|seed| interpret::plain::outcome(&generate::program(seed))).collect();

@@ -1,22 +1,23 @@
-//! Programs as data, and what they leave behind.
+//! Programs as data, and their final states.
 
 use std::fmt::{self, Display, Write as _};
 
-/// Lanes that a program runs on: no multiple of a vector's width, and more than `#[compress]` keeps in any case.
+/// The number of lanes that a program runs on: not a multiple of a vector's width, and more than `#[compress]` always
+/// keeps.
 pub(super) const LANES: usize = 37;
 /// Variables of each type.
 pub(super) const VARIABLES: usize = 4;
-/// Functions that a call chooses from.
+/// The number of functions that a call selects from.
 pub(super) const TARGETS: usize = 3;
-/// Elements of the memory that all lanes read.
+/// The length of the memory that all lanes read.
 pub(super) const TABLE: usize = 8;
 /// Elements of the memory that all lanes add to.
 pub(super) const SHARED: usize = 16;
-/// Elements of the memory of each lane's own.
+/// The length of the local memory of each lane.
 pub(super) const SCRATCH: usize = 5;
 /// The id of the instance that was removed, among those of [`INSTANCES`].
 pub(super) const REMOVED: u32 = 3;
-/// What the instances hold that methods are called on, by their ids from 1 on.
+/// The fields of the instances that methods are called on, by their ids from 1 on.
 pub(super) const INSTANCES: [i32; 5] = [7, -3, 0, 21, 5];
 
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +59,7 @@ pub(super) enum Int {
     Call(Box<(Int, [Int; TARGETS])>),
     /// A method of the instance of an id; zero if there is none.
     Method(Box<(Int, Int)>),
-    /// An element of the lane's own memory; zero if there is none.
+    /// An element of the per-lane local memory; zero if it does not exist.
     Scratch(Box<Int>),
 }
 
@@ -116,7 +117,7 @@ pub(super) enum Statement {
         place: Int,
         value: Int,
     },
-    /// Writes an element of the lane's own memory, if there is one at that place.
+    /// Writes an element of the per-lane local memory, if the position exists.
     Write {
         place: Int,
         value: Int,
@@ -130,18 +131,18 @@ pub(super) enum Statement {
     If(Condition, Block, Block),
     /// The blocks of 0, of 1 and 2, and of 3 to 5, of three bits of a number.
     Match(Int, [Block; 3]),
-    /// A loop of at most so many iterations.
+    /// A loop of at most this many iterations.
     While(Mode, u8, Condition, Block),
-    /// A `loop` that ends after so many iterations.
+    /// A `loop` that ends after this many iterations.
     Loop(u8, Block),
     /// A loop that counts a variable, between bounds of few bits of two numbers.
     For(Range, usize, Box<(Int, Int)>, Block),
     /// Runs the block of a number, as a method of one of several instances.
     Run(Int, [Block; 2]),
-    /// Leaves the loop whose body this is in, or in an `if` of whose body. Elsewhere it does nothing, as the next.
+    /// Exits the loop whose body contains this, directly or in an `if`. Elsewhere it does nothing, like the next one.
     BreakIf(Condition),
     ContinueIf(Condition),
-    /// Leaves the block that this is in, which is a function of the interpreter.
+    /// Exits the block that contains this, which is a function of the interpreter.
     ReturnIf(Condition),
 }
 
@@ -190,7 +191,7 @@ fn size(block: &Block) -> usize {
     block.iter().map(|statement| 1 + inner(statement)).sum()
 }
 
-/// What a program leaves behind: everything in bits, variables by lane.
+/// The final state of a program: everything as bits, variables by lane.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Outcome {
     pub(super) variables: Vec<(String, [u32; LANES])>,
@@ -206,7 +207,7 @@ impl Outcome {
         (0..LANES).map(|lane| self.lane(lane))
     }
 
-    /// The first thing that is not as it should be.
+    /// The first difference from the expected state.
     pub(super) fn difference_from(&self, expected: &Outcome) -> Option<String> {
         for ((name, got), (_, wanted)) in self.variables.iter().zip(&expected.variables) {
             if let Some(lane) = (0..LANES).find(|&lane| got[lane] != wanted[lane]) {
@@ -218,7 +219,7 @@ impl Outcome {
     }
 }
 
-/// The bits of a float; every NaN is the same.
+/// The bits of a float; all NaNs are equal.
 pub(super) fn float_bits(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }
 }

@@ -2,7 +2,7 @@
 
 use super::program::{Block, Mode, Program, Statement};
 
-/// A program that fails and none of whose next smaller ones does.
+/// A program that fails, such that none of its next smaller ones does.
 pub(super) fn smallest(mut program: Program, fails: impl Fn(&Program) -> bool) -> Program {
     'smaller: loop {
         for body in smaller(&program.body) {
@@ -30,7 +30,7 @@ fn smaller(block: &Block) -> Vec<Block> {
     blocks
 }
 
-/// What may be in the place of a statement: what is inside of it, or itself with less inside.
+/// The possible replacements of a statement: its inner statements, or itself with fewer of them.
 fn replacements(statement: &Statement) -> Vec<Block> {
     match statement {
         Statement::If(condition, then, otherwise) => {

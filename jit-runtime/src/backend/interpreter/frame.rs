@@ -10,27 +10,27 @@ use crate::ir::{
     AtomicOp, Inst, Kernel, LocalId, Op, ParamId, REDUCE_CHUNK, REDUCE_ROW, ReduceOp, RegionId, TOP, Type, Value,
 };
 
-/// Which lanes of the block run.
+/// The active lanes of the block.
 type Mask = Vec<bool>;
 
 /// The state of one run over a range of lanes.
 ///
-/// Always holds: column `v` of the block is `columns[v * stride..][..stride]`, and every carrier in it is zero above
-/// the bits of the value's type.
+/// Invariant: column `v` of the block is `columns[v * stride..][..stride]`, and every carrier in it is zero above the
+/// bits of the value's type.
 pub(super) struct Frame<'a> {
     kernel: &'a Kernel,
     arguments: &'a [RawArgument],
     columns: Vec<u64>,
     stride: usize,
     first_lane: u64,
-    /// Lanes of the run that come before the first one of the block.
+    /// The number of lanes of the run before the first one of the block.
     lanes_before: u64,
     /// For each parameter that receives a reduction: the running results, see [`Op::Reduce`].
     partials: Vec<Vec<u64>>,
     block: usize,
-    /// The carriers of local memory: element `i` of the block is at `i * stride`, lanes side by side.
+    /// The carriers of local memory: element `i` of the block is at `i * stride`, with its lanes consecutive.
     locals: Vec<Vec<u64>>,
-    /// For each parameter: logarithm of the neighbours in memory that represent one element.
+    /// For each parameter: the logarithm of the number of neighbours in memory that represent one element.
     copies_log2: Vec<u8>,
     poll: Poll<'a>,
 }
@@ -40,7 +40,7 @@ impl<'a> Frame<'a> {
     ///
     /// # Safety
     ///
-    /// The promises of [`crate::backend::Executable::run`] hold for the arguments and all lanes that are run.
+    /// The guarantees of [`crate::backend::Executable::run`] must hold for the arguments and all lanes that are run.
     pub(super) unsafe fn new(
         kernel: &'a Kernel,
         arguments: &'a [RawArgument],
@@ -197,12 +197,12 @@ impl<'a> Frame<'a> {
         self.columns[value.index() * self.stride + lane] = bits;
     }
 
-    /// Where the column of a value begins.
+    /// The start of the column of a value.
     fn start(&self, value: Value) -> usize {
         value.index() * self.stride
     }
 
-    /// Computes a column lane by lane, from all columns.
+    /// Computes a column lane by lane from all columns.
     fn fill(&mut self, out: Value, function: impl Fn(&[u64], usize) -> u64) {
         let (start, columns) = (self.start(out), &mut self.columns[..]);
         for lane in 0..self.stride {
@@ -210,7 +210,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Computes a column lane by lane, from some others.
+    /// Computes a column lane by lane from some others.
     fn map<const N: usize>(&mut self, out: Value, operands: [Value; N], function: impl Fn([u64; N]) -> u64) {
         let starts = operands.map(|operand| self.start(operand));
         self.fill(out, |columns, lane| function(starts.map(|start| columns[start + lane])));
@@ -356,7 +356,7 @@ impl<'a> Frame<'a> {
     fn run_switch(&mut self, inst: &Inst, index: Value, cases: &[RegionId], default: RegionId, active: &Mask) {
         let kernel = self.kernel;
         let results: Vec<Value> = inst.values().collect();
-        // Regions may change nothing that was computed before them, so the index stays what it is.
+        // Regions do not change values that were computed before them, so the index is constant.
         for (position, &region) in cases.iter().chain([&default]).enumerate() {
             let is_default = position == cases.len();
             let chosen = |bits: u64| bits == position as u64 || is_default && bits >= cases.len() as u64;
@@ -369,7 +369,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Where an element of local memory is; none if the index is out of range.
+    /// The position of an element of local memory; none if the index is out of range.
     fn local_place(&self, local: LocalId, index: Value, lane: usize) -> Option<usize> {
         let index = usize::try_from(self.index(index, lane)).ok()?;
         (index < self.kernel.local(local).len as usize).then(|| index * self.stride + lane)
@@ -391,7 +391,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Copies columns where the mask is on, all at once: targets may be among the sources.
+    /// Copies columns where the mask is on, all at once, since targets may be among the sources.
     fn copy(&mut self, targets: &[Value], sources: &[Value], mask: &Mask) {
         for (lane, _) in mask.iter().enumerate().filter(|(_, on)| **on) {
             let bits: smallvec::SmallVec<[u64; 8]> = sources.iter().map(|&source| self.at(source, lane)).collect();
@@ -402,7 +402,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The type that a reduction is computed in.
+/// The type in which a reduction is computed.
 fn accumulator(ty: Type) -> Type {
     if matches!(ty, Type::F16 | Type::BF16) { Type::F32 } else { ty }
 }

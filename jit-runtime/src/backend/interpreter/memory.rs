@@ -1,7 +1,7 @@
 //! Single elements in buffers.
 //!
-//! All accesses are relaxed atomics of the element's size: they cost what plain ones do, and lanes of one launch that
-//! run on several threads may scatter to the same element.
+//! All accesses are relaxed atomics of the element's size. They cost the same as plain ones, and lanes of one launch
+//! that run on several threads may scatter to the same element.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
@@ -21,8 +21,8 @@ pub(super) struct Elements {
 macro_rules! with_atomic {
     ($self:ident, $index:ident, $atomic:ident => $result:expr) => {{
         let address = $self.address + $index * $self.ty.size_bytes() as u64;
-        // SAFETY: the caller promises that the element is inside of a live buffer of this type, whose start is aligned
-        // to at least the size of an element, and that all concurrent accesses are those of this module.
+        // SAFETY: the caller guarantees that the element is inside a live buffer of this type, whose start is aligned
+        // to at least the size of an element, and that all concurrent accesses are made by this module.
         unsafe {
             match $self.ty.size_bytes() {
                 1 => {
@@ -47,12 +47,12 @@ macro_rules! with_atomic {
 }
 
 impl Elements {
-    /// The elements behind an argument.
+    /// The elements of an argument.
     pub(super) fn new(argument: RawArgument, ty: Type) -> Self {
         Elements { address: argument.word, length: argument.length, ty }
     }
 
-    /// An index by value as the position of an element; none if it is out of range.
+    /// The position of an element for an index by value; none if it is out of range.
     pub(super) fn place(self, index: u64) -> Option<u64> {
         (index < self.length).then_some(index)
     }
@@ -61,7 +61,7 @@ impl Elements {
     ///
     /// # Safety
     ///
-    /// The index is in range, and the argument is a live buffer of elements of the type.
+    /// The index must be in range, and the argument a live buffer of elements of the type.
     #[allow(clippy::unnecessary_cast, reason = "one of four sizes is the carrier's own")]
     pub(super) unsafe fn read(self, index: u64) -> u64 {
         let bits = with_atomic!(self, index, atomic => atomic.load(Relaxed) as u64);
@@ -78,7 +78,7 @@ impl Elements {
         with_atomic!(self, index, atomic => atomic.store(bits as _, Relaxed));
     }
 
-    /// Combines a value into an element in one atomic step; gives what was there.
+    /// Combines a value into an element in one atomic step. Returns the old element.
     ///
     /// # Safety
     ///

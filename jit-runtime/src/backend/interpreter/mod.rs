@@ -1,10 +1,9 @@
-//! The executable specification: runs kernels as they are written down, with no code generation.
+//! The executable specification: runs kernels directly, without code generation.
 //!
-//! Every other backend is tested against this one, and it is what programs run on where there is no compiler. It takes
-//! any valid kernel, before or after the passes. Lanes are worked on in blocks: each value is a column of carriers,
-//! one for each lane of the block, and each operation is one pass over columns by a function of
-//! [`scalar`](crate::ir::scalar). Lanes that are not active still compute, which no one sees, but touch no memory and
-//! keep their loop state.
+//! Every other backend is tested against this one, and programs run on it if there is no compiler. It accepts any valid
+//! kernel, before or after the passes. Lanes are processed in blocks: each value is a column of carriers, one for each
+//! lane of the block, and each operation is one pass over columns by a function of [`scalar`](crate::ir::scalar).
+//! Inactive lanes still compute, which is not observable, but they touch no memory and retain their loop state.
 
 mod frame;
 mod memory;
@@ -16,16 +15,17 @@ use crate::cancel::Poll;
 use crate::ir::Kernel;
 use frame::Frame;
 
-/// The most lanes that are worked on together.
+/// The maximum number of lanes that are processed together.
 const MAX_BLOCK: usize = 256;
 
-/// The least, unless a launch has fewer.
+/// The minimum, unless a launch has fewer lanes.
 const MIN_BLOCK: usize = 16;
 
-/// Carriers that the columns of a block take at most, as far as the least block allows: they should stay in the cache.
+/// The maximum number of carriers in the columns of a block, as far as the minimum block size allows: they should fit
+/// into the cache.
 const COLUMN_BUDGET: usize = 1 << 16;
 
-/// A kernel, ready to be interpreted.
+/// A kernel prepared for interpretation.
 #[derive(Debug)]
 pub struct InterpreterExecutable {
     kernel: Kernel,
@@ -33,7 +33,7 @@ pub struct InterpreterExecutable {
     scatters: Scatters,
 }
 
-/// Makes a valid kernel ready to be interpreted.
+/// Prepares a valid kernel for interpretation.
 #[must_use]
 pub fn prepare(kernel: Kernel) -> InterpreterExecutable {
     let columns = kernel.types.len() + kernel.locals.iter().map(|local| local.len as usize).sum::<usize>();
@@ -44,7 +44,7 @@ pub fn prepare(kernel: Kernel) -> InterpreterExecutable {
 }
 
 impl InterpreterExecutable {
-    /// The same for targets of reducing scatters that are laid out otherwise. Updates stay atomic.
+    /// The same for targets of reducing scatters with another layout. Updates remain atomic.
     #[must_use]
     pub fn with_scatters(mut self, scatters: Scatters) -> Self {
         self.scatters = scatters;
@@ -58,7 +58,7 @@ impl Executable for InterpreterExecutable {
             return;
         }
         assert_eq!(arguments.len(), self.kernel.params.len(), "one argument for each parameter");
-        // SAFETY: the caller keeps the promises of `Executable::run`, which are those of `Frame::new`.
+        // SAFETY: the caller guarantees the conditions of `Executable::run`, which are those of `Frame::new`.
         let mut frame = unsafe { Frame::new(&self.kernel, arguments, self.block, self.scatters, poll) };
         frame.run(lanes);
     }

@@ -1,4 +1,4 @@
-//! The interpreter against kernels whose results are worked out by hand.
+//! Tests the interpreter with kernels whose results were worked out by hand.
 
 use super::*;
 use crate::ir::random::{Case, Input, Options};
@@ -193,7 +193,7 @@ fn scatters_of_many_threads_combine() {
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (executable, arguments) = (&executable, &arguments);
-            // SAFETY: the buffer outlives the scope, and all accesses are those of runs of one launch.
+            // SAFETY: the buffer outlives the scope, and all accesses are made by runs of one launch.
             scope.spawn(move || unsafe { executable.run(thread * 1000..(thread + 1) * 1000, arguments) });
         }
     });

@@ -1,19 +1,18 @@
-//! What is known about each value before code is generated: whether all lanes of a packet have the same value, or
-//! consecutive values.
+//! Analyses values before code is generated: whether all lanes of a packet have the same value, or consecutive values.
 //!
-//! A value that is the same in all lanes is kept in a scalar register; memory at such an index is read once, memory at
+//! A value that is the same in all lanes is kept in a scalar register. Memory at such an index is read once; memory at
 //! consecutive indices is read as a vector. Loops are solved by a fixpoint: the state is assumed to be as uniform as
 //! its initial value and weakened until nothing changes.
 //!
-//! Inside a loop that lanes exit at different times, the *active* lanes have all run the same number of iterations. So
-//! a counter is uniform inside of it, although its final value is not.
+//! Inside a loop that lanes exit at different times, all *active* lanes have run the same number of iterations. So a
+//! counter is uniform inside it, although its final value is not.
 
 use super::hints::{self, Hint};
 use super::ranges::Ranges;
 use super::rows::Rows;
 use crate::ir::{BinaryOp, Inst, Kernel, Op, RegionId, TOP, Type, Value};
 
-/// How the lanes of a packet relate, for one value.
+/// The relation between the lanes of a packet, for one value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
     /// The same in all lanes of a launch.
@@ -22,7 +21,7 @@ pub(super) enum Shape {
     Packet,
     /// The value of lane `l` of a packet is that of lane 0 plus `l`, modulo the type's range.
     Linear {
-        /// Lane 0 has a multiple of the packet's size, so no lane of the packet wraps.
+        /// Whether lane 0 has a multiple of the packet's size, so that no lane of the packet wraps.
         aligned: bool,
     },
     /// Anything.
@@ -35,7 +34,7 @@ impl Shape {
         matches!(self, Shape::Uniform | Shape::Packet)
     }
 
-    /// What holds for a value that is one or the other in all lanes alike.
+    /// The shape of a value that has one or the other shape, chosen for all lanes together.
     fn join(self, other: Shape) -> Shape {
         match (self, other) {
             (Shape::Uniform, Shape::Uniform) => Shape::Uniform,
@@ -45,7 +44,7 @@ impl Shape {
         }
     }
 
-    /// What an ordinary operation makes of operands of both shapes.
+    /// The shape of an ordinary operation's result for operands of both shapes.
     fn combine(self, other: Shape) -> Shape {
         if self.is_scalar() && other.is_scalar() { self.join(other) } else { Shape::Varying }
     }
@@ -61,9 +60,9 @@ pub(super) struct Analysis {
     pub(super) used: Vec<bool>,
     /// Whether the instructions of the top region at these positions run once per launch instead of once per packet.
     pub(super) hoisted: Vec<bool>,
-    /// What varying values probably are.
+    /// The probable shapes of varying values.
     pub(super) hints: Vec<Option<Hint>>,
-    /// Gathers that are done together.
+    /// Gathers that are executed together.
     pub(super) rows: Rows,
     /// Accesses that can be proven to be in range.
     pub(super) ranges: Ranges,
@@ -94,7 +93,7 @@ impl Analysis {
         self.shapes[value.index()]
     }
 
-    /// What a varying index probably is, where it can be checked at run time.
+    /// The probable shape of a varying index, if it can be checked at run time.
     pub(super) fn index_hint(&self, kernel: &Kernel, index: Value) -> Option<Hint> {
         let is_checkable = self.shape(index) == Shape::Varying && kernel.ty(index).bits() >= 32;
         if is_checkable { self.hints[index.index()] } else { None }
@@ -157,7 +156,7 @@ impl Solver<'_> {
                 Op::If { condition: selector, .. } | Op::Switch { index: selector, .. } => {
                     self.branches(inst, *selector)
                 }
-                // Each lane finds what the lanes before it left, or has memory of its own.
+                // Each lane reads the result of the lanes before it, or has private memory.
                 Op::Atomic { .. } | Op::CompareExchange { .. } | Op::LocalRead { .. } => {
                     inst.values().for_each(|value| self.shapes[value.index()] = Shape::Varying)
                 }
@@ -255,13 +254,13 @@ impl Solver<'_> {
         }
     }
 
-    /// Consecutive values moved by `offset`.
+    /// Consecutive values plus an `offset`.
     fn shifted(&self, aligned: bool, offset: Value) -> Shape {
         let multiple = self.constants[offset.index()].is_some_and(|offset| offset % self.step == 0);
         Shape::Linear { aligned: aligned && multiple }
     }
 
-    /// Row and column numbers: an aligned lane index split by a constant whose parts are whole packets.
+    /// Row and column numbers: an aligned lane index divided by a constant whose parts are whole packets.
     fn split(&self, op: BinaryOp, a: Value, b: Value) -> Shape {
         let Some(constant) = self.constants[b.index()] else { return Shape::Varying };
         let unsigned = self.kernel.ty(a).is_unsigned_integer();
@@ -291,8 +290,8 @@ impl Solver<'_> {
         }
     }
 
-    /// Which instructions of the top region can run before the loop over the packets: those that are uniform through
-    /// and through and use nothing that must stay behind.
+    /// Determines which instructions of the top region can run before the loop over the packets: those that are
+    /// entirely uniform and do not depend on an instruction that must remain in the loop.
     fn hoisted(&self) -> Vec<bool> {
         let mut stays = vec![false; self.kernel.types.len()];
         let mut hoisted = Vec::new();
@@ -305,7 +304,7 @@ impl Solver<'_> {
         hoisted
     }
 
-    /// Whether everything in an instruction is the same for all lanes of the launch, and none of it writes.
+    /// Whether everything in an instruction is the same for all lanes of the launch, and nothing in it writes.
     fn is_hoistable(&self, inst: &Inst) -> bool {
         if inst.op.writes_memory() || matches!(inst.op, Op::LocalWrite { .. }) {
             return false;

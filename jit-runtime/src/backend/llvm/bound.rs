@@ -1,12 +1,12 @@
-//! Between which numbers an integer lies, as an expression over what is known before the first lane runs.
+//! Bounds of integers, as expressions over values that are known before the first lane runs.
 //!
-//! The lanes of the range, values that all lanes share, and constants are known then. What is computed from them lies
-//! in the interval that the same operations give for their intervals, see [`interval`](super::interval). Everything
-//! else may be any value of its type. A counter lies between its first value and what its loop compares it with, in
-//! the body of that loop: there the comparison has just been true.
+//! Known are the lanes of the range, values that all lanes share, and constants. A value computed from them is in the
+//! interval that the same operations return for their intervals, see [`interval`](super::interval). Everything else may
+//! be any value of its type. In the body of its loop, a counter is between its first value and the limit that it is
+//! compared with: there the comparison has just been true.
 //!
-//! Always holds: where code runs in which all lanes of a group are active, and all of them are lanes of the range,
-//! each value is in its interval, for the values that lanes, shared values and constants have in this launch.
+//! Invariant: in code in which all lanes of a group are active, and all of them are lanes of the range, each value is
+//! in its interval, for the values that lanes, shared values and constants have in this launch.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ use crate::ir::{BinaryOp, CompareOp, Kernel, Op, RegionId, TOP, Type, Value};
 pub(super) enum Bound {
     /// From one number to another.
     Numbers(i64, i64),
-    /// From the first lane of all to the last one of the range.
+    /// From the first lane of the launch to the last one of the range.
     Lanes,
     /// A value that is computed before the first lane.
     Shared(Value),
@@ -43,7 +43,7 @@ pub(super) enum Bound {
     Counter(Integer, Rc<Bound>, Rc<Bound>),
 }
 
-/// What expressions are made of.
+/// The leaves of expressions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Leaf {
     /// The last lane of the range.
@@ -52,11 +52,11 @@ pub(super) enum Leaf {
     Shared(Value),
 }
 
-/// Operations in one path of an expression, at most: it is computed for each block of lanes.
+/// The maximum depth of an expression: it is computed for each block of lanes.
 const MAX_DEPTH: u32 = 8;
 
 impl Bound {
-    /// The interval, computed by a machine from words for what is known before the first lane.
+    /// The interval, computed by a machine from words for the known values.
     pub(super) fn interval<M: Machine>(&self, machine: &M, leaf: &impl Fn(Leaf) -> M::Word) -> Interval<M::Word> {
         let of = |bound: &Bound| bound.interval(machine, leaf);
         match self {
@@ -82,8 +82,8 @@ impl Bound {
         }
     }
 
-    /// Whether the interval may turn out to lie within a buffer. This decides about speed alone: an expression that
-    /// does not help costs time, and makes the proofs of the other accesses fail with it.
+    /// Whether the interval may turn out to be inside a buffer. This only affects speed: an expression that does not
+    /// help costs time, and makes the proofs of the other accesses fail together with it.
     pub(super) fn is_promising(&self) -> bool {
         let Interval { least, most } = self.interval(&Folding(Unknown), &|_| Folded::Computed(()));
         let is_short = !matches!(most, Folded::Known(most) if most >= i64::from(i32::MAX));
@@ -91,7 +91,7 @@ impl Bound {
         is_short && !is_negative && (matches!(least, Folded::Known(_)) || self.is_hardly_negative())
     }
 
-    /// Whether a program probably means numbers from zero on: a difference may be anything.
+    /// Whether a program probably intends numbers from zero on: a difference may be anything.
     fn is_hardly_negative(&self) -> bool {
         match self {
             Bound::Numbers(least, _) => *least >= 0,
@@ -112,16 +112,16 @@ impl Bound {
     }
 }
 
-/// What is known about the values of a kernel.
+/// Facts about the values of a kernel.
 pub(super) struct Bounds<'k> {
     kernel: &'k Kernel,
     definitions: Vec<Option<&'k Op>>,
-    /// For states of the loops whose bodies are analysed: their first value, and what they are below.
+    /// For states of the loops whose bodies are being analysed: their first value and upper limit.
     counters: Vec<Option<Counter>>,
     is_known: Vec<bool>,
 }
 
-/// A state that goes up by one while it is below a limit.
+/// A state that is incremented by one while it is below a limit.
 #[derive(Clone, Copy)]
 struct Counter {
     init: Value,
@@ -141,7 +141,7 @@ impl<'k> Bounds<'k> {
         Bounds { kernel, definitions, counters: vec![None; kernel.types.len()], is_known }
     }
 
-    /// The operation that defines a value, if it has one of its own.
+    /// The operation that defines a value, if a single one does.
     pub(super) fn definition(&self, value: Value) -> Option<&'k Op> {
         self.definitions[value.index()]
     }
@@ -151,7 +151,7 @@ impl<'k> Bounds<'k> {
         self.is_known[value.index()]
     }
 
-    /// From now on, values are those that the body of a loop sees. All lanes run it together.
+    /// Begins the body of a loop: from now on, values are those that the body sees. All lanes run it together.
     pub(super) fn enter_body(&mut self, inits: &[Value], condition: RegionId, body: RegionId) {
         let kernel = self.kernel;
         for ((&param, &next), &init) in
@@ -162,12 +162,12 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// The end of [`Bounds::enter_body`]: a loop's condition, and what comes behind the loop, sees other values.
+    /// Ends [`Bounds::enter_body`]: a loop's condition, and the code after the loop, see other values.
     pub(super) fn leave_body(&mut self, condition: RegionId) {
         self.kernel.region(condition).params.iter().for_each(|param| self.counters[param.index()] = None);
     }
 
-    /// Whether a state goes up by one.
+    /// Whether a state is incremented by one.
     fn is_next(&self, param: Value, next: Value) -> bool {
         let is_one = |value: Value| matches!(self.definition(value), Some(Op::Const(ty, 1)) if ty.is_integer());
         match self.definition(next) {
@@ -176,7 +176,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// What a state must be below for its loop to continue.
+    /// The limit that a state must be below for its loop to continue.
     fn limit(&self, param: Value, condition: RegionId) -> Option<Value> {
         let mut conjunction = SmallVec::<[Value; 4]>::from_slice(&self.kernel.region(condition).yields);
         while let Some(part) = conjunction.pop() {
@@ -190,7 +190,7 @@ impl<'k> Bounds<'k> {
         None
     }
 
-    /// The most iterations of a loop that constants show.
+    /// The maximum number of iterations of a loop, if constants determine it.
     pub(super) fn most_iterations(&self, inits: &[Value], condition: RegionId, body: RegionId) -> Option<u64> {
         let states = self.kernel.region(condition).params.iter().zip(&self.kernel.region(body).yields).zip(inits);
         let counted =
@@ -201,7 +201,7 @@ impl<'k> Bounds<'k> {
         counted.min()
     }
 
-    /// Between which numbers an integer lies.
+    /// The bounds of an integer.
     pub(super) fn of(&self, value: Value) -> Rc<Bound> {
         self.bound(value, MAX_DEPTH)
     }
@@ -226,7 +226,7 @@ impl<'k> Bounds<'k> {
         })
     }
 
-    /// What an operation gives, if it is one of those that the intervals have.
+    /// The bounds of an operation's result, if the intervals support the operation.
     fn result(&self, op: &Op, ty: Integer, depth: u32) -> Option<Bound> {
         let of = |value: Value| self.bound(value, depth);
         Some(match *op {

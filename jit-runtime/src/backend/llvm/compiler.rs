@@ -1,12 +1,11 @@
-//! LLVM IR → object file, with as few of LLVM's passes as the kernel profits from.
+//! LLVM IR → object file, with only those LLVM passes that benefit the kernel.
 //!
-//! Straight-line kernels come from a tracer that has already folded and shared what can be: they get no IR passes and
-//! the fast code generator, unless their launches are long or more effort is asked for. Its code takes about as long
-//! where memory is the limit, and up to 1.6 times as long where arithmetic is (row T03 of the benchmarks). Kernels with
-//! loops get a short list of passes, mainly for moving out of loops what does not change in them, and the optimising
-//! code generator.
+//! Straight-line kernels come from a tracer that has already folded constants and shared expressions. They get no IR
+//! passes and the fast code generator, unless their launches are long or more effort is requested. Its code takes about
+//! as long if memory is the limit, and up to 1.6 times as long if arithmetic is (row T03 of the benchmarks). Kernels
+//! with loops get a short list of passes, mainly to hoist loop invariants, and the optimising code generator.
 //!
-//! A target machine belongs to the thread that made it, and is kept for its next kernels.
+//! A target machine belongs to the thread that made it, which retains it for later kernels.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
@@ -35,20 +34,20 @@ use crate::ir::{Inst, Kernel, Op, RegionId, TOP};
 /// Passes for kernels with loops.
 const LOOP_PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
 
-/// Passes for kernels with local memory, which becomes registers where its indices are constants.
+/// Passes for kernels with local memory, which becomes registers if its indices are constants.
 const LOCAL_PASSES: &str =
     "function(sroa<preserve-cfg>,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
 
-/// Reductions whose running results may stay in registers. With many more they are in memory whatever the code
+/// The number of reductions whose running results may stay in registers. Larger numbers are in memory whatever the code
 /// generator does, and the time of the optimising one grows with the square of their number.
 const FEW_REDUCTIONS: usize = 64;
 
-/// Instructions of straight-line kernels up to which better code may be worth its compile time.
+/// The number of instructions of straight-line kernels up to which better code may be worth its compile time.
 const OPTIMISED_LIMIT: usize = 1000;
 
-/// Instructions up to which any kernel gets passes and the optimising code generator. Their time grows faster than the
-/// kernel: from 0.4 s for a loop of 4,000 instructions to 6 s for one of 32,000; the fast one's grows as the kernel
-/// does.
+/// The number of instructions up to which any kernel gets passes and the optimising code generator. Their time grows
+/// faster than the kernel: from 0.4 s for a loop of 4,000 instructions to 6 s for one of 32,000. The time of the fast
+/// one grows linearly.
 const LARGEST_OPTIMISED: usize = 8000;
 
 /// The object file of a kernel.
@@ -70,7 +69,7 @@ pub(super) fn llvm_text(kernel: &Kernel, options: CodeOptions, target: &Target) 
 fn emitted(kernel: &Kernel, options: CodeOptions, target: &Target, kind: FileType) -> Result<Box<[u8]>, Error> {
     with_module(kernel, options, target, |module, machine| {
         let buffer = machine.write_to_memory_buffer(module, kind).map_err(|error| failed(&error.to_string()))?;
-        // The first kernel makes what LLVM makes when it is first needed, and registers its destructors.
+        // The first kernel initialises LLVM's lazy state and registers its destructors.
         static HAS_BEGUN: Once = Once::new();
         HAS_BEGUN.call_once(usage::guard_exit);
         Ok(buffer.as_slice().into())
@@ -81,7 +80,7 @@ fn failed(reason: &str) -> Error {
     Error::new(ErrorKind::Compile, format!("LLVM could not compile a kernel: {reason}"))
 }
 
-/// Builds the module of a kernel, runs the passes and hands it on.
+/// Builds the module of a kernel, runs the passes, and calls a function with it.
 fn with_module<T>(
     kernel: &Kernel,
     options: CodeOptions,
@@ -94,11 +93,11 @@ fn with_module<T>(
     {
         return Err(failed(&format!("{:?} was not expanded before", inst.op)));
     }
-    // Large kernels have enough to do for a processor in one packet.
+    // Large kernels keep the processor busy with a single packet.
     let is_large = kernel.op_count() > LARGEST_OPTIMISED;
     let packets = if is_large { 1 } else { interleave::choose(kernel, target, options) };
     let analysis = Analysis::new(kernel, packets * target.lanes);
-    // What verifies its accesses is run seldom.
+    // Code that verifies its accesses is rarely run.
     let optimise = !target.verifies_accesses && is_optimised_as(kernel, options, &analysis);
     let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
     with_machine(target, level, |machine| {
@@ -140,15 +139,16 @@ fn is_optimised_as(kernel: &Kernel, options: CodeOptions, analysis: &Analysis) -
     is_wanted && kernel.op_count() <= LARGEST_OPTIMISED
 }
 
-/// Whether better code pays, whatever the kernel does: arrays that exceed the cache make a launch long enough for that.
+/// Whether better code pays off, whatever the kernel does: arrays that exceed the cache make a launch long enough for
+/// that.
 fn is_worth_more(kernel: &Kernel, options: CodeOptions) -> bool {
     let is_asked = options.streaming_stores || options.effort == Effort::Thorough;
     is_asked && kernel.op_count() <= OPTIMISED_LIMIT
 }
 
-/// Whether the code of a kernel is more than one straight list: it has loops or branches of its own, reduces and so has
-/// a tight loop over the packets, updates elements in a loop over the lanes, checks indices at run time, or has memory
-/// to be turned into registers.
+/// Whether the code of a kernel is more than one straight-line list: it has loops or branches, reduces and so has a
+/// tight loop over the packets, updates elements in a loop over the lanes, checks indices at run time, or has memory
+/// that may become registers.
 fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
     let is_reduction = |inst: &&Inst| matches!(inst.op, Op::Reduce { .. });
     let has_few_reductions = kernel.region(TOP).insts.iter().filter(is_reduction).count() <= FEW_REDUCTIONS;
@@ -170,7 +170,7 @@ fn has_branches(kernel: &Kernel, analysis: &Analysis) -> bool {
     })
 }
 
-/// Keeps errors that LLVM would otherwise print before it ends the process.
+/// Stores errors that LLVM would otherwise print before it ends the process.
 extern "C" fn record_diagnostic(info: LLVMDiagnosticInfoRef, sink: *mut c_void) {
     // SAFETY: LLVM passes a live diagnostic and the sink that the handler was registered with.
     unsafe {
@@ -202,7 +202,7 @@ impl Machines {
 }
 
 impl Drop for Machines {
-    /// Where LLVM may not be used any more, because the process ends, the machines stay where they are.
+    /// If LLVM must not be used any more, because the process ends, the machines are leaked.
     fn drop(&mut self) {
         let machines = std::mem::take(&mut self.0);
         match usage::enter() {
@@ -212,7 +212,7 @@ impl Drop for Machines {
     }
 }
 
-/// Runs with this thread's target machine, made by the first kernel.
+/// Calls a function with this thread's target machine, which the first kernel creates.
 fn with_machine<T>(
     target: &Target,
     level: OptimizationLevel,
@@ -221,8 +221,7 @@ fn with_machine<T>(
     thread_local! {
         static MACHINES: RefCell<Machines> = const { RefCell::new(Machines(Vec::new())) };
     }
-    // What the body itself compiles meanwhile has machines of its own. While a thread ends its machines may be gone
-    // already.
+    // Kernels that the body itself compiles use other machines. While a thread ends, its machines may be gone already.
     let mut machines = MACHINES.try_with(RefCell::take).unwrap_or_default();
     let outcome = machines.find(target, level).and_then(body);
     let _ = MACHINES.try_with(|kept| *kept.borrow_mut() = machines);

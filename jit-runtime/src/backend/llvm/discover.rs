@@ -1,4 +1,4 @@
-//! Where a libLLVM may be, in the order of preference.
+//! Possible locations of libLLVM, in the order of preference.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use super::library::MAJOR;
 use crate::config;
 
-/// Gives files that may be the library; cheap places come before expensive ones.
+/// Returns files that may be the library; cheap searches come before expensive ones.
 type Stage = fn() -> Vec<PathBuf>;
 
-/// All places, the one that the user names first.
+/// All searches; the location that the user names is first.
 pub(super) const STAGES: [Stage; 4] =
     [explicit_candidates, system_candidates, toolchain_candidates, sysroot_candidates];
 
@@ -58,14 +58,14 @@ fn sysroot_candidates() -> Vec<PathBuf> {
     libraries_in(&Path::new(sysroot.trim()).join("lib"))
 }
 
-/// A program in one of the folders of a search path. Those that depend on the current folder (`.`, `bin`, an empty
-/// entry) are passed over: what lies there may be anybody's.
+/// A program in one of the folders of a search path. Folders relative to the current one (`.`, `bin`, an empty entry)
+/// are skipped, since their contents are not trusted.
 fn program_on(name: &str, path: &OsStr) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// Files in a directory whose name says that they are a libLLVM of the right major version, in order of name.
+/// Files in a directory whose names are those of a libLLVM of the right major version, in order of name.
 fn libraries_in(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let is_library = |path: &PathBuf| {

@@ -1,11 +1,11 @@
 //! A thin typed layer over LLVM's instruction builder: the same method builds scalars and vectors.
 //!
-//! inkwell owns contexts, modules and target machines; for single instructions its types separate scalars from vectors,
-//! which the code generator treats alike, and it lacks vector addresses and atomics of floats. So instructions are
-//! built by LLVM's C interface, and only here.
+//! inkwell owns contexts, modules and target machines. For single instructions, its types separate scalars from
+//! vectors, which the code generator treats in the same way, and it lacks vector addresses and atomics of floats. So
+//! instructions are built by LLVM's C interface, and only here.
 //!
-//! Always holds: every [`Raw`] that is passed in was made by the same emitter, whose context is alive; nothing is built
-//! while the insertion point is unset. All `unsafe` blocks of this file rest on that.
+//! Invariants: every [`Raw`] that is passed in was made by the same emitter, whose context is alive, and nothing is
+//! built while the insertion point is unset. All `unsafe` blocks of this file rely on that.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -30,7 +30,7 @@ pub(super) type Block = LLVMBasicBlockRef;
 /// An LLVM type.
 pub(super) type RawType = LLVMTypeRef;
 
-/// An intrinsic: its name and the types that complete it.
+/// An intrinsic: its name and its overload types.
 type IntrinsicKey = (&'static str, SmallVec<[RawType; 2]>);
 
 /// Builds instructions of one function.
@@ -56,7 +56,7 @@ struct ConstantTable {
 
 impl Drop for Emitter {
     fn drop(&mut self) {
-        // SAFETY: the builder is ours.
+        // SAFETY: this emitter owns the builder.
         unsafe { LLVMDisposeBuilder(self.builder) };
     }
 }
@@ -115,7 +115,7 @@ pub(super) enum Conversion {
 }
 
 impl Emitter {
-    /// An emitter for the function of a module; the insertion point is unset.
+    /// An emitter for a function of a module; the insertion point is unset.
     pub(super) fn new(context: LLVMContextRef, module: LLVMModuleRef, function: Raw) -> Self {
         let kind = |name: &str| {
             // SAFETY: the context is alive, the length is that of the string.
@@ -178,7 +178,7 @@ impl Emitter {
         unsafe { LLVMArrayType2(element, count.into()) }
     }
 
-    /// How one lane of an IR value is kept in registers: halves as their bits, `bool` as one bit.
+    /// The register type of one lane of an IR value: halves as their bits, `bool` as one bit.
     pub(super) fn register_type(&self, ty: Type) -> RawType {
         match ty {
             Type::F32 => self.f32(),
@@ -187,7 +187,7 @@ impl Emitter {
         }
     }
 
-    /// How an element is in memory.
+    /// The type of an element in memory.
     pub(super) fn memory_type(&self, ty: Type) -> RawType {
         if ty == Type::Bool { self.int(8) } else { self.register_type(ty) }
     }
@@ -235,7 +235,7 @@ impl Emitter {
     }
 
     /// A float constant in all lanes, read from memory. The fast code generator spends far more time on a vector of
-    /// constants than on a load that is repeated into all lanes.
+    /// constants than on a load that is broadcast to all lanes.
     pub(super) fn constant_from_memory(&self, ty: Type, lanes: u32, bits: u64) -> Raw {
         let size = ty.size_bytes();
         let load = self.load(self.register_type(ty), self.constant_address(ty, bits), size);
@@ -266,7 +266,7 @@ impl Emitter {
         self.table_address(&mut table.placeholder, offset)
     }
 
-    /// The address of a part of the table of constants, of which there is only a placeholder before it is complete.
+    /// The address of a part of the table of constants, which is a placeholder until the table is complete.
     fn table_address(&self, placeholder: &mut Option<Raw>, offset: usize) -> Raw {
         // SAFETY: see the head of the file.
         let global =
@@ -274,7 +274,7 @@ impl Emitter {
         self.address(self.int(8), global, self.i64(offset as u64))
     }
 
-    /// Gives the constants that are read from memory their place in the module.
+    /// Adds the constants that are read from memory to the module.
     pub(super) fn finish_constants(&self) {
         let table = self.table.borrow();
         let Some(placeholder) = table.placeholder else { return };
@@ -348,7 +348,7 @@ impl Emitter {
             Conversion::Bitcast => LLVMOpcode::LLVMBitCast,
             Conversion::PtrToInt => LLVMOpcode::LLVMPtrToInt,
         };
-        // SAFETY: see the head of the file; the callers pair types that the conversion takes.
+        // SAFETY: see the head of the file; the callers pass types that the conversion supports.
         unsafe { LLVMBuildCast(self.builder, opcode, value, ty, c"".as_ptr()) }
     }
 
@@ -364,7 +364,7 @@ impl Emitter {
 
     fn declare_intrinsic(&self, name: &str, overloads: &[RawType]) -> (RawType, Raw) {
         let (types, count) = (overloads.as_ptr().cast_mut(), overloads.len());
-        // SAFETY: see the head of the file; names and overloads are fixed by the callers, and tests emit each of them.
+        // SAFETY: see the head of the file; the callers pass fixed names and overloads, and tests emit each of them.
         unsafe {
             let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
             debug_assert_ne!(id, 0, "{name}");
@@ -373,7 +373,7 @@ impl Emitter {
         }
     }
 
-    /// Says how a call's pointer operand is aligned.
+    /// Sets the alignment of a call's pointer operand.
     pub(super) fn set_argument_alignment(&self, call: Raw, argument: u32, bytes: usize) {
         // SAFETY: see the head of the file; attribute positions of parameters begin at 1.
         unsafe { LLVMSetInstrParamAlignment(call, argument + 1, bytes as u32) };
@@ -394,7 +394,7 @@ impl Emitter {
         }
     }
 
-    /// The lanes of a vector that `order` names.
+    /// The lanes of a vector that `order` selects.
     pub(super) fn shuffle(&self, vector: Raw, order: &[u64]) -> Raw {
         let mask: Vec<Raw> = order.iter().map(|&lane| self.int_const(32, lane)).collect();
         // SAFETY: see the head of the file.
@@ -404,14 +404,14 @@ impl Emitter {
         }
     }
 
-    /// The elements that `order` names of two vectors, those of the second being numbered after those of the first.
+    /// The elements of two vectors that `order` selects; those of the second are numbered after those of the first.
     pub(super) fn shuffle_two(&self, first: Raw, second: Raw, order: &[u64]) -> Raw {
         let mask: Vec<Raw> = order.iter().map(|&lane| self.int_const(32, lane)).collect();
         // SAFETY: see the head of the file.
         unsafe { LLVMBuildShuffleVector(self.builder, first, second, self.const_vector(&mask), c"".as_ptr()) }
     }
 
-    /// The vector moved towards its end, zeros coming in at the start.
+    /// The vector shifted towards its end, with zeros inserted at the start.
     pub(super) fn shift_lanes(&self, vector: Raw, lanes: u32, distance: u32) -> Raw {
         let mask = self.iota(32, lanes, u64::from(lanes - distance));
         let zero = self.zero(self.type_of(vector));
@@ -419,7 +419,7 @@ impl Emitter {
         unsafe { LLVMBuildShuffleVector(self.builder, zero, vector, mask, c"".as_ptr()) }
     }
 
-    /// Two vectors become one of `lanes` lanes.
+    /// Concatenates two vectors to one of `lanes` lanes.
     pub(super) fn concatenate(&self, lower: Raw, upper: Raw, lanes: u32) -> Raw {
         let mask = self.iota(32, lanes, 0);
         // SAFETY: see the head of the file.
@@ -460,7 +460,7 @@ impl Emitter {
         self.set_argument_alignment(call, 0, alignment);
     }
 
-    /// Says that the memory of a load does not change while the function runs.
+    /// Marks the memory of a load as unchanged while the function runs.
     pub(super) fn mark_invariant(&self, load: Raw) {
         // SAFETY: see the head of the file.
         unsafe {
@@ -469,7 +469,7 @@ impl Emitter {
         }
     }
 
-    /// Lets a store bypass the cache.
+    /// Marks a store to bypass the cache.
     pub(super) fn mark_nontemporal(&self, store: Raw) {
         // SAFETY: see the head of the file.
         unsafe {
@@ -498,14 +498,14 @@ impl Emitter {
         }
     }
 
-    /// An atomic read-modify-write without ordering; gives the old value.
+    /// A relaxed atomic read-modify-write. Returns the old value.
     pub(super) fn atomic(&self, op: LLVMAtomicRMWBinOp, pointer: Raw, value: Raw) -> Raw {
         let ordering = LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic;
         // SAFETY: see the head of the file.
         unsafe { LLVMBuildAtomicRMW(self.builder, op, pointer, value, ordering, 0) }
     }
 
-    /// An atomic load without ordering.
+    /// A relaxed atomic load.
     pub(super) fn atomic_load(&self, ty: RawType, pointer: Raw, alignment: usize) -> Raw {
         let load = self.load(ty, pointer, alignment);
         // SAFETY: see the head of the file.
@@ -513,7 +513,7 @@ impl Emitter {
         load
     }
 
-    /// Compare and exchange without ordering; gives the old value and whether it was exchanged.
+    /// A relaxed compare-exchange. Returns the old value and whether it was exchanged.
     pub(super) fn compare_exchange(&self, pointer: Raw, expected: Raw, new: Raw) -> (Raw, Raw) {
         let ordering = LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic;
         // SAFETY: see the head of the file.
@@ -544,7 +544,7 @@ impl Emitter {
         unsafe { LLVMPositionBuilderAtEnd(self.builder, block) };
     }
 
-    /// Builds right after the instruction that defines a value, so that what is built is available wherever the value
+    /// Builds directly after the instruction that defines a value, so that the result is available wherever the value
     /// is.
     pub(super) fn after_definition(&self, value: Raw, build: impl FnOnce(&Self) -> Raw) -> Raw {
         let here = self.block();
@@ -578,7 +578,7 @@ impl Emitter {
         unsafe { LLVMBuildCondBr(self.builder, condition, then_block, else_block) };
     }
 
-    /// As [`Emitter::cond_br`], where the condition holds once in a thousand times.
+    /// As [`Emitter::cond_br`], for a condition that holds once in a thousand times.
     pub(super) fn cond_br_seldom(&self, condition: Raw, then_block: Block, else_block: Block) {
         let name = "branch_weights";
         // SAFETY: see the head of the file; the length is that of the string.
@@ -620,7 +620,7 @@ impl Emitter {
         unsafe { LLVMAddIncoming(phi, &raw mut value, &raw mut from, 1) };
     }
 
-    /// A phi of values that come from blocks.
+    /// A phi of values from several blocks.
     pub(super) fn merge(&self, incoming: &[(Raw, Block)]) -> Raw {
         let phi = self.phi(self.type_of(incoming[0].0));
         incoming.iter().for_each(|&(value, from)| self.add_incoming(phi, value, from));

@@ -1,13 +1,13 @@
-//! Indices that are probably shared or consecutive in most packets, though not provably in all.
+//! Indices that are probably shared or consecutive in most packets, although that cannot be proven for all.
 //!
-//! Rows and columns of an image whose width is no multiple of the packet size, or neighbours with wrap-around, are of
-//! this kind: `(lane + 1) % width` is consecutive but for one packet in each row. Gathers at such an index look at run
-//! time, and take the cheap way where it is open. A wrong hint costs a comparison and a branch.
+//! Examples are rows and columns of an image whose width is not a multiple of the packet size, or neighbours with
+//! wrap-around: `(lane + 1) % width` is consecutive except for one packet in each row. Gathers at such an index check
+//! at run time, and take the cheap path if it applies. A wrong hint costs a comparison and a branch.
 
 use super::analysis::{Analysis, Shape};
 use crate::ir::{BinaryOp, Kernel, Op, Value};
 
-/// What the lanes of most packets have.
+/// The probable relation between the lanes of most packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Hint {
     /// The same value.
@@ -16,10 +16,10 @@ pub(super) enum Hint {
     Consecutive,
 }
 
-/// A hint for each value whose shape is [`Shape::Varying`] and of which something can be hoped.
+/// A hint for each value of shape [`Shape::Varying`] that is probably shared or consecutive.
 pub(super) fn hints(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Hint>> {
     let mut hints = vec![None; kernel.types.len()];
-    // A region comes after the one that it is nested in; where passes have made that untrue a hint is missed.
+    // A region usually comes after the one that it is nested in. If passes have changed that, a hint is missed.
     for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
         if inst.results == 1 && kernel.ty(inst.first).is_integer() {
             hints[inst.first.index()] = hint(kernel, analysis, &hints, &inst.op);
@@ -29,7 +29,7 @@ pub(super) fn hints(kernel: &Kernel, analysis: &Analysis) -> Vec<Option<Hint>> {
 }
 
 fn hint(kernel: &Kernel, analysis: &Analysis, hints: &[Option<Hint>], op: &Op) -> Option<Hint> {
-    // What a value is known or hoped to be.
+    // The known or probable relation for a value.
     let of = |value: Value| match analysis.shape(value) {
         Shape::Uniform | Shape::Packet => Some(Hint::Shared),
         Shape::Linear { .. } => Some(Hint::Consecutive),

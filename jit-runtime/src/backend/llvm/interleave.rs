@@ -1,8 +1,8 @@
-//! How many packets the bodies of a kernel work on at once.
+//! The number of packets that the bodies of a kernel process at once.
 //!
-//! A short loop whose iterations depend on one another leaves most of the processor idle with one packet; two to four
+//! In a short loop whose iterations depend on one another, one packet leaves most of the processor idle; two to four
 //! independent packets fill it. The limit is the register file: more packets than fit would spill in every iteration.
-//! The estimate counts, for each innermost loop, the vectors that are alive at its fullest point.
+//! The estimate counts, for each innermost loop, the maximum number of live vectors.
 
 use super::analysis::{Analysis, Shape, for_each_nested_operand};
 use super::codegen::local_bytes;
@@ -10,18 +10,18 @@ use crate::backend::target::Target;
 use crate::backend::{CodeOptions, Effort};
 use crate::ir::{BinaryOp, Inst, Kernel, Op, ReduceOp, RegionId, TOP, Type, Value};
 
-/// The largest number of packets that is ever chosen.
+/// The maximum number of packets.
 pub(super) const MAX_PACKETS: usize = 4;
 
-/// Instructions after interleaving beyond which code size costs more than interleaving gains.
+/// The number of instructions after interleaving beyond which code size costs more than interleaving gains.
 const MAX_INSTRUCTIONS: usize = 512;
 
-/// Bytes of local memory beyond which more packets would only push one another out of the nearest cache.
+/// The number of bytes of local memory beyond which more packets would only evict one another from the nearest cache.
 const MAX_LOCAL_BYTES: usize = 8 << 10;
 
-/// Packets of a straight list of operations. The processor itself looks ahead to the next packets, but not far enough:
-/// with two, lists of 4 to 209 operations on arrays in the cache took 0.6 to 1.0 of the time, although some registers
-/// are spilled. With streaming stores, long lists took 1.7 times as long.
+/// The number of packets for straight-line code. The processor itself looks ahead to the next packets, but not far
+/// enough. With two packets, lists of 4 to 209 operations on arrays in the cache took 0.6 to 1.0 of the time, although
+/// some registers are spilled. With streaming stores, long lists took 1.7 times as long.
 const STRAIGHT_PACKETS: usize = 2;
 
 /// The number of packets for a kernel.
@@ -55,14 +55,14 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, options: CodeOptions) -> 
 struct Estimate<'k> {
     kernel: &'k Kernel,
     analysis: &'k Analysis,
-    /// Most vectors alive at once in an innermost loop, or in the top region if it reduces.
+    /// The maximum number of live vectors in an innermost loop, or in the top region if it reduces.
     vectors: usize,
     masks: usize,
     limit: usize,
 }
 
 impl Estimate<'_> {
-    /// The packets of a straight list.
+    /// The number of packets for straight-line code.
     fn straight(&self) -> usize {
         let insts = &self.kernel.region(TOP).insts;
         let fits = STRAIGHT_PACKETS * self.kernel.op_count() <= MAX_INSTRUCTIONS
@@ -71,7 +71,7 @@ impl Estimate<'_> {
         if fits { STRAIGHT_PACKETS } else { 1 }
     }
 
-    /// Whether sums of floats would be grouped otherwise with other packets: better code must give the same bits.
+    /// Whether other numbers of packets would change the grouping of float sums: better code must return the same bits.
     fn shows_packets(&self) -> bool {
         let sums = self.kernel.regions.iter().flat_map(|region| &region.insts).filter_map(|inst| match inst.op {
             Op::Scatter { reduce: Some(ReduceOp::Add | ReduceOp::Mul), value, index, .. } => {
@@ -97,10 +97,10 @@ impl Estimate<'_> {
         }
     }
 
-    /// Operations that are limited by something else than latency gain little from more packets.
+    /// Operations whose bottleneck is not latency gain little from more packets.
     fn limit_of(&self, inst: &Inst) -> usize {
         if matches!(inst.op, Op::Switch { index, .. } if !self.analysis.shape(index).is_scalar()) {
-            // Each packet would run what the others want.
+            // Each packet would run the cases of the others.
             return 1;
         }
         if inst.values().all(|value| self.analysis.shape(value) != Shape::Varying) && inst.results > 0 {
@@ -121,7 +121,7 @@ impl Estimate<'_> {
         }
     }
 
-    /// Counts what is alive in straight-line order over the regions of a loop.
+    /// Counts live values in straight-line order over the regions of a loop.
     fn body(&mut self, regions: &[RegionId], active_masks: usize) {
         let insts: Vec<&Inst> = regions.iter().flat_map(|&region| &self.kernel.region(region).insts).collect();
         let mut last_use = vec![None; self.kernel.types.len()];
@@ -139,7 +139,7 @@ impl Estimate<'_> {
         self.sweep(&insts, &is_inner, &last_use, active_masks);
     }
 
-    /// Marks what an instruction and its nested regions define.
+    /// Marks the values that an instruction and its nested regions define.
     fn mark_defined(&self, inst: &Inst, is_inner: &mut [bool]) {
         inst.values().for_each(|value| is_inner[value.index()] = true);
         for region in inst.op.regions() {
@@ -150,7 +150,7 @@ impl Estimate<'_> {
     }
 
     fn sweep(&mut self, insts: &[&Inst], is_inner: &[bool], last_use: &[Option<usize>], active_masks: usize) {
-        // What is used but not defined inside is alive throughout.
+        // Values that are used but not defined inside are live throughout.
         let (mut vectors, mut masks) = (0, active_masks);
         for value in (0..last_use.len() as u32).map(Value) {
             if last_use[value.index()].is_some() && !is_inner[value.index()] {
@@ -160,7 +160,7 @@ impl Estimate<'_> {
         }
         let mut expiring = vec![(0, 0); insts.len() + 1];
         for (position, inst) in insts.iter().enumerate() {
-            // A result may take the place of an operand that is not used again.
+            // A result may reuse the register of an operand that is not used again.
             (vectors, masks) = (vectors - expiring[position].0, masks - expiring[position].1);
             for value in inst.values() {
                 let Some(last) = last_use[value.index()] else { continue };
@@ -173,7 +173,7 @@ impl Estimate<'_> {
         }
     }
 
-    /// Registers that one packet of a value takes: vectors and masks.
+    /// The registers that one packet of a value needs: vectors and masks.
     fn weight(&self, value: Value) -> (usize, usize) {
         if self.analysis.constant(value).is_some() || self.analysis.shape(value).is_scalar() {
             return (0, 0);

@@ -1,21 +1,21 @@
-//! Intervals of integers, and what each operation makes of them.
+//! Interval arithmetic for integers.
 //!
-//! An interval says of a value, by its type and so with its sign, that it is not below one number and not above
-//! another. Both numbers are words of 64 bits with a sign. One number has another meaning where a type has larger
-//! values than a word: `i64::MAX` as the upper end of `u64` values says that there is no upper end.
+//! An interval has a lower and an upper bound for a value, which is interpreted by its type and so with its sign. Both
+//! bounds are signed 64-bit words. One number has another meaning if a type has larger values than a word: `i64::MAX`
+//! as the upper end of `u64` values means that there is no upper end.
 //!
-//! Always holds: the interval of a result contains every value that the operation gives for operands in their
-//! intervals, wrap-around, shifts beyond the width and divisions by zero included. Where exact arithmetic on the ends
-//! leaves the type, or may leave the words, the result is any value of the type. An interval whose lower end is above
-//! the upper one belongs to code that does not run.
+//! Invariant: the interval of a result contains every value that the operation returns for operands in their intervals,
+//! including wrap-around, shifts beyond the width and divisions by zero. If exact arithmetic on the ends leaves the
+//! type, or may leave the words, the result is any value of the type. An interval whose lower end is above the upper
+//! one belongs to code that does not run.
 //!
-//! Each function is written once, for any [`Machine`] that computes words: the host does (tests compare with brute
-//! force there), and generated code does before its first lane. Nothing but the machines' dozen operations has to
-//! agree between the two.
+//! Each function is written once, for any [`Machine`] that computes words. The host is one (tests compare it with brute
+//! force), and generated code before its first lane is another. Only the dozen operations of the machines have to agree
+//! between the two.
 
 use crate::ir::Type;
 
-/// Computes words of 64 bits with a sign. Results that leave them wrap, and are not used.
+/// Computes signed 64-bit words. Results that overflow wrap, and are not used.
 pub(super) trait Machine {
     type Word: Copy + PartialEq;
     type Flag: Copy;
@@ -37,27 +37,27 @@ pub(super) trait Machine {
     fn select(&self, flag: Self::Flag, a: Self::Word, b: Self::Word) -> Self::Word;
 }
 
-/// The numbers from one to another.
+/// The numbers from one to another, inclusive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Interval<W> {
     pub(super) least: W,
     pub(super) most: W,
 }
 
-/// An integer type. Tests have ones that no kernel has.
+/// An integer type. Tests use types that kernels do not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Integer {
     pub(super) bits: u32,
     pub(super) is_signed: bool,
 }
 
-/// The upper end of an interval of `u64` values that has none.
+/// The upper end of an unbounded interval of `u64` values.
 const UNBOUNDED: i64 = i64::MAX;
 
-/// Sums and differences of words up to this one are words.
+/// Sums and differences of words up to this one do not overflow.
 const SMALL_TERM: i64 = 1 << 61;
 
-/// Products of words up to this one are words.
+/// Products of words up to this one do not overflow.
 const SMALL_FACTOR: i64 = 1 << 31;
 
 impl Integer {
@@ -93,7 +93,7 @@ pub(super) trait Arithmetic: Machine + Sized {
         Interval { least: self.number(ty.least()), most: self.number(ty.most()) }
     }
 
-    /// An interval where a flag is set, else all values.
+    /// An interval if a flag is set, otherwise all values.
     fn if_or_any(&self, ty: Integer, flag: Self::Flag, interval: Interval<Self::Word>) -> Interval<Self::Word> {
         let any = self.any(ty);
         Interval {
@@ -102,8 +102,8 @@ pub(super) trait Arithmetic: Machine + Sized {
         }
     }
 
-    /// The interval of a result that wraps around where it does not fit; `is_exact` says where the ends were computed
-    /// without doing so.
+    /// The interval of a result that wraps around if it does not fit; `is_exact` is set if the ends were computed
+    /// without wrapping.
     fn wrapped(&self, ty: Integer, is_exact: Option<Self::Flag>, exact: Interval<Self::Word>) -> Interval<Self::Word> {
         let is_above = self.le(self.number(ty.least()), exact.least);
         let is_below = self.le(exact.most, self.number(ty.most()));
@@ -111,7 +111,7 @@ pub(super) trait Arithmetic: Machine + Sized {
         self.if_or_any(ty, is_exact.map_or(fits, |is_exact| self.both(is_exact, fits)), exact)
     }
 
-    /// Whether the ends of both intervals are small; none if they are because of the type.
+    /// Whether the ends of both intervals are small; none if the type guarantees it.
     fn are_small(&self, ty: Integer, limit: i64, intervals: [Interval<Self::Word>; 2]) -> Option<Self::Flag> {
         if ty.least() >= -limit && ty.most() <= limit {
             return None;
@@ -160,7 +160,7 @@ pub(super) trait Arithmetic: Machine + Sized {
         }
     }
 
-    /// What follows from an upper end, or from there being none.
+    /// One of two words, depending on whether there is an upper end.
     fn unless_unbounded(&self, ty: Integer, end: Self::Word, unbounded: i64, bounded: Self::Word) -> Self::Word {
         if !ty.exceeds_words() {
             return bounded;
@@ -168,7 +168,7 @@ pub(super) trait Arithmetic: Machine + Sized {
         self.select(self.le(self.number(UNBOUNDED), end), self.number(unbounded), bounded)
     }
 
-    /// The remainder has the sign of the dividend and is not larger; by zero it is the dividend.
+    /// The remainder has the sign of the dividend and is not larger; the remainder by zero is the dividend.
     fn remainder(&self, ty: Integer, a: Interval<Self::Word>, b: Interval<Self::Word>) -> Interval<Self::Word> {
         let zero = self.number(0);
         let is_positive = self.le(self.number(1), b.least);
@@ -182,12 +182,12 @@ pub(super) trait Arithmetic: Machine + Sized {
         Interval { least: self.max(self.min(a.least, zero), below), most }
     }
 
-    /// The upper end of what is below values with an upper end.
+    /// The upper end of values that are below values with an upper end.
     fn one_less(&self, ty: Integer, most: Self::Word) -> Self::Word {
         self.unless_unbounded(ty, most, UNBOUNDED, self.sub(most, self.number(1)))
     }
 
-    /// A value that is not negative has no bits that the result lacks.
+    /// A non-negative value has all bits of the result.
     fn conjunction(&self, ty: Integer, a: Interval<Self::Word>, b: Interval<Self::Word>) -> Interval<Self::Word> {
         let zero = self.number(0);
         if !ty.is_signed {
@@ -221,7 +221,7 @@ pub(super) trait Arithmetic: Machine + Sized {
         Interval { least: self.min(a.least, b.least), most: self.max(a.most, b.most) }
     }
 
-    /// The same value in another type, modulo its range.
+    /// The same value converted to another type, modulo its range.
     fn converted(&self, from: Integer, to: Integer, a: Interval<Self::Word>) -> Interval<Self::Word> {
         if from == to || from.least() >= to.least() && from.most() <= to.most() && !from.exceeds_words() {
             return a;
@@ -230,7 +230,7 @@ pub(super) trait Arithmetic: Machine + Sized {
         self.wrapped(to, is_bounded, a)
     }
 
-    /// A number that goes up by one from one of the first values, and is below one of the limits.
+    /// A number that is incremented by one, starting at one of the first values, and is below one of the limits.
     fn counter(&self, ty: Integer, first: Interval<Self::Word>, limit: Interval<Self::Word>) -> Interval<Self::Word> {
         Interval { least: first.least, most: self.one_less(ty, limit.most) }
     }
@@ -294,17 +294,17 @@ impl Machine for Host {
     }
 }
 
-/// A machine that computes at once what it can, and leaves the rest to another one.
+/// A machine that folds known words immediately, and passes the rest to another one.
 pub(super) struct Folding<M>(pub(super) M);
 
-/// A word that is known, or one of the other machine.
+/// A known word, or one of the other machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Folded<W> {
     Known(i64),
     Computed(W),
 }
 
-/// A flag that is known, or one of the other machine.
+/// A known flag, or one of the other machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FoldedFlag<F> {
     Known(bool),
@@ -427,7 +427,7 @@ impl<M: Machine> Machine for Folding<M> {
     }
 }
 
-/// Words of which nothing is known before the program runs.
+/// Words that are unknown before the program runs.
 pub(super) struct Unknown;
 
 impl Machine for Unknown {

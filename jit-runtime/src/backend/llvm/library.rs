@@ -1,8 +1,9 @@
-//! Finds libLLVM 22 at run time, so that a build needs no LLVM and a machine without one still runs everything else.
+//! Finds libLLVM 22 at run time, so that a build needs no LLVM, and a machine without one can still run everything
+//! else.
 //!
-//! A library is taken from `JIT_LLVM_PATH` alone if that is set, otherwise from the system, otherwise from the Rust
+//! A library is taken only from `JIT_LLVM_PATH` if that is set, otherwise from the system, otherwise from the Rust
 //! toolchain, which contains one. It is loaded once for the process, privately (no other library sees its symbols), and
-//! stays loaded. A library of another major version is refused: the C interface changes between them.
+//! is never unloaded. A library of another major version is rejected: the C interface differs between them.
 
 #[cfg(not(feature = "llvm-static"))]
 use std::path::Path;
@@ -26,7 +27,7 @@ const PATH_VARIABLE: &str = "JIT_LLVM_PATH";
 /// The library that was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
-    /// Where it was found; a bare file name where the system's search order found it.
+    /// Where it was found; a bare file name if the system's search order found it.
     pub path: PathBuf,
     /// Major, minor and patch level.
     pub version: (u32, u32, u32),
@@ -37,8 +38,8 @@ pub(super) fn load() -> Result<&'static Library, Error> {
     static LOADED: OnceLock<Result<Library, String>> = OnceLock::new();
     LOADED
         .get_or_init(|| {
-            // Loading takes a while, in which the process may end; what it registers is run before what was registered
-            // earlier.
+            // Loading takes a while, in which the process may end. Handlers that it registers run before those that
+            // were registered earlier.
             usage::guard_exit();
             let found = search();
             usage::guard_exit();
@@ -75,7 +76,7 @@ fn search() -> Result<Library, String> {
             }
         }
         if config::llvm_path().is_some() {
-            // Who names a library wants no other.
+            // If the user names a library, no other one is tried.
             break;
         }
     }
@@ -85,7 +86,7 @@ fn search() -> Result<Library, String> {
     Err(tried.join(", "))
 }
 
-/// Loads one file and points the trampolines at it, if it is the right version.
+/// Loads one file and binds the trampolines to it, if it is the right version.
 #[cfg(not(feature = "llvm-static"))]
 fn open(path: &Path) -> Result<Library, String> {
     use libloading::os::unix::{Library as Handle, RTLD_LAZY, RTLD_LOCAL};
@@ -115,8 +116,8 @@ fn open(path: &Path) -> Result<Library, String> {
     Ok(Library { path: path.to_owned(), version })
 }
 
-/// A pipe would be waited for until somebody writes to it, and a device may be anything: a library is a file. A bare
-/// name is looked for by the dynamic linker.
+/// A library must be a regular file: opening a pipe would wait for a writer, and a device may do anything. A bare name
+/// is searched for by the dynamic linker.
 #[cfg(not(feature = "llvm-static"))]
 fn check_kind(path: &Path) -> Result<(), String> {
     if path.components().count() < 2 && !path.has_root() {
@@ -130,7 +131,7 @@ fn check_kind(path: &Path) -> Result<(), String> {
     }
 }
 
-/// The first clause of a message of the dynamic linker, without the path that it begins with.
+/// The first clause of a message of the dynamic linker, without the path at its beginning.
 #[cfg(not(feature = "llvm-static"))]
 fn short(message: &str) -> String {
     let text = message.split(": ").skip(1).collect::<Vec<_>>().join(": ");

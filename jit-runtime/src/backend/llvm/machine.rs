@@ -1,5 +1,4 @@
-//! What LLVM knows of processors: the one that the program runs on, and target machines, made once per compiling
-//! thread.
+//! LLVM's view of processors: the one that the program runs on, and target machines, made once per compiling thread.
 
 use std::sync::OnceLock;
 
@@ -36,7 +35,7 @@ impl Target {
         })
     }
 
-    /// A target machine; it must stay on the thread that made it.
+    /// Creates a target machine, which must stay on the thread that made it.
     pub(crate) fn machine(&self, level: OptimizationLevel) -> Result<TargetMachine, Error> {
         crate::backend::llvm::library::load()?;
         let config = InitializationConfig { asm_parser: false, disassembler: false, ..InitializationConfig::default() };

@@ -3,20 +3,20 @@
 //! | step | module |
 //! |---|---|
 //! | find and load libLLVM | `discover`, `library`, `symbols` |
-//! | what LLVM knows of the processor | `machine` |
+//! | LLVM's description of the processor | `machine` |
 //! | which values are uniform or consecutive | `analysis`, `hints` |
-//! | how many packets a body works on | `interleave` |
+//! | the number of packets that a body processes | `interleave` |
 //! | gathers of neighbouring elements | `rows` |
 //! | indices that stay in range | `ranges`, by `bound` and `interval` |
-//! | whether they do, in tests | `violation` |
-//! | which loops look whether the run is cancelled | `polls` |
+//! | checks of that, in tests | `violation` |
+//! | which loops poll for cancellation | `polls` |
 //! | kernel IR → LLVM IR | `codegen`, by `emit` |
 //! | LLVM IR → object file | `compiler` |
-//! | memory that code is lent when it runs | `scratch` |
-//! | who uses LLVM, when the process ends or forks | `usage` |
+//! | scratch memory for running code | `scratch` |
+//! | uses of LLVM when the process ends or forks | `usage` |
 //!
-//! Lanes are computed in packets, as many as a vector register holds of 32 bits each. An object file depends on the
-//! kernel, the [`CodeOptions`] and [`target_identity`] alone, and can be loaded without LLVM.
+//! Lanes are computed in packets, as many as a vector register has of 32 bits each. An object file depends only on the
+//! kernel, the [`CodeOptions`] and [`target_identity`], and can be loaded without LLVM.
 
 mod analysis;
 mod bound;
@@ -54,7 +54,7 @@ use crate::error::Error;
 use crate::ir::Kernel;
 use violation::Violation;
 
-/// Changes whenever the same kernel gets other code than before, so that kept object files are not mixed up.
+/// Incremented whenever the same kernel gets different code than before, so that stored object files are not mixed up.
 pub const CODE_VERSION: u32 = 8;
 
 /// Machine code of one kernel.
@@ -64,22 +64,23 @@ pub struct LlvmExecutable {
     loaded: LoadedObject,
 }
 
-/// Whether LLVM may be used. Not any more when the process ends, or in a forked process where another thread used it.
+/// Whether LLVM may be used. That ends when the process ends, or in a forked process where another thread used it.
 pub(crate) fn is_open() -> bool {
     usage::is_open()
 }
 
-/// Compiles a kernel for this processor. The kernel was verified, and its transcendental functions are expanded.
+/// Compiles a kernel for this processor. The kernel must have been verified, and its transcendental functions expanded.
 ///
 /// # Errors
 ///
-/// `NoDevice` if no libLLVM is found, `Compile` if LLVM refuses the kernel.
+/// `NoDevice` if no libLLVM is found, `Compile` if LLVM rejects the kernel.
 pub fn compile(kernel: &Kernel, options: CodeOptions) -> Result<LlvmExecutable, Error> {
     let _inside = usage::enter()?;
     compile_for(kernel, options, Target::host()?)
 }
 
-/// Compiles a kernel, of which there is code with these options, with more effort. None if that would be the same code.
+/// Recompiles a kernel for which there is code with these options, with more effort. None if that would be the same
+/// code.
 ///
 /// # Errors
 ///
@@ -103,7 +104,7 @@ pub fn compile_for(kernel: &Kernel, options: CodeOptions, target: &Target) -> Re
     LlvmExecutable::from_object(compiler::object_file(kernel, options, target)?)
 }
 
-/// The libLLVM that kernels are compiled with, loaded by the first call.
+/// Returns the libLLVM that kernels are compiled with, loaded by the first call.
 ///
 /// # Errors
 ///
@@ -114,7 +115,7 @@ pub fn available() -> Result<&'static Library, Error> {
     library::load()
 }
 
-/// Everything besides kernel and options that decides about generated code, as text: for cache keys.
+/// Everything besides kernel and options that affects generated code, as text: for cache keys.
 ///
 /// # Errors
 ///
@@ -150,15 +151,15 @@ pub fn dump_asm(kernel: &Kernel, options: CodeOptions) -> Result<String, Error> 
 }
 
 impl LlvmExecutable {
-    /// Loads code that [`LlvmExecutable::object`] gave, perhaps in another process. Needs no LLVM.
+    /// Loads code that [`LlvmExecutable::object`] returned, perhaps in another process. Needs no LLVM.
     ///
     /// # Errors
     ///
-    /// `Compile` if the bytes are no object file of a kernel.
+    /// `Compile` if the bytes are not an object file of a kernel.
     ///
     /// # Safety
     ///
-    /// The bytes come from [`LlvmExecutable::object`], for a processor with at least the features of this one.
+    /// The bytes must come from [`LlvmExecutable::object`], for a processor whose features this one has, too.
     pub unsafe fn load(object: &[u8]) -> Result<Self, Error> {
         Self::from_object(object.into())
     }
@@ -175,7 +176,7 @@ impl LlvmExecutable {
     }
 }
 
-/// The function of a kernel: the range of lanes, the arguments, memory that it is lent, and what its loops poll.
+/// The function of a kernel: the range of lanes, the arguments, scratch memory, and the state that its loops poll.
 type Function = unsafe extern "C" fn(u64, u64, *const RawArgument, *mut u8, *const Poll<'_>);
 
 impl LlvmExecutable {
@@ -184,20 +185,20 @@ impl LlvmExecutable {
         unsafe { std::mem::transmute::<usize, Function>(self.loaded.entry()) }
     }
 
-    /// As [`Executable::run_polled`], of code that is lent memory. Gives what was found by code that verifies its
-    /// accesses.
+    /// As [`Executable::run_polled`], for code that needs scratch memory. Returns the violation found by code that
+    /// verifies its accesses.
     ///
     /// # Safety
     ///
     /// As [`Executable::run`].
-    // Most code takes no memory, and should not pay for that of others.
+    // Most code needs no scratch memory, and should not pay for code that does.
     #[inline(never)]
     unsafe fn run_verified(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) -> Option<Violation> {
         let mut violation = None;
         scratch::with(self.loaded.scratch_bytes(), |scratch| {
             let record = self.loaded.record_offset().map(|offset| scratch.wrapping_add(offset));
-            // SAFETY: the caller keeps the promises of `Executable::run`; the scratch memory is as large as it has to
-            // be, which includes a record in code that writes one.
+            // SAFETY: the caller guarantees the conditions of `Executable::run`. The scratch memory has the required
+            // size, which includes a record in code that writes one.
             unsafe {
                 record.inspect(|&record| violation::clear(record));
                 self.function()(lanes.start, lanes.end, arguments.as_ptr(), scratch, &raw const poll);
@@ -212,7 +213,7 @@ impl Executable for LlvmExecutable {
     unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) {
         if self.loaded.scratch_bytes() == 0 {
             let (arguments, poll) = (arguments.as_ptr(), &raw const poll);
-            // SAFETY: the caller keeps the promises of this function.
+            // SAFETY: the caller guarantees the conditions of this function.
             return unsafe { self.function()(lanes.start, lanes.end, arguments, ptr::null_mut(), poll) };
         }
         // SAFETY: as above.

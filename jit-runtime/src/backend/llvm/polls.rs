@@ -1,9 +1,9 @@
-//! How often loops look whether the run is cancelled.
+//! Determines how often loops poll for cancellation.
 //!
-//! A loop looks each time that it has done about [`WORK`] operations, which takes less than a millisecond and hides
-//! what looking costs: a count in a register. One whose iterations are loops themselves, of which nobody knows how long
-//! they take, looks in each iteration. Loops that constants show to be short never do. So no run goes on for long,
-//! whatever loops it is made of, provided that the loop over the packets looks, too.
+//! A loop polls each time that it has executed about [`WORK`] operations, which takes less than a millisecond and hides
+//! the cost of polling: a counter in a register. A loop whose iterations contain loops of unknown duration polls in
+//! each iteration. Loops that are provably short by their constants never poll. So no run continues for long, whatever
+//! loops it consists of, provided that the loop over the packets polls, too.
 
 use rustc_hash::FxHashMap;
 
@@ -11,24 +11,24 @@ use super::analysis::Analysis;
 use super::bound::Bounds;
 use crate::ir::{Inst, Kernel, Op, RegionId, TOP, Value};
 
-/// Operations after which a loop looks, and up to which a loop is short.
+/// The number of operations after which a loop polls, and up to which a loop is short.
 const WORK: u64 = 1 << 16;
 
-/// Iterations after which it looks at the latest.
+/// The maximum number of iterations between polls.
 const MOST_ITERATIONS: u64 = 1 << 10;
 
-/// After how many iterations each loop looks; loops are named by their conditions.
+/// The number of iterations after which each loop polls; loops are identified by their conditions.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(super) struct Polls {
     every: FxHashMap<RegionId, u32>,
-    /// Whether the loop over the packets looks for each group of them.
+    /// Whether the loop over the packets polls for each group of them.
     pub(super) for_groups: bool,
 }
 
-/// What a region does.
+/// The work of a region.
 #[derive(Clone, Copy, Default)]
 struct Work {
-    /// Operations in one run, those of loops that look counted once.
+    /// Operations in one run, those of polling loops counted once.
     operations: u64,
     has_polls: bool,
 }
@@ -49,7 +49,7 @@ impl Polls {
         polls
     }
 
-    /// After how many iterations a loop looks, if it does.
+    /// After how many iterations a loop polls, if it does.
     pub(super) fn every(&self, condition: RegionId) -> Option<u32> {
         self.every.get(&condition).copied()
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::ir::parse;
 
-    /// After how many iterations the loops of a kernel look, in the order of their conditions.
+    /// After how many iterations the loops of a kernel poll, in the order of their conditions.
     fn polls(text: &str) -> Vec<u32> {
         let kernel = parse(text).unwrap();
         let polls = Polls::of(&kernel, &Analysis::new(&kernel, 8));
@@ -106,7 +106,7 @@ mod tests {
         every.into_iter().map(|(_, every)| every).collect()
     }
 
-    /// A kernel that counts to a limit, and does something in each iteration.
+    /// A kernel that counts to a limit, with some work in each iteration.
     fn counting(limit: &str, work: &str) -> String {
         format!(
             "kernel(p0: write u32, p1: scalar u32) {{

@@ -1,13 +1,13 @@
-//! Which indices cannot leave their buffers, and on which lanes.
+//! Determines which indices are in range of their buffers, and on which lanes.
 //!
-//! Two kinds of index need no check at each access. The number of the lane moved by what all lanes share is in range on
-//! an interval of lanes. A value with a [`Bound`], as `x & 255`, `x.min(99)` or the counter of a loop, is in range on
-//! all lanes if the buffer is long enough. Both are known before the first lane runs, so groups of lanes outside of the
-//! interval get other code; see [`super::codegen`].
+//! Two kinds of index need no check at each access. The lane's number plus a shared offset is in range on an interval
+//! of lanes. A value with a [`Bound`], such as `x & 255`, `x.min(99)` or the counter of a loop, is in range on all
+//! lanes if the buffer is long enough. Both are known before the first lane runs, so groups of lanes outside the
+//! interval use other code; see [`super::codegen`].
 //!
-//! This serves accesses of neighbours, where a look would cost as much as the access: consecutive indices, rows, and
-//! what is probably consecutive; and elements that all lanes share, in loops. Elements that lie anywhere are waited for
-//! so long that a comparison costs nothing. Accesses under a mask have one to be combined with, and often are what
+//! This helps accesses of neighbours, where a check would cost as much as the access: consecutive indices, rows, and
+//! probably consecutive indices; and shared elements in loops. Accesses to arbitrary elements have such a latency that
+//! a comparison costs nothing. Accesses under a mask have one to combine the check with, and the mask is often what
 //! keeps the program in range.
 
 use std::rc::Rc;
@@ -19,28 +19,28 @@ use super::analysis::{Analysis, Shape};
 use super::bound::{Bound, Bounds};
 use crate::ir::{BinaryOp, Kernel, Op, ParamId, RegionId, TOP, Type, Value};
 
-/// Proofs of a kernel, at most: they are evaluated for each block of lanes.
+/// The maximum number of proofs of a kernel: they are evaluated for each block of lanes.
 const MAX_PROOFS: usize = 32;
 
-/// What must hold for an index.
+/// A condition that must hold for an index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Proof {
     /// The buffer is longer than the largest value, and none is negative.
     Within(Rc<Bound>),
-    /// The lane, plus and minus values of a type that all lanes share, is in range.
+    /// The lane's number, plus and minus shared values of a type, is in range.
     Moved {
         /// The type of the index.
         ty: Type,
-        /// What is added, or subtracted.
+        /// The terms that are added or subtracted.
         terms: SmallVec<[(Value, bool); 2]>,
     },
 }
 
-/// Accesses that are in range where all proofs hold.
+/// Accesses that are in range if all proofs hold.
 #[derive(Default)]
 pub(super) struct Ranges {
     pub(super) proofs: Vec<(ParamId, Proof)>,
-    /// By region: what is known of a value in the body of a loop need not hold in its condition.
+    /// By region: a fact about a value in the body of a loop need not hold in its condition.
     proven: FxHashSet<(RegionId, ParamId, Value)>,
 }
 
@@ -53,7 +53,7 @@ impl Ranges {
         search.ranges
     }
 
-    /// Takes all accesses to be in range, for tests of what finds that they are not.
+    /// Assumes that all accesses are in range, for tests of the checks that find those that are not.
     #[cfg(test)]
     pub(super) fn all_without_proof(kernel: &Kernel) -> Ranges {
         let mut ranges = Ranges::default();
@@ -98,7 +98,7 @@ impl Search<'_> {
             }
             match inst.op {
                 _ if !self.is_run_by_all(&inst.op) => {}
-                // In its condition a counter has reached the end once.
+                // In its condition a counter has its final value once.
                 Op::Loop { ref inits, condition, body } => {
                     self.bounds.enter_body(inits, condition, body);
                     self.region(body, true);
@@ -147,7 +147,7 @@ impl Search<'_> {
         }
     }
 
-    /// By what an index differs from the number of the lane, if all lanes share it and know it from the beginning.
+    /// The difference between an index and the lane's number, if all lanes share it and it is known from the beginning.
     fn moved(&self, mut index: Value) -> Option<SmallVec<[(Value, bool); 2]>> {
         let mut terms = SmallVec::new();
         let ty = self.kernel.ty(index);

@@ -1,8 +1,8 @@
-//! Gathers of neighbouring elements: in each lane a row of memory, to be read as a whole.
+//! Gathers of neighbouring elements: each lane reads a row of memory as a whole.
 //!
-//! Gathers from one buffer under one mask, whose indices are one value plus consecutive constants, read a row each
-//! lane: the components of a vector, the weights of a cell, a point and its neighbours. One wide load takes the place
-//! of several elements, and a hardware gather takes about as long as loading its elements one by one.
+//! Gathers from one buffer under one mask, whose indices are one value plus consecutive constants, read a row in each
+//! lane: the components of a vector, the weights of a cell, a point and its neighbours. One wide load replaces the
+//! loads of several elements, and a hardware gather takes about as long as loading its elements one by one.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 use super::analysis::{Analysis, Shape};
 use crate::ir::{Access, BinaryOp, Kernel, Op, Param, ParamId, Region, Type, Value};
 
-/// Gathers that are done together.
+/// Gathers that are executed together.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) buffer: ParamId,
     /// The index of the gather that comes first in the kernel, which represents all.
     pub(super) index: Value,
-    /// How far the row's first element lies from the element at that index.
+    /// The distance of the row's first element from the element at that index.
     pub(super) start: i64,
     pub(super) mask: Option<Value>,
     /// The indices of all gathers.
@@ -25,23 +25,23 @@ pub(super) struct Row {
     pub(super) columns: Vec<SmallVec<[Value; 1]>>,
 }
 
-/// What becomes of a gather.
+/// The role of a gather in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// It reads this row, for all the others.
+    /// It reads this row for all gathers.
     First(u32),
-    /// Another one has read it.
+    /// Another gather reads it.
     Other,
 }
 
-/// The rows of a kernel, and which gathers they serve, by result.
+/// The rows of a kernel, and the gathers in them, by result.
 #[derive(Default)]
 pub(super) struct Rows {
     pub(super) rows: Vec<Row>,
     roles: FxHashMap<Value, Role>,
 }
 
-/// What the gathers of a row have in common: buffer, the value that their indices are sums with, mask.
+/// The common properties of the gathers of a row: buffer, the base value of their indices, mask.
 type Key = (ParamId, Value, Option<Value>);
 
 /// A gather that may be part of a row.
@@ -62,13 +62,13 @@ impl Rows {
         rows
     }
 
-    /// What becomes of the gather with this result; none if it is not part of a row.
+    /// The role of the gather with this result; none if it is not part of a row.
     pub(super) fn role(&self, result: Value) -> Option<Role> {
         self.roles.get(&result).copied()
     }
 
     fn search(&mut self, kernel: &Kernel, analysis: &Analysis, additions: &Additions, region: &Region) {
-        // In the order in which they are found, for the code must not depend on hashes.
+        // In the order in which they are found, since the code must not depend on hashes.
         let mut groups: Vec<(Key, Vec<Candidate>)> = Vec::new();
         for inst in &region.insts {
             let Op::Gather { buffer, index, mask } = inst.op else { continue };
@@ -87,7 +87,7 @@ impl Rows {
         }
     }
 
-    /// Makes a row of each run of consecutive offsets.
+    /// Creates a row for each run of consecutive offsets.
     fn add_runs(&mut self, buffer: ParamId, mask: Option<Value>, mut group: Vec<Candidate>) {
         group.sort_by_key(|candidate| candidate.offset);
         for run in group.chunk_by(|a, b| b.offset - a.offset <= 1) {
@@ -129,7 +129,7 @@ fn additions(kernel: &Kernel) -> Additions {
         },
         _ => None,
     };
-    // Far offsets are no neighbours, and sums of them could overflow.
+    // Distant offsets are not neighbours, and sums of them could overflow.
     insts().filter_map(addition).filter(|(_, (_, offset))| offset.unsigned_abs() < 1 << 30).collect()
 }
 
@@ -141,7 +141,7 @@ fn signed(ty: Type) -> Type {
     if ty.size_bytes() == 4 { Type::I32 } else { Type::I64 }
 }
 
-/// Whether a gather reads other elements in each lane, from memory that does not change.
+/// Whether a gather reads different elements in each lane, from memory that does not change.
 fn is_candidate(kernel: &Kernel, analysis: &Analysis, result: Value, buffer: ParamId, index: Value) -> bool {
     matches!(kernel.param(buffer), Param::Buffer { access: Access::Read, .. })
         && is_wide(kernel.ty(index))

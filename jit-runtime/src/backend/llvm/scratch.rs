@@ -1,12 +1,12 @@
-//! Memory that a run of generated code is lent: local memory that is too large for the stack.
+//! Scratch memory for runs of generated code: local memory that is too large for the stack.
 //!
-//! Each thread keeps what it needed, so that launches do not allocate; very large memory is given back.
+//! Each thread retains its memory, so that launches do not allocate; very large memory is freed.
 
 use std::cell::Cell;
 
 use crate::backend::filled;
 
-/// Bytes that a thread keeps.
+/// The number of bytes that a thread retains.
 const KEPT_BYTES: usize = 4 << 20;
 
 /// A cache line, to which the memory is aligned.
@@ -18,13 +18,12 @@ thread_local! {
     static KEPT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 
-/// Calls a function with memory of this size, whose contents are anything; null for none.
+/// Calls a function with memory of this size, with arbitrary contents; null for none.
 pub(super) fn with(bytes: usize, body: impl FnOnce(*mut u8)) {
     if bytes == 0 {
         return body(std::ptr::null_mut());
     }
-    // What the body itself asks for meanwhile is other memory.
-    // While a thread ends it keeps nothing any more.
+    // Nested calls in the body use other memory. While a thread ends, no memory is retained.
     let mut memory = KEPT.try_with(Cell::take).unwrap_or_default();
     let lines = bytes.div_ceil(size_of::<Line>());
     if memory.len() < lines {
@@ -43,11 +42,11 @@ mod tests {
     #[test]
     fn memory_is_large_enough_and_each_use_has_its_own() {
         with(100, |outer| {
-            // SAFETY: 100 bytes were asked for.
+            // SAFETY: 100 bytes were requested.
             unsafe { outer.write_bytes(1, 100) };
             with(KEPT_BYTES + 1, |inner| {
                 assert!(inner.addr().is_multiple_of(64) && inner != outer);
-                // SAFETY: so many bytes were asked for.
+                // SAFETY: this many bytes were requested.
                 unsafe { inner.write_bytes(2, KEPT_BYTES + 1) };
             });
             // SAFETY: as above.

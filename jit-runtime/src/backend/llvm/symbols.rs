@@ -1,12 +1,12 @@
 //! The LLVM-C functions that the backend and inkwell refer to, as jumps through a table that is filled at run time.
 //!
 //! inkwell and llvm-sys declare these functions and expect a linker to find them. Here each is a jump through its slot
-//! of a table; [`bind`] fills the slots from a loaded library. So the program links without LLVM. A slot that was not
-//! filled, because the library lacks the function, ends the process when it is used.
+//! of a table; [`bind`] fills the slots from a loaded library. So the program links without LLVM. Using an unfilled
+//! slot, because the library lacks the function, ends the process.
 //!
-//! The list covers everything that inkwell refers to, used or not, because a linker may keep what is not used.
+//! The list covers everything that inkwell refers to, used or not, because a linker may retain unused functions.
 
-/// Points every function of the list at what `find` gives for its name.
+/// Binds every function of the list to the address that `find` returns for its name.
 #[cfg(not(feature = "llvm-static"))]
 pub(super) fn bind(find: impl Fn(&std::ffi::CStr) -> Option<usize>) {
     for (slot, name) in NAMES.iter().enumerate() {
@@ -22,7 +22,7 @@ unsafe extern "C" {
     static mut jit_llvm_slots: [usize; NAMES.len()];
 }
 
-/// What slots point to before they are filled.
+/// The target of slots before they are filled.
 #[cfg(not(feature = "llvm-static"))]
 #[unsafe(no_mangle)]
 extern "C" fn jit_llvm_unloaded() {
@@ -50,7 +50,7 @@ macro_rules! trampoline {
     };
 }
 
-/// One jump; `x16` is the register that calls may lose between caller and callee.
+/// One jump; `x16` is the register that calls may clobber between caller and callee.
 #[cfg(all(target_arch = "aarch64", not(feature = "llvm-static")))]
 macro_rules! trampoline {
     ($name:ident) => {

@@ -1,13 +1,13 @@
-//! Who uses LLVM at the moment, so that nobody does when the process ends or after a fork that interrupted somebody.
+//! Tracks uses of LLVM, so that there are none when the process ends, or after a fork that interrupted one.
 //!
 //! The end of a process (`exit`, or the return of `main`) runs the destructors of libLLVM's global objects while other
-//! threads go on. So a function is called before them that lets no thread into LLVM any more and waits for those that
-//! are in it; what is evaluated from then on, in other such functions for example, is interpreted. A kernel that takes
-//! too long is not waited for: the process is then ended without destructors, with its streams written and its status
-//! kept.
+//! threads continue. So a function is called before them that blocks new uses of LLVM and waits for threads that are
+//! using it. Evaluations from then on, for example in other such functions, are interpreted. A kernel that takes too
+//! long is not waited for: the process is then ended without destructors, with its streams flushed and its status
+//! preserved.
 //!
-//! A forked process has a copy of LLVM. If another thread was in it at that moment the copy is of no use: kernels are
-//! interpreted, and no destructor of it may run.
+//! A forked process has a copy of LLVM. If another thread was in it at that moment, the copy is unusable: kernels are
+//! interpreted, and none of its destructors may run.
 
 use std::cell::Cell;
 use std::sync::Once;
@@ -22,12 +22,12 @@ use crate::sync::{Condvar, Mutex, persist};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct State {
-    /// How many threads are in LLVM, counted as often as they entered.
+    /// The number of threads in LLVM; a thread counts as often as it entered.
     inside: usize,
     closed: Option<Closed>,
 }
 
-/// Why nobody is let in any more.
+/// Why LLVM must not be entered any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Closed {
     /// The process ends.
@@ -44,7 +44,7 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// While it lives, the code and the data of LLVM are there.
+/// While this value lives, the code and the data of LLVM are valid.
 #[derive(Debug)]
 pub(super) struct Inside(());
 
@@ -52,13 +52,13 @@ pub(super) struct Inside(());
 ///
 /// # Errors
 ///
-/// `NoDevice` if nobody may any more.
+/// `NoDevice` if LLVM must not be entered any more.
 pub(super) fn enter() -> Result<Inside, Error> {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| fork::register(Handlers { hold, reset }));
     let mut state = STATE.lock();
     match state.closed {
-        // Who is in it may continue with what it began.
+        // A thread that is already inside may finish its work.
         Some(closed) if DEPTH.get() == 0 => Err(refused(closed)),
         _ => {
             state.inside += 1;
@@ -87,14 +87,14 @@ fn refused(closed: Closed) -> Error {
         Closed::Exit => "the process is about to end",
         Closed::Fork => "the process was forked while another thread compiled",
     };
-    Error::new(ErrorKind::NoDevice, format!("no code is generated any more: {why}"))
+    Error::new(ErrorKind::NoDevice, format!("code generation has ended: {why}"))
 }
 
 fn hold(held: &mut Vec<Held>) {
     held.extend(persist(|| STATE.try_lock()).map(|guard| Box::new(guard) as Held));
 }
 
-/// In a forked process: only the thread that forked is there.
+/// In a forked process only the thread that forked exists.
 fn reset() {
     let mut state = STATE.lock();
     let was_interrupted = state.inside > DEPTH.get();
@@ -106,21 +106,21 @@ fn reset() {
     }
 }
 
-/// Has the end of the process wait for those who use LLVM. Functions that are registered later run earlier: this is
+/// Makes the end of the process wait for uses of LLVM. Functions that are registered later run earlier, so this is
 /// called after each step that makes LLVM register destructors.
 pub(super) fn guard_exit() {
-    // SAFETY: the function lives as long as the program. Where no place is left for it, it is not called.
+    // SAFETY: the function lives as long as the program. If there is no room left for it, it is not called.
     unsafe { exit::register() };
 }
 
-/// Lets nobody in any more, and waits for those who are. Whether all have left.
+/// Blocks new uses of LLVM, and waits for current ones. Returns whether all have ended.
 fn close() -> bool {
     let mut state = STATE.lock();
     let before = *state.closed.get_or_insert(Closed::Exit);
     if before == Closed::Fork {
         return false;
     }
-    // A function of LLVM that ends the process, because of a failure that it cannot report, waits for nobody.
+    // If a function of LLVM ends the process, because of a failure that it cannot report, this does not wait.
     let own = DEPTH.get();
     CHANGED.wait_while_for(state, PATIENCE, |state| state.inside > own).inside <= own && own == 0
 }
@@ -130,7 +130,7 @@ mod exit {
     use std::ffi::{c_int, c_void};
 
     unsafe extern "C" {
-        /// As `atexit`, of a function that receives the status.
+        /// As `atexit`, for a function that receives the status.
         fn on_exit(run: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     }
 
@@ -141,7 +141,7 @@ mod exit {
 
     extern "C" fn before_destructors(status: c_int, _: *mut c_void) {
         if !super::close() {
-            // SAFETY: a null pointer means all streams; what follows in the list must not run.
+            // SAFETY: a null pointer means all streams; later functions in the list must not run.
             unsafe {
                 libc::fflush(std::ptr::null_mut());
                 libc::_exit(status);

@@ -1,21 +1,20 @@
-//! Accesses that analyses have found to be in range, checked nevertheless.
+//! Redundant checks of accesses that analyses have proven to be in range.
 //!
-//! With `JIT_VERIFY_ACCESSES=1` in the environment, generated code checks every index that it would otherwise
-//! trust: those in range by proof, runs of consecutive ones, rows, elements that lanes share, local memory, and the
-//! lane's own. One that is not in range is a mistake of this backend. The code then writes a record to the end of the
-//! memory that it is lent and returns; the host says what is wrong, and ends the process. This is for tests: nothing
-//! is promised about the variable.
+//! With `JIT_VERIFY_ACCESSES=1` in the environment, generated code checks every index that it would otherwise trust:
+//! those in range by proof, runs of consecutive ones, rows, shared elements, local memory, and the lane's own. An index
+//! out of range is a bug in this backend. The code then writes a record to the end of its scratch memory and returns;
+//! the host reports the violation and ends the process. This is for tests: the variable may change at any time.
 
 use std::fmt;
 use std::io::Write as _;
 
 use crate::backend::loader::RECORD_BYTES;
 
-/// Words of a record: the address and the length of a text that says which access it is, the index, and the number of
-/// elements.
+/// The number of words of a record: the address and the length of a text that identifies the access, the index, and the
+/// number of elements.
 pub(super) const RECORD_WORDS: usize = 4;
 
-/// Whether the environment asks for it.
+/// Whether the environment requests it.
 pub(super) fn is_asked_for() -> bool {
     std::env::var_os("JIT_VERIFY_ACCESSES").is_some_and(|value| value == "1")
 }
@@ -29,36 +28,36 @@ pub(super) struct Violation {
     pub(super) length: u64,
 }
 
-/// Makes a record say that nothing is wrong.
+/// Clears a record: it then means that there was no violation.
 ///
 /// # Safety
 ///
-/// There are [`RECORD_BYTES`] to be written at the address.
+/// There must be room for [`RECORD_BYTES`] at the address.
 pub(super) unsafe fn clear(record: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { record.write_bytes(0, RECORD_BYTES) };
 }
 
 impl Violation {
-    /// What a record says.
+    /// Reads a record.
     ///
     /// # Safety
     ///
-    /// The record was cleared, and then perhaps written by code that is still loaded.
+    /// The record must have been cleared, and then perhaps written by code that is still loaded.
     pub(super) unsafe fn read(record: *const u8) -> Option<Violation> {
-        // SAFETY: the caller's promise; records are aligned as cache lines.
+        // SAFETY: guaranteed by the caller; records are aligned to cache lines.
         let [text, text_bytes, index, length] = unsafe { record.cast::<[u64; RECORD_WORDS]>().read() };
         if text == 0 {
             return None;
         }
-        // SAFETY: the code has written the address and length of a text of its own.
+        // SAFETY: the code has written the address and length of a text that it contains.
         let text = unsafe { std::slice::from_raw_parts(text as *const u8, text_bytes as usize) };
         Some(Violation { access: String::from_utf8_lossy(text).into_owned(), index: index as i64, length })
     }
 
-    /// Says what is wrong, and ends the process: memory may be read or written next that is not the program's.
+    /// Reports the violation and ends the process, since it may next access memory that does not belong to the program.
     pub(super) fn abort(&self) -> ! {
-        // Where not even that can be written, there is the abort.
+        // If the report cannot be written, the abort remains.
         _ = writeln!(std::io::stderr(), "{self}");
         std::process::abort()
     }

@@ -1,9 +1,9 @@
 //! Maps the object file of a kernel into memory, without LLVM.
 //!
 //! The code generator emits position-independent ELF objects of the small code model with one function. Loading copies
-//! the allocated sections into one mapping, applies the relocations and makes the mapping executable. The only symbols
-//! from outside are the runtime functions in [`runtime_function`]; an object that asks for anything else is refused. So
-//! an object that was kept in a file can be loaded by a process that has no LLVM.
+//! the allocated sections into one mapping, applies the relocations and makes the mapping executable. The only external
+//! symbols are the runtime functions in [`runtime_function`]; an object that needs any other is rejected. So an object
+//! that was stored in a file can be loaded by a process without LLVM.
 
 pub(crate) mod relocate;
 
@@ -16,17 +16,17 @@ use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTar
 use crate::error::{Error, ErrorKind};
 use relocate::{apply, write_stub};
 
-/// What the name of the function begins with that an object defines; the number of lanes per step follows, and, after a
-/// low line, the number of bytes of scratch memory. At their end is a record, if [`VERIFIED`] follows.
+/// The prefix of the name of an object's function. The number of lanes per step follows, and, after an underscore, the
+/// number of bytes of scratch memory. At their end is a record, if [`VERIFIED`] follows.
 pub(crate) const ENTRY: &str = "jit_kernel_";
 
-/// Bytes of the record that code writes which verifies its accesses.
+/// The bytes of the record that code writes if it verifies its accesses.
 pub(crate) const RECORD_BYTES: usize = 64;
 
-/// What the name ends with if the function verifies its accesses, see [`super::violation`].
+/// The suffix of the name if the function verifies its accesses, see [`super::violation`].
 pub(crate) const VERIFIED: &str = "_verified";
 
-/// Bytes of the jump to a runtime function.
+/// The bytes of the jump to a runtime function.
 const STUB_BYTES: usize = 16;
 
 /// A mapping with the code of one kernel; unmapped when dropped.
@@ -66,22 +66,22 @@ impl LoadedObject {
         self.entry
     }
 
-    /// Lanes that the kernel computes together.
+    /// The number of lanes that the kernel computes together.
     pub(crate) fn lanes_per_step(&self) -> usize {
         self.lanes_per_step
     }
 
-    /// Bytes of memory that a run is lent.
+    /// The bytes of scratch memory that a run needs.
     pub(crate) fn scratch_bytes(&self) -> usize {
         self.scratch_bytes
     }
 
-    /// Where in that memory a record is, if the function writes one.
+    /// The offset of the record in that memory, if the function writes one.
     pub(crate) fn record_offset(&self) -> Option<usize> {
         self.is_verified.then(|| self.scratch_bytes - RECORD_BYTES)
     }
 
-    /// Bytes that the code and its constants take.
+    /// The bytes of the code and its constants.
     pub(crate) fn size_bytes(&self) -> usize {
         self.memory.size_bytes
     }
@@ -91,7 +91,7 @@ fn invalid(reason: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Compile, format!("the object file of a kernel cannot be loaded: {reason}"))
 }
 
-/// The functions that generated code may call, by the name that LLVM gives them.
+/// The functions that generated code may call, by their LLVM names.
 fn runtime_function(name: &str) -> Option<usize> {
     extern "C" fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
@@ -105,7 +105,7 @@ fn runtime_function(name: &str) -> Option<usize> {
     extern "C" fn rem_f64(a: f64, b: f64) -> f64 {
         a % b
     }
-    // LLVM asks for it to round the sign of a copied sign. A half is returned where a float is, in the low bits.
+    // LLVM calls it to round the sign of a copied sign. A half is returned where a float is, in the low bits.
     extern "C" fn f64_to_f16(a: f64) -> f32 {
         f32::from_bits(half::f16::from_f64(a).to_bits().into())
     }
@@ -129,7 +129,7 @@ pub(crate) fn is_known_function(name: &str) -> bool {
 
 type File<'a> = ElfFile64<'a, object::Endianness>;
 
-/// Where each section and each stub goes in the mapping.
+/// The position of each section and each stub in the mapping.
 struct Layout {
     sections: HashMap<SectionIndex, usize>,
     stubs: HashMap<String, usize>,
@@ -193,7 +193,7 @@ impl Layout {
     }
 }
 
-/// Code and constants; unwinding tables are left out, as generated code does not unwind.
+/// Code and constants; unwinding tables are omitted, as generated code does not unwind.
 fn is_loaded<'data>(section: &impl ObjectSection<'data>) -> bool {
     let allocated = matches!(section.flags(), SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & elf::SHF_ALLOC.0 != 0);
     allocated && section.size() > 0 && section.name() != Ok(".eh_frame")
@@ -233,12 +233,12 @@ impl Mapping {
         if offset + data.len() > self.size_bytes {
             return Err(invalid("a section is larger than it says"));
         }
-        // SAFETY: the range is inside the mapping, which nobody else uses before it is executable.
+        // SAFETY: the range is inside the mapping, which is not shared before it is executable.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), self.start.as_ptr().add(offset), data.len()) };
         Ok(())
     }
 
-    /// Four bytes, which every relocation has.
+    /// Reads the four bytes that every relocation has.
     fn read(&self, offset: usize) -> Result<u32, Error> {
         if offset + 4 > self.size_bytes {
             return Err(invalid("a relocation is out of range"));
@@ -249,7 +249,7 @@ impl Mapping {
 
     fn make_executable(&self) -> Result<(), Error> {
         crate::backend::loader::relocate::synchronise_instructions(self.address(), self.size_bytes);
-        // SAFETY: the mapping is ours.
+        // SAFETY: this value owns the mapping.
         let result =
             unsafe { libc::mprotect(self.start.as_ptr().cast(), self.size_bytes, libc::PROT_READ | libc::PROT_EXEC) };
         if result != 0 {
@@ -261,7 +261,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nothing refers to it any more.
+        // SAFETY: this value owns the mapping, and nothing refers to it any more.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.size_bytes) };
     }
 }

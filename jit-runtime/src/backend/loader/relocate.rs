@@ -1,9 +1,9 @@
-//! Relocations and stubs of the two instruction sets that code is generated for.
+//! Relocations and stubs of the two supported instruction sets.
 //!
 //! Numbers and formulas are those of the ELF supplements: "System V Application Binary Interface, AMD64 Architecture
 //! Processor Supplement" §4.4 and "ELF for the Arm 64-bit Architecture" §5.7.
 
-/// What a relocation writes at its place.
+/// The bytes that a relocation writes at its position.
 pub(crate) struct Patch {
     pub(super) bytes: [u8; 8],
     pub(super) length: usize,
@@ -34,7 +34,7 @@ pub(super) use aarch64::{apply, write_stub};
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86_64::{apply, write_stub};
 
-/// The instruction cache of this instruction set sees writes by itself.
+/// The instruction cache of this instruction set is coherent with writes.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn synchronise_instructions(_start: usize, _size_bytes: usize) {}
 
@@ -61,7 +61,7 @@ pub(super) fn synchronise_instructions(start: usize, size_bytes: usize) {
 pub(crate) mod x86_64 {
     use super::Patch;
 
-    /// Computes a relocation: `word` is what is at `place`, `target` is the symbol plus the addend.
+    /// Computes a relocation: `word` is the content of `place`, `target` is the symbol plus the addend.
     pub(crate) fn apply(kind: u32, _word: u32, place: usize, target: i64) -> Result<Patch, String> {
         const R_X86_64_64: u32 = 1;
         const R_X86_64_PC32: u32 = 2;
@@ -89,7 +89,7 @@ pub(crate) mod x86_64 {
 pub(crate) mod aarch64 {
     use super::Patch;
 
-    /// Computes a relocation: `word` is what is at `place`, `target` is the symbol plus the addend.
+    /// Computes a relocation: `word` is the content of `place`, `target` is the symbol plus the addend.
     pub(crate) fn apply(kind: u32, word: u32, place: usize, target: i64) -> Result<Patch, String> {
         const ABS64: u32 = 257;
         const ADR_PREL_PG_HI21: u32 = 275;

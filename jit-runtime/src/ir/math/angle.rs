@@ -1,9 +1,10 @@
 //! Reduction of an angle to [-π/4, π/4] and a quadrant.
 //!
-//! Moderate angles: π/2 in three parts, whose multiples are taken off by fused steps (W. J. Cody and W. Waite,
-//! "Software Manual for the Elementary Functions", 1980). Huge angles: as many digits of 2/π as the exponent asks for,
-//! multiplied in fixed point (M. Payne and R. Hanek, "Radian Reduction for Trigonometric Functions", SIGNUM Newsletter
-//! 18, 1983). The constants of the first in `f32`, and the shape of the second, are Norbert Juffa's.
+//! Moderate angles: multiples of π/2, split into three parts, are subtracted by fused steps (W. J. Cody and W. Waite,
+//! "Software Manual for the Elementary Functions", 1980). Huge angles: as many digits of 2/π as the exponent requires
+//! are multiplied in fixed point (M. Payne and R. Hanek, "Radian Reduction for Trigonometric Functions", SIGNUM
+//! Newsletter 18, 1983). The constants of the first method in `f32`, and the structure of the second, are Norbert
+//! Juffa's.
 
 use super::Arithmetic;
 use crate::ir::op::{BinaryOp, CompareOp, UnaryOp};
@@ -14,16 +15,16 @@ use crate::ir::types::Type;
 pub(crate) struct Angle<V> {
     /// `f32` or `f64`, in [-π/4, π/4].
     pub(super) remainder: V,
-    /// What rounding left over of the remainder; the remainder itself, and not used, where fast math is.
+    /// The rounding error of the remainder. With fast math it is the remainder itself, and not used.
     pub(super) tail: V,
-    /// An unsigned integer of the same size, of which the low two bits count.
+    /// An unsigned integer of the same size, of which only the low two bits are significant.
     pub(super) quadrant: V,
 }
 
-/// Angles beyond are huge in `f32`.
+/// Larger angles are huge in `f32`.
 const HUGE_F32: f64 = 71_476.062_5;
 
-/// Angles beyond are huge in `f64`: 2^26, so that multiples of the leading part of π/2 cancel without loss.
+/// Larger angles are huge in `f64`: 2^26, so that multiples of the leading part of π/2 cancel without loss.
 const HUGE_F64: f64 = 67_108_864.0;
 
 /// Reduces an `f32`.
@@ -78,7 +79,7 @@ pub(super) fn reduce_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> Angle<A::Valu
     Angle { remainder, tail, quadrant }
 }
 
-/// Reduces an `f32`, given with the same value as an `f64`, to a remainder in `f64`, without a tail.
+/// Reduces an `f32`, passed as an `f64` of the same value, to a remainder in `f64`, without a tail.
 pub(super) fn reduce_wide<A: Arithmetic>(m: &mut A, x: A::Value, wide: A::Value) -> Angle<A::Value> {
     let rounder = m.like(wide, 6_755_399_441_055_744.0);
     let sum = m.fma_by(wide, std::f64::consts::FRAC_2_PI, rounder);
@@ -91,7 +92,7 @@ pub(super) fn reduce_wide<A: Arithmetic>(m: &mut A, x: A::Value, wide: A::Value)
     Angle { remainder, tail: remainder, quadrant }
 }
 
-/// Infinities and NaN are not huge: the moderate way makes NaN of them.
+/// Infinities and NaN are not huge: the moderate method turns them into NaN.
 fn is_huge<A: Arithmetic>(m: &mut A, x: A::Value, limit: f64) -> A::Value {
     let size = m.unary(UnaryOp::Abs, x);
     let is_large = m.compare_with(CompareOp::Gt, size, limit);
@@ -99,9 +100,9 @@ fn is_huge<A: Arithmetic>(m: &mut A, x: A::Value, limit: f64) -> A::Value {
     m.binary(BinaryOp::And, is_large, is_finite)
 }
 
-/// Four neighbouring words of a table that starts with a zero word, from an index below `1 << levels` on.
+/// Returns four neighbouring words, starting at an index below `1 << levels`, of a table that begins with a zero word.
 ///
-/// There is no table in memory: for each bit of the index the candidates move up by that many words or not.
+/// There is no table in memory: for each bit of the index, the candidates either move up by that many words or do not.
 fn window<A: Arithmetic>(m: &mut A, index: A::Value, levels: u32, words: &[u64]) -> [A::Value; 4] {
     let ty = m.ty(index);
     let zero = m.constant(ty, 0);
@@ -118,20 +119,21 @@ fn window<A: Arithmetic>(m: &mut A, index: A::Value, levels: u32, words: &[u64])
     [candidates[0], candidates[1], candidates[2], candidates[3]]
 }
 
-/// Three words, moved up by a number of bits below their size, into the lowest of which move bits of a fourth.
+/// Shifts three words up by a number of bits below their size; bits of a fourth word move into the lowest one.
 fn shift_words<A: Arithmetic>(m: &mut A, words: [A::Value; 4], count: A::Value) -> [A::Value; 3] {
     let ty = m.ty(count);
     let width = m.constant(ty, ty.bits().into());
     let rest = m.sub(width, count);
     [0, 1, 2].map(|word: usize| {
         let high = m.binary(BinaryOp::Shl, words[word], count);
-        // Shifting by the whole width gives zero.
+        // Shifting by the whole width returns zero.
         let low = m.binary(BinaryOp::Shr, words[word + 1], rest);
         m.binary(BinaryOp::Or, high, low)
     })
 }
 
-/// The mantissa of a float with its leading one as the highest bit, and 2/π times two to its exponent: as three words.
+/// Returns the mantissa of a float with its leading one as the highest bit, and, as three words, 2/π times two to the
+/// float's exponent.
 fn mantissa_and_digits<A: Arithmetic>(m: &mut A, x: A::Value, format: &Format) -> (A::Value, [A::Value; 3]) {
     let bits = m.bitcast(format.bits, x);
     let width = u64::from(format.bits.bits());
@@ -162,7 +164,7 @@ const F32: Format =
 const F64: Format =
     Format { bits: Type::U64, mantissa_bits: 52, exponent_mask: 0x7ff, bias: 1022, levels: 5, words: &WORDS_64 };
 
-/// Splits a fixed-point number, whose highest two bits are whole, into the nearest whole number and a signed rest.
+/// Splits a fixed-point number with two integer bits into the nearest integer and a signed remainder.
 fn split_fixed<A: Arithmetic>(m: &mut A, product: A::Value) -> (A::Value, A::Value) {
     let half = m.with(BinaryOp::Add, product, 1 << 61);
     let quadrant = m.with(BinaryOp::Shr, half, 62);
@@ -170,7 +172,7 @@ fn split_fixed<A: Arithmetic>(m: &mut A, product: A::Value) -> (A::Value, A::Val
     (quadrant, m.sub(product, whole))
 }
 
-/// Takes over the sign of the angle: of the remainder parts and of the quadrant.
+/// Applies the sign of the angle to the remainder parts and to the quadrant.
 fn mirror<A: Arithmetic>(m: &mut A, x: A::Value, quadrant: A::Value) -> (A::Value, A::Value) {
     let is_negative = m.compare_with(CompareOp::Lt, x, 0.0);
     let mirrored = m.unary(UnaryOp::Neg, quadrant);
@@ -193,7 +195,7 @@ fn reduce_huge_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 3] {
 /// Remainder (`f64`) and quadrant of a huge `f32`.
 fn reduce_huge_wide<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 2] {
     let (mantissa, digits) = mantissa_and_digits(m, x, &F32);
-    // The product in fixed point, 2 bits before the point and 62 behind it; what lies above drops out.
+    // The product in fixed point, 2 bits before the point and 62 after it; higher bits are dropped.
     let mantissa = m.cast(Type::U64, mantissa);
     let [high, middle, low] = digits.map(|word| {
         let word = m.cast(Type::U64, word);
@@ -214,7 +216,7 @@ fn reduce_huge_wide<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 2] {
 
 fn reduce_huge_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> [A::Value; 3] {
     let (mantissa, digits) = mantissa_and_digits(m, x, &F64);
-    // The product in fixed point, 2 bits before the point and 126 behind it, as two words.
+    // The product in fixed point, 2 bits before the point and 126 after it, as two words.
     let [high_part, middle_part, _] = digits.map(|word| m.mul(mantissa, word));
     let [_, middle_carry, low_carry] = digits.map(|word| m.binary(BinaryOp::MulHi, mantissa, word));
     let low = m.add(middle_part, low_carry);
@@ -243,15 +245,15 @@ fn absolute<A: Arithmetic>(m: &mut A, high: A::Value, low: A::Value) -> (A::Valu
     (is_negative, m.select(is_negative, negative_high, high), m.select(is_negative, negative_low, low))
 }
 
-/// π/2 times a positive two-word number with 126 bits behind the point, as a float and what rounding left over.
+/// Returns π/2 times a positive two-word number with 126 bits after the point, as a float and its rounding error.
 fn fixed_to_radians<A: Arithmetic>(m: &mut A, high: A::Value, low: A::Value) -> (A::Value, A::Value) {
-    // No f64 is so near a multiple of π/2 that the high word is zero, so its highest 64 bits from the first one on are
+    // No `f64` is so near a multiple of π/2 that the high word is zero, so the 64 bits from its first one on are
     // enough.
     let zeros = m.unary(UnaryOp::LeadingZeros, high);
     let [word, _, _] = shift_words(m, [high, low, low, low], zeros);
     let leading = m.with(BinaryOp::And, word, !0x7ff);
     let trailing = m.with(BinaryOp::And, word, 0x7ff);
-    // 2^(-62 - zeros), which both words are multiples of.
+    // 2^(-62 - zeros); both words are multiples of it.
     let exponent = m.constant(Type::U64, 1023 - 62);
     let exponent = m.sub(exponent, zeros);
     let unit = m.with(BinaryOp::Shl, exponent, 52);
@@ -271,10 +273,10 @@ fn fixed_to_radians<A: Arithmetic>(m: &mut A, high: A::Value, low: A::Value) -> 
     (remainder, m.add(lost, tail))
 }
 
-/// π/2 in three parts, of which the first has few enough digits for what it leaves over to be exact.
+/// π/2 in three parts; the first has few enough digits for its remainder to be exact.
 const HALF_PI_F32: [f64; 3] = [1.570_796_01, 3.139_164_73e-7, 5.390_302_53e-15];
 
-/// π/2 in three parts, each the nearest `f64` to what the ones before leave over.
+/// π/2 in three parts; each is the `f64` nearest to what the previous parts do not cover.
 const HALF_PI: [f64; 3] = [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
 
 /// The digits of 2/π with two zero bits before them, so that products have two bits before the point.

@@ -1,4 +1,4 @@
-//! `ln_1p` and the inverse hyperbolic functions, which are logarithms of one plus something.
+//! `ln_1p` and the inverse hyperbolic functions, which are logarithms of one plus a small term.
 //!
 //! 1 + x is m·2^k, and m - 1 is x·s + (s - 1) with s = 2^-k, which a fused step computes without the error of 1 + x
 //! (the arrangement is Norbert Juffa's).
@@ -21,7 +21,7 @@ pub(super) fn ln_1p<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision)
     let s = m.bitcast(Type::F64, bits);
     let s_less_one = m.add_to(s, -1.0);
     let f = m.fma(x, s, s_less_one);
-    // From here on 1 is below the last place, and s is a subnormal at the end.
+    // From here on 1 is below the last place, and s ends up subnormal.
     let is_large = m.compare_with(CompareOp::Ge, x, 9_007_199_254_740_992.0);
     let f = m.select(is_large, f_of_large, f);
     let result = ln_of(m, k, f, precision);

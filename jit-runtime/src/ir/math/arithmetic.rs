@@ -1,4 +1,4 @@
-//! What the expansions are written in: the operations of the IR, on a kernel's values or on carriers.
+//! The operations in which the expansions are written: those of the IR, on a kernel's values or on carriers.
 
 use crate::ir::builder::Builder;
 use crate::ir::kernel::Value;
@@ -8,7 +8,7 @@ use crate::ir::types::Type;
 
 /// Something that does operations.
 pub(crate) trait Arithmetic: Sized {
-    /// What they are done on.
+    /// The operand type.
     type Value: Copy;
 
     fn ty(&self, a: Self::Value) -> Type;
@@ -21,8 +21,8 @@ pub(crate) trait Arithmetic: Sized {
     fn cast(&mut self, ty: Type, a: Self::Value) -> Self::Value;
     fn bitcast(&mut self, ty: Type, a: Self::Value) -> Self::Value;
 
-    /// What `rare` computes where the mask is true, else the given values. A branch that costs nothing where no lane
-    /// takes it.
+    /// The results of `rare` where the mask is true, otherwise the values passed in. The branch costs nothing where no
+    /// lane takes it.
     fn rarely<const N: usize>(
         &mut self,
         mask: Self::Value,
@@ -104,7 +104,7 @@ pub(crate) trait Arithmetic: Sized {
         self.fma(a, b, c)
     }
 
-    /// A constant where the mask is true, else the value.
+    /// A constant where the mask is true, otherwise the value.
     fn put(&mut self, mask: Self::Value, constant: f64, a: Self::Value) -> Self::Value {
         let constant = self.like(a, constant);
         self.select(mask, constant, a)
@@ -123,7 +123,7 @@ pub(crate) trait Arithmetic: Sized {
         self.binary(op, a, b)
     }
 
-    /// Whether `a` compares so with a constant.
+    /// The result of comparing `a` with a constant.
     fn compare_with(&mut self, op: CompareOp, a: Self::Value, value: f64) -> Self::Value {
         let b = self.like(a, value);
         self.compare(op, a, b)

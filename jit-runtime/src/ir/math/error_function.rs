@@ -1,7 +1,7 @@
 //! The error function, its complement and its inverse.
 //!
-//! Below ½ or 1 a polynomial of the square; beyond, e^(-x²) times erfcx, the scaled complement, for which one
-//! polynomial of (x - 3) / (x + 3) serves (after M. Shepherd and J. Laframboise, "Chebyshev Approximation of (1 +
+//! Below ½ or 1 a polynomial of the square is used. Beyond, it is e^(-x²) times erfcx, the scaled complement, for which
+//! one polynomial of (x - 3) / (x + 3) suffices (after M. Shepherd and J. Laframboise, "Chebyshev Approximation of (1 +
 //! 2x)exp(x²)erfc x", 1981). The inverse is a function of -ln(1 - x²) (after M. Giles, "Approximating the erfinv
 //! function", 2010). Polynomials are near-minimax fits of this project.
 
@@ -23,7 +23,7 @@ pub(super) fn erf<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) -
     m.select(is_near, near, far)
 }
 
-/// One less the error function, without cancellation.
+/// One minus the error function, without cancellation.
 pub(super) fn erfc<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) -> A::Value {
     let a = m.abs(x);
     let near = near_zero(m, x, precision);
@@ -104,7 +104,7 @@ fn depth<A: Arithmetic>(m: &mut A, a: A::Value, precision: Precision) -> A::Valu
     let (exponent, mantissa) = split_f64(m, u);
     let k = exponent_to_float(m, exponent, 0.0);
     let f = m.add_to(mantissa, -1.0);
-    // Where 1 - a² was rounded, its distance from 1 is known better.
+    // Where 1 - a² was rounded, its distance from 1 is known more exactly.
     let square = m.mul(a, a);
     let distance = m.neg(square);
     let is_small = m.compare_with(CompareOp::Lt, a, 0.5);
@@ -113,7 +113,7 @@ fn depth<A: Arithmetic>(m: &mut A, a: A::Value, precision: Precision) -> A::Valu
     m.neg(ln)
 }
 
-/// A step of Halley's method for erfc y = 1 - a, which makes of 20 good bits more than a float has.
+/// One step of Halley's method for erfc y = 1 - a. It improves 20 good bits to more than a float has.
 fn improve<A: Arithmetic>(m: &mut A, a: A::Value, y: A::Value) -> A::Value {
     let scaled = scaled_complement(m, y, Precision::Double);
     let one = m.like(a, 1.0);

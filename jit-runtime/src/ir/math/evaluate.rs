@@ -6,21 +6,21 @@ use crate::ir::op::{BinaryOp, CompareOp, UnaryOp};
 use crate::ir::scalar::{self, BinaryFn, UnaryFn};
 use crate::ir::types::Type;
 
-/// A transcendental function of one value of a float type: the bits that a kernel computes.
+/// Evaluates a transcendental function of one value of a float type. Returns the bits that a kernel would compute.
 #[must_use]
 pub fn evaluate(op: UnaryOp, ty: Type, bits: u64) -> u64 {
     let _mode = Standard::enter();
     expand(&mut Carriers, op, (ty, bits)).1
 }
 
-/// A transcendental function of two values of a float type: the bits that a kernel computes.
+/// Evaluates a transcendental function of two values of a float type. Returns the bits that a kernel would compute.
 #[must_use]
 pub fn evaluate_binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
     let _mode = Standard::enter();
     expand_binary(&mut Carriers, op, (ty, a), (ty, b)).1
 }
 
-/// The table from operation and float type to a function of the carriers alone.
+/// Maps an operation and a float type to a function of the carriers alone.
 macro_rules! table {
     ($enum:ident $evaluate:ident $arguments:tt $op:ident $ty:ident: $($variant:ident),*) => {
         match $op {
@@ -39,7 +39,7 @@ macro_rules! table {
     };
 }
 
-/// [`evaluate`] as a function of the carrier alone, where the type is a float.
+/// [`evaluate`] as a function of the carrier alone, if the type is a float.
 #[must_use]
 pub fn function(op: UnaryOp, ty: Type) -> Option<UnaryFn> {
     table!(UnaryOp evaluate(a) op ty:
@@ -49,13 +49,13 @@ pub fn function(op: UnaryOp, ty: Type) -> Option<UnaryFn> {
         FastSinh, FastCosh, FastTanh, FastErf, FastRsqrt)
 }
 
-/// [`evaluate_binary`] as a function of the carriers alone, where the type is a float.
+/// [`evaluate_binary`] as a function of the carriers alone, if the type is a float.
 #[must_use]
 pub fn binary_function(op: BinaryOp, ty: Type) -> Option<BinaryFn> {
     table!(BinaryOp evaluate_binary(a, b) op ty: Hypot, Atan2, Pow, FastHypot, FastAtan2, FastPow)
 }
 
-/// The function of an operation that an expansion consists of.
+/// The function of an operation that is used by an expansion.
 #[inline]
 fn legal<F>(function: Option<F>) -> F {
     function.expect("functions are expanded into operations that their type supports")

@@ -1,9 +1,9 @@
 //! `exp` and `exp2`.
 //!
-//! The argument is n·ln 2 + r (or n + r) with a whole n and a small r, and the result e^r·2^n. Adding a large number
-//! rounds to the whole n and leaves n in the low bits of the sum. 2^n is multiplied in two halves: each is a normal
-//! number, their product may overflow or become subnormal with a single rounding. Polynomials are near-minimax fits of
-//! this project but for that of `exp` in `f32`, which is Norbert Juffa's (max 0.866 ulp).
+//! The argument is n·ln 2 + r (or n + r) with an integer n and a small r, and the result is e^r·2^n. Adding a large
+//! number rounds to the integer n and puts n into the low bits of the sum. 2^n is multiplied in two halves: each is a
+//! normal number, and their product may overflow or become subnormal with a single rounding. Polynomials are
+//! near-minimax fits of this project, except that of `exp` in `f32`, which is Norbert Juffa's (max 0.866 ulp).
 
 use super::Arithmetic;
 use crate::ir::op::{BinaryOp, CompareOp};
@@ -13,8 +13,8 @@ use crate::ir::types::Type;
 struct Format {
     bits: Type,
     mantissa_bits: u64,
-    /// Its last place is 1, and 1.5 times a power of two keeps it so for negative n; twice the bias of the exponent
-    /// is in the low bits already.
+    /// Its last place is 1, and the factor of 1.5 times a power of two preserves that for negative n. Its low bits
+    /// already contain twice the bias of the exponent.
     rounder: f64,
 }
 
@@ -25,7 +25,7 @@ fn format(ty: Type) -> &'static Format {
     if ty == Type::F32 { &F32 } else { &F64 }
 }
 
-/// Bounds beyond which the result is 0 or infinite; NaN stays.
+/// Clamps to the bounds beyond which the result is 0 or infinite; NaN is preserved.
 pub(super) fn clamp<A: Arithmetic>(m: &mut A, x: A::Value, low: f64, high: f64) -> A::Value {
     let (low, high) = (m.like(x, low), m.like(x, high));
     let is_above = m.compare(CompareOp::Gt, x, high);
@@ -34,7 +34,7 @@ pub(super) fn clamp<A: Arithmetic>(m: &mut A, x: A::Value, low: f64, high: f64) 
     m.select(is_below, low, x)
 }
 
-/// The whole number nearest to `x * factor`, and the sum that holds it in its low bits.
+/// The integer nearest to `x * factor`, and the sum whose low bits contain it.
 pub(super) fn nearest<A: Arithmetic>(m: &mut A, x: A::Value, factor: f64) -> (A::Value, A::Value) {
     let rounder = format(m.ty(x)).rounder;
     let rounder = m.like(x, rounder);

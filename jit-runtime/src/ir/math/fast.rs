@@ -1,15 +1,15 @@
-//! The variants of fast math, in `f32`: two to four units in the last place, and less care at the ends.
+//! The fast math variants, in `f32`: errors of two to four units in the last place, and fewer special cases.
 //!
-//! What they give up, beside digits:
+//! Besides accuracy, they differ as follows:
 //!
 //! * Subnormal numbers count as zero where that is cheaper. Results above 2^127.5 may be infinite already.
 //! * Angles beyond ±71 476 are reduced with an error that grows with them.
-//! * `pow` errs by a few units more for each doubling of its result or its reciprocal, and powers of one, of infinities
-//!   and to infinite exponents may be NaN.
-//! * `hypot` overflows and vanishes with the squares of its operands, `atan2` overflows with their sum.
+//! * The error of `pow` grows by a few units for each doubling of its result or its reciprocal. Powers of one, of
+//!   infinities and to infinite exponents may be NaN.
+//! * `hypot` overflows and underflows with the squares of its operands; `atan2` overflows with their sum.
 //!
-//! NaN, zeros, infinities and the signs of results are right otherwise. Polynomials are near-minimax fits of this
-//! project, but for that of `erf`, which is Norbert Juffa's.
+//! Otherwise NaN, zeros, infinities and the signs of results are right. Polynomials are near-minimax fits of this
+//! project, except that of `erf`, which is Norbert Juffa's.
 
 use super::exponential::clamp;
 use super::logarithm::split_normal_f32;
@@ -18,7 +18,7 @@ use super::{Angle, Arithmetic, Precision, angle, inverse, power};
 use crate::ir::op::{BinaryOp, CompareOp, UnaryOp};
 use crate::ir::types::Type;
 
-/// A function of one `f32`, but for sine and cosine.
+/// A function of one `f32`, except sine and cosine.
 pub(super) fn unary<A: Arithmetic>(m: &mut A, op: UnaryOp, x: A::Value) -> A::Value {
     match op {
         UnaryOp::FastExp => exp(m, x),
@@ -56,9 +56,9 @@ pub(super) fn binary<A: Arithmetic>(m: &mut A, op: BinaryOp, x: A::Value, y: A::
     }
 }
 
-/// The whole number nearest to `x * factor`, and the power of two that belongs to it: 0 for -127, infinite for 128.
+/// The integer nearest to `x * factor`, and the corresponding power of two: 0 for -127, infinite for 128.
 fn nearest<A: Arithmetic>(m: &mut A, x: A::Value, factor: f64) -> (A::Value, A::Value) {
-    // The last place of the sum is 1, and the bias of the exponent is in its low bits.
+    // The last place of the sum is 1, and its low bits contain the bias of the exponent.
     let rounder = m.like(x, 12_582_912.0 + 127.0);
     let sum = if factor == 1.0 { m.add(x, rounder) } else { m.fma_by(x, factor, rounder) };
     let bits = m.bitcast(Type::U32, sum);
@@ -83,7 +83,7 @@ fn exp2<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     m.mul(p, power)
 }
 
-/// P and f², of which the product is ln(1 + f) - f, for f in [-1/3, 1/3].
+/// P and f², whose product is ln(1 + f) - f, for f in [-1/3, 1/3].
 fn ln_near_one<A: Arithmetic>(m: &mut A, f: A::Value) -> (A::Value, A::Value) {
     let s = m.mul(f, f);
     let even = m.horner(s, &LN_EVEN);
@@ -111,7 +111,7 @@ fn logarithm<A: Arithmetic>(m: &mut A, x: A::Value, factor: f64) -> A::Value {
 fn sine_and_cosine<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Value, A::Value) {
     let z = m.mul(x, x);
     let p = m.horner(z, &SIN);
-    // The sum makes -0 into +0, so that the last step keeps the sign of x.
+    // The sum turns -0 into +0, so that the last step preserves the sign of x.
     let zero = m.like(x, 0.0);
     let cube = m.fma(x, z, zero);
     (m.fma(p, cube, x), m.horner(z, &COS))

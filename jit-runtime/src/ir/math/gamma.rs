@@ -1,8 +1,8 @@
 //! The gamma function and the logarithm of its magnitude.
 //!
-//! ln Γ(z) is Stirling's series from z = 8 on; smaller arguments are moved up by Γ(y) = Γ(y + 8) / (y (y + 1) … (y +
-//! 7)), and those below ½ are mirrored by Γ(x) Γ(1 - x) = π / sin πx. In `f64` all of it is carried in two parts, so
-//! that neither the cancellation near the zeros of ln Γ nor the exponential function loses digits.
+//! ln Γ(z) is Stirling's series from z = 8 on. Smaller arguments are shifted by Γ(y) = Γ(y + 8) / (y (y + 1) … (y +
+//! 7)), and those below ½ are reflected by Γ(x) Γ(1 - x) = π / sin πx. In `f64` everything is carried in two parts, so
+//! that no digits are lost to cancellation near the zeros of ln Γ or to the exponential function.
 
 use super::logarithm;
 use super::power::{Parts, exp_of_parts, exp_single, ln_in_parts, product, square};
@@ -66,7 +66,8 @@ pub(super) fn lgamma<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision
     let [is_one, is_two] = [1.0, 2.0].map(|zero| m.compare_with(CompareOp::Eq, x, zero));
     let is_zero = m.binary(BinaryOp::Or, is_one, is_two);
     let result = m.put(is_zero, 0.0, result);
-    // The largest number whose result is finite; products on the way to larger ones overflow. Negative ones are whole.
+    // The largest number whose result is finite; for larger ones, intermediate products overflow. Negative ones are
+    // integers.
     let is_infinite = m.compare_with(CompareOp::Gt, size, 2.556_348_163_871_69e305);
     m.put(is_infinite, f64::INFINITY, result)
 }
@@ -76,7 +77,7 @@ fn negate_where<A: Arithmetic>(m: &mut A, mask: A::Value, a: A::Value) -> A::Val
     m.select(mask, negative, a)
 }
 
-/// An argument that is not below ½: x or, mirrored, 1 - x.
+/// An argument of at least ½: x or, reflected, 1 - x.
 struct Mirror<V> {
     is_mirrored: V,
     y: Parts<V>,
@@ -96,7 +97,7 @@ impl<V: Copy> Mirror<V> {
     fn sine<A: Arithmetic<Value = V>>(&self, m: &mut A, x: V) -> V {
         let half = m.mul_by(x, 0.5);
         let turns = m.unary(UnaryOp::Round, half);
-        // x less an even number, in [-1, 1], exactly; then in quarters of a turn.
+        // x minus an even number, in [-1, 1], exactly; then in quarters of a turn.
         let rest = m.fma_by(turns, -2.0, x);
         let double = m.add(rest, rest);
         let quarters = m.unary(UnaryOp::Round, double);
@@ -111,7 +112,7 @@ impl<V: Copy> Mirror<V> {
     }
 }
 
-/// ln Γ(y) for y ≥ ½, to a few 2^-50 of its parts.
+/// ln Γ(y) for y ≥ ½, with an error of a few 2^-50 of its parts.
 fn ln_gamma_single<A: Arithmetic>(m: &mut A, y: A::Value) -> A::Value {
     let is_small = m.compare_with(CompareOp::Lt, y, SHIFT);
     let seven = m.mul_by(y, 7.0);
@@ -180,7 +181,7 @@ fn ln_of<A: Arithmetic>(m: &mut A, a: Parts<A::Value>) -> Parts<A::Value> {
     Parts { high: ln.high, low: m.add(ln.low, rest) }
 }
 
-/// What Stirling's series adds to (z - ½) (ln z - 1) and a constant.
+/// The term that Stirling's series adds to (z - ½) (ln z - 1) and a constant.
 fn stirling<A: Arithmetic>(m: &mut A, z: A::Value) -> A::Value {
     let reciprocal = m.divide_by(1.0, z);
     let square = m.mul(reciprocal, reciprocal);
@@ -220,19 +221,20 @@ fn sum<A: Arithmetic>(m: &mut A, a: Parts<A::Value>, b: Parts<A::Value>) -> Part
     Parts { high: sum.high, low: m.add(sum.low, low) }
 }
 
-/// So near to zero Γ(x) is 1 / x, and πx may be subnormal.
+/// For such small x, Γ(x) is 1 / x, and πx may be subnormal.
 const TINY: f64 = 1e-20;
 
-/// How far small arguments are moved up.
+/// The distance by which small arguments are shifted.
 const SHIFT: f64 = 8.0;
 
-/// What the products of two factors from both ends of y (y + 1) … (y + 7) exceed the first by.
+/// The differences between the products of factors paired from both ends of y (y + 1) … (y + 7) and the first such
+/// product.
 const PAIRS: [f64; 3] = [6.0, 10.0, 12.0];
 
 /// (ln 2π - 1) / 2 in two parts.
 const STIRLING: [f64; 2] = [0.418_938_533_204_672_7, 1.672_820_965_058_541_3e-17];
 
-/// z times the rest of the logarithm by powers of z^-2, for z ≥ 8, to 2^-63 absolutely; a near-minimax fit of this
+/// z times the remainder of the logarithm in powers of z^-2, for z ≥ 8, to 2^-63 absolutely; a near-minimax fit of this
 /// project.
 const SERIES: [f64; 7] = [
     0.004987713512249012,

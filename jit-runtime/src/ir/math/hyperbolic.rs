@@ -1,8 +1,8 @@
 //! `exp_m1` and the hyperbolic functions, from half of e^x - 1.
 //!
-//! The argument is n·ln 2 + r, and (e^x - 1) / 2 is q·s + (s - ½) with q = e^r - 1 and s = 2^(n-1): s - ½ is exact
-//! where it matters, so nothing cancels (the arrangement is Norbert Juffa's). Half, since the whole overflows too early
-//! for the hyperbolic functions. Polynomials are near-minimax fits of this project.
+//! The argument is n·ln 2 + r, and (e^x - 1) / 2 is q·s + (s - ½) with q = e^r - 1 and s = 2^(n-1). s - ½ is exact
+//! where it matters, so nothing cancels (the arrangement is Norbert Juffa's). Half is computed because e^x - 1 itself
+//! overflows too early for the hyperbolic functions. Polynomials are near-minimax fits of this project.
 
 use super::exponential::{clamp, nearest};
 use super::{Arithmetic, Precision};
@@ -24,7 +24,7 @@ pub(super) fn sinh<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) 
     let whole = m.add_to(double, 1.0);
     let rest = m.div(half, whole);
     let sum = m.add(half, rest);
-    // The rest is below the last place long before the quotient becomes one of infinities.
+    // The quotient is below the last place long before it becomes one of infinities.
     let is_large = m.compare_with(CompareOp::Gt, half, 1e30);
     let result = m.select(is_large, half, sum);
     let result = m.copy_sign(result, x);
@@ -51,7 +51,7 @@ pub(super) fn tanh<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) 
     keep_tiny(m, x, result)
 }
 
-/// The argument itself where it is so small that the result rounds to it.
+/// Returns the argument itself where it is so small that the result rounds to it.
 pub(super) fn keep_tiny<A: Arithmetic>(m: &mut A, x: A::Value, result: A::Value) -> A::Value {
     let magnitude = m.abs(x);
     let is_tiny = m.compare_with(CompareOp::Lt, magnitude, TINY);
@@ -61,9 +61,9 @@ pub(super) fn keep_tiny<A: Arithmetic>(m: &mut A, x: A::Value, result: A::Value)
 /// 2^-54.
 const TINY: f64 = 5.551_115_123_125_783e-17;
 
-/// (e^x - 1) / 2 of an `f64` that is not above the bound; what is above counts as the bound.
+/// (e^x - 1) / 2 of an `f64`; arguments above the bound are clamped to it.
 fn half_exp_m1<A: Arithmetic>(m: &mut A, x: A::Value, high: f64, precision: Precision) -> A::Value {
-    // Below, the result rounds to -½.
+    // For smaller arguments the result rounds to -½.
     let x = clamp(m, x, -40.0, high);
     let (n, _) = nearest(m, x, std::f64::consts::LOG2_E);
     let lead = m.fma_by(n, -std::f64::consts::LN_2, x);
@@ -78,7 +78,7 @@ fn half_exp_m1<A: Arithmetic>(m: &mut A, x: A::Value, high: f64, precision: Prec
         let rest = m.fma(square, p, tail);
         m.add(r, rest)
     };
-    // Two factors, since 2^(n-1) itself may overflow; ½ no longer matters then.
+    // Two factors, since 2^(n-1) itself may overflow; ½ is negligible then.
     let is_large = m.compare_with(CompareOp::Gt, n, 1000.0);
     let first = m.put(is_large, 1000.0, n);
     let second = m.sub(n, first);
@@ -89,16 +89,16 @@ fn half_exp_m1<A: Arithmetic>(m: &mut A, x: A::Value, high: f64, precision: Prec
     m.mul(half, factor)
 }
 
-/// 2^(n + offset) for a whole `f64` n, where that is a normal number.
+/// 2^(n + offset) for an integral `f64` n, if that is a normal number.
 pub(super) fn power_of_two<A: Arithmetic>(m: &mut A, n: A::Value, offset: f64) -> A::Value {
-    // The sum holds the biased exponent in its low bits.
+    // The low bits of the sum contain the biased exponent.
     let sum = m.add_to(n, 6_755_399_441_055_744.0 + 1023.0 + offset);
     let bits = m.bitcast(Type::U64, sum);
     let bits = m.with(BinaryOp::Shl, bits, 52);
     m.bitcast(Type::F64, bits)
 }
 
-/// ln 2 less its nearest `f64`.
+/// ln 2 minus its nearest `f64`.
 pub(super) const LN_2_TAIL: f64 = 2.319_046_813_846_299_6e-17;
 
 /// (e^r - 1 - r) / r², to 2^-32 of e^r - 1.

@@ -1,8 +1,8 @@
 //! `asin`, `acos`, `atan` and `atan2`.
 //!
-//! Each is a multiple of π/4 plus a polynomial of something small: half of 1 - |x| where that is less than ¼ (asin √z
-//! and acos have the same series), and for `atan` the tangent of what is left of an angle after 0, π/4 or π/2 is taken
-//! off. Polynomials are near-minimax fits of this project.
+//! Each is a multiple of π/4 plus a polynomial of a small value. For `asin` and `acos` that is half of 1 - |x| where it
+//! is less than ¼ (asin √z and acos have the same series). For `atan` it is the tangent of the angle that remains after
+//! 0, π/4 or π/2 is subtracted. Polynomials are near-minimax fits of this project.
 
 use super::{Arithmetic, Precision};
 use crate::ir::op::{BinaryOp, CompareOp};
@@ -47,8 +47,8 @@ pub(super) fn acos<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) 
     less(m, base, u, tail, precision)
 }
 
-/// The arcsine of a = |x| if that is at most ½, and twice the arcsine of √((1 - a) / 2) if it is more: each as a
-/// leading term and a tail.
+/// The arcsine of a = |x| if that is at most ½, otherwise twice the arcsine of √((1 - a) / 2); each as a leading term
+/// and a tail.
 struct Series<V> {
     is_far: V,
     argument: V,
@@ -71,7 +71,7 @@ fn series<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision) -> Series
     let mut tail = m.mul(p, s);
     let near_tail = tail;
     if precision == Precision::Double {
-        // What the square root was rounded by.
+        // The rounding error of the square root.
         let residual = m.fnma(root, root, z);
         let twice = m.add(root, root);
         let lost = m.div(residual, twice);
@@ -88,7 +88,7 @@ fn choose<A: Arithmetic>(m: &mut A, ty: Type, mask: A::Value, a: Split, b: Split
     [m.select(mask, a[0], b[0]), m.select(mask, a[1], b[1])]
 }
 
-/// A constant as the nearest number of a type and the rest.
+/// A constant as the nearest number of a type and the remainder.
 fn split<A: Arithmetic>(m: &mut A, ty: Type, [leading, rest]: Split) -> [A::Value; 2] {
     let nearest = if ty == Type::F32 { f64::from(leading as f32) } else { leading };
     [m.number(ty, nearest), m.number(ty, leading - nearest + rest)]
@@ -162,16 +162,16 @@ pub(super) fn atan2<A: Arithmetic>(m: &mut A, y: A::Value, x: A::Value, precisio
     m.copy_sign(result, y)
 }
 
-/// An angle in the first quadrant as 0, π/4 or π/2 plus the rest, as its tangent and a tail.
+/// An angle in the first quadrant as 0, π/4 or π/2 plus a remainder, given by its tangent and a tail.
 struct Octant<V> {
     is_middle: V,
-    /// Also where the middle is passed.
+    /// Also set beyond the middle.
     is_steep: V,
     t: V,
     tail: V,
 }
 
-/// The arctangent of a / b for numbers that are not negative; 0 where both are zero.
+/// The arctangent of a / b for non-negative numbers; 0 if both are zero.
 fn octant<A: Arithmetic>(m: &mut A, a: A::Value, b: A::Value, precision: Precision) -> Octant<A::Value> {
     // tan(π/8) and tan(3 π/8): the angle is nearest to 0, π/4 or π/2.
     let (low, high) = (m.mul_by(b, 0.414_213_562_373_095_03), m.mul_by(b, 2.414_213_562_373_095));

@@ -1,9 +1,8 @@
 //! `ln`, `log2` and `log10`.
 //!
-//! The argument is m·2^k with m near 1, and the logarithm k·log 2 + log m. In `f32` the polynomials are near-minimax
+//! The argument is m·2^k with m near 1, and the logarithm is k·log 2 + log m. In `f32` the polynomials are near-minimax
 //! fits of this project, and the leading terms are carried in two parts. In `f64` the method and coefficients are those
-//! of FreeBSD's msun `e_log.c`, `e_log2.c` and `e_log10.c` (Sun Microsystems,
-//! 1993).
+//! of FreeBSD's msun `e_log.c`, `e_log2.c` and `e_log10.c` (Sun Microsystems, 1993).
 
 use super::{Arithmetic, Precision};
 use crate::ir::op::{BinaryOp, CompareOp};
@@ -21,7 +20,7 @@ pub(super) fn log2<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     finish(m, x, result)
 }
 
-/// Puts in the results for zero, negative and infinite arguments and NaN.
+/// Inserts the results for zero, negative and infinite arguments and NaN.
 pub(super) fn finish<A: Arithmetic>(m: &mut A, x: A::Value, result: A::Value) -> A::Value {
     let is_finite = m.compare_with(CompareOp::Lt, x, f64::INFINITY);
     let result = m.select(is_finite, result, x);
@@ -32,7 +31,7 @@ pub(super) fn finish<A: Arithmetic>(m: &mut A, x: A::Value, result: A::Value) ->
     m.select(is_positive, result, outside)
 }
 
-/// A subnormal is made normal; returns the float and one of two constants, the latter for the subnormal.
+/// Makes a subnormal normal. Returns the float and one of two constants, the second for a subnormal.
 pub(super) fn normalize<A: Arithmetic>(
     m: &mut A,
     x: A::Value,
@@ -62,7 +61,7 @@ pub(super) fn split_normal_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Val
     let mantissa = m.sub(bits, exponent);
     let mantissa = m.bitcast(Type::F32, mantissa);
     let one = m.number(Type::F32, 1.0);
-    // The exponent still is above the mantissa bits.
+    // The exponent is still above the mantissa bits.
     (m.cast(Type::F32, exponent), m.sub(mantissa, one))
 }
 
@@ -70,7 +69,7 @@ pub(super) fn split_normal_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Val
 fn ln_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     let (k, f) = split_f32(m, x);
     let s = m.mul(f, f);
-    // Two chains, for the even and the odd coefficients, are shorter than one.
+    // Two chains, for the even and the odd coefficients, have a shorter latency than one.
     let even = m.horner(s, &LN_F32_EVEN);
     let odd = m.horner(s, &LN_F32_ODD);
     let p = m.fma(odd, f, even);
@@ -79,7 +78,7 @@ fn ln_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     let low = m.sub(f, high);
     let low = m.fma_by(s, -0.5, low);
     let low = m.fma(p, cube, low);
-    // The leading part of ln 2 is short, so that its multiples are exact.
+    // The leading part of ln 2 has few digits, so that its multiples are exact.
     let (leading, trailing) = (0.693_145_751_953_125, 1.428_606_765_330_187_3e-6);
     let sum = m.fma_by(k, leading, high);
     let rest = m.fma_by(k, -leading, sum);
@@ -117,7 +116,7 @@ fn log2_f32<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
             -0.721_347_510_814_666_7,
         ],
     );
-    // f / ln 2 in two parts, added to k without loss: the sum and what rounding it left over.
+    // f / ln 2 in two parts, added to k without loss: the sum and its rounding error.
     let leading = 1.442_695_021_629_333_5;
     let sum = m.fma_by(f, leading, k);
     let rest = m.sub(k, sum);
@@ -149,16 +148,16 @@ pub(super) fn split_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Value, A::
     (exponent, m.bitcast(Type::F64, mantissa))
 }
 
-/// Stands in for the exponent of an `f64` by being its low bits.
+/// 2^52: with an exponent in its low bits, this `f64` is 2^52 plus the exponent.
 const SHIFT: f64 = 4_503_599_627_370_496.0;
 
-/// A biased exponent as an `f64` without its bias, less a constant.
+/// Converts a biased exponent to an `f64` without its bias, minus a constant.
 pub(super) fn exponent_to_float<A: Arithmetic>(m: &mut A, exponent: A::Value, less: f64) -> A::Value {
     let bias = m.number(Type::F64, SHIFT + 1023.0 + less);
     exponent_less(m, exponent, bias)
 }
 
-/// A biased exponent as an `f64`, less a bias to which [`SHIFT`] was added.
+/// Converts a biased exponent to an `f64`, minus a bias to which [`SHIFT`] was added.
 fn exponent_less<A: Arithmetic>(m: &mut A, exponent: A::Value, bias: A::Value) -> A::Value {
     let shifted = m.with(BinaryOp::Or, exponent, SHIFT.to_bits());
     let shifted = m.bitcast(Type::F64, shifted);
@@ -260,7 +259,7 @@ fn log2_f64<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     m.add(small, sum)
 }
 
-/// ln m as a short high part, so that its product with a short factor is exact, and a low part.
+/// ln m as a high part with few digits, so that its product with a short factor is exact, and a low part.
 fn ln_in_two_parts<A: Arithmetic>(m: &mut A, parts: &Parts<A::Value>) -> [A::Value; 2] {
     let high = m.sub(parts.f, parts.half_square);
     let bits = m.bitcast(Type::U64, high);
@@ -277,7 +276,7 @@ pub(super) fn log10<A: Arithmetic>(m: &mut A, x: A::Value, precision: Precision)
     finish(m, x, result)
 }
 
-/// No `f32` is a subnormal `f64`.
+/// No `f32` becomes a subnormal `f64`.
 fn log10_single<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     let (exponent, mantissa) = split_f64(m, x);
     let k = exponent_to_float(m, exponent, 0.0);

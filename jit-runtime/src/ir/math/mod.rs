@@ -1,20 +1,20 @@
 //! The transcendental functions, written once as expansions into other operations.
 //!
-//! The expansions are generic over what does the operations: the pass [`expand_math`](super::passes::expand_math) runs
-//! them on the builder of a kernel, and [`evaluate`](fn@evaluate) runs them on carriers. Both do the same operations
-//! in the same order, so a constant that was folded has the bits that a kernel would have computed. Halves are
-//! computed in `f32`.
+//! The expansions are generic over the implementation of the operations. The pass
+//! [`expand_math`](super::passes::expand_math) runs them on a kernel builder, and [`evaluate`](fn@evaluate) runs them
+//! on carriers. Both execute the same operations in the same order, so a folded constant has the bits that a kernel
+//! would have computed. Halves are computed in `f32`.
 //!
-//! What always holds: results are right for zeros of both signs, infinities, NaN, subnormal arguments and results and
-//! on both sides of overflow, and expansions are straight lines of operations, but for arguments of `sin` and `cos` so
-//! huge that they need more digits of π, which are in a branch that is skipped where no lane takes it.
+//! Invariants: results are right for zeros of both signs, infinities, NaN, subnormal arguments and results, and on both
+//! sides of overflow. Expansions are straight-line code, with one exception: arguments of `sin` and `cos` so huge that
+//! they need more digits of π are handled in a branch, which is skipped where no lane takes it.
 //!
-//! The largest errors are in `docs/accuracy.md`, which `examples/accuracy` measures; `tests/math_accuracy.rs` guards
-//! them.
+//! The largest errors are listed in `docs/accuracy.md`, which `examples/accuracy` measures; `tests/math_accuracy.rs`
+//! checks them.
 //!
-//! The variants of fast math (`fast`) are cheaper in `f32`, and in halves, which are computed in it. They are
-//! operations of their own, with expansions like the others: a kernel that has them is another kernel, and every
-//! backend gives the same bits. In `f64` they are the exact functions.
+//! The fast math variants (`fast`) are cheaper in `f32`, and in halves, which are computed in it. They are separate
+//! operations, with expansions like the others. A kernel that uses them is a different kernel, and every backend
+//! returns the same bits. In `f64` they are the exact functions.
 
 mod angle;
 mod area;
@@ -63,10 +63,10 @@ pub(crate) fn of_angle<A: Arithmetic>(m: &mut A, op: UnaryOp, ty: Type, angle: A
     if m.ty(result) == ty { result } else { m.cast(ty, result) }
 }
 
-/// What a computation in `f64` is for.
+/// The purpose of a computation in `f64`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Precision {
-    /// A result that is rounded to `f32`: short polynomials do.
+    /// A result that is rounded to `f32`, for which short polynomials suffice.
     Single,
     /// A result in `f64`.
     Double,
@@ -111,7 +111,7 @@ pub(crate) fn expand<A: Arithmetic>(m: &mut A, op: UnaryOp, x: A::Value) -> A::V
     }
 }
 
-/// The functions that are computed in `f64` for `f32` too: rounding the result is all that errs then.
+/// The functions that are computed in `f64` for `f32` too: only the rounding of the result is inexact then.
 fn expand_wide<A: Arithmetic>(m: &mut A, op: UnaryOp, x: A::Value, precision: Precision) -> A::Value {
     match op {
         UnaryOp::Log10 => logarithm::log10(m, x, precision),

@@ -1,7 +1,7 @@
 //! `powf`: e to the power of y·ln|x|, and the many special cases.
 //!
-//! In `f64` the logarithm is carried in two parts, to about 66 bits, since errors grow by the size of the exponent; its
-//! series is that of the inverse hyperbolic tangent of (m - 1) / (m + 1), without tables.
+//! In `f64` the logarithm is carried in two parts, to about 66 bits, since errors grow with the size of the exponent.
+//! Its series is that of the inverse hyperbolic tangent of (m - 1) / (m + 1), without tables.
 
 use super::exponential::{clamp, nearest, scale};
 use super::hyperbolic::{self, power_of_two};
@@ -9,7 +9,7 @@ use super::logarithm::{exponent_to_float, ln_near_one, normalize, split_f64};
 use super::{Arithmetic, Precision};
 use crate::ir::op::{BinaryOp, CompareOp, UnaryOp};
 
-/// A number in two parts, of which the second is small.
+/// A number in two parts; the second is small.
 #[derive(Clone, Copy)]
 pub(super) struct Parts<V> {
     pub(super) high: V,
@@ -22,7 +22,7 @@ pub(super) fn pow<A: Arithmetic>(m: &mut A, x: A::Value, y: A::Value, precision:
     let power = if precision == Precision::Single { power_single(m, a, y) } else { power_double(m, a, y) };
     let power = put_extremes(m, a, y, power);
     let result = put_signs(m, x, a, y, power);
-    // NaN is no number, but for these.
+    // The result is NaN for a NaN operand, with these exceptions.
     let [x_is_number, y_is_number] = [x, y].map(|v| m.compare(CompareOp::Eq, v, v));
     let are_numbers = m.binary(BinaryOp::And, x_is_number, y_is_number);
     let nan = m.like(x, f64::NAN);
@@ -50,7 +50,7 @@ fn put_extremes<A: Arithmetic>(m: &mut A, a: A::Value, y: A::Value, power: A::Va
     m.put(is_one, 1.0, power)
 }
 
-/// Negative bases: whole exponents give the power with a sign, others NaN.
+/// Negative bases: integral exponents return the power with a sign, others NaN.
 pub(super) fn put_signs<A: Arithmetic>(m: &mut A, x: A::Value, a: A::Value, y: A::Value, power: A::Value) -> A::Value {
     let whole = m.unary(UnaryOp::Trunc, y);
     let is_whole = m.compare(CompareOp::Eq, whole, y);
@@ -111,7 +111,7 @@ pub(super) fn ln_in_parts<A: Arithmetic>(m: &mut A, a: A::Value) -> Parts<A::Val
     let k = m.sub(k, less);
     let f = m.add_to(mantissa, -1.0);
     let s = ratio(m, f);
-    // z = s², and s + s z (1/3 + z (1/5 + …)), of which all but the last bracket needs two parts.
+    // z = s², and s + s z (1/3 + z (1/5 + …)); all but the last bracket need two parts.
     let z = square(m, s);
     let p = m.horner(z.high, &ATANH);
     let zp = m.mul(p, z.high);
@@ -123,7 +123,7 @@ pub(super) fn ln_in_parts<A: Arithmetic>(m: &mut A, a: A::Value) -> Parts<A::Val
     let series = product(m, z, Parts { high: bracket, low: lost });
     let series = product(m, series, s);
     let [s_high, s_low, c_high, c_low] = [s.high, s.low, series.high, series.low].map(|v| m.add(v, v));
-    // k ln 2, of which the high part is exact.
+    // k ln 2; the high part is exact.
     let whole = m.mul_by(k, LN_2[0]);
     let high = m.add(whole, s_high);
     let lost = m.sub(whole, high);

@@ -1,21 +1,22 @@
 //! `cbrt`, `rsqrt` and `hypot`.
 //!
-//! All end with a correction by the residual of the nearly exact result, which fused steps give without loss, so that
-//! little but the last rounding errs. That of `hypot` is from C. Borges, "An Improved Algorithm for hypot(a,b)", 2019.
+//! All end with a correction by the residual of the nearly exact result. Fused steps compute the residual without loss,
+//! so little more than the last rounding is inexact. The correction of `hypot` is from C. Borges, "An Improved
+//! Algorithm for hypot(a,b)", 2019.
 
 use super::{Arithmetic, Precision};
 use crate::ir::op::{BinaryOp, CompareOp};
 use crate::ir::types::Type;
 
-/// What `cbrt` uses of a float type.
+/// The constants of a float type for `cbrt`.
 struct Format {
     bits: Type,
-    /// Less a third of the bits of x, the bits of about x^(-1/3).
+    /// This minus a third of the bits of x is the bits of about x^(-1/3).
     guess: u64,
-    /// Arguments below are scaled by a power of two, since their residual would be subnormal: bound, scale, and the
+    /// Smaller arguments are scaled by a power of two, since their residual would be subnormal: bound, scale, and the
     /// reciprocal of the scale's cube root.
     small: [f64; 3],
-    /// Steps, each of which brings four times as many digits.
+    /// The number of steps, each of which quadruples the number of digits.
     steps: usize,
 }
 
@@ -57,7 +58,7 @@ pub(super) fn cbrt<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     m.copy_sign(result, x)
 }
 
-/// a^(-1/3) to half of the digits or more.
+/// a^(-1/3) to at least half of the digits.
 fn reciprocal_cube_root<A: Arithmetic>(m: &mut A, a: A::Value, format: &Format) -> A::Value {
     let ty = m.ty(a);
     let bits = m.bitcast(format.bits, a);
@@ -78,7 +79,7 @@ fn reciprocal_cube_root<A: Arithmetic>(m: &mut A, a: A::Value, format: &Format) 
     y
 }
 
-/// The reciprocal square root of an `f32` or `f64`: y = 1 / √x, and y (1 - x y²) / 2 more.
+/// The reciprocal square root of an `f32` or `f64`: y = 1 / √x, plus y (1 - x y²) / 2.
 pub(super) fn rsqrt<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     let root = m.sqrt(x);
     let y = m.divide_by(1.0, root);
@@ -95,7 +96,7 @@ pub(super) fn rsqrt<A: Arithmetic>(m: &mut A, x: A::Value) -> A::Value {
     m.select(is_ordinary, corrected, y)
 }
 
-/// √(x² + y²) of two `f64`; infinite if one of them is, even beside NaN.
+/// √(x² + y²) of two `f64`; infinite if one of them is, even if the other is NaN.
 pub(super) fn hypot<A: Arithmetic>(m: &mut A, x: A::Value, y: A::Value, precision: Precision) -> A::Value {
     let (x, y) = (m.abs(x), m.abs(y));
     let length = if precision == Precision::Single {

@@ -26,7 +26,7 @@ pub(super) fn tan<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>, precision: P
 fn short_sine_and_cosine<A: Arithmetic>(m: &mut A, x: A::Value) -> (A::Value, A::Value) {
     let z = m.mul(x, x);
     let p = m.horner(z, &[2.7183111261670067e-06, -0.0001983933489510435, 0.008333329386570065, -0.16666666641639016]);
-    // The sum makes -0 into +0, so that the last step keeps the sign of x.
+    // The sum turns -0 into +0, so that the last step preserves the sign of x.
     let zero = m.like(x, 0.0);
     let cube = m.fma(x, z, zero);
     let sine = m.fma(p, cube, x);

@@ -1,4 +1,4 @@
-//! Errors against references of higher precision, and the special cases of each function.
+//! Compares errors with references of higher precision, and tests the special cases of each function.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn functions() -> impl Iterator<Item = UnaryOp> {
     UnaryOp::ALL.iter().copied().filter(|op| op.is_transcendental())
 }
 
-/// Those that are no variants of fast math.
+/// The functions that are not fast math variants.
 fn exact_functions() -> impl Iterator<Item = UnaryOp> {
     functions().filter(|op| !op.is_fast())
 }
@@ -35,7 +35,7 @@ const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 const PI: f64 = std::f64::consts::PI;
 
-/// Results for zeros, infinities and the like, as annex F of C23 asks for; NaN gives NaN in addition.
+/// Results for zeros, infinities and similar arguments, as annex F of C23 requires; in addition, NaN returns NaN.
 const SPECIAL: &[(UnaryOp, &[(f64, f64)])] = &[
     (UnaryOp::Erf, &[(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (1e300, 1.0)]),
     (UnaryOp::Erfc, &[(0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0), (1e300, 0.0), (1e-45, 1.0)]),
@@ -217,7 +217,7 @@ fn special_cases() {
     }
 }
 
-/// What fast math keeps of the special cases.
+/// The special cases that fast math preserves.
 #[test]
 fn special_cases_of_fast_functions() {
     let kept = |op: UnaryOp, x: f64| {
@@ -237,7 +237,7 @@ fn special_cases_of_fast_functions() {
         f64::from(f32::from_bits(evaluate_binary(op, Type::F32, x, y) as u32))
     };
     for &(x, y, expected) in POW {
-        // Powers of one, of infinities and to infinite exponents, and results that are subnormal, are given up.
+        // Powers of one, of infinities and to infinite exponents, and subnormal results, are not preserved.
         let is_given_up = [x, y].iter().any(|v| v.is_infinite() || v.is_nan()) || expected.abs() < 1e-38;
         if !is_given_up || expected == 0.0 && x == 0.0 {
             let result = pairs(BinaryOp::FastPow, x, y);

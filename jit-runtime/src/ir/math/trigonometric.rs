@@ -1,7 +1,7 @@
 //! `sin` and `cos` of a reduced angle: one of two polynomials on [-π/4, π/4] by the quadrant, and a sign.
 //!
-//! The polynomials for `f32` are Norbert Juffa's, those for `f64` those of FreeBSD's msun `k_sin.c` and `k_cos.c` (Sun
-//! Microsystems, 1993). They also use what the reduction rounded off.
+//! The polynomials for `f32` are Norbert Juffa's; those for `f64` are from FreeBSD's msun `k_sin.c` and `k_cos.c` (Sun
+//! Microsystems, 1993). They also use the rounding error of the reduction.
 
 use super::{Angle, Arithmetic};
 use crate::ir::op::{BinaryOp, CompareOp};
@@ -48,7 +48,7 @@ pub(super) fn sine<A: Arithmetic>(m: &mut A, angle: Angle<A::Value>) -> A::Value
     let z = m.mul(x, x);
     if m.ty(x) == Type::F32 {
         let p = m.horner(z, &[-2.865_679_56e-6, 1.985_599_23e-4, -8.333_385_92e-3, 1.666_666_72e-1]);
-        // The sum makes -0 into +0, so that the last step keeps the sign of x.
+        // The sum turns -0 into +0, so that the last step preserves the sign of x.
         let zero = m.like(x, 0.0);
         let cube = m.fma(x, z, zero);
         let rest = m.fms(p, cube, angle.tail);

@@ -1,6 +1,6 @@
-//! Text to tokens with their places.
+//! Splits text into tokens with their positions.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Letters, digits, `_` and `.`: names, numbers and operations; a number may start with a sign.
@@ -24,8 +24,8 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || character == '.'
 }
 
-/// Splits text into tokens; the last one is [`Kind::End`]. White space and comments (`//` to the end of the line) only
-/// separate.
+/// Splits text into tokens; the last one is [`Kind::End`]. White space and comments (`//` to the end of the line) are
+/// only separators.
 pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     for (line, content) in text.lines().enumerate() {

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::ir::types::Type;
 
-/// The carrier of a constant, if the text is one of the type: decimals, `inf`, `nan`, `true`, `false`, or the bits as
+/// Parses a constant of the type and returns its carrier: decimals, `inf`, `nan`, `true`, `false`, or the bits as
 /// `0x…`.
 pub(super) fn parse(ty: Type, text: &str) -> Option<u64> {
     if let Some(hex) = text.strip_prefix("0x") {

@@ -1,7 +1,8 @@
-//! Reads the text form of kernels back, see [`print`](mod@super::print).
+//! Parses the text form of kernels, see [`print`](mod@super::print).
 //!
-//! What is printed of a valid kernel reads back as an equal one, if its regions are numbered in the order of the text,
-//! as the builder and the passes do. Reading checks only the form; [`verify`](mod@super::verify) checks the kernel.
+//! The printed text of a valid kernel parses to an equal kernel if its regions are numbered in text order, as the
+//! builder and the passes number them. The parser checks only the form; [`verify`](mod@super::verify) checks the
+//! kernel.
 
 mod lexer;
 mod literal;
@@ -12,7 +13,7 @@ use super::types::Type;
 use super::verify::MAX_DEPTH;
 use lexer::{Kind, Token};
 
-/// Why a text is no kernel, and where.
+/// Why a text is not a kernel, and where.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}, column {column}: expected {expected}, found {found}")]
 pub struct ParseError {
@@ -20,17 +21,17 @@ pub struct ParseError {
     pub line: usize,
     /// The column, from 1, in characters.
     pub column: usize,
-    /// What would have been right.
+    /// What was expected.
     pub expected: String,
-    /// What is there.
+    /// What was found.
     pub found: String,
 }
 
-/// Reads the text form of a kernel.
+/// Parses the text form of a kernel.
 ///
 /// # Errors
 ///
-/// Names the place where the text is not what it should be.
+/// Names the position of the first token that was not expected.
 pub fn parse(text: &str) -> Result<Kernel, ParseError> {
     let mut parser =
         Parser { tokens: lexer::tokens(text), at: 0, kernel: Kernel::default(), typed: Vec::new(), depth: 0 };
@@ -44,7 +45,7 @@ struct Parser<'a> {
     tokens: Vec<Token<'a>>,
     at: usize,
     kernel: Kernel,
-    /// Whether each value's type was seen; the table of types is filled up on the way.
+    /// Whether the type of each value is known; the table of types is filled while parsing.
     typed: Vec<bool>,
     depth: usize,
 }
@@ -66,7 +67,7 @@ impl<'a> Parser<'a> {
         Err(ParseError { line: token.line, column: token.column, expected: what.into(), found })
     }
 
-    /// Takes the text if it is next.
+    /// Consumes the text if it is next.
     fn takes(&mut self, text: &str) -> bool {
         let is_next = self.peek().text == text && self.peek().kind != Kind::End;
         if is_next {
@@ -79,7 +80,7 @@ impl<'a> Parser<'a> {
         if self.takes(text) { Ok(()) } else { Self::expected(self.peek(), format!("`{text}`")) }
     }
 
-    /// A token that a function knows.
+    /// Reads a token that a function recognises.
     fn read<T>(&mut self, what: &str, known: impl FnOnce(&str) -> Option<T>) -> Parse<T> {
         let token = self.peek();
         let found = if token.kind == Kind::Word { known(token.text) } else { None };
@@ -155,7 +156,7 @@ impl<'a> Parser<'a> {
     fn param(&mut self) -> Parse<Param> {
         let token = self.peek();
         let id = self.param_id()?;
-        // The list is not stored yet, so the position is not known here but from the text before.
+        // The list is not stored yet, so the position is counted from the text before.
         let expected = self.tokens[..self.at].iter().filter(|token| token.text == ":").count();
         if id.index() != expected {
             return Self::expected(token, format!("p{expected}"));
@@ -189,7 +190,7 @@ impl<'a> Parser<'a> {
         self.expect(":")?;
         let ty = self.ty()?;
         let index = value.index();
-        // No text is shorter than its values, so a larger number is a mistake and would only fill memory.
+        // No text has more values than tokens, so a larger number is a mistake and would only fill memory.
         if index > self.tokens.len() || self.typed.get(index) == Some(&true) {
             return Self::expected(token, "a value that is not defined yet, numbered without gaps");
         }

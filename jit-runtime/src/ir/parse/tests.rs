@@ -1,4 +1,4 @@
-//! Text round trips, and what is said about text that is no kernel.
+//! Text round trips, and errors for text that is not a kernel.
 
 use super::*;
 use crate::ir::print::Literal;
@@ -136,7 +136,7 @@ fn text_with_mistakes_never_panics() {
             let at = rng.below(bytes.len());
             bytes[at] = rng.choose(b"vp0(){}[]=,:. \n-xe9");
             if let Ok(kernel) = parse(&String::from_utf8(bytes).unwrap()) {
-                // It may be invalid now; the verifier and the printer must cope.
+                // It may be invalid now; the verifier and the printer must not fail.
                 let _ = verify(&kernel).map_err(|error| error.to_string());
                 let _ = kernel.to_string();
             }

@@ -1,4 +1,5 @@
-//! A branch whose side is known becomes that side: its condition or index is a constant, or there is only one.
+//! Replaces a branch whose target is known by that target: its condition or index is a constant, or it has only one
+//! target.
 
 use super::rewrite::{Rewrite, Rewriter, rewrite};
 use crate::ir::kernel::{Inst, Kernel, RegionId, Value};
@@ -32,7 +33,7 @@ struct ChooseKnownBranches {
 }
 
 impl ChooseKnownBranches {
-    /// The region that runs in any case.
+    /// The region that always runs.
     fn known_region(&self, op: &Op) -> Option<RegionId> {
         let constant = |value: Value| self.constants[value.index()];
         match *op {

@@ -1,6 +1,6 @@
 //! Computes equal values once: common subexpressions, within a region and from the regions around it.
 //!
-//! The trace numbers equal expressions already; what comes here are those that other passes made, constants above all.
+//! Tracing already numbers equal expressions. This pass finds those that other passes made, mainly constants.
 
 use rustc_hash::FxHashMap;
 
@@ -15,11 +15,11 @@ pub fn run(kernel: &mut Kernel) {
 
 #[derive(Default)]
 struct Deduplicate {
-    /// Visible values by what computes them.
+    /// Visible values by the operation that computes them.
     known: FxHashMap<Op, Value>,
-    /// What became known, in order.
+    /// The keys of `known`, in the order of insertion.
     order: Vec<Op>,
-    /// How much was known where each open region starts.
+    /// The number of known values at the start of each open region.
     scopes: Vec<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Rewrite for Deduplicate {
     }
 }
 
-/// Whether doing the operation again gives the same value.
+/// Whether repeating the operation returns the same value.
 fn is_repeatable(kernel: &Kernel, op: &Op) -> bool {
     match *op {
         Op::Load(buffer) | Op::Gather { buffer, .. } => {
@@ -63,7 +63,7 @@ fn is_repeatable(kernel: &Kernel, op: &Op) -> bool {
     }
 }
 
-/// Operands of commutative operations in ascending order.
+/// Puts the operands of commutative operations in ascending order.
 fn ordered(op: Op) -> Op {
     use BinaryOp::{Add, And, FMax, FMin, Max, Min, Mul, MulHi, Or, Xor};
     match op {

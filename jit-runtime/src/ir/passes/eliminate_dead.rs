@@ -1,7 +1,7 @@
-//! Removes what no one sees: instructions, loop state, results of branches, and loops and branches themselves; writes
-//! to local memory that is never read.
+//! Removes dead code: instructions, loop state, results of branches, loops and branches themselves, and writes to local
+//! memory that is never read.
 //!
-//! A loop that only computes values no one uses is removed too: whether it would end is not observable.
+//! A loop that only computes unused values is removed too: whether it would terminate is not observable.
 
 use super::rewrite::{Rewrite, Rewriter, rewrite};
 use crate::ir::kernel::{Inst, Kernel, LocalId, RegionId, TOP, Value};
@@ -16,8 +16,8 @@ pub fn run(kernel: &mut Kernel) {
     }
 }
 
-/// Where a value comes from: the region and the instruction in it, and which of its results; the instruction that owns
-/// the region, for a parameter of a region.
+/// The definition of a value: the region, the instruction in it, and which of its results. For a parameter of a region,
+/// the instruction that owns the region.
 #[derive(Clone, Copy)]
 struct Definition {
     region: RegionId,
@@ -75,7 +75,7 @@ impl Liveness {
 }
 
 impl Marker<'_> {
-    /// Notes where values come from and which instruction owns which region.
+    /// Records where values are defined and which instruction owns which region.
     fn locate(&mut self) {
         for (region, content) in self.kernel.regions.iter().enumerate() {
             let region = RegionId(region as u32);
@@ -113,13 +113,13 @@ impl Marker<'_> {
         }
     }
 
-    /// Marks an instruction, what it needs in any case, and the instructions around it.
+    /// Marks an instruction, its unconditional operands, and the enclosing instructions.
     fn mark_inst(&mut self, mut region: RegionId, mut index: usize) {
         let kernel = self.kernel;
         while index != usize::MAX && !self.live.insts[region.index()][index] {
             self.live.insts[region.index()][index] = true;
             match &kernel.region(region).insts[index].op {
-                // State is marked one by one.
+                // State variables are marked one by one.
                 Op::Loop { condition, .. } => self.mark(kernel.region(*condition).yields[0]),
                 op => op.for_each_operand(|value| self.mark(value)),
             }
@@ -127,7 +127,7 @@ impl Marker<'_> {
         }
     }
 
-    /// Marks what a live value needs.
+    /// Marks the operands of a live value.
     fn visit(&mut self, value: Value) {
         let Definition { region, inst, result } = self.definitions[value.index()];
         self.mark_inst(region, inst);
@@ -147,7 +147,7 @@ impl Marker<'_> {
         }
     }
 
-    /// Marks what is written to memory that is read.
+    /// Marks the writes to memory that is read.
     fn mark_local(&mut self, local: LocalId) {
         if !std::mem::replace(&mut self.live.locals[local.index()], true) {
             for (region, index) in std::mem::take(&mut self.local_writes[local.index()]) {
@@ -170,7 +170,7 @@ impl EliminateDead {
         !inst.values().any(|value| self.live.is_live(value)) && !self.has_effect(kernel, inst)
     }
 
-    /// Whether an instruction, or one in the regions that it owns, writes what someone sees.
+    /// Whether an instruction, or one in the regions that it owns, has an observable effect.
     fn has_effect(&self, kernel: &Kernel, inst: &Inst) -> bool {
         let is_read = |local: LocalId| self.live.locals[local.index()];
         inst.op.writes_memory()
@@ -182,7 +182,7 @@ impl EliminateDead {
     }
 
     fn loop_(&mut self, to: &mut Rewriter<'_>, inst: &Inst, inits: &[Value], regions: [RegionId; 2]) {
-        // A parameter is live where the result is, and also where only the loop itself reads it.
+        // A parameter is live where the result is live, and also where only the loop itself reads it.
         let [condition, body] = regions;
         let state = self.positions(&to.old.region(condition).params);
         let inits = state.iter().map(|&index| to.value(inits[index])).collect();

@@ -1,6 +1,6 @@
-//! Replaces the transcendental operations by their definition in [`math`].
+//! Replaces transcendental operations by their definition in [`math`].
 //!
-//! A sine and a cosine of one value share the reduction of the angle.
+//! A sine and a cosine of the same value share the angle reduction.
 
 use super::rewrite::{Rewrite, Rewriter, rewrite};
 use crate::ir::kernel::{Inst, Kernel, Value};
@@ -16,9 +16,9 @@ pub fn run(kernel: &mut Kernel) {
 
 #[derive(Default)]
 struct ExpandMath {
-    /// Angles that are visible, reduced, for the exact functions or the fast ones.
+    /// Visible reduced angles, for the exact functions or the fast ones.
     angles: Vec<((Value, bool), math::Angle<Value>)>,
-    /// How many were visible where each open region starts.
+    /// The number of visible angles at the start of each open region.
     scopes: Vec<usize>,
 }
 

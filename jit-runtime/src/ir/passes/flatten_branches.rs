@@ -1,14 +1,14 @@
-//! Small branches without memory accesses and loops become straight lines with selects.
+//! Converts small branches without memory accesses and loops to straight-line code with selects.
 //!
-//! A branch costs a test whether any lane takes each side, and keeps the sides from being scheduled with what is
-//! around them. Where both sides together cost less than that, they are computed for all lanes.
+//! A branch costs a test whether any lane takes each side, and prevents scheduling the sides together with the
+//! surrounding code. If both sides together cost less than that, they are computed for all lanes.
 
 use super::rewrite::{Rewrite, Rewriter, rewrite};
 use crate::ir::kernel::{Inst, Kernel, RegionId, Value};
 use crate::ir::op::{BinaryOp, CompareOp, Op, UnaryOp};
 use crate::ir::types::Type;
 
-/// What both sides together may cost: about a mispredicted branch, in simple operations.
+/// The highest cost of both sides together: about a mispredicted branch, in simple operations.
 const BUDGET: u32 = 16;
 
 /// Runs the pass.
@@ -22,7 +22,7 @@ fn is_cheap_branch(kernel: &Kernel, inst: &Inst) -> bool {
     matches!(inst.op, Op::If { .. } | Op::Switch { .. }) && cost(kernel, inst).is_some_and(|cost| cost <= BUDGET)
 }
 
-/// What an instruction costs in simple operations; none where it must not run for lanes that are off.
+/// The cost of an instruction in simple operations; none if it must not run for inactive lanes.
 fn cost(kernel: &Kernel, inst: &Inst) -> Option<u32> {
     match inst.op {
         Op::Const(..) | Op::LaneIndex | Op::Scalar(_) | Op::Bitcast(..) => Some(0),
@@ -54,12 +54,12 @@ fn region_cost(kernel: &Kernel, region: RegionId) -> Option<u32> {
     kernel.region(region).insts.iter().map(|inst| cost(kernel, inst)).sum()
 }
 
-/// What a region of the old kernel yields, whose instructions have been written.
+/// The yields of a region of the old kernel whose instructions have been written already.
 fn yields(to: &Rewriter<'_>, region: RegionId) -> Vec<Value> {
     to.old.region(region).yields.iter().map(|&value| to.value(value)).collect()
 }
 
-/// The results are what the region yields where it is chosen, else the other values.
+/// The results are the region's yields where it is chosen, otherwise the other values.
 fn select(to: &mut Rewriter<'_>, inst: &Inst, is_chosen: Value, region: RegionId, others: Vec<Value>) {
     let chosen = yields(to, region);
     for ((result, a), b) in inst.values().zip(chosen).zip(others) {

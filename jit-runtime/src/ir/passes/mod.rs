@@ -1,8 +1,8 @@
 //! The passes: kernel IR → kernel IR, before any backend sees it.
 //!
-//! [`PASSES`] is the whole pipeline, in order. Each pass is one file. A pass that changes something writes the kernel
-//! anew (`rewrite`), so values and regions stay numbered in the order of the text. In debug builds the verifier runs
-//! after each one.
+//! [`PASSES`] is the whole pipeline, in order. Each pass is one file. A pass that changes something rewrites the whole
+//! kernel (`rewrite`), so values and regions are always numbered in text order. In debug builds the verifier runs after
+//! each pass.
 
 pub mod choose_known_branches;
 pub mod deduplicate;
@@ -14,7 +14,7 @@ pub mod simplify_loop_state;
 
 use super::kernel::Kernel;
 
-/// A pass: changes a valid kernel into another that computes the same.
+/// A pass changes a valid kernel into another that computes the same values.
 pub type Pass = fn(&mut Kernel);
 
 /// The pipeline.

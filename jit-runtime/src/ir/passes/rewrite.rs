@@ -1,24 +1,24 @@
-//! Writing a kernel anew, instruction by instruction: what the passes have in common.
+//! Rewrites a kernel instruction by instruction: the common part of the passes.
 
 use crate::ir::builder::Builder;
 use crate::ir::kernel::{Inst, Kernel, LocalMemory, Param, RegionId, TOP, Value};
 use crate::ir::op::Op;
 
-/// Decides what each instruction becomes.
+/// Determines the replacement of each instruction.
 pub(super) trait Rewrite {
-    /// Writes what represents an instruction, and says which values represent its results, by [`Rewriter::define`]; or
-    /// returns false, and it is copied.
+    /// Writes the replacement of an instruction and defines its results by [`Rewriter::define`]. Returns false if the
+    /// instruction is to be copied instead.
     fn inst(&mut self, to: &mut Rewriter<'_>, inst: &Inst) -> bool;
 
     /// A nested region starts.
     fn enter(&mut self) {}
 
-    /// What was written since the last [`Rewrite::enter`] is visible no more. For a loop, condition and body end
+    /// Values written since the last [`Rewrite::enter`] are no longer visible. For a loop, condition and body end
     /// together.
     fn exit_region(&mut self) {}
 }
 
-/// The kernel being written, and which new value represents each old one.
+/// The kernel being written, and the new value for each old one.
 pub(super) struct Rewriter<'a> {
     pub(super) old: &'a Kernel,
     pub(super) new: Builder,
@@ -43,12 +43,12 @@ pub(super) fn rewrite(kernel: &mut Kernel, rewrite: &mut impl Rewrite) {
 }
 
 impl Rewriter<'_> {
-    /// The new value of an old one.
+    /// The new value for an old one.
     pub(super) fn value(&self, old: Value) -> Value {
         self.map[old.index()]
     }
 
-    /// Says which new value represents an old one from here on.
+    /// Sets the new value for an old one from here on.
     pub(super) fn define(&mut self, old: Value, new: Value) {
         self.map[old.index()] = new;
     }
@@ -60,7 +60,7 @@ impl Rewriter<'_> {
         op
     }
 
-    /// Writes the instructions of an old region where the new kernel is being written.
+    /// Writes the instructions of an old region at the current position in the new kernel.
     pub(super) fn insts(&mut self, rewrite: &mut impl Rewrite, region: RegionId) {
         let old = self.old;
         for inst in &old.region(region).insts {
@@ -70,7 +70,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Writes an old region as a new one that yields what the old one does.
+    /// Writes an old region as a new one with the same yields.
     fn region(&mut self, rewrite: &mut impl Rewrite, region: RegionId) -> RegionId {
         let old = self.old.region(region);
         let yields = (0..old.yields.len()).collect::<Vec<_>>();
@@ -85,7 +85,7 @@ impl Rewriter<'_> {
         region
     }
 
-    /// Writes an old region as a new one with some of its parameters and yields, by their position.
+    /// Writes an old region as a new one with some of its parameters and yields, selected by position.
     pub(super) fn region_with(
         &mut self,
         rewrite: &mut impl Rewrite,
@@ -105,7 +105,7 @@ impl Rewriter<'_> {
         id
     }
 
-    /// Writes an instruction as it is, with rewritten regions.
+    /// Copies an instruction unchanged, with rewritten regions.
     pub(super) fn copy(&mut self, rewrite: &mut impl Rewrite, inst: &Inst) {
         let mut op = self.op(&inst.op);
         match &mut op {
@@ -130,7 +130,7 @@ impl Rewriter<'_> {
         self.append(op, inst);
     }
 
-    /// Appends an operation whose results represent those of an old instruction.
+    /// Appends an operation whose results replace those of an old instruction.
     pub(super) fn append(&mut self, op: Op, inst: &Inst) {
         // Most instructions have one result, which needs no lists.
         if inst.results == 1 {

@@ -1,6 +1,6 @@
-//! Loop state that no iteration changes becomes the value that it starts with.
+//! Replaces loop state that no iteration changes by its initial value.
 //!
-//! Uniform and constant values stay so inside of the loop then, and nothing is carried around.
+//! Uniform and constant values then remain so inside the loop, and need not be carried.
 
 use super::rewrite::{Rewrite, Rewriter, rewrite};
 use crate::ir::kernel::{Inst, Kernel, RegionId, Value};
@@ -17,7 +17,7 @@ pub fn run(kernel: &mut Kernel) {
     }
 }
 
-/// For each part of a loop's state, whether the body yields it as it was.
+/// For each state variable of a loop, whether the body yields it unchanged.
 fn constant_state(kernel: &Kernel, condition: RegionId, body: RegionId) -> impl Iterator<Item = bool> {
     kernel.region(condition).params.iter().zip(&kernel.region(body).yields).map(|(param, next)| param == next)
 }

@@ -1,4 +1,4 @@
-//! Each pass from text to text, and all of them together on random kernels.
+//! Tests each pass from text to text, and all of them together on random kernels.
 
 use super::*;
 use crate::backend::interpreter::prepare;

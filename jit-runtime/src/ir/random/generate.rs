@@ -8,22 +8,24 @@ use crate::ir::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use crate::ir::scalar;
 use crate::ir::types::Type;
 
-/// Elements of most buffers that are gathered from or reduced into: few enough for every integer type to index them.
+/// The number of elements of most buffers that are gathered from or reduced into: few enough for every integer type to
+/// index them.
 const TABLE: usize = 50;
 
-/// How deep loops and branches nest.
+/// The maximum nesting depth of loops and branches.
 const MAX_DEPTH: usize = 3;
 
 /// Widths around those of vectors, so that tails of every kind occur.
 const WIDTHS: &[usize] = &[1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 257, 1000];
 
-/// A buffer that is scattered to. All scatters to one buffer agree on how, so that the order of lanes does not matter.
+/// A buffer that is scattered to. All scatters to one buffer use the same operation, so the order of lanes does not
+/// matter.
 #[derive(Clone, Copy)]
 struct Target {
     param: ParamId,
     ty: Type,
     reduce: Option<ReduceOp>,
-    /// Distance between a lane's index and its element, where each lane has an element of its own.
+    /// The distance between a lane's index and its element, where each lane has an element of its own.
     own_element: Option<u32>,
     elements: usize,
 }
@@ -45,7 +47,7 @@ struct Generator {
 pub(super) fn case(seed: u64, options: &Options) -> Case {
     let mut rng = Rng::new(seed);
     let width = options.width.unwrap_or_else(|| rng.choose(WIDTHS));
-    // Now and then more than one chunk of a reduction.
+    // Occasionally more than one chunk of a reduction.
     let wide = options.width.is_none() && options.reductions && rng.one_in(40);
     let width = if wide { crate::ir::REDUCE_CHUNK + width } else { width };
     let mut generator = Generator {
@@ -142,7 +144,7 @@ impl Generator {
         self.pool[ty as usize].push(value);
     }
 
-    /// A visible value of the type, rather a young one; a constant now and then.
+    /// A visible value of the type, preferably a recent one; occasionally a constant.
     fn pick(&mut self, ty: Type) -> Value {
         let count = self.pool[ty as usize].len();
         if count == 0 || self.rng.one_in(8) {
@@ -159,7 +161,7 @@ impl Generator {
         value
     }
 
-    /// A value whose sign and bits are determined: 1 in place of NaN.
+    /// A value whose sign and bits are determined: NaN is replaced by 1.
     fn without_nan(&mut self, value: Value) -> Value {
         let ty = self.ty(value);
         if !ty.is_float() {
@@ -170,7 +172,7 @@ impl Generator {
         self.builder.select(is_nan, one, value)
     }
 
-    /// An index into so many elements, of any integer type and more or less often in range, of each kind that code
+    /// An index into a number of elements, of any integer type, in range more or less often, of each kind that code
     /// generators distinguish.
     fn any_index(&mut self, elements: usize) -> Value {
         match self.rng.below(8) {
@@ -190,7 +192,7 @@ impl Generator {
         }
     }
 
-    /// A value of any integer type modulo a number around that of the elements; negative for some.
+    /// A value of any integer type modulo a number close to the number of elements; negative for some.
     fn remainder(&mut self, elements: usize) -> Value {
         let ty = self.type_that(Type::is_integer);
         let any = self.pick(ty);
@@ -201,7 +203,7 @@ impl Generator {
         if is_absolute { self.builder.unary(UnaryOp::Abs, remainder) } else { remainder }
     }
 
-    /// The number of the lane, moved up or down, in a type that is wide enough.
+    /// The lane's index plus or minus an offset, in a type that is wide enough.
     fn moved_lane(&mut self) -> Value {
         let lane = self.builder.lane_index();
         let ty = self.rng.choose(&[Type::U32, Type::I32, Type::U64, Type::I64]);
@@ -212,7 +214,7 @@ impl Generator {
         self.builder.binary(op, lane, offset)
     }
 
-    /// What is consecutive, or the same, in most neighbours.
+    /// A value that is consecutive, or the same, in most neighbouring lanes.
     fn folded_lane(&mut self, elements: usize) -> Value {
         let lane = self.moved_lane();
         let ty = self.ty(lane);
@@ -274,7 +276,7 @@ impl Generator {
 
     fn unary(&mut self) {
         let op = self.rng.choose(UnaryOp::ALL);
-        // They expand to many operations, so few are enough.
+        // They expand to many operations, so few of them are enough.
         if op.is_transcendental() && !(self.options.transcendental && self.rng.one_in(3)) {
             return self.binary();
         }
@@ -350,7 +352,7 @@ impl Generator {
         }
     }
 
-    /// Elements behind and before the one at an index.
+    /// Elements before and after the one at an index.
     fn gather_neighbours(&mut self, buffer: ParamId, index: Value, mask: Option<Value>) {
         let ty = self.ty(index);
         for _ in 0..1 + self.rng.below(4) {
@@ -363,7 +365,7 @@ impl Generator {
         }
     }
 
-    /// How many elements a buffer has that is accessed at any index.
+    /// The length of a buffer that is accessed at any index.
     fn elements(&mut self) -> usize {
         match self.rng.below(6) {
             0 => self.rng.below(4),
@@ -373,7 +375,7 @@ impl Generator {
         }
     }
 
-    /// How many elements a buffer has of which each lane accesses one of its own; some lanes may have none.
+    /// The length of a buffer in which each lane accesses a different element; some lanes may have none.
     fn own_elements(&mut self, offset: u32) -> usize {
         let all = self.width + offset as usize + 3;
         if self.rng.one_in(3) { self.rng.below(all) } else { all }
@@ -390,7 +392,7 @@ impl Generator {
         self.builder.scatter(target.reduce, target.param, index, value, mask);
     }
 
-    /// An index that is another one in each lane. All of one offset agree.
+    /// An index that differs in each lane. All indices with one offset agree.
     fn own_index(&mut self, offset: u32) -> Value {
         let lane = self.builder.lane_index();
         let op = if offset.is_multiple_of(5) { BinaryOp::Sub } else { BinaryOp::Add };
@@ -398,7 +400,8 @@ impl Generator {
         self.builder.binary(op, lane, offset)
     }
 
-    /// An operation that gives the old element, which the order of lanes does not change: each has its own.
+    /// An operation that returns the old element. It does not depend on the order of lanes, since each has its own
+    /// element.
     fn atomic(&mut self) {
         let ty = self.any_type();
         let offset = self.rng.below(20) as u32;
@@ -413,7 +416,7 @@ impl Generator {
         let op = if is_supported { op } else { AtomicOp::Exchange };
         let old = self.builder.atomic(op, buffer, index, value, mask);
         self.add(old);
-        // What is there now is known where the value was written over it. NaNs have bits that no one specifies.
+        // The current element is known if the value was written over it. The bits of NaNs are unspecified.
         let expected = if self.rng.one_in(2) { value } else { self.pick(ty) };
         let (expected, mask, value) = (self.without_nan(expected), self.mask(), self.pick(ty));
         let (old, exchanged) = self.builder.compare_exchange(buffer, index, expected, value, mask);
@@ -453,7 +456,7 @@ impl Generator {
         let ty = self.type_that(|ty| scalar::is_supported_reduce(op, ty));
         let mut value = self.pick(ty);
         if ty.is_float() && self.rng.one_in(2) {
-            // Numbers of like size, whose sums and products show the order in which they are rounded.
+            // Numbers of similar magnitude, whose sums and products reveal the order in which they are rounded.
             let (number, scale) = (self.pick(Type::I8), self.builder.constant(ty, scalar::cast(Type::U8, ty, 99)));
             let number = self.builder.cast(ty, number);
             value = self.builder.binary(BinaryOp::Div, number, scale);
@@ -499,7 +502,7 @@ impl Generator {
     fn switch(&mut self, budget: usize) {
         let count = if self.rng.one_in(4) { 20 } else { self.rng.below(7) };
         let any = self.pick(Type::U32);
-        // Indices of no case come too; now and then any number.
+        // Indices without a case occur too, and occasionally any number.
         let most = self.builder.constant(Type::U32, count as u64 + 2);
         let index = if self.rng.one_in(6) { any } else { self.builder.binary(BinaryOp::Rem, any, most) };
         let types = self.some_types();
@@ -536,7 +539,7 @@ impl Generator {
     }
 
     fn new_local(&mut self) -> LocalId {
-        // Now and then more than the stack should hold.
+        // Occasionally more than the stack should hold.
         let len = if self.rng.one_in(8) { 300 } else { self.rng.below(20) };
         let ty = self.any_type();
         let local = self.builder.local(ty, len as u32);

@@ -1,8 +1,8 @@
-//! Kernels about indices: expressions of every integer operation and type over lanes, shared values, constants near
-//! the ends of types and of buffers, data and counters, at which memory of every kind is accessed.
+//! Kernels that test indices: expressions of every integer operation and type over lanes, shared values, constants near
+//! the ends of types and of buffers, data and counters. They are used to access memory of every kind.
 //!
-//! Kernels are small, so that all their indices may turn out to be in range, and each has several launches. What is
-//! written does not depend on the order of lanes: sums of integers, or a function of the element.
+//! Kernels are small, so that all their indices may be in range, and each has several launches. The written values do
+//! not depend on the order of lanes: they are sums of integers, or a function of the element.
 
 use super::values::Rng;
 use super::{Case, Input};
@@ -11,7 +11,7 @@ use crate::ir::kernel::{Access, LocalId, Param, ParamId, Value};
 use crate::ir::op::{AtomicOp, BinaryOp, CompareOp, Op, ReduceOp, UnaryOp};
 use crate::ir::types::Type;
 
-/// The widest launch; buffers that lanes have elements of their own in are as long.
+/// The widest launch; buffers in which each lane has its own element are as long.
 const MAX_WIDTH: usize = 200;
 
 /// Elements of buffers that are accessed by indices.
@@ -24,9 +24,9 @@ struct Generator {
     rng: Rng,
     builder: Builder,
     inputs: Vec<Input>,
-    /// Elements of the buffer that the next index is for.
+    /// The length of the buffer that the next index is for.
     length: usize,
-    /// Shared values and elements of the lane, by type; counters and constants of the regions that are open.
+    /// Shared values and elements of the lane, by type; counters and constants of the open regions.
     leaves: Vec<Value>,
     local: Option<LocalId>,
     depth: usize,
@@ -61,7 +61,7 @@ impl Case {
     }
 }
 
-/// A shared value: mostly one that a program would have.
+/// A shared value: mostly one that a real program would use.
 fn scalar(rng: &mut Rng, ty: Type) -> u64 {
     let usual = *[0, 1, 2, 5, 16, 99, MAX_WIDTH as i64, -1, -3, -500_000_000].get(rng.below(10)).unwrap_or(&0);
     let bits = if rng.one_in(3) { rng.value(ty) } else { usual as u64 };
@@ -100,7 +100,7 @@ impl Generator {
         self.builder.buffer(ty, access)
     }
 
-    // Statements; each gives a `u32`.
+    // Statements; each returns a `u32`.
 
     fn statement(&mut self) -> Value {
         if self.depth > 1 {
@@ -163,7 +163,7 @@ impl Generator {
         match self.rng.below(3) {
             0 => self.builder.scatter(None, target, index, element, mask),
             1 => self.builder.scatter(Some(ReduceOp::Add), target, index, lane, mask),
-            // What was there depends on the order of the lanes.
+            // The old element depends on the order of the lanes.
             _ => _ = self.builder.atomic(AtomicOp::Reduce(ReduceOp::Max), target, index, lane, mask),
         }
         element
@@ -214,7 +214,7 @@ impl Generator {
         self.builder.append_one(Op::Switch { index, cases, default }, Type::U32)
     }
 
-    /// A loop whose first state counts, more or less, and whose second one sees to it that the loop ends.
+    /// A loop whose first state variable more or less counts, and whose second one ensures that the loop ends.
     fn repeat(&mut self) -> Value {
         let ty = self.integer();
         let (first, limit) = (self.first(ty), self.leaf(ty));
@@ -268,7 +268,7 @@ impl Generator {
 
     // Indices.
 
-    /// An index, often kept in range as programs do it.
+    /// An index, often kept in range in the way that programs do it.
     fn index(&mut self) -> Value {
         if self.rng.one_in(6) {
             return self.moved_lane();
@@ -292,7 +292,7 @@ impl Generator {
         index
     }
 
-    /// The number of the lane, and what all lanes share.
+    /// The lane's index combined with a shared value.
     fn moved_lane(&mut self) -> Value {
         let ty = self.rng.choose(&[Type::U32, Type::I32, Type::U64, Type::I64]);
         let lane = self.builder.lane_index();
@@ -373,7 +373,7 @@ impl Generator {
                 let lane = self.builder.lane_index();
                 if ty == Type::U32 { lane } else { self.builder.cast(ty, lane) }
             }
-            // A younger one rather: counters.
+            // Preferably a recent one: a counter.
             _ => {
                 let count = self.leaves.len();
                 let leaf = self.leaves[count - 1 - self.rng.below(count).min(self.rng.below(count))];

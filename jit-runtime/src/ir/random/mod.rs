@@ -1,9 +1,9 @@
-//! Random valid kernels with inputs, and the comparison of what two backends make of them.
+//! Random valid kernels with inputs, and the comparison of the results of two backends.
 //!
-//! A [`Case`] is a function of a seed and [`Options`] alone. Its kernel always ends and has one right answer, also
-//! where it leaves its buffers: where the semantics leave something open (the sign of a NaN, the order of scattered
-//! float sums, which of several lanes' writes stays), the generator avoids looking at it. So any two correct backends
-//! agree on every output bit, but for the payload and sign of NaNs, which [`Case::compare`] ignores.
+//! A [`Case`] is a function of a seed and [`Options`] alone. Its kernel always terminates and has one right answer,
+//! including the contents of its buffers. Where the semantics leave something unspecified (the sign of a NaN, the order
+//! of scattered float sums, which of several lanes' writes wins), the generator avoids observing it. So any two correct
+//! backends agree on every output bit, except for the payload and sign of NaNs, which [`Case::compare`] ignores.
 
 mod generate;
 mod indices;
@@ -13,7 +13,7 @@ use super::kernel::Kernel;
 
 pub use values::Rng;
 
-/// What kind of kernel to make.
+/// The kind of kernel to generate.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Instructions, roughly.
@@ -26,12 +26,12 @@ pub struct Options {
     pub indexed_memory: bool,
     /// Reduce over lanes.
     pub reductions: bool,
-    /// Lanes; drawn by chance where not given.
+    /// The number of lanes; random if absent.
     pub width: Option<usize>,
 }
 
 impl Options {
-    /// A straight list of element-wise operations.
+    /// A straight-line list of element-wise operations.
     #[must_use]
     pub fn expressions() -> Self {
         Options {
@@ -44,14 +44,14 @@ impl Options {
         }
     }
 
-    /// Everything there is, with loops and branches nested in one another.
+    /// All operations, with loops and branches nested in one another.
     #[must_use]
     pub fn structured() -> Self {
         Options { operations: 60, structured: true, indexed_memory: true, reductions: true, ..Options::expressions() }
     }
 }
 
-/// What one parameter is bound to.
+/// The argument of one parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// The bytes of a buffer before the launch; for a reduction, those of its single element.
@@ -60,10 +60,10 @@ pub enum Input {
     Scalar(u64),
 }
 
-/// A kernel with everything that a launch of it needs.
+/// A kernel with everything that its launch needs.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Where the case came from.
+    /// The seed that the case was generated from.
     pub seed: u64,
     /// A valid kernel.
     pub kernel: Kernel,

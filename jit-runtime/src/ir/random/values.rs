@@ -1,4 +1,4 @@
-//! Random numbers and values with a taste for corners.
+//! Random numbers and values, with a preference for corner cases.
 
 use crate::ir::scalar;
 use crate::ir::types::Type;
@@ -28,7 +28,7 @@ impl Rng {
         (self.bits() % bound as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True with a probability of one in `times`.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -38,7 +38,7 @@ impl Rng {
         list[self.below(list.len())]
     }
 
-    /// The carrier of a value of the type: a corner, a small number or any bits.
+    /// The carrier of a value of the type: a corner case, a small number or any bits.
     pub fn value(&mut self, ty: Type) -> u64 {
         match self.below(3) {
             0 => self.corner(ty),
@@ -51,7 +51,7 @@ impl Rng {
         let mask = ty.bit_mask();
         let sign = 1 << (ty.bits() - 1);
         if !ty.is_float() {
-            // 0, 1, all ones (-1), the least and the greatest, and numbers near the width for shifts.
+            // 0, 1, all ones (-1), the minimum and maximum, and numbers near the width for shifts.
             let near_width = u64::from(ty.bits()) + self.bits() % 3 - 1;
             return self.choose(&[0, 1, mask, sign, mask ^ sign, 1 ^ sign, near_width]) & mask;
         }

@@ -1,8 +1,8 @@
 //! Conversions by value.
 //!
-//! Every source type widens exactly to `i64`, `u64` or `f64`, and each of those converts with Rust's `as`, which
-//! truncates and saturates from floats, wraps from integers and rounds to nearest even to floats. Halves are reached
-//! through `f32`.
+//! Every source type widens exactly to `i64`, `u64` or `f64`. Each of those converts with Rust's `as`, which truncates
+//! and saturates from floats, wraps from integers, and rounds to nearest even to floats. Halves are converted through
+//! `f32`.
 
 use half::{bf16, f16};
 

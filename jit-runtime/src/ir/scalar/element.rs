@@ -1,4 +1,4 @@
-//! The Rust types behind the element types: how they sit in a carrier, how they widen, how they compare.
+//! The Rust types behind the element types: how they are stored in a carrier, how they widen, how they compare.
 
 use half::{bf16, f16};
 

@@ -6,7 +6,7 @@ use super::element::Element;
 use super::{BinaryFn, TernaryFn, UnaryFn};
 use crate::ir::op::{BinaryOp, UnaryOp};
 
-/// A float type: how to reach the type that it computes in, and the operations that act on its bits.
+/// A float type: the conversion to the type that it computes in, and the operations on its bits.
 pub(super) trait Float: Element {
     /// `f32` for the halves and itself, `f64` for itself.
     type Compute: Compute;
@@ -183,7 +183,7 @@ fn result<T: Float>(value: T::Compute) -> u64 {
     T::round_from(value).to_carrier()
 }
 
-/// The operations on one float but for the transcendental ones.
+/// The operations on one float, except the transcendental ones.
 pub(super) fn unary<T: Float>(op: UnaryOp) -> Option<UnaryFn> {
     macro_rules! function {
         ($name:ident) => {

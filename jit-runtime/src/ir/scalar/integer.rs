@@ -4,7 +4,7 @@ use super::element::Element;
 use super::{BinaryFn, TernaryFn, UnaryFn};
 use crate::ir::op::{BinaryOp, UnaryOp};
 
-/// What differs between the integer types, beyond the operators.
+/// The differences between the integer types, besides the operators.
 pub(super) trait Integer: Element + Ord {
     fn neg(self) -> Self;
     fn not(self) -> Self;
@@ -101,7 +101,8 @@ macro_rules! integer {
             }
 
             fn shr(self, b: Self) -> Self {
-                // Shifting by all bits but one leaves 0 or the sign in a signed type; one bit more for an unsigned one.
+                // Shifting by all bits but one yields 0 or the sign in a signed type; an unsigned one needs one bit
+                // more.
                 let last = u64::from(<$ty>::BITS) - 1;
                 let count = b as $unsigned as u64;
                 if count <= last { self >> count } else { (self >> last) >> 1 }

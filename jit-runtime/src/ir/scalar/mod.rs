@@ -1,12 +1,12 @@
-//! Arithmetic on one value: the meaning of every operation, as a function from carriers to a carrier.
+//! Arithmetic on single values: the semantics of every operation, as a function from carriers to a carrier.
 //!
-//! A carrier is a `u64` whose low bits are those of the value; the bits above are zero. This module is the one place
-//! that says which operation exists for which type: an operation is legal where its table has a function. The verifier,
-//! the front end, constant folding, the interpreter and the generator of random kernels all ask here.
+//! A carrier is a `u64` whose low bits are those of the value; the bits above are zero. This module alone determines
+//! which operation exists for which type: an operation is legal if its table has a function. The verifier, the front
+//! end, constant folding, the interpreter and the generator of random kernels all query it.
 //!
-//! Always holds: every function is total and deterministic up to the payload and sign of a NaN. The functions on single
-//! values round to nearest and keep subnormals whatever the calling thread does; who calls many by their pointers sees
-//! to that.
+//! Invariant: every function is total, and deterministic up to the payload and sign of a NaN. The functions on single
+//! values round to nearest and preserve subnormals, whatever the mode of the calling thread. Callers that call many
+//! functions by their pointers must set that mode themselves.
 
 mod cast;
 mod element;
@@ -156,7 +156,7 @@ pub fn compare(op: CompareOp, ty: Type, a: u64, b: u64) -> bool {
     in_standard_mode(|| compare_function(op, ty)(a, b))
 }
 
-/// The second operand where the first is true, else the third.
+/// The second operand where the first is true, otherwise the third.
 #[must_use]
 pub fn select(mask: u64, a: u64, b: u64) -> u64 {
     if mask != 0 { a } else { b }
@@ -168,7 +168,7 @@ pub fn cast(from: Type, to: Type, bits: u64) -> u64 {
     in_standard_mode(|| cast_function(from, to)(bits))
 }
 
-/// The caller's thread may round otherwise, or flush subnormals.
+/// The caller's thread may round differently, or flush subnormals.
 #[inline]
 fn in_standard_mode<R>(compute: impl FnOnce() -> R) -> R {
     let _mode = Standard::enter();
@@ -191,9 +191,9 @@ pub fn reduce(op: ReduceOp, ty: Type, a: u64, b: u64) -> u64 {
     binary(op.as_binary(), ty, a, b)
 }
 
-/// Combines the results of parts: neighbours in pairs, what comes out again in pairs, until one is left. Where their
+/// Combines partial results: neighbours in pairs, the results of that again in pairs, until one is left. If their
 /// number is odd, the last one waits for the next round. So each takes part in few combinations, and sums of many parts
-/// err little. Without parts the result is the identity; `parts` holds nothing of use afterwards.
+/// have small errors. Without parts the result is the identity. The contents of `parts` are unspecified afterwards.
 ///
 /// # Panics
 ///
@@ -213,7 +213,7 @@ pub fn reduce_in_pairs(op: ReduceOp, ty: Type, parts: &mut [u64]) -> u64 {
     parts.first().copied().unwrap_or_else(|| identity(op, ty))
 }
 
-/// As [`reduce_in_pairs`] of so many parts that are equal, but for the last one. There is one at least.
+/// As [`reduce_in_pairs`] of this many parts that are equal except for the last one. There is at least one.
 ///
 /// # Panics
 ///
@@ -230,7 +230,7 @@ pub fn reduce_equal_in_pairs(op: ReduceOp, ty: Type, mut each: u64, mut last: u6
     last
 }
 
-/// The value that a reduction starts from; the result of an empty one. For a sum of floats it is +0.
+/// The initial value of a reduction, and the result of an empty one. For a sum of floats it is +0.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! The written semantics, case by case.
+//! Tests the specified semantics, case by case.
 
 use half::{bf16, f16};
 
@@ -212,7 +212,7 @@ fn operations_commute_where_their_table_says_so_and_nowhere_else() {
                 differs |= differs_here;
             }
         }
-        // The fast form is symmetric in its values, too, but nobody relies on it.
+        // The fast form is symmetric in its values too, but no code relies on it.
         assert!(differs || op.is_commutative() || op == BinaryOp::FastHypot, "{op:?} commutes");
     }
 }

@@ -1,10 +1,10 @@
-//! The verifier: whether a kernel is one, and if not, where and why.
+//! The verifier: whether a kernel is valid, and if not, where and why.
 //!
-//! It runs on what the front end built and, in debug builds, after each pass. What comes behind it relies on it and
-//! checks nothing again.
+//! It runs on the output of the front end and, in debug builds, after each pass. Later stages rely on it and check
+//! nothing again.
 //!
-//! A valid kernel: regions form a tree from the top region; each value is defined once; operands are visible and have
-//! the types that the operation takes; parameters are accessed as they are declared.
+//! In a valid kernel, regions form a tree from the top region, and each value is defined once. Operands are visible and
+//! have the types that the operation takes. Parameters are accessed as they are declared.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::op::{AtomicOp, Op};
 use super::scalar;
 use super::types::Type;
 
-/// How deep regions may nest: far beyond any program, and shallow enough to be walked recursively.
+/// The maximum nesting depth of regions: far beyond any program, and small enough for recursive walks.
 pub const MAX_DEPTH: usize = 200;
 
 /// Why a kernel is invalid, and where.
@@ -21,7 +21,7 @@ pub const MAX_DEPTH: usize = 200;
 pub struct VerifyError {
     /// The region.
     pub region: RegionId,
-    /// The position of the instruction in it; none where the region itself is wrong.
+    /// The position of the instruction in it; none if the region itself is invalid.
     pub index: Option<usize>,
     /// The instruction in the text form.
     pub instruction: Option<String>,
@@ -43,7 +43,7 @@ impl fmt::Display for VerifyError {
 ///
 /// # Errors
 ///
-/// The first thing that is wrong, with its place.
+/// The first violation, with its position.
 pub fn verify(kernel: &Kernel) -> Result<(), VerifyError> {
     let mut verifier = Verifier {
         kernel,
@@ -75,7 +75,7 @@ enum State {
     OutOfScope,
 }
 
-/// What is done with a parameter in the kernel as a whole.
+/// How a parameter is accessed in the kernel as a whole.
 #[derive(Clone, Copy, Default)]
 struct Use {
     is_gathered: bool,
@@ -129,7 +129,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Checks a region; what it defines stays visible until [`Verifier::leave`] is called with the count from before.
+    /// Checks a region. Its definitions are visible until [`Verifier::exit_region`] is called with the count from
+    /// before.
     fn enter(&mut self, region: RegionId, depth: usize) -> Check {
         ensure!(region.index() < self.kernel.regions.len(), "{region} does not exist");
         ensure!(!self.entered[region.index()], "{region} is used twice");
@@ -151,7 +152,7 @@ impl Verifier<'_> {
         yields.iter().try_for_each(|&value| self.visible(value).map(|_| ()))
     }
 
-    /// Ends the visibility of all that was defined since there were so many visible values.
+    /// Ends the visibility of everything that was defined since this many values were visible.
     fn exit_region(&mut self, visible: usize) {
         for value in self.in_scope.drain(visible..) {
             self.state[value.index()] = State::OutOfScope;
@@ -163,7 +164,7 @@ impl Verifier<'_> {
         let Some(state) = self.state.get_mut(value.index()) else { return Err(format!("{value} has no type")) };
         ensure!(*state == State::Undefined, "{value} is defined twice");
         *state = State::Visible;
-        // What the top region defines stays visible.
+        // The definitions of the top region remain visible.
         if depth > 0 {
             self.in_scope.push(value);
         }
@@ -202,7 +203,7 @@ impl Verifier<'_> {
     #[inline]
     fn result(&self, inst: &Inst, ty: Type) -> Check {
         let is_right = inst.results == 1 && self.kernel.types.get(inst.first.index()) == Some(&ty);
-        // The general check says what is wrong.
+        // The general check describes the error.
         if is_right { Ok(()) } else { self.results(inst, &[ty]) }
     }
 
@@ -211,7 +212,7 @@ impl Verifier<'_> {
         ensure!(count == types.len(), "it has {count} results, expected {}", types.len());
         ensure!(count > 0 || inst.first == Value(0), "an instruction without results starts at {}, not v0", inst.first);
         for (index, &expected) in types.iter().enumerate() {
-            // Adding wide keeps garbage from overflowing.
+            // The wide addition prevents overflow for invalid indices.
             let value = inst.first.index() + index;
             let ty = self.kernel.types.get(value).ok_or_else(|| format!("v{value} has no type"))?;
             ensure!(*ty == expected, "the result v{value} is {ty}, expected {expected}");
@@ -288,7 +289,7 @@ impl Verifier<'_> {
         self.kernel.params.get(param.index()).copied().ok_or_else(|| format!("{param} does not exist"))
     }
 
-    /// The element type of a buffer, which must be declared to be accessed so.
+    /// The element type of a buffer, whose declared access must be one of these.
     fn buffer(&self, param: ParamId, allowed: &[Access]) -> Result<Type, String> {
         let Param::Buffer { ty, access } = self.param(param)? else {
             return Err(format!("{param} is a scalar, expected a buffer"));
@@ -459,7 +460,7 @@ impl Verifier<'_> {
         list.iter().map(ty).collect()
     }
 
-    /// Checks what the region that was just entered yields.
+    /// Checks the yields of the region that was just entered.
     fn yields(&self, region: RegionId, types: &[Type]) -> Check {
         self.operands(&self.kernel.region(region).yields, types, "what the region yields")
     }

@@ -1,9 +1,9 @@
-//! One invalid kernel for each rule, and what is said about it.
+//! One invalid kernel for each rule, and the error that is reported for it.
 
 use super::verify;
 use crate::ir::{Builder, Inst, Kernel, Op, Region, RegionId, Type, Value, parse};
 
-/// What the verifier says about a kernel whose top region is the text, with a few parameters.
+/// The verifier's error for a kernel whose top region is the text, with a few parameters.
 fn error(body: &str) -> String {
     let params = "p0: read f32, p1: write f32, p2: readwrite i32, p3: reduce bool, p4: scalar u8, p5: read u8, \
                   p6: readwrite f32";

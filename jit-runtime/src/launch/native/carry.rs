@@ -1,18 +1,18 @@
-//! What each block of a step hands to the next one: the reduction of all that came before.
+//! Passes the reduction of all previous elements from each block of a step to the next one.
 //!
-//! A block first reduces its own elements, then takes what the block before it hands over, hands that on together with
-//! its own, and writes its results (a chained scan: Merrill and Garland, *Single-pass Parallel Prefix Scan with
-//! Decoupled Look-back*, NVR-2016-002, of which few cores need only the chain). Blocks are begun in ascending order, so
-//! the first one that is not done waits for nobody.
+//! A block first reduces its own elements. It then takes the carry of the block before it, passes on the carry combined
+//! with its own reduction, and writes its results (a chained scan: Merrill and Garland, *Single-pass Parallel Prefix
+//! Scan with Decoupled Look-back*, NVR-2016-002; a few cores need only the chain). Blocks are begun in ascending order,
+//! so the first one that is not done never waits.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;
-/// There will be no value: the block before failed.
+/// There will be no value, because the block before failed.
 const GIVEN_UP: u32 = 2;
 
-/// Looks between two offers to let another thread run.
+/// The number of polls between two yields to another thread.
 const SPINS: u32 = 2000;
 
 #[derive(Default)]
@@ -21,18 +21,18 @@ struct Cell {
     bits: AtomicU64,
 }
 
-/// One place for each block, where it finds what the block before it hands over.
+/// One slot for each block, which receives the carry of the block before it.
 pub(super) struct Carries {
     cells: Box<[Cell]>,
 }
 
 impl Carries {
-    /// Empty places for this many blocks.
+    /// Creates empty slots for this many blocks.
     pub(super) fn new(blocks: usize) -> Carries {
         Carries { cells: (0..blocks).map(|_| Cell::default()).collect() }
     }
 
-    /// What the block before a block hands over. None if that has failed.
+    /// Takes the carry of the block before a block. None if that block has failed.
     pub(super) fn take(&self, block: usize) -> Option<u64> {
         let cell = &self.cells[block];
         let mut turns = 0_u32;
@@ -52,7 +52,7 @@ impl Carries {
         }
     }
 
-    /// Hands a value to the block after a block, if there is one.
+    /// Passes a carry to the block after a block, if there is one.
     pub(super) fn hand_over(&self, block: usize, bits: u64) {
         if let Some(cell) = self.cells.get(block + 1) {
             cell.bits.store(bits, Ordering::Relaxed);
@@ -60,14 +60,14 @@ impl Carries {
         }
     }
 
-    /// Lets the block after a block know that there will be no value; one that was handed over stays.
+    /// Informs the block after a block that there will be no carry; a carry that was already passed remains valid.
     pub(super) fn give_up(&self, block: usize) {
         if let Some(cell) = self.cells.get(block + 1) {
             let _ = cell.state.compare_exchange(EMPTY, GIVEN_UP, Ordering::Release, Ordering::Relaxed);
         }
     }
 
-    /// Gives up for a block when dropped, unless a value was handed over.
+    /// Returns a guard that gives up for a block on drop, unless a carry was passed.
     pub(super) fn guard(&self, block: usize) -> Guard<'_> {
         Guard { carries: self, block }
     }

@@ -1,8 +1,8 @@
 //! The positions of the true elements of a mask, in ascending order.
 //!
-//! How many there are is known only when they were counted, so this work is done in two steps with a look at the first
-//! one's result in between: each block counts, then each block writes from where the ones before it end. Neither step
-//! branches on an element: its time is that of the memory, whatever the mask.
+//! The number of true elements is known only after counting, so this work is done in two steps, and the result of the
+//! first is read in between. Each block counts, then each block writes from the position where the previous ones end.
+//! Neither step branches on an element: its time is that of the memory, whatever the mask.
 
 use std::mem::MaybeUninit;
 use std::panic::Location;
@@ -17,26 +17,26 @@ use crate::log;
 
 /// Elements of a block.
 const BLOCK: usize = 1 << 16;
-/// What counting one element takes, roughly.
+/// The time to count one element, roughly.
 const COUNT_NS: f64 = 0.04;
-/// What looking at one element takes when positions are written, roughly.
+/// The time to test one element when positions are written, roughly.
 const LIST_NS: f64 = 0.1;
 
-/// Lists the positions of the true elements, as `u32`. Waits until the mask is written and counted; the positions may
+/// Lists the positions of the true elements, as `u32`. Waits until the mask is written and counted. The positions may
 /// be written later.
 ///
 /// # Errors
 ///
-/// As [`launch`](super::launch), and a failure of the launches that should have written the mask.
+/// As [`launch`](super::launch), or a failure of the launches that should have written the mask.
 pub fn compress(mask: &Operand, device: Device, site: Option<&'static Location<'static>>) -> Result<Operand, Error> {
     log::check_environment()?;
     fork::watch();
     let context = Context { device, name: "compress", site };
     if mask.ty != Type::Bool || mask.len > mask.buffer.size_bytes() || mask.len > u32::MAX as usize {
-        return Err(refuse(context.name, site, format!("{} elements of type {} are no mask", mask.len, mask.ty)));
+        return Err(refuse(context.name, site, format!("{} elements of type {} are not a mask", mask.len, mask.ty)));
     }
     let ends = ends(context, mask)?;
-    // SAFETY: all of it is written before it is read.
+    // SAFETY: every element is written before it is read.
     let positions = unsafe { Operand::alloc_uninit(Type::U32, ends.last().copied().unwrap_or(0))? };
     write_all(context, mask, &positions, ends)?;
     Ok(positions)
@@ -47,10 +47,10 @@ fn block_range(block: usize, len: usize) -> std::ops::Range<usize> {
     block * BLOCK..len.min((block + 1) * BLOCK)
 }
 
-/// How many positions there are up to the end of each block.
+/// The number of positions up to the end of each block.
 fn ends(context: Context, mask: &Operand) -> Result<Vec<usize>, Error> {
     let (len, blocks) = (mask.len, mask.len.div_ceil(BLOCK));
-    // SAFETY: all of it is written before it is read.
+    // SAFETY: every element is written before it is read.
     let counts = unsafe { Operand::alloc_uninit(Type::U32, blocks)? };
     let step = Step {
         context,
@@ -67,7 +67,7 @@ fn ends(context: Context, mask: &Operand) -> Result<Vec<usize>, Error> {
         let (elements, written) = unsafe { (elements.get(block_range(block, len)), written.get_mut(block..block + 1)) };
         written[0] = count(elements);
     };
-    // SAFETY: the function accesses the two buffers, which are as large as their operands say.
+    // SAFETY: the function accesses the two buffers, which are as long as their operands state.
     unsafe { step.submit(run) }?;
     let mut bytes = vec![0; 4 * blocks];
     counts.buffer.read(0, &mut bytes)?;
@@ -108,13 +108,13 @@ fn write_all(context: Context, mask: &Operand, positions: &Operand, ends: Vec<us
     unsafe { step.submit(run) }
 }
 
-/// How many elements are true.
+/// The number of true elements.
 fn count(mask: &[u8]) -> u32 {
     const LOW: u64 = 0x0101_0101_0101_0101;
     const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
     let (words, rest) = mask.as_chunks::<8>();
     let mut total = rest.iter().map(|element| u32::from(element & 1)).sum::<u32>();
-    // Each byte of the sum counts on its own, and 255 is the most that it holds.
+    // Each byte of the sum is a separate counter, and its maximum is 255.
     for words in words.chunks(255) {
         let bytes: u64 = words.iter().map(|word| u64::from_ne_bytes(*word) & LOW).sum();
         let pairs = (bytes & EVEN) + (bytes >> 8 & EVEN);
@@ -123,26 +123,26 @@ fn count(mask: &[u8]) -> u32 {
     total
 }
 
-/// Elements that are listed between two looks at how much room is left.
+/// The number of elements that are listed between two checks for remaining room.
 const PIECE: usize = 1 << 10;
-/// Positions that wait for being written on.
+/// The number of positions that are staged before they are copied to the target.
 const STAGE: usize = 4 * PIECE;
-/// Positions that may be written behind the last one, and mean nothing.
+/// The number of meaningless positions that may be written after the last one.
 const SLACK: usize = 16;
-/// How many bytes of the mask are asked for before they are looked at.
+/// How far ahead, in bytes, the mask is prefetched.
 #[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 1 << 10;
-/// Positions in a line of the cache.
+/// The number of positions in a cache line.
 const LINE: usize = 16;
 
-/// Writes the positions of the true elements, of which there are as many as the target has room for.
+/// Writes the positions of the true elements. Their number equals the length of the target.
 fn write(mask: &[u8], first: u32, target: &mut [u32], streams: bool) {
     let mut stage = [const { MaybeUninit::uninit() }; STAGE + SLACK];
     let (mut held, mut done) = (0, 0);
     for (piece, elements) in mask.chunks(PIECE).enumerate() {
         held += list(elements, first + (piece * PIECE) as u32, &mut stage[held..]);
         if held + PIECE > STAGE {
-            // Whole lines are written on, so that no line is written twice.
+            // Whole lines are copied, so that no line is written twice.
             let line_place = target[done..].as_ptr() as usize / size_of::<u32>() % LINE;
             let count = held - (line_place + held) % LINE;
             write_on(&stage[..count], &mut target[done..done + count], streams);
@@ -155,13 +155,13 @@ fn write(mask: &[u8], first: u32, target: &mut [u32], streams: bool) {
 
 /// Copies positions, all of which were listed.
 fn write_on(listed: &[MaybeUninit<u32>], target: &mut [u32], streams: bool) {
-    // SAFETY: those who call this listed them.
+    // SAFETY: the callers have listed them.
     let listed = unsafe { listed.assume_init_ref() };
     if streams { stream::copy(listed, target) } else { target.copy_from_slice(listed) }
 }
 
-/// Lists the positions of the true elements at the begin of the target, which has room for all and [`SLACK`] more.
-/// Gives how many there are.
+/// Lists the positions of the true elements at the beginning of the target, which has room for all and [`SLACK`] more.
+/// Returns their number.
 fn list(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> usize {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
@@ -171,7 +171,7 @@ fn list(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> usize {
     list_one_by_one(mask, first, target)
 }
 
-/// Each position is written, and stays if its element is true.
+/// Each position is written, and retained if its element is true.
 fn list_one_by_one(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> usize {
     let mut count = 0;
     for (position, element) in (first..).zip(mask) {
@@ -181,7 +181,7 @@ fn list_one_by_one(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> 
     count
 }
 
-/// Sixteen positions at once; the ones that stay are moved together.
+/// Sixteen positions at once; the retained ones are moved together.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,popcnt")]
 fn list_in_vectors(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> usize {
@@ -197,15 +197,16 @@ fn list_in_vectors(mask: &[u8], first: u32, target: &mut [MaybeUninit<u32>]) -> 
     let mut count = 0;
     for elements in mask.chunks(64) {
         let exists = u64::MAX >> (64 - elements.len());
-        // Waiting for the mask takes longer than looking at it. What lies behind its end is asked for, but not read.
+        // Waiting for the mask takes longer than testing it. Addresses behind its end are prefetched, but not read.
         _mm_prefetch::<_MM_HINT_T0>(elements.as_ptr().wrapping_add(AHEAD).cast());
-        // SAFETY: only the bytes that exist are read.
+        // SAFETY: only the existing bytes are read.
         let bytes = unsafe { _mm512_maskz_loadu_epi8(exists, elements.as_ptr().cast()) };
         let is_true = _mm512_test_epi8_mask(bytes, ones);
         for part in 0..4 {
             let stays = (is_true >> (16 * part)) as u16;
             let together = _mm512_maskz_compress_epi32(stays, positions);
-            // SAFETY: at most as many positions were written as there are elements before, and sixteen more have room.
+            // SAFETY: at most as many positions have been written as there are elements before, and there is room for
+            // sixteen more.
             unsafe { _mm512_storeu_si512(target.as_mut_ptr().add(count).cast(), together) };
             count += stays.count_ones() as usize;
             positions = _mm512_add_epi32(positions, sixteen);
@@ -244,7 +245,7 @@ mod tests {
                 for list in [list, list_one_by_one] {
                     let mut target = vec![MaybeUninit::uninit(); len + SLACK];
                     let count = list(&mask, 5, &mut target);
-                    // SAFETY: so many were listed.
+                    // SAFETY: this many were listed.
                     assert_eq!(unsafe { target[..count].assume_init_ref() }, expected);
                 }
             }

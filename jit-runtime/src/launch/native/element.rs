@@ -1,6 +1,6 @@
-//! Element types as library calls see them, and the operations that reductions join them by.
+//! The element types of library calls, and the operations by which reductions combine them.
 //!
-//! The operations are those of [`crate::ir::scalar::reduce`]; halves are joined in `f32`.
+//! The operations are those of [`crate::ir::scalar::reduce`]; halves are combined in `f32`.
 
 use std::cell::RefCell;
 
@@ -8,13 +8,13 @@ use half::{bf16, f16};
 
 use crate::backend::filled;
 
-/// What elements are joined in: the type itself, `f32` for halves.
+/// The type in which elements are combined: the type itself, or `f32` for halves.
 pub(super) trait Sum: Copy + Send + Sync + 'static {
     /// The value in the low bits of a carrier.
     fn to_carrier(self) -> u64;
     /// The value of a carrier.
     fn from_carrier(bits: u64) -> Self;
-    /// Calls a function with memory that the thread keeps for this purpose. Its contents are anything.
+    /// Calls a function with scratch memory that the thread retains for this purpose. Its contents are arbitrary.
     fn with_scratch<R>(len: usize, function: impl FnOnce(&mut [Self]) -> R) -> R;
 }
 
@@ -37,8 +37,7 @@ macro_rules! sums {
                 thread_local! {
                     static SCRATCH: RefCell<Vec<$ty>> = const { RefCell::new(Vec::new()) };
                 }
-                // What the function itself needs meanwhile is other memory. While a thread ends it keeps nothing any
-                // more.
+                // Nested uses inside the function get separate memory. While a thread ends, no memory is retained.
                 let mut scratch = SCRATCH.try_with(RefCell::take).unwrap_or_default();
                 if scratch.len() < len {
                     scratch = filled(len, <$ty>::default());
@@ -66,16 +65,16 @@ sums! {
 
 /// An operation of reductions on an element type.
 pub(super) trait Join<T>: 'static {
-    /// What is joined.
+    /// The type in which values are combined.
     type Sum: Sum;
-    /// Whether the order in which values are joined changes nothing.
+    /// Whether the result is independent of the order in which values are combined.
     const IS_EXACT: bool;
-    /// What joins without effect.
+    /// The identity of the operation.
     const IDENTITY: Self::Sum;
 
-    /// The element as it is joined.
+    /// Converts an element to the type in which it is combined.
     fn widen(element: T) -> Self::Sum;
-    /// The result as an element, rounded once.
+    /// Converts the result to an element, rounded once.
     fn narrow(sum: Self::Sum) -> T;
     /// Both joined.
     fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
@@ -142,7 +141,7 @@ macro_rules! floats {
         join!(Add, $ty, $sum, false, 0.0, $widen, $narrow, |a, b| a + b);
         join!(Mul, $ty, $sum, false, 1.0, $widen, $narrow, |a, b| a * b);
         join!(Min, $ty, $sum, true, $sum::INFINITY, $widen, $narrow, |a, b| {
-            // IEEE 754-2019 `minimum`: NaN if one is, and -0 before +0.
+            // IEEE 754-2019 `minimum`: NaN if an operand is NaN, and -0 before +0.
             if a < b { a } else if b < a { b } else if a == b { $sum::from_bits(a.to_bits() | b.to_bits()) }
                 else { a + b }
         });

@@ -1,9 +1,9 @@
-//! One value in every element.
+//! Fills every element with one value.
 
 use super::{Context, Elements, Operand, Step};
 use crate::Error;
 
-/// Elements that one block writes.
+/// The number of elements that one block writes.
 const BLOCK: usize = 1 << 16;
 
 pub(super) fn launch(context: Context, bits: u64, output: &Operand) -> Result<(), Error> {

@@ -1,10 +1,10 @@
 //! Products of matrices.
 //!
-//! The result is cut into tiles whose size depends on the shape alone, and each tile is a block of work, so the number
-//! of threads changes no bit. `f32` and `f64` are multiplied by the crate `matrixmultiply`, with the vector
-//! instructions of the processor: the order in which the products of an element are added, and whether they are rounded
-//! before, is its own, the same on every run on one machine. Halves are multiplied and added in `f32` and rounded once.
-//! Integers wrap.
+//! The result is cut into tiles whose size depends on the shape alone. Each tile is a block of work, so the number of
+//! threads changes no bit. `f32` and `f64` are multiplied by the crate `matrixmultiply`, with the vector instructions
+//! of the processor. The crate determines the order in which the products of an element are added, and whether they are
+//! rounded before; both are the same on every run on one machine. Halves are multiplied and added in `f32` and rounded
+//! once. Integers wrap.
 
 use std::sync::Arc;
 
@@ -14,30 +14,30 @@ use super::{Context, Elements, Operand, Step};
 use crate::Error;
 use crate::ir::Type;
 
-/// Rows and columns of a tile.
+/// The number of rows and columns of a tile.
 const TILE_ROWS: usize = 128;
 const TILE_COLUMNS: usize = 256;
-/// What a multiplication and an addition take, roughly.
+/// The time of one multiplication and addition, roughly.
 const NS_PER_PRODUCT: f64 = 0.02;
 
 /// Products of matrices in row-major order, `c = a b`, for each of a batch of pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MatMul {
-    /// Rows of `a` and `c`.
+    /// The number of rows of `a` and `c`.
     pub rows: usize,
-    /// Columns of `a`, rows of `b`.
+    /// The number of columns of `a` and of rows of `b`.
     pub inner: usize,
-    /// Columns of `b` and `c`.
+    /// The number of columns of `b` and `c`.
     pub columns: usize,
-    /// Whether `a` is given as its transpose, `inner` × `rows`.
+    /// Whether `a` is passed as its transpose, `inner` × `rows`.
     pub is_a_transposed: bool,
-    /// Whether `b` is given as its transpose, `columns` × `inner`.
+    /// Whether `b` is passed as its transpose, `columns` × `inner`.
     pub is_b_transposed: bool,
-    /// How many products there are, one matrix after another in memory.
+    /// The number of products; their matrices are consecutive in memory.
     pub batch: usize,
-    /// Whether there is only one `a`, for all products of the batch.
+    /// Whether all products of the batch share a single `a`.
     pub is_a_shared: bool,
-    /// Whether there is only one `b`, for all products of the batch.
+    /// Whether all products of the batch share a single `b`.
     pub is_b_shared: bool,
 }
 
@@ -48,7 +48,7 @@ pub fn is_supported_matmul(ty: Type) -> bool {
 }
 
 impl MatMul {
-    /// One product of matrices as they are.
+    /// One product of two matrices, neither of them transposed.
     #[must_use]
     pub const fn new(rows: usize, inner: usize, columns: usize) -> MatMul {
         MatMul {
@@ -63,7 +63,7 @@ impl MatMul {
         }
     }
 
-    /// How many elements `a`, `b` and `c` have; none if that is more than memory can hold.
+    /// The number of elements of `a`, `b` and `c`; none if that is more than memory can hold.
     #[must_use]
     pub fn lens(&self) -> Option<[usize; 3]> {
         let len = |rows: usize, columns: usize, count: usize| rows.checked_mul(columns)?.checked_mul(count);
@@ -78,11 +78,11 @@ impl MatMul {
     pub(super) fn check(&self, inputs: &[Operand], outputs: &[Operand]) -> Result<(), String> {
         let ([a, b], [c]) = (inputs, outputs) else { return Err("there are two inputs and one output".into()) };
         if a.ty != c.ty || b.ty != c.ty || !is_supported_matmul(c.ty) {
-            return Err(format!("matrices of {} and {} do not make one of {}", a.ty, b.ty, c.ty));
+            return Err(format!("matrices of {} and {} cannot be multiplied to one of {}", a.ty, b.ty, c.ty));
         }
         let lens = [a.len, b.len, c.len];
         if self.lens() != Some(lens) {
-            return Err(format!("there are {lens:?} elements where {self:?} takes {:?}", self.lens()));
+            return Err(format!("the operands have {lens:?} elements, but {self:?} takes {:?}", self.lens()));
         }
         Ok(())
     }
@@ -118,21 +118,21 @@ impl MatMul {
         }
     }
 
-    /// Where the tile's rows of `a` begin, and the steps from row to row and from column to column.
+    /// The start of the tile's rows in `a`, and the strides from row to row and from column to column.
     fn a(&self, tile: &Tile) -> (usize, usize, usize) {
         let matrix = if self.is_a_shared { 0 } else { tile.batch * self.rows * self.inner };
         let (down, across) = if self.is_a_transposed { (1, self.rows) } else { (self.inner, 1) };
         (matrix + tile.first_row * down, down, across)
     }
 
-    /// Where the tile's columns of `b` begin, and the steps from row to row and from column to column.
+    /// The start of the tile's columns in `b`, and the strides from row to row and from column to column.
     fn b(&self, tile: &Tile) -> (usize, usize, usize) {
         let matrix = if self.is_b_shared { 0 } else { tile.batch * self.inner * self.columns };
         let (down, across) = if self.is_b_transposed { (1, self.inner) } else { (self.columns, 1) };
         (matrix + tile.first_column * across, down, across)
     }
 
-    /// Where the tile begins in `c`, and the step from row to row.
+    /// The start of the tile in `c`, and the stride from row to row.
     fn c(&self, tile: &Tile) -> (usize, usize) {
         let first = (tile.batch * self.rows + tile.first_row) * self.columns + tile.first_column;
         (first, self.columns)
@@ -146,7 +146,7 @@ pub(super) fn launch(context: Context, product: MatMul, a: &Operand, b: &Operand
         Type::F64 => multiply::<f64>(context, product, a, b, c),
         Type::F16 => multiply::<f16>(context, product, a, b, c),
         Type::BF16 => multiply::<bf16>(context, product, a, b, c),
-        // Products and sums of integers wrap, so signs change nothing.
+        // Products and sums of integers wrap, so their signedness makes no difference.
         Type::I8 | Type::U8 | Type::Bool => multiply::<u8>(context, product, a, b, c),
         Type::I16 | Type::U16 => multiply::<u16>(context, product, a, b, c),
         Type::I32 | Type::U32 => multiply::<u32>(context, product, a, b, c),
@@ -175,16 +175,16 @@ fn multiply<T: Factor>(context: Context, product: MatMul, a: &Operand, b: &Opera
     unsafe { step.submit(run) }
 }
 
-/// An element type that matrices are made of.
+/// An element type of matrices.
 trait Factor: Copy + Send + Sync + 'static {
-    /// What a product takes, compared with `f32`.
+    /// The time of a product, relative to `f32`.
     const WEIGHT: f64;
 
     /// Computes a tile.
     ///
     /// # Safety
     ///
-    /// The slices are as long as the product says, and nobody else accesses the tile of `c`.
+    /// The slices must be as long as the product requires, and no other thread may access the tile of `c`.
     unsafe fn multiply(product: &MatMul, tile: &Tile, a: &[Self], b: &[Self], c: Elements<Self>);
 }
 
@@ -197,7 +197,7 @@ macro_rules! floats {
                 let (a_first, a_down, a_across) = product.a(tile);
                 let (b_first, b_down, b_across) = product.b(tile);
                 let (c_first, c_down) = product.c(tile);
-                // SAFETY: the strides stay inside of the matrices; `c` is not read, as it is multiplied by zero.
+                // SAFETY: the strides stay inside the matrices; `c` is not read, as it is multiplied by zero.
                 unsafe {
                     $gemm(
                         tile.rows,
@@ -245,12 +245,12 @@ macro_rules! halves {
                 let whole = MatMul::new(rows, inner, columns);
                 let part = Tile { batch: 0, first_row: 0, rows, first_column: 0, columns };
                 let target = Elements { first: sums.as_mut_ptr(), len: sums.len() };
-                // SAFETY: the matrices were made as long as that, and the sums are ours.
+                // SAFETY: the matrices have these lengths, and the sums are not shared.
                 unsafe { f32::multiply(&whole, &part, &a, &b, target) };
                 let (c_first, c_down) = product.c(tile);
                 for (row, sums) in sums.chunks(columns).enumerate() {
                     let first = c_first + row * c_down;
-                    // SAFETY: nobody else accesses the tile, the caller's promise.
+                    // SAFETY: no other thread accesses the tile, as the caller guarantees.
                     let target = unsafe { c.get_mut(first..first + columns) };
                     target.iter_mut().zip(sums).for_each(|(target, sum)| *target = $ty::from_f32(*sum));
                 }
@@ -272,7 +272,7 @@ macro_rules! integers {
                 let (c_first, c_down) = product.c(tile);
                 for row in 0..tile.rows {
                     let first = c_first + row * c_down;
-                    // SAFETY: nobody else accesses the tile, the caller's promise.
+                    // SAFETY: no other thread accesses the tile, as the caller guarantees.
                     let sums = unsafe { c.get_mut(first..first + tile.columns) };
                     sums.fill(0);
                     for step in 0..product.inner {

@@ -1,18 +1,18 @@
 //! Library calls: launches that run functions of this library instead of kernels.
 //!
-//! Some operations are no programs of one lane: prefix reductions, sorting, matrix products. They are launched like
-//! kernels all the same: ordered by the buffers that they read and write, asynchronous, on all cores, small ones at
-//! once on the calling thread, in the statistics under their own names. What always holds: the number of threads
-//! changes no bit of a result.
+//! Some operations are not programs of one lane: prefix reductions, sorting, matrix products. They are still launched
+//! like kernels: ordered by the buffers that they read and write, asynchronous, on all cores, small ones at once on the
+//! calling thread, and in the statistics under their own names. Invariant: the number of threads changes no bit of a
+//! result.
 //!
-//! | what | file |
+//! | part | file |
 //! |---|---|
 //! | one value in every element | `fill` |
 //! | prefix reductions | `prefix`, `words` |
 //! | matrix products | `matmul` |
 //! | the positions of true elements | `compress` |
 //! | sorting | `sort` |
-//! | how blocks hand what came before them to the next block | `carry` |
+//! | carries between consecutive blocks | `carry` |
 //! | element types and the operations on them | `element` |
 //! | stores that bypass the cache | `stream` |
 
@@ -61,12 +61,12 @@ pub struct Operand {
     pub buffer: Arc<Buffer>,
     /// The type of its elements.
     pub ty: Type,
-    /// How many elements there are.
+    /// The number of elements.
     pub len: usize,
 }
 
 impl Operand {
-    /// Fresh memory for elements, all zero.
+    /// Allocates zeroed memory for elements.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Operand {
         Ok(Operand { buffer: Buffer::alloc(len.saturating_mul(ty.size_bytes()))?, ty, len })
     }
 
-    /// Fresh memory for elements, with arbitrary contents.
+    /// Allocates memory for elements, with arbitrary contents.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Operand {
 /// An operation that is launched as a library call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Call {
-    /// One value, given by its bits, in every element. No input, one output.
+    /// Fills every element with one value, passed as its bits. No input, one output.
     Fill(u64),
     /// A prefix reduction. One input, one output of the same type and width.
     Prefix(Prefix),
@@ -105,7 +105,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// What the operation is called in statistics and errors.
+    /// The name of the operation in statistics and errors.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -116,9 +116,9 @@ impl Call {
         }
     }
 
-    /// The same operation with other sizes, as far as it has such: the length of the blocks of a prefix reduction, or
-    /// of a sort; rows, inner length, columns and number of products of matrices. With no sizes, the operation as it
-    /// is.
+    /// The same operation with other sizes, if it has any: the length of the blocks of a prefix reduction, or of a
+    /// sort; rows, inner length, columns and number of products of matrices. Without sizes, returns the operation
+    /// unchanged.
     #[must_use]
     pub fn with_sizes(self, sizes: &[usize]) -> Call {
         match (self, sizes) {
@@ -135,24 +135,24 @@ impl Call {
 /// A library call to be made.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// Where it counts as run in statistics; the work is the same on every device of the host.
+    /// The device that it counts for in statistics; the work is the same on every device of the host.
     pub device: Device,
-    /// What is to be done.
+    /// The operation.
     pub call: Call,
-    /// What it reads.
+    /// The operands that it reads.
     pub inputs: Vec<Operand>,
-    /// What it writes.
+    /// The operands that it writes.
     pub outputs: Vec<Operand>,
-    /// Where the user's program caused the launch.
+    /// The line of the user's program that caused the launch.
     pub site: Option<&'static Location<'static>>,
 }
 
-/// Makes a library call. Returns when it is done or queued; whoever reads a buffer waits for its contents.
+/// Makes a library call. Returns when it is done or queued; reading a buffer waits for its contents.
 ///
 /// # Errors
 ///
-/// A bad setting in the environment; operands that do not fit the operation; no memory for what lies between its steps;
-/// a failure of an earlier launch whose results this one reads, if it ran at once.
+/// A bad setting in the environment; operands that do not fit the operation; no memory for intermediate results; a
+/// failure of an earlier launch whose results this one reads, if it ran at once.
 pub fn launch(launch: Launch) -> Result<(), Error> {
     log::check_environment()?;
     fork::watch();
@@ -169,7 +169,7 @@ pub fn launch(launch: Launch) -> Result<(), Error> {
 }
 
 impl Launch {
-    /// Sizes and types; the operations rely on them.
+    /// Checks sizes and types, on which the operations rely.
     fn check(&self) -> Result<(), Error> {
         for operand in self.inputs.iter().chain(&self.outputs) {
             let bytes = operand.len.checked_mul(operand.ty.size_bytes());
@@ -208,7 +208,7 @@ fn refuse(name: &str, site: Option<&'static Location<'static>>, what: String) ->
     }
 }
 
-/// What all steps of an operation share.
+/// The part that all steps of an operation share.
 #[derive(Clone, Copy)]
 struct Context {
     device: Device,
@@ -216,17 +216,17 @@ struct Context {
     site: Option<&'static Location<'static>>,
 }
 
-/// One step of an operation: work in blocks that may run at the same time.
+/// One step of an operation: work in blocks that may run in parallel.
 struct Step {
     context: Context,
     /// Elements, for the statistics.
     width: usize,
     blocks: usize,
-    /// How long one core is thought to take for all blocks.
+    /// The estimated time for all blocks on one core.
     estimate_ns: f64,
     reads: Vec<Arc<Buffer>>,
     writes: Vec<Arc<Buffer>>,
-    /// What each block hands to the next one. Blocks are begun in ascending order then.
+    /// The carries that each block passes to the next one. If there are any, blocks are begun in ascending order.
     carries: Option<Arc<Carries>>,
 }
 
@@ -235,8 +235,8 @@ impl Step {
     ///
     /// # Safety
     ///
-    /// The function, called once with each number below `blocks`, from any threads, reads and writes nothing but memory
-    /// of the buffers as stated, as long as they live; different blocks do not conflict.
+    /// The function is called once with each number below `blocks`, from any thread. It must access only the memory of
+    /// the buffers as stated, while they live, and different blocks must not conflict.
     unsafe fn submit(self, run: impl Fn(usize) + Send + Sync + 'static) -> Result<(), Error> {
         if self.blocks == 0 {
             return Ok(());
@@ -284,7 +284,7 @@ impl Step {
         task::enqueue(Queued { work, accessed, blocks, time, token: Token::current(), label: name, site });
     }
 
-    /// What statistics keep of the step.
+    /// The record of the step in the statistics.
     fn record(&self, time: Time) -> Record {
         let Context { device, name, site } = self.context;
         let param = |writes: bool| ParamFacts {
@@ -337,13 +337,13 @@ impl Work for LibraryCall {
     fn learn(&self, _busy_ns: u64) {}
 }
 
-/// The elements of a buffer, to be reached from blocks that run on any thread.
+/// The elements of a buffer, accessible from blocks that run on any thread.
 struct Elements<T> {
     first: *mut T,
     len: usize,
 }
 
-// SAFETY: what may be accessed when is the promise of those who call the methods.
+// SAFETY: the callers of the methods guarantee that accesses do not conflict.
 unsafe impl<T> Send for Elements<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Elements<T> {}
@@ -366,23 +366,23 @@ impl<T> Elements<T> {
     ///
     /// # Safety
     ///
-    /// While the result lives, so does the buffer, which holds values of the type in the range, and nobody writes
-    /// there.
+    /// While the result lives, the buffer must live and contain values of the type in the range, and no thread may
+    /// write there.
     unsafe fn get<'a>(self, range: std::ops::Range<usize>) -> &'a [T] {
         debug_assert!(range.start <= range.end && range.end <= self.len);
-        // SAFETY: the caller's promise; buffers are aligned for all element types.
+        // SAFETY: guaranteed by the caller; buffers are aligned for all element types.
         unsafe { std::slice::from_raw_parts(self.first.add(range.start), range.len()) }
     }
 
-    /// Some elements, to be written.
+    /// Some elements, for writing.
     ///
     /// # Safety
     ///
-    /// The buffer lives, any bits are a value of the type, and nobody else accesses the range meanwhile.
+    /// The buffer must live, any bits must be a value of the type, and no other thread may access the range meanwhile.
     #[expect(clippy::mut_from_ref, reason = "the caller promises that nobody else has the range")]
     unsafe fn get_mut(&self, range: std::ops::Range<usize>) -> &mut [T] {
         debug_assert!(range.start <= range.end && range.end <= self.len);
-        // SAFETY: the caller's promise; buffers are aligned for all element types.
+        // SAFETY: guaranteed by the caller; buffers are aligned for all element types.
         unsafe { std::slice::from_raw_parts_mut(self.first.add(range.start), range.len()) }
     }
 }

@@ -2,17 +2,18 @@
 //!
 //! # Order
 //!
-//! Where the order of joining matters (sums and products of floats), it is this, for each part that is scanned on its
-//! own, in the direction of the scan. Elements are cut into rows of [`ROW`], and rows into chunks of [`CHUNK`]
-//! elements. A row is joined from the identity on, one element after another; so are the totals of the rows of a chunk,
-//! and the totals of the chunks. An element's result is (what the chunks before make, joined with what the rows before
-//! make), joined with what its own row makes. So neither the number of threads nor the vector width changes a bit, and
-//! errors are those of a few thousand additions rather than of as many as there are elements.
+//! If the order of combination matters (sums and products of floats), it is the following, for each separately scanned
+//! part, in the direction of the scan. Elements are cut into rows of [`ROW`], and rows are grouped into chunks of
+//! [`CHUNK`] elements. A row is combined from the identity on, one element after another; so are the totals of the rows
+//! of a chunk, and the totals of the chunks. An element's result is (the total of the chunks before, combined with the
+//! total of the rows before), combined with the elements of its own row. So neither the number of threads nor the
+//! vector width changes a bit, and errors are those of a few thousand additions rather than of one addition per
+//! element.
 //!
 //! # How
 //!
-//! Memory is read and written once. A block reduces a chunk, which is then in the cache, gets what comes before it from
-//! the block before (see [`super::carry`]), hands on, and writes its results.
+//! Memory is read and written once. A block reduces a chunk, which is then in the cache. It receives the carry of the
+//! block before (see [`super::carry`]), passes its own on, and writes its results.
 
 use std::sync::Arc;
 
@@ -25,25 +26,25 @@ use super::{Context, Elements, Operand, Step, words};
 use crate::Error;
 use crate::ir::{ReduceOp, Type, scalar};
 
-/// Elements that are joined one after another, see the module.
+/// The number of elements that are combined one after another, see the module.
 pub(super) const ROW: usize = 1 << 11;
-/// Elements of a chunk, see the module.
+/// The number of elements of a chunk, see the module.
 pub(super) const CHUNK: usize = 16 * ROW;
-/// Rows that are joined at the same time, so that one addition need not wait for the one before.
+/// The number of rows that are combined in parallel, so that one addition need not wait for the one before.
 const ROWS_AT_ONCE: usize = 8;
-/// What one element takes, roughly.
+/// The time for one element, roughly.
 const NS_PER_ELEMENT: f64 = 0.5;
 
 /// A prefix reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefix {
-    /// What joins elements.
+    /// The operation that combines elements.
     pub op: ReduceOp,
-    /// Whether an element's result leaves out the element itself, so that the first one is the identity.
+    /// Whether an element's result excludes the element itself, so that the first result is the identity.
     pub is_exclusive: bool,
-    /// Whether it goes from the last element to the first.
+    /// Whether the scan goes from the last element to the first.
     pub is_reverse: bool,
-    /// The scan starts anew after so many elements, counted from the first; at least 1. The last part may be shorter.
+    /// The scan restarts after this many elements, counted from the first; at least 1. The last part may be shorter.
     pub restart: usize,
 }
 
@@ -97,7 +98,7 @@ pub(super) fn launch(context: Context, prefix: Prefix, input: &Operand, output: 
     }
 }
 
-/// The parts that are scanned on their own, and the chunks into which they are cut, in the order of the scan.
+/// The separately scanned parts, and the chunks into which they are cut, in the order of the scan.
 #[derive(Clone, Copy)]
 struct Layout {
     width: usize,
@@ -105,7 +106,7 @@ struct Layout {
     is_reverse: bool,
 }
 
-/// Some elements, and how they are in their part.
+/// A range of elements, and its position in its part.
 struct Piece {
     first: usize,
     end: usize,
@@ -137,7 +138,7 @@ impl Layout {
         (CHUNK / self.restart).max(1)
     }
 
-    /// The chunk that a block of a chained scan works on.
+    /// The chunk that a block of a chained scan processes.
     fn chunk(self, block: usize) -> Piece {
         let (part, chunk) = (block / self.chunks_per_part(), block % self.chunks_per_part());
         let part_first = part * self.restart;
@@ -149,7 +150,7 @@ impl Layout {
         Piece { first, end: first + len, begins_part: chunk == 0, ends_part }
     }
 
-    /// The parts that a block of short ones works on.
+    /// The parts that a block of short ones processes.
     fn parts(self, block: usize) -> impl Iterator<Item = (usize, usize)> {
         let stride = self.parts_per_block() * self.restart;
         let (first, end) = (block * stride, ((block + 1) * stride).min(self.width));
@@ -207,7 +208,8 @@ where
             stream::fence();
         }
     };
-    // SAFETY: the function accesses the two buffers, whose sizes were checked, in disjoint ranges by block.
+    // SAFETY: the function accesses the two buffers, whose sizes were checked, in ranges that are disjoint between
+    // blocks.
     unsafe { step.submit(run) }
 }
 
@@ -244,7 +246,7 @@ fn chained<T: Copy + 'static, O: Join<T>>(
     }
 }
 
-/// Scans up to a chunk of elements, continuing from what came before.
+/// Scans up to a chunk of elements, continuing from a carry.
 fn write<T: Copy + 'static, O: Join<T>>(mode: Mode, source: &[T], target: &mut [T], before: O::Sum) {
     if !O::IS_EXACT {
         O::Sum::with_scratch(source.len(), |rows| {
@@ -279,11 +281,11 @@ fn pieces(len: usize, step: usize, is_reverse: bool) -> impl Iterator<Item = (us
 /// The stage as elements.
 fn staged<T: Copy>(stage: &mut Stage) -> &mut [T] {
     let len = STAGE_BYTES / size_of::<T>();
-    // SAFETY: the stage is aligned for every element type, and zero is a value of each of them.
+    // SAFETY: the stage is aligned for every element type, and zero is a valid value of each of them.
     unsafe { std::slice::from_raw_parts_mut(stage.0.as_mut_ptr().cast(), len) }
 }
 
-/// Joins one element after another; gives the total.
+/// Combines one element after another. Returns the total.
 fn write_exact<T: Copy + 'static, O: Join<T>>(mode: Mode, source: &[T], target: &mut [T], before: O::Sum) -> O::Sum {
     if !mode.is_reverse && words::apply::<T, O>() {
         // SAFETY: the elements are 32-bit integers.
@@ -313,7 +315,7 @@ fn write_exact<T: Copy + 'static, O: Join<T>>(mode: Mode, source: &[T], target: 
 
 /// # Safety
 ///
-/// The elements have 32 bits, any of which are a value.
+/// The elements must have 32 bits, and any bits must be valid.
 unsafe fn as_words<T>(elements: &[T]) -> &[u32] {
     debug_assert_eq!(size_of::<T>(), size_of::<u32>());
     // SAFETY: the caller's promise.
@@ -329,11 +331,11 @@ unsafe fn as_words_mut<T>(elements: &mut [T]) -> &mut [u32] {
     unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), elements.len()) }
 }
 
-/// What the rows before each row of a chunk make.
+/// The total of the rows before each row of a chunk.
 type Totals<S> = [S; CHUNK / ROW];
 
-/// Scans each row on its own, into scratch memory in the order of the scan. Gives what comes before each row, and the
-/// total.
+/// Scans each row separately, into scratch memory in the order of the scan. Returns the total before each row, and the
+/// overall total.
 fn scan_rows<T: Copy, O: Join<T>>(mode: Mode, source: &[T], rows: &mut [O::Sum]) -> (Totals<O::Sum>, O::Sum) {
     let last = source.len().wrapping_sub(1);
     let element = |position: usize| O::widen(source[if mode.is_reverse { last - position } else { position }]);

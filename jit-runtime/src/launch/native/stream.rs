@@ -1,4 +1,4 @@
-//! Stores that bypass the cache, for results that would not stay in it: a line that is only written need not be read
+//! Stores that bypass the cache, for results that would not fit into it: a line that is only written need not be read
 //! first.
 
 use crate::cache::cost::streaming_threshold;
@@ -8,24 +8,24 @@ pub(super) fn pays(bytes: usize) -> bool {
     cfg!(target_arch = "x86_64") && bytes > streaming_threshold()
 }
 
-/// Bytes that are gathered in the cache before they are written on.
+/// The number of bytes that are staged in the cache before they are copied to the target.
 pub(super) const STAGE_BYTES: usize = 4096;
 
-/// A place for what is to be written on.
+/// A buffer for bytes that are staged.
 #[repr(C, align(64))]
 pub(super) struct Stage(pub(super) [u8; STAGE_BYTES]);
 
-/// Copies elements without reading the target into the cache. Others see the copy after [`fence`].
+/// Copies elements without reading the target into the cache. Other threads see the copy after [`fence`].
 pub(super) fn copy<T: Copy>(source: &[T], target: &mut [T]) {
     assert_eq!(source.len(), target.len(), "source and target are equally long");
     let bytes = size_of_val(source);
-    // SAFETY: the slices are that long, and do not overlap, since one of them is exclusive.
+    // SAFETY: the slices have this length, and do not overlap, since one of them is exclusive.
     unsafe { copy_bytes(source.as_ptr().cast(), target.as_mut_ptr().cast(), bytes) };
 }
 
 /// # Safety
 ///
-/// There are so many bytes at the source and room for them at the target, and the two do not overlap.
+/// The source must have this many bytes and the target room for them, and the two must not overlap.
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
     use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
@@ -33,8 +33,8 @@ unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
     let vector_bytes = if whole { 64 } else { 16 };
     let head = target.align_offset(vector_bytes).min(bytes);
     let end = bytes - (bytes - head) % vector_bytes;
-    // SAFETY: all offsets are below `bytes`; streamed stores are aligned by the choice of `head`, and the processor has
-    // what they need.
+    // SAFETY: all offsets are below `bytes`; streaming stores are aligned by the choice of `head`, and the processor
+    // supports them.
     unsafe {
         std::ptr::copy_nonoverlapping(source, target, head);
         if whole {
@@ -48,11 +48,11 @@ unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
     }
 }
 
-/// Whole lines at once: none is written in parts.
+/// Whole lines at once: no line is written in parts.
 ///
 /// # Safety
 ///
-/// As [`copy_bytes`]; the target is aligned to 64 bytes, of which there is a multiple.
+/// As [`copy_bytes`]; the target must be aligned to 64 bytes, and the number of bytes a multiple of 64.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn stream_lines(source: *const u8, target: *mut u8, bytes: usize) {
@@ -65,14 +65,14 @@ unsafe fn stream_lines(source: *const u8, target: *mut u8, bytes: usize) {
 
 /// # Safety
 ///
-/// There are so many bytes at the source and room for them at the target, and the two do not overlap.
+/// The source must have this many bytes and the target room for them, and the two must not overlap.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { std::ptr::copy_nonoverlapping(source, target, bytes) };
 }
 
-/// Makes what was copied before visible to those who synchronise with this thread afterwards.
+/// Makes earlier copies visible to threads that synchronise with this thread afterwards.
 pub(super) fn fence() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the instruction is part of every x86-64.

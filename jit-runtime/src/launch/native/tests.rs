@@ -1,4 +1,4 @@
-//! Library calls against plain Rust.
+//! Compares library calls with plain Rust.
 
 use super::*;
 use crate::ir::{ReduceOp, scalar};
@@ -15,7 +15,7 @@ impl XorShift {
         self.0
     }
 
-    /// Bits of a value: small integers, for floats also signed zeros, and now and then something special.
+    /// Bits of a value: small integers, for floats also signed zeros, and occasionally special values.
     pub(super) fn bits(&mut self, ty: Type) -> u64 {
         let random = self.next();
         if ty == Type::Bool {
@@ -132,7 +132,7 @@ fn prefixes_of_every_length_are_right_on_any_number_of_threads() {
     set_threads(2);
 }
 
-/// Longer than what stays in the cache, so that stores bypass it.
+/// Longer than the cache, so that stores bypass it.
 #[test]
 fn long_prefixes_are_right() {
     let len = (40 << 20) / 4 + 3;
@@ -200,7 +200,7 @@ fn steps_come_after_those_whose_results_they_read() {
     sync().unwrap();
 }
 
-/// The products, one after another, in `f64` or wrapping.
+/// The products, consecutively, in `f64` or wrapping.
 fn expected_products(product: MatMul, ty: Type, a: &[u64], b: &[u64]) -> Vec<u64> {
     let MatMul { rows, inner, columns, .. } = product;
     let wide = if ty.is_float() { Type::F64 } else { ty };
@@ -233,7 +233,7 @@ fn check_products(product: MatMul, ty: Type) {
     let c = Operand::alloc(ty, c_len).unwrap();
     run(Call::MatMul(product), vec![operand(ty, &a), operand(ty, &b)], vec![c.clone()]).unwrap();
     let as_f64 = |bits| f64::from_bits(scalar::cast(ty, Type::F64, bits));
-    // Of halves one unit in the last place: a sum in single precision may lie on the other side of a tie.
+    // For halves one unit in the last place: a sum in single precision may be on the other side of a tie.
     let tolerance = match ty {
         Type::F64 => 1e-14,
         Type::F32 => 1e-5,

@@ -1,11 +1,11 @@
-//! Prefix sums of 32-bit integers in vector registers: a register is summed in four steps, each of which adds what lies
-//! twice as far before (Hillis and Steele 1986), so only one addition a register waits for the one before.
+//! Prefix sums of 32-bit integers in vector registers. A register is summed in four steps, each of which adds values
+//! from twice the distance (Hillis and Steele 1986). So only one addition per register waits for the previous register.
 
 use std::any::TypeId;
 
 use super::element::Add;
 
-/// Whether elements of a type are joined as 32-bit integers are added, and the processor has the instructions.
+/// Whether combining elements of a type is 32-bit integer addition, and the processor has the instructions.
 #[inline(always)]
 pub(super) fn apply<T: 'static, O: 'static>() -> bool {
     let is_word = TypeId::of::<T>() == TypeId::of::<u32>() || TypeId::of::<T>() == TypeId::of::<i32>();
@@ -22,8 +22,8 @@ fn has_vectors() -> bool {
     false
 }
 
-/// Writes the sums up to each element, or those before each element, continuing from what came before. Gives the total.
-/// Only where [`apply`] says so.
+/// Writes the sums up to each element, or those before each element, continuing from a carry. Returns the total. Must
+/// only be called if [`apply`] returns true.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn scan(source: &[u32], target: &mut [u32], before: u32, is_exclusive: bool) -> u32 {
     assert!(has_vectors() && source.len() == target.len(), "the processor has the instructions, and the lengths agree");

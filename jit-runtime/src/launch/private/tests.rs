@@ -1,4 +1,4 @@
-//! The strategy, and that it changes no result.
+//! Tests the choice of strategy, and that it does not affect results.
 
 use super::*;
 use crate::ir::random::Rng;
@@ -23,7 +23,7 @@ fn the_strategy_follows_the_sizes() {
         // Too much memory.
         ((1 << 24, 8), 1 << 28, 2, Scatters::Shared),
         ((1 << 22, 4), 1 << 28, 64, Scatters::Shared),
-        // A thread alone works on the result whatever its size.
+        // A single thread works on the result whatever its size.
         ((1 << 24, 8), 1 << 12, 1, private(0)),
         ((0, 4), 1 << 20, 2, Scatters::Shared),
     ];
@@ -46,7 +46,7 @@ fn segments_follow_the_sizes_alone() {
         // Too narrow to be cut: in the order of lanes.
         (1000, 6000, false, private(0), 1),
         (1000, 20_000, false, private(0), 4),
-        // Long lanes are divided among all threads, however few there are.
+        // Long lanes are divided among all threads, however few lanes there are.
         (3000, 1000, true, private(0), 8),
         (3000, 100, true, private(0), 2),
         (100_000, 100, true, Scatters::Shared, 1),
@@ -69,10 +69,10 @@ fn segments_follow_the_sizes_alone() {
     crate::launch::set_threads(before);
 }
 
-/// A value whose combination with others is the same in any order.
+/// A value that can be combined with others in any order, with the same result.
 fn value(op: ReduceOp, ty: Type, rng: &mut Rng) -> u64 {
     let number = match op {
-        // Sums that every float holds exactly, and few powers of two.
+        // Sums that every float represents exactly, and few powers of two.
         ReduceOp::Add if ty.is_float() => u64::from(rng.one_in(400)),
         ReduceOp::Mul if ty.is_float() => 1 + u64::from(rng.one_in(5000)),
         _ => return rng.value(ty),
@@ -97,7 +97,7 @@ fn values_of(ty: Type, buffer: &Buffer) -> Vec<u64> {
     bytes.chunks(ty.size_bytes()).map(carrier).collect()
 }
 
-/// Combines values at indices, as a launch does and one by one, and compares.
+/// Combines values at indices, in a launch and one by one, and compares the results.
 fn check(device: Device, op: ReduceOp, ty: Type, elements: usize, masked: bool) {
     const WIDTH: usize = 40_000;
     let mut rng = Rng::new(elements as u64);
@@ -135,7 +135,7 @@ fn check(device: Device, op: ReduceOp, ty: Type, elements: usize, masked: bool) 
 fn every_operation_and_type_combines_with_each_strategy() {
     for ty in Type::ALL {
         for &op in ReduceOp::ALL.iter().filter(|&&op| scalar::is_supported_reduce(op, ty)) {
-            // Neighbours, a target for each thread that is merged in one or more parts, atomic operations.
+            // Neighbours, a target for each thread that is merged in one or more parts, and atomic operations.
             for (elements, masked) in [(70, false), (70, true), (5000, true), (70_000, false), (300_000, true)] {
                 check(Device::Cpu, op, ty, elements, masked);
             }
@@ -175,7 +175,7 @@ fn consecutive_elements_are_combined_as_vectors() {
     }
 }
 
-/// An element whose updates give what was there keeps all threads on one target, whatever else the kernel combines.
+/// An element whose updates return the old value keeps all threads on one target, whatever else the kernel combines.
 #[test]
 fn private_and_shared_targets_in_one_kernel() {
     const WIDTH: usize = 100_000;
@@ -206,7 +206,7 @@ fn private_and_shared_targets_in_one_kernel() {
     assert_eq!(values_of(Type::U32, &sums), (0..7).map(sum).collect::<Vec<_>>());
 }
 
-/// Elements that no lane combines into keep their bits, also where merging passes over them.
+/// Elements that no lane combines into retain their bits, even if merging covers them.
 #[test]
 fn elements_that_no_lane_touches_keep_the_sign_of_zero() {
     const WIDTH: usize = 40_000;

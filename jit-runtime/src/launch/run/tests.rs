@@ -1,4 +1,4 @@
-//! Reductions of all lanes and of blocks: the bits that the semantics ask for, on every device.
+//! Tests reductions of all lanes and of blocks: the bits that the semantics require, on every device.
 
 use super::*;
 use crate::config::Device;
@@ -6,7 +6,7 @@ use crate::ir::random::Rng;
 use crate::ir::{Access, BinaryOp, Builder, REDUCE_ROW};
 use crate::launch::{Launch, launch};
 
-/// What the semantics of `Op::Reduce` say, one value after another.
+/// The semantics of `Op::Reduce`, applied one value after another.
 fn reference(op: ReduceOp, ty: Type, values: &[u64]) -> u64 {
     let wide = if matches!(ty, Type::F16 | Type::BF16) { Type::F32 } else { ty };
     let chunk = |values: &[u64]| {
@@ -51,7 +51,7 @@ fn reduce(device: Device, op: ReduceOp, ty: Type, values: &[u64], reduce_block: 
     bytes
 }
 
-/// Numbers of like size, whose sums and products show the order in which they are rounded.
+/// Numbers of similar magnitude, whose sums and products reveal the order in which they are rounded.
 fn numbers(op: ReduceOp, ty: Type, count: usize, rng: &mut Rng) -> Vec<u64> {
     let number = |rng: &mut Rng| match ty.is_float() {
         true if op == ReduceOp::Mul => 1.0 + (rng.below(2001) as f64 - 1000.0) / 3e4,
@@ -105,7 +105,7 @@ fn blocks_are_reduced_one_by_one() {
     }
 }
 
-/// Other results of the kernel do not notice where blocks begin.
+/// Other results of the kernel do not depend on where blocks begin.
 #[test]
 fn a_kernel_that_reduces_blocks_may_store_by_lane() {
     const WIDTH: usize = 10_001;

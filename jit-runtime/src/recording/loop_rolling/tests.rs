@@ -12,14 +12,14 @@ use crate::recording::{LibraryStep, Scalar, SizeId};
 const GOES_ON: u64 = 1;
 const STEADY: Unchanged = Unchanged { host: true, forms: true };
 
-/// A program that a recording is made of.
+/// A program that is recorded.
 #[derive(Default)]
 struct Program {
     log: Log,
     slots: Vec<Slot>,
 }
 
-/// A loop's state, and whether it goes on.
+/// The state of a loop, and whether it continues.
 #[derive(Clone, Copy)]
 struct State {
     value: SlotId,
@@ -36,7 +36,7 @@ impl Program {
         self.slot(Origin::Input(0))
     }
 
-    /// Something that is made of slots.
+    /// An operation that makes a slot from others.
     fn work(&mut self, what: u64, inputs: &[SlotId]) -> SlotId {
         let output = self.slot(Origin::Step);
         self.write(what, inputs, output);
@@ -58,13 +58,13 @@ impl Program {
         self.log.begin_iteration(Some(looked(state.test, 1)), &self.slots)
     }
 
-    /// An iteration that does something to the state.
+    /// An iteration that changes the state.
     fn iterate(&mut self, state: State, what: u64, unchanged: Unchanged) -> State {
         self.begin(state);
         self.advance(state, what, unchanged)
     }
 
-    /// The rest of an iteration that has begun: it does something to the state.
+    /// The rest of an iteration that has begun: it changes the state.
     fn advance(&mut self, state: State, what: u64, unchanged: Unchanged) -> State {
         let value = self.work(what, &[state.value]);
         let state = State { value, test: self.work(GOES_ON, &[value]) };
@@ -76,7 +76,7 @@ impl Program {
         self.log.end_loop(Some(looked(state.test, 0)), self.slots.len());
     }
 
-    /// The steps, shortly, and what is given back.
+    /// The steps in short form, and the outputs.
     fn finish(mut self, outputs: &[SlotId]) -> Result<(Vec<String>, Vec<SlotId>), String> {
         let mut outputs = outputs.to_vec();
         let steps = self.log.finish(&mut self.slots, &mut outputs)?;
@@ -89,7 +89,7 @@ fn looked(slot: SlotId, expected: u64) -> TestStep {
     TestStep { slot, expected, site: None }
 }
 
-/// `3(a b)` does 3 to slots; `loop(init → param ← out, …)` looks at what is marked by a star.
+/// `3(a b)` applies 3 to slots; `loop(init → param ← out, …)` tests the slot that is marked by a star.
 fn said(step: &Step) -> String {
     let list = |slots: &[SlotId]| slots.iter().map(|slot| slot.0.to_string()).collect::<Vec<_>>().join(" ");
     match step {
@@ -111,7 +111,7 @@ fn said(step: &Step) -> String {
     }
 }
 
-/// A loop of so many iterations.
+/// A loop of this many iterations.
 fn plain(iterations: usize) -> (Program, State) {
     let mut program = Program::default();
     let input = program.input();
@@ -127,7 +127,7 @@ fn plain(iterations: usize) -> (Program, State) {
 fn matching_iterations_become_one_body_whatever_their_number() {
     for iterations in [2, 3, 10] {
         let (program, state) = plain(iterations);
-        // Parameters are appended behind the slots that there are.
+        // Parameters are appended behind the existing slots.
         let value = 2 + 2 * iterations as u32;
         let (steps, outputs) = program.finish(&[state.value]).expect("it is rolled up");
         let test = value + 1;
@@ -168,7 +168,7 @@ fn what_begins_otherwise_stays_in_front_without_a_test() {
 #[test]
 fn what_the_host_had_in_its_variables_is_tested() {
     let changed = Unchanged { host: false, forms: true };
-    // In the second iteration, which some calls do not make.
+    // In the second iteration, which some calls do not run.
     let mut program = Program::default();
     let input = program.input();
     let mut state = program.begin_loop(None, input);
@@ -244,7 +244,7 @@ fn of_a_long_loop_only_the_state_is_left() {
     }
     program.end(state);
     let reason = program.finish(&[beside]).expect_err("what its iterations made is gone");
-    assert!(reason.contains("tests.rs") && reason.ends_with("beside its state, is used after it"), "{reason}");
+    assert!(reason.contains("tests.rs") && reason.ends_with("besides its state, is used after it"), "{reason}");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_loop_is_settled_when_its_last_iterations_match_or_never_will_be() {
     assert!(program.log.is_settled(&program.slots), "the host's variables change");
 }
 
-/// Whether a loop is rolled up in which every other iteration makes something else, or something of another form.
+/// Whether a loop is rolled in which every other iteration makes a different slot, or one of a different form.
 fn rolls(change: fn(&mut LibraryStep, &mut Slot)) -> bool {
     let mut program = Program::default();
     let start = program.input();

@@ -24,7 +24,7 @@ impl Codegen<'_> {
 
     fn float_unary(&self, op: UnaryOp, ty: Type, a: Raw, lanes: u32) -> Raw {
         if matches!(ty, Type::F16 | Type::BF16) {
-            // The sign is a bit of its own: no rounding needed.
+            // The sign is a separate bit: no rounding needed.
             let bits = |value| self.emit.constant(self.emit.int(16), lanes, value);
             match op {
                 UnaryOp::Neg => return self.emit.xor(a, bits(0x8000)),
@@ -60,7 +60,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// `constant` is the second operand, if it is known.
+    /// Emits a binary operation; `constant` is the second operand, if it is known.
     pub(super) fn binary(&self, op: BinaryOp, ty: Type, a: Raw, b: Raw, lanes: u32, constant: Option<u64>) -> Raw {
         if ty.is_float() {
             self.float_binary(op, ty, a, b, lanes)
@@ -87,15 +87,15 @@ impl Codegen<'_> {
         self.narrow(ty, result, lanes)
     }
 
-    /// A divisor whose zeros LLVM does not find: where lanes of dividend and divisor are known to be zero, it takes the
-    /// quotient for zero, too, in place of NaN (`SimplifyDemandedVectorElts`, up to LLVM 22). The fence is no
-    /// instruction.
+    /// Hides a divisor whose zeros LLVM must not find. If lanes of dividend and divisor are known to be zero, LLVM
+    /// assumes that the quotient is zero, too, instead of NaN (`SimplifyDemandedVectorElts`, up to LLVM 22). The fence
+    /// emits no instruction.
     fn opaque_zero(&self, ty: Type, divisor: Raw, lanes: u32) -> Raw {
         if lanes == 1 { divisor } else { self.same_type("llvm.arithmetic.fence", ty, &[divisor], lanes) }
     }
 
-    /// IEEE 754-2019 `minimum` or `maximum`. AVX-512 has an instruction that orders zeros but prefers numbers to NaNs;
-    /// where an operand is NaN, the sum is.
+    /// IEEE 754-2019 `minimum` or `maximum`. AVX-512 has an instruction that orders zeros but prefers numbers to NaNs.
+    /// If an operand is NaN, the sum is NaN too.
     fn minimum_or_maximum(&self, maximum: bool, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
         let e = &self.emit;
         if !self.target.has_masks() || lanes != self.lanes {
@@ -105,7 +105,7 @@ impl Codegen<'_> {
             Type::F32 => ("llvm.x86.avx512.mask.range.ps.512", 16),
             _ => ("llvm.x86.avx512.mask.range.pd.512", 8),
         };
-        // Which of the two, with the sign of what is chosen; no change of rounding.
+        // Selects the operand, with the sign of the chosen one; no change of rounding.
         let (choice, rounding) = (e.int_const(32, 4 | u64::from(maximum)), e.int_const(32, 4));
         let all = e.all_ones(e.int(register_lanes));
         let zero = e.zero(e.vector(e.register_type(ty), register_lanes));
@@ -122,8 +122,8 @@ impl Codegen<'_> {
         e.select(e.fcmp(LLVMRealUNO, a, b), e.fadd(a, b), number)
     }
 
-    /// IEEE 754-2019 `minimumNumber` or `maximumNumber`: where an operand is NaN, the other one. LLVM's own intrinsic
-    /// is right for vectors; for scalars, what x86 makes of it gives NaN where the second operand is one.
+    /// IEEE 754-2019 `minimumNumber` or `maximumNumber`: if an operand is NaN, the other one. LLVM's own intrinsic is
+    /// right for vectors. For scalars, its x86 code returns NaN if the second operand is NaN.
     fn extreme_number(&self, maximum: bool, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
         if lanes > 1 {
             let name = if maximum { "llvm.maximumnum" } else { "llvm.minimumnum" };
@@ -135,8 +135,8 @@ impl Codegen<'_> {
         e.select(e.fcmp(LLVMRealUNO, a, a), b, of_numbers)
     }
 
-    /// By bits: LLVM's own intrinsic, with its operands in different types after simplification, calls conversions that
-    /// no instruction does.
+    /// Operates on bits: LLVM's own intrinsic, with its operands in different types after simplification, calls
+    /// conversions for which there is no instruction.
     fn copy_sign(&self, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
         let e = &self.emit;
         let integer = e.int(ty.bits());
@@ -168,7 +168,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// LLVM's shifts are undefined beyond the width, so those counts are selected away, or clamped where the sign
+    /// LLVM's shifts are undefined beyond the width, so those counts are replaced by a select, or clamped if the sign
     /// fills.
     fn shift(&self, op: BinaryOp, ty: Type, a: Raw, b: Raw, lanes: u32, constant: Option<u64>) -> Raw {
         let element = self.emit.register_type(ty);
@@ -206,7 +206,7 @@ impl Codegen<'_> {
         self.emit.convert(Conversion::Trunc, self.emit.lshr(product, count), narrow)
     }
 
-    /// From four products of 32-bit halves, which vector units have (Hacker's Delight §8-2).
+    /// Computed from four products of 32-bit halves, which vector units support (Hacker's Delight §8-2).
     fn multiply_high_64(&self, signed: bool, a: Raw, b: Raw, lanes: u32) -> Raw {
         let e = &self.emit;
         let constant = |value| e.constant(e.int(64), lanes, value);
@@ -262,7 +262,7 @@ impl Codegen<'_> {
         self.emit.icmp(predicate, a, b)
     }
 
-    /// Truth values live in mask registers, which know logic only.
+    /// Truth values are in mask registers, which support only logical operations.
     fn compare_bits(&self, op: CompareOp, a: Raw, b: Raw) -> Raw {
         let e = &self.emit;
         match op {

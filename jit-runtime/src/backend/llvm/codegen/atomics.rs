@@ -1,10 +1,9 @@
-//! Reducing scatters and operations that give the old element: several lanes, and several threads, may change one
+//! Reducing scatters and operations that return the old element: several lanes, and several threads, may change one
 //! element.
 //!
-//! Each active lane updates its element by an atomic operation, in a loop over the set bits of the mask. Where all
-//! lanes share the index they are combined in registers first, and one atomic operation follows; for sums of integers
-//! also if each lane wants to know what it found. Targets that no other thread accesses are updated by plain
-//! operations.
+//! Each active lane updates its element by an atomic operation, in a loop over the set bits of the mask. If all lanes
+//! share the index, they are combined in registers first, and one atomic operation follows; for sums of integers even
+//! if each lane needs the old value. Targets that no other thread accesses are updated by plain operations.
 
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp;
 use inkwell::llvm_sys::LLVMAtomicRMWBinOp::*;
@@ -17,7 +16,7 @@ use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Conversion, Raw, RawType};
 use crate::ir::{AtomicOp, ParamId, ReduceOp, Type, Value};
 
-/// What an operation on one lane takes or gives.
+/// The operands or results of an operation on one lane.
 pub(super) type Results = SmallVec<[Raw; 3]>;
 
 impl Codegen<'_> {
@@ -46,8 +45,8 @@ impl Codegen<'_> {
         });
     }
 
-    /// Each lane combines into an element that no other thread accesses: a straight list of updates, one for each lane.
-    /// Lanes that are off update memory that no one reads.
+    /// Each lane combines into an element that no other thread accesses: a straight-line list of updates, one for each
+    /// lane. Inactive lanes update memory that is never read.
     fn scatter_privately(
         &mut self,
         op: ReduceOp,
@@ -84,14 +83,14 @@ impl Codegen<'_> {
         }
     }
 
-    /// A vector in memory, whose lanes are cheaper to read from there one by one.
+    /// Stores a vector to memory, from where its lanes are cheaper to read one by one.
     fn on_stack(&self, vector: Raw) -> Raw {
         let slot = self.emit.alloca(self.emit.type_of(vector), 64);
         self.emit.store(vector, slot, 64);
         slot
     }
 
-    /// The addresses of elements; memory that no one reads on lanes that are off or out of range.
+    /// The addresses of elements; for lanes that are inactive or out of range, memory that is never read.
     fn private_addresses(&mut self, buffer: ParamId, index: Value, lanes: Option<&Packets>) -> Packets {
         let lanes = self.lanes_inside(buffer, index, lanes.cloned());
         let (ty, indices) = (self.ty(index), self.vectors(index));
@@ -102,8 +101,8 @@ impl Codegen<'_> {
         addresses.zip(&lanes).map(|(addresses, &lanes)| self.emit.select(lanes, addresses, each)).collect()
     }
 
-    /// The addresses of elements whose neighbours represent one element together; each lane takes another neighbour.
-    /// Behind the last element there is another one, which no one reads, for lanes that are off or out of range.
+    /// The addresses of elements that are represented by several neighbours; each lane takes another neighbour. After
+    /// the last element there is an additional one, which is never read, for lanes that are inactive or out of range.
     fn copy_addresses(&mut self, buffer: ParamId, index: Value, copies_log2: u8, lanes: Option<&Packets>) -> Packets {
         let (ty, indices) = (self.ty(index), self.vectors(index));
         let log2 = self.emit.constant(self.emit.int(32), self.lanes, copies_log2.into());
@@ -122,7 +121,7 @@ impl Codegen<'_> {
         addresses
     }
 
-    /// Consecutive elements that no other thread accesses.
+    /// Combines into consecutive elements that no other thread accesses.
     fn combine_consecutive(
         &mut self,
         op: ReduceOp,
@@ -170,8 +169,8 @@ impl Codegen<'_> {
         self.update_if(updates, AtomicOp::Reduce(op), buffer, address, total);
     }
 
-    /// Runs code for each lane of a mask, with the lane's part of some vectors. Gives a vector of each result, which is
-    /// zero in the other lanes.
+    /// Runs code for each lane of a mask, with the lane's part of some vectors. Returns a vector of each result, which
+    /// is zero in the other lanes.
     pub(super) fn each_active_lane(
         &mut self,
         mask: Raw,
@@ -179,7 +178,7 @@ impl Codegen<'_> {
         results: &[RawType],
         body: impl FnOnce(&mut Self, &[Raw]) -> Results,
     ) -> Results {
-        // Vectors cannot be indexed by a variable in registers: they go through the stack.
+        // Vectors in registers cannot be indexed by a variable: they go through the stack.
         let mut input_slots = Results::new();
         for &input in inputs {
             let slot = self.emit.alloca(self.emit.type_of(input), 64);
@@ -230,7 +229,7 @@ impl Codegen<'_> {
         self.emit.convert(Conversion::ZExt, bits, self.emit.int(32))
     }
 
-    /// Combines a value into memory. Gives what was there.
+    /// Combines a value into memory. Returns the old value.
     fn update(&mut self, op: AtomicOp, buffer: ParamId, address: Raw, value: Raw) -> Raw {
         let ty = self.kernel.param(buffer).ty();
         match op {
@@ -242,14 +241,14 @@ impl Codegen<'_> {
     /// Combines a value into memory that no other thread accesses.
     fn plain_update(&self, op: ReduceOp, ty: Type, address: Raw, value: Raw) -> Raw {
         let old = self.emit.load(self.emit.memory_type(ty), address, ty.size_bytes());
-        // Bytes that are 0 or 1 combine as truth values do.
+        // Bytes that are 0 or 1 combine like truth values.
         let combined_as = if ty == Type::Bool { Type::U8 } else { ty };
         let new = self.combine(op, combined_as, old, value, 1);
         self.emit.store(new, address, ty.size_bytes());
         old
     }
 
-    /// Combines a value into memory, without a gap between reading and writing. Gives what was there.
+    /// Combines a value into memory in one indivisible step. Returns the old value.
     fn atomic_update(&mut self, op: AtomicOp, ty: Type, address: Raw, value: Raw) -> Raw {
         let op = match (atomic_instruction(op, ty), op) {
             (Some(instruction), _) => return self.emit.atomic(instruction, address, value),
@@ -335,7 +334,7 @@ impl Codegen<'_> {
         self.set_vectors(Value(result.0 + 1), exchanged);
     }
 
-    /// Does something for each packet, with its mask and the addresses of its elements.
+    /// Runs a closure for each packet, with its mask and the addresses of its elements.
     fn each_packet<T>(
         &mut self,
         buffer: ParamId,
@@ -354,7 +353,7 @@ impl Codegen<'_> {
         (0..packets).map(packet).collect()
     }
 
-    /// All lanes add to one element. Each finds what the lanes before it have left, as if they had taken turns.
+    /// All lanes add to one element. Each receives the result of the lanes before it, as if they ran one after another.
     fn add_to_shared(&mut self, result: Value, buffer: ParamId, index: Value, value: Value, lanes: Option<&Packets>) {
         let ty = self.kernel.param(buffer).ty();
         let values = self.vectors(value);
@@ -384,13 +383,13 @@ impl Codegen<'_> {
         self.set_vectors(result, found);
     }
 
-    /// Whether an element that lanes share, at an index of 64 bits, is changed: it exists, and some lane takes part.
+    /// Whether a shared element, at an index of 64 bits, is changed: it exists, and some lane takes part.
     fn is_updated(&self, buffer: ParamId, index: Raw, lanes: Option<&Packets>) -> Raw {
         let is_inside = self.is_inside(buffer, index);
         lanes.map_or(is_inside, |lanes| self.emit.and(is_inside, self.any(lanes)))
     }
 
-    /// Combines a value into one element where a condition holds. Gives what was there, or zero.
+    /// Combines a value into one element if a condition holds. Returns the old value, or zero.
     fn update_if(&mut self, condition: Raw, op: AtomicOp, buffer: ParamId, address: Raw, value: Raw) -> Raw {
         let [update, after] = ["update", "after"].map(|name| self.emit.new_block(name));
         let before = self.emit.block();
@@ -404,7 +403,7 @@ impl Codegen<'_> {
     }
 }
 
-/// The instruction that does it; sums and extremes of floats and products need a loop.
+/// The instruction for the operation; sums and extremes of floats and products need a loop.
 fn atomic_instruction(op: AtomicOp, ty: Type) -> Option<LLVMAtomicRMWBinOp> {
     let AtomicOp::Reduce(op) = op else { return Some(LLVMAtomicRMWBinOpXchg) };
     if ty.is_float() {

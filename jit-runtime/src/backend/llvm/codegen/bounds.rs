@@ -1,9 +1,9 @@
-//! Indices out of range: lanes that have one read zero and write nothing, see [`crate::ir`].
+//! Indices out of range: lanes with such an index read zero and write nothing, see [`crate::ir`].
 //!
-//! The length of a buffer is in the argument table. Where each lane has an index of its own the lanes in range become
-//! part of the mask that gathers and scatters take anyway. An index that lanes share, and the first of consecutive
-//! ones, is compared as a scalar: the group as a whole is in range, or its lanes are checked one by one. Accesses that
-//! cannot leave their buffers in whole groups of a part of the launch are not looked at there, see [`super::frame`].
+//! The length of a buffer is in the argument table. If indices differ between lanes, the lanes in range become part of
+//! the mask that gathers and scatters take anyway. A shared index, and the first of consecutive ones, is compared as a
+//! scalar: the group as a whole is in range, or its lanes are checked one by one. Accesses that are proven to be in
+//! range for whole groups in a part of the launch are not checked there, see [`super::frame`].
 
 use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntSLE, LLVMIntSLT, LLVMIntULT};
 
@@ -21,7 +21,7 @@ use crate::ir::{Kernel, Op, Param, ParamId, Type, Value};
 pub(super) enum Reach {
     /// Up to `i32::MAX`.
     Signed32,
-    /// Below `u32::MAX`: no buffer that such an index is used on is longer.
+    /// Below `u32::MAX`: no buffer that is accessed with such an index is longer.
     Unsigned32,
     /// Any element.
     Wide,
@@ -36,7 +36,7 @@ impl Reach {
         }
     }
 
-    /// Elements that can be named, if not all.
+    /// The number of elements that can be addressed, if not all.
     fn most(self) -> Option<u64> {
         match self {
             Reach::Signed32 => Some(1 << 31),
@@ -46,7 +46,7 @@ impl Reach {
     }
 }
 
-/// For each parameter whether the length of the buffer is looked at.
+/// For each parameter, whether the length of the buffer is used.
 pub(super) fn needs_length(kernel: &Kernel, target: &Target) -> Vec<bool> {
     match target.verifies_accesses {
         true => kernel.params.iter().map(|param| matches!(param, Param::Buffer { .. })).collect(),
@@ -54,7 +54,7 @@ pub(super) fn needs_length(kernel: &Kernel, target: &Target) -> Vec<bool> {
     }
 }
 
-/// For each parameter whether it is accessed by an index.
+/// For each parameter, whether it is accessed by an index.
 fn is_indexed(kernel: &Kernel) -> Vec<bool> {
     let mut indexed = vec![false; kernel.params.len()];
     for inst in kernel.regions.iter().flat_map(|region| &region.insts) {
@@ -70,12 +70,12 @@ fn is_indexed(kernel: &Kernel) -> Vec<bool> {
 }
 
 impl Codegen<'_> {
-    /// Elements of a buffer that is accessed by an index, 64 bits.
+    /// The number of elements of a buffer that is accessed by an index, as 64 bits.
     pub(super) fn length(&self, buffer: ParamId) -> Raw {
         self.lengths[buffer.index()].expect("lengths of indexed buffers are loaded in the beginning")
     }
 
-    /// How many elements there are, of those that have `count - 1` more behind them, as 64 bits. Computed once.
+    /// The number of elements that are followed by at least `count - 1` more, as 64 bits. Computed once.
     fn limit(&mut self, buffer: ParamId, reach: Reach, count: u64) -> Raw {
         if let Some(&limit) = self.limits.get(&(buffer, reach, count)) {
             return limit;
@@ -93,7 +93,7 @@ impl Codegen<'_> {
         *self.limits.entry((buffer, reach, count)).or_insert(limit)
     }
 
-    /// As [`Codegen::limit`], in the bits of the index and in all lanes.
+    /// As [`Codegen::limit`], with the bits of the index, and in all lanes.
     fn limit_vector(&mut self, buffer: ParamId, reach: Reach, count: u64) -> Raw {
         if let Some(&limit) = self.limit_vectors.get(&(buffer, reach, count)) {
             return limit;
@@ -109,20 +109,20 @@ impl Codegen<'_> {
         *self.limit_vectors.entry((buffer, reach, count)).or_insert(vector)
     }
 
-    /// The lanes at whose index of a type `count` elements follow one another in a buffer.
+    /// The lanes at whose index of a type `count` consecutive elements are in a buffer.
     pub(super) fn are_inside(&mut self, buffer: ParamId, ty: Type, indices: Raw, count: u64) -> Raw {
         let limit = self.limit_vector(buffer, Reach::of(ty), count);
         let indices = self.extended_index(ty, indices);
         self.emit.icmp(LLVMIntULT, indices, limit)
     }
 
-    /// As [`Codegen::are_inside`], of one element and of some lanes.
+    /// As [`Codegen::are_inside`], for one element and some lanes.
     pub(super) fn inside(&mut self, buffer: ParamId, ty: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
         let inside = self.are_inside(buffer, ty, indices, 1);
         lanes.map_or(inside, |lanes| self.emit.and(lanes, inside))
     }
 
-    /// Indices in at least 32 bits; the length of the buffer on lanes that are off or out of range.
+    /// Indices in at least 32 bits; the length of the buffer for lanes that are inactive or out of range.
     pub(super) fn place_or_end(&mut self, buffer: ParamId, ty: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
         let end = self.limit_vector(buffer, Reach::of(ty), 1);
         let indices = self.extended_index(ty, indices);
@@ -130,7 +130,7 @@ impl Codegen<'_> {
         lanes.map_or(place, |lanes| self.emit.select(lanes, place, end))
     }
 
-    /// The lanes of the group whose index is in range, of those given; none if that is all of them.
+    /// Among some lanes of the group, those whose index is in range; none if that is all of them.
     pub(super) fn lanes_inside(&mut self, buffer: ParamId, index: Value, lanes: Option<Packets>) -> Option<Packets> {
         if self.is_proven(buffer, index) {
             self.expect_inside(buffer, index, lanes.as_ref());
@@ -143,7 +143,7 @@ impl Codegen<'_> {
         Some(indices.iter().enumerate().map(inside).collect())
     }
 
-    /// Indices as vectors; consecutive ones are spread where they are wanted, which may be seldom.
+    /// Indices as vectors; consecutive ones are expanded at the point of use, which may be rare.
     pub(super) fn indices_here(&mut self, index: Value) -> Packets {
         let slot = &self.slots[index.index()];
         match (slot.scalar, &slot.vectors) {
@@ -159,23 +159,24 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether an index that lanes share, as 64 bits, is in range.
+    /// Whether a shared index, as 64 bits, is in range.
     pub(super) fn is_inside(&self, buffer: ParamId, index: Raw) -> Raw {
         self.emit.icmp(LLVMIntULT, index, self.length(buffer))
     }
 
-    /// Whether as many consecutive elements are in range from an index on, which is the first one of a type as 64 bits.
+    /// Whether a number of consecutive elements are in range, starting at an index, which is the first one of a type as
+    /// 64 bits.
     pub(super) fn is_run_inside(&mut self, buffer: ParamId, ty: Type, first: Raw, count: u64) -> Raw {
         let limit = self.limit(buffer, Reach::of(ty), count);
         self.emit.icmp(LLVMIntULT, first, limit)
     }
 
-    /// Whether the index cannot be out of range in the code that is being generated.
+    /// Whether the index is proven to be in range in the code that is being generated.
     pub(super) fn is_proven(&self, buffer: ParamId, index: Value) -> bool {
         self.proven_lanes.is_some() && !self.is_edge && self.analysis.ranges.is_proven(self.region, buffer, index)
     }
 
-    /// The lanes of the range where all proofs hold: from one to another.
+    /// The lanes of the range where all proofs hold, as first and end.
     pub(super) fn lanes_of_proofs(&mut self) -> [Raw; 2] {
         let word = self.emit.int(64);
         let [mut start, mut end] = [0, 1].map(|parameter| self.emit.parameter(parameter));
@@ -202,7 +203,7 @@ impl Codegen<'_> {
                     let term = self.scalar(term);
                     moved = if is_minus { self.emit.sub(moved, term) } else { self.emit.add(moved, term) };
                 }
-                // Lanes that wrap around are not among those that are found, whatever the type.
+                // Lanes that wrap around are not among the lanes found, whatever the type.
                 let up = if ty.bits() == 64 { moved } else { self.emit.convert(Conversion::SExt, moved, word) };
                 let (is_down, down) = (self.emit.icmp(LLVMIntSLT, up, zero), self.emit.neg(up));
                 let above = self.emit.intrinsic("llvm.usub.sat", &[word], &[limit, up]);
@@ -212,7 +213,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether all elements from one to another end of an interval are in a buffer.
+    /// Whether all elements between the ends of an interval are in a buffer.
     fn is_within(&self, bound: &Bound, buffer: ParamId) -> Raw {
         let machine = Folding(Words(&self.emit));
         let Interval { least, most } = bound.interval(&machine, &|leaf| Folded::Computed(self.leaf(leaf)));
@@ -237,7 +238,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Accesses consecutive elements: under the mask of some lanes, or without one where all of them are in range.
+    /// Accesses consecutive elements: under the mask of some lanes, or without one if all of them are in range.
     pub(super) fn consecutive(
         &mut self,
         buffer: ParamId,

@@ -1,8 +1,8 @@
 //! Loops and branches.
 //!
-//! Where all lanes take the same way, a loop or branch is an ordinary one. Otherwise lanes that went another way are
-//! switched off by a mask: a loop runs while any lane is active, and lanes that have exited keep their state; a branch
-//! runs each side under its mask, and skips a side that no lane takes.
+//! If all lanes take the same direction, a loop or branch is an ordinary one. Otherwise lanes that diverge are masked:
+//! a loop runs while any lane is active, and lanes that have exited retain their state; a branch runs each side under
+//! its mask, and skips a side that no lane takes.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 use smallvec::SmallVec;
@@ -12,7 +12,7 @@ use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Block, Conversion, Raw};
 use crate::ir::{Inst, Op, RegionId, Value};
 
-/// Instructions up to which both sides of a branch are computed rather than skipped.
+/// The number of instructions up to which both sides of a branch are computed rather than skipped.
 const BOTH_SIDES_LIMIT: usize = 8;
 
 /// One state variable of a loop.
@@ -22,7 +22,7 @@ struct State {
     /// The scalar phi, or one for each packet.
     phis: Packets,
     scalar: bool,
-    /// The final values, where lanes exit a loop at different times but agree while they are in it.
+    /// The final values, if lanes exit a loop at different times but are uniform while they are in it.
     results: Option<Packets>,
 }
 
@@ -45,7 +45,7 @@ impl Codegen<'_> {
         SmallVec::from_elem(self.emit.all_ones(self.emit.vector(self.emit.int(1), self.lanes)), self.packets)
     }
 
-    /// A value in the form that its shape asks for: one scalar, or a vector for each packet.
+    /// A value in the form of its shape: one scalar, or a vector for each packet.
     pub(super) fn parts(&mut self, value: Value, scalar: bool) -> Packets {
         if scalar { SmallVec::from_elem(self.scalar(value), 1) } else { self.vectors(value) }
     }
@@ -75,7 +75,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Phis for the state, at the head of a loop that is entered from the given block.
+    /// Phis for the state, at the head of a loop that is entered from a block.
     fn enter(&mut self, inst: &Inst, inits: &[Value], condition: RegionId, divergent: bool) -> (Block, Vec<State>) {
         let params = self.kernel.region(condition).params.clone();
         let mut starts = Vec::new();
@@ -171,8 +171,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// What a state variable is next, and the value that lanes have if they leave then. Lanes that have left keep what
-    /// they had, unless nobody asks for it.
+    /// The next value of a state variable, and the value for lanes that exit now. Lanes that have exited retain their
+    /// value, unless it is not used.
     fn next_state(&mut self, state: &State, next: Value, remaining: &Packets) -> (Packets, Option<Packets>) {
         let parts = self.parts(next, state.scalar);
         let keep = |new: &Packets, old: &Packets| -> Packets {
@@ -240,7 +240,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Runs one side of a branch for some lanes; gives what it yields.
+    /// Runs one side of a branch for some lanes. Returns its yields.
     fn side(&mut self, region: RegionId, chosen: &Packets) -> Vec<Packets> {
         let outer = self.mask.clone();
         let and = |(&a, &b)| self.emit.and(a, b);
@@ -258,7 +258,7 @@ impl Codegen<'_> {
     }
 
     fn skippable_side(&mut self, region: RegionId, lanes: Packets, yields: &[Value]) -> Vec<Packets> {
-        // What was computed before needs no phi.
+        // Values that were computed before need no phi.
         let is_outer: Vec<bool> = yields.iter().map(|value| self.is_defined(*value)).collect();
         let mut outer_values = Vec::new();
         for (&value, &is_outer) in yields.iter().zip(&is_outer) {
@@ -291,7 +291,7 @@ impl Codegen<'_> {
         slot.scalar.is_some() || slot.vectors.is_some()
     }
 
-    /// Few operations without effects or memory cost less than a branch.
+    /// Whether the region has few operations, without effects or memory, that cost less than a branch.
     fn is_cheap(&self, region: RegionId) -> bool {
         let insts = &self.kernel.region(region).insts;
         let is_plain = |inst: &Inst| {

@@ -1,11 +1,11 @@
-//! Integer division, which never traps and which vector units do not have.
+//! Integer division, which never traps and which vector units do not support.
 //!
-//! Quotients of up to 32 bits are computed in floating point with enough bits that the truncated quotient is exact: the
-//! true quotient `a / b` is either an integer or at least `1 / b` away from the next one, which is more than the
-//! rounding error for 16-bit operands in 24 bits and for 32-bit operands in 53 bits.
+//! Quotients of up to 32 bits are computed in floating point with enough bits that the truncated quotient is exact. The
+//! true quotient `a / b` is either an integer or at least `1 / b` away from the next one. That exceeds the rounding
+//! error for 16-bit operands in 24 bits and for 32-bit operands in 53 bits.
 //!
-//! A divisor that all lanes share is inverted once, before the first lane. With `a + 1/2` in the place of `a` no
-//! quotient comes closer than `1 / 2b` to an integer, and the two roundings err by less than `1 / 2^20 b`.
+//! A shared divisor is inverted once, before the first lane. With `a + 1/2` instead of `a`, no quotient is closer than
+//! `1 / 2b` to an integer, and the error of the two roundings is less than `1 / 2^20 b`.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntEQ;
 
@@ -13,18 +13,18 @@ use super::Codegen;
 use crate::backend::llvm::emit::{Conversion, Emitter, Raw};
 use crate::ir::{BinaryOp, Type, Value};
 
-/// What is computed once of a divisor that all lanes share, in all lanes.
+/// The values that are computed once for a shared divisor, in all lanes.
 #[derive(Clone, Copy)]
 pub(super) struct SharedDivisor {
     reciprocal: Raw,
-    /// One in the place of zero.
+    /// The divisor, with zero replaced by one.
     divisor: Raw,
     /// All bits of zero.
     by_zero: Raw,
 }
 
 impl Codegen<'_> {
-    /// The divisor of an operation, if it is one that all lanes share and that is not known.
+    /// The divisor of an operation, if all lanes share it and it is not a constant.
     pub(super) fn shared_divisor(&mut self, op: BinaryOp, value: Value) -> Option<SharedDivisor> {
         let is_division = matches!(op, BinaryOp::Div | BinaryOp::Rem) && self.ty(value) == Type::U32;
         let slot = &self.slots[value.index()];
@@ -35,7 +35,7 @@ impl Codegen<'_> {
         Some(*self.shared_divisors.entry(value).or_insert_with(|| SharedDivisor::new(&self.emit, scalar, self.lanes)))
     }
 
-    /// Quotient or remainder of 32-bit numbers without signs.
+    /// Quotient or remainder of unsigned 32-bit numbers.
     pub(super) fn divide_by_shared(&self, op: BinaryOp, a: Raw, by: SharedDivisor) -> Raw {
         let (e, lanes) = (&self.emit, self.lanes);
         let (float, integer) = (e.vector(e.f64(), lanes), e.vector(e.int(32), lanes));
@@ -63,7 +63,7 @@ impl Codegen<'_> {
             let overflows = e.and(is_min, e.icmp(LLVMIntEQ, b, value(u64::MAX)));
             unsafe_divisor = e.or(by_zero, overflows);
         }
-        // MIN / 1 and MIN % 1 are what MIN / -1 and MIN % -1 shall be.
+        // MIN / 1 and MIN % 1 are the specified results of MIN / -1 and MIN % -1.
         let divisor = e.select(unsafe_divisor, value(1), b);
         let (quotient, remainder) = if lanes > 1 && ty.bits() <= 32 {
             self.divide_in_floats(ty, a, divisor, lanes)

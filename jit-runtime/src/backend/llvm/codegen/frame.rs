@@ -1,6 +1,6 @@
-//! The frame of the generated function: what runs once, the loop over groups of packets, and the partial groups at both
-//! ends of a range. Where there are two bodies, the one for whole groups rests on proofs that indices are in range
-//! ([`crate::backend::llvm::ranges`]), and the other one serves the lanes where they don't hold.
+//! The frame of the generated function: the code that runs once, the loop over groups of packets, and the partial
+//! groups at both ends of a range. If there are two bodies, the one for whole groups relies on proofs that indices are
+//! in range ([`crate::backend::llvm::ranges`]), and the other one is used for lanes where they do not hold.
 
 use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntUGE, LLVMIntULE, LLVMIntULT};
 
@@ -11,23 +11,23 @@ use crate::backend::llvm::emit::{Block, Conversion, Raw};
 use crate::backend::target::Target;
 use crate::ir::{Access, Kernel, Op, Param, TOP};
 
-/// Instructions (times packets) up to which the body is emitted twice, without and with masks.
+/// The number of instructions (times packets) up to which the body is emitted twice, without and with masks.
 const TWO_BODIES_LIMIT: usize = 256;
 
-/// The same for bodies of which only the stores need masks.
+/// The same for bodies in which only the stores need masks.
 const TWO_PLAIN_BODIES_LIMIT: usize = 24;
 
 /// How far loads may reach past the end of a buffer.
 pub(super) const READABLE_PADDING: usize = 64;
 
-/// How groups that the range covers only in part are dealt with.
+/// How groups that are partially in the range are handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Frame {
     /// One body without masks for whole groups, one with masks for the others.
     TwoBodies,
     /// One body whose operations all have masks.
     Masked,
-    /// One body without masks, but for its stores: nothing in it can go wrong on lanes outside of the range.
+    /// One body in which only the stores have masks: nothing in it can fail on lanes outside the range.
     Plain,
 }
 
@@ -107,7 +107,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// What all lanes of the launch share.
+    /// Computes the values that all lanes of the launch share.
     fn prologue(&mut self) {
         let kernel = self.kernel;
         for (position, inst) in kernel.region(TOP).insts.iter().enumerate() {
@@ -118,7 +118,7 @@ impl Codegen<'_> {
         self.in_prologue = false;
     }
 
-    /// Everything else, for the group that begins at a lane.
+    /// Computes everything else, for the group that begins at a lane.
     fn body(&mut self, group_start: Raw, mask: Option<Packets>) {
         self.slots.iter_mut().filter(|slot| !slot.in_prologue).for_each(|slot| *slot = Slot::default());
         self.group_start = Some(group_start);
@@ -138,7 +138,7 @@ impl Codegen<'_> {
         self.mask = None;
     }
 
-    /// Gives the first lane behind the last group.
+    /// Returns the first lane behind the last group.
     fn loop_with_two_bodies(&mut self, first: Raw) -> Raw {
         let [dispatch, full, check, partial, exit] =
             ["dispatch", "full", "check", "partial", "exit"].map(|name| self.emit.new_block(name));
@@ -181,7 +181,7 @@ impl Codegen<'_> {
         lane
     }
 
-    /// Gives the first lane behind the last group.
+    /// Returns the first lane behind the last group.
     fn loop_with_one_body(&mut self, first: Raw) -> Raw {
         let [repeat, exit] = ["repeat", "exit"].map(|name| self.emit.new_block(name));
         let (end, step) = (self.emit.parameter(1), self.emit.i64(self.step()));

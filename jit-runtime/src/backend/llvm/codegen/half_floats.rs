@@ -1,4 +1,4 @@
-//! Halves in registers are their bits; arithmetic goes through `f32`.
+//! Halves in registers are stored as their bits; arithmetic is done in `f32`.
 
 use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntUGT, LLVMIntULT};
 
@@ -7,7 +7,7 @@ use crate::backend::llvm::emit::{Conversion, Raw};
 use crate::ir::Type;
 
 impl Codegen<'_> {
-    /// A float of any type as the type that it is computed in: halves as `f32`.
+    /// A float of any type as the type in which it is computed: halves as `f32`.
     pub(super) fn widen(&self, ty: Type, value: Raw, lanes: u32) -> (Type, Raw) {
         match ty {
             Type::F16 => (Type::F32, self.f16_to_f32(value, lanes)),
@@ -107,7 +107,7 @@ impl Codegen<'_> {
         self.low_half(e.or(bits, sign), lanes)
     }
 
-    /// Whether a half is not zero; NaN is not.
+    /// Whether a half is nonzero, which holds for NaN.
     pub(super) fn half_is_nonzero(&self, value: Raw, lanes: u32) -> Raw {
         let e = &self.emit;
         let magnitude = e.and(value, e.constant(e.int(16), lanes, 0x7fff));

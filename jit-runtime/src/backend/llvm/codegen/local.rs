@@ -1,12 +1,12 @@
-//! Memory of a lane alone.
+//! Per-lane local memory.
 //!
-//! Elements of one index lie side by side for all lanes of a group: at an index that all lanes share they are read and
-//! written as vectors, at others by a gather or scatter. Behind the last element come two more for each lane: one stays
-//! zero and is read in place of those that are out of range, to the other goes what is written out of range or by lanes
-//! that are off. So nothing needs a mask. Small elements take a whole word, which is what gathers read.
+//! Elements of one index are consecutive for all lanes of a group. At a shared index they are read and written as
+//! vectors, at others by a gather or scatter. After the last element there are two more for each lane. One is always
+//! zero and is read instead of elements out of range; the other receives writes that are out of range or by inactive
+//! lanes. So nothing needs a mask. Small elements take a whole word, which is the unit of gathers.
 //!
-//! Little memory is on the stack, where LLVM may turn it into registers if all indices are constants; much memory is
-//! lent by the caller of the function.
+//! Small local memory is on the stack, where LLVM may convert it to registers if all indices are constants. Large local
+//! memory is passed by the caller of the function.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntULT;
 
@@ -14,16 +14,16 @@ use super::{Codegen, Packets};
 use crate::backend::llvm::emit::{Conversion, Raw, RawType};
 use crate::ir::{Kernel, LocalId, LocalMemory, Op, Type, Value};
 
-/// Bytes of all lanes of a group up to which local memory is on the stack.
+/// The number of bytes, for all lanes of a group, up to which local memory is on the stack.
 const STACK_BYTES: usize = 16 << 10;
 
-/// Bytes that the functions of a kernel need besides their stack.
+/// The bytes that the function of a kernel needs besides its stack.
 pub(in crate::backend::llvm) fn scratch_bytes(kernel: &Kernel, group_lanes: usize) -> usize {
     let bytes = local_bytes(kernel, group_lanes);
     if bytes <= STACK_BYTES { 0 } else { bytes }
 }
 
-/// Bytes of the local memory of a group.
+/// The bytes of the local memory of a group.
 pub(in crate::backend::llvm) fn local_bytes(kernel: &Kernel, group_lanes: usize) -> usize {
     kernel.locals.iter().map(|&local| size_bytes(local, group_lanes)).sum()
 }
@@ -35,7 +35,7 @@ fn size_bytes(local: LocalMemory, group_lanes: usize) -> usize {
 }
 
 impl Codegen<'_> {
-    /// Gives local memory its place.
+    /// Assigns addresses to local memory.
     pub(super) fn place_locals(&mut self) {
         let group_lanes = self.step() as usize;
         let on_stack = scratch_bytes(self.kernel, group_lanes) == 0;
@@ -60,7 +60,7 @@ impl Codegen<'_> {
         self.kernel.regions.iter().flat_map(|region| &region.insts).any(|inst| accesses(&inst.op))
     }
 
-    /// Each group of lanes begins with zeros.
+    /// Clears local memory: each group of lanes begins with zeros.
     pub(super) fn clear_locals(&self) {
         for (local, place) in self.kernel.locals.iter().zip(&self.locals) {
             let Some(place) = *place else { continue };
@@ -70,12 +70,12 @@ impl Codegen<'_> {
         }
     }
 
-    /// How an element is in memory.
+    /// The type of an element in memory.
     fn local_element(&self, ty: Type) -> RawType {
         if ty.size_bytes() < 4 { self.emit.int(32) } else { self.emit.memory_type(ty) }
     }
 
-    /// What was read, as it is kept in registers.
+    /// Converts a loaded value to its register form.
     fn element_read(&self, ty: Type, value: Raw) -> Raw {
         let is_small = ty.size_bytes() < 4;
         let register = self.emit.vector(self.emit.register_type(ty), self.lanes);
@@ -120,8 +120,8 @@ impl Codegen<'_> {
             let row = self.shared_row(local, index, 1);
             let addresses = self.row_packets(local, row);
             for (packet, (&address, &new)) in addresses.iter().zip(&values).enumerate() {
-                // A blend rather than a masked store: what is read back soon is forwarded, and LLVM can keep it in
-                // registers.
+                // A blend rather than a masked store: values that are soon read back are forwarded, and LLVM can keep
+                // them in registers.
                 let blended = match &mask {
                     None => new,
                     Some(mask) => {
@@ -146,7 +146,7 @@ impl Codegen<'_> {
         self.locals[local.index()].expect("memory that is accessed has a place")
     }
 
-    /// The position of an element that all lanes access, as 64 bits; `len + outside` where it is out of range.
+    /// The position of a shared element, as 64 bits; `len + outside` if it is out of range.
     fn shared_row(&mut self, local: LocalId, index: Value, outside: u64) -> Raw {
         let len = u64::from(self.kernel.local(local).len);
         let row = self.wide_index(self.ty(index), self.scalar(index));
@@ -156,7 +156,7 @@ impl Codegen<'_> {
         row
     }
 
-    /// Where the elements of each packet begin.
+    /// The start of the elements of each packet.
     fn row_packets(&self, local: LocalId, row: Raw) -> Packets {
         let element = self.local_element(self.kernel.local(local).ty);
         let first = self.emit.mul(row, self.emit.i64(self.step()));
@@ -165,7 +165,7 @@ impl Codegen<'_> {
         (0..self.packets).map(|packet| self.emit.address(element, base, offset(packet))).collect()
     }
 
-    /// The address of each lane's element; at `len + outside` where the index is out of range or the mask is off.
+    /// The address of each lane's element; at `len + outside` if the index is out of range or the mask is off.
     fn lane_rows(&mut self, local: LocalId, index: Value, outside: u64, mask: Option<&Packets>) -> Packets {
         let LocalMemory { ty, len } = self.kernel.local(local);
         let (index_type, indices, packets) = (self.ty(index), self.vectors(index), self.packets);

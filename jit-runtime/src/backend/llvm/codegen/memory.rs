@@ -1,7 +1,7 @@
 //! Loads, stores, gathers and plain scatters.
 //!
-//! An index that all lanes share is read once, consecutive indices are read or written as vectors, and only the rest
-//! becomes a hardware gather or scatter.
+//! An element at a shared index is read once. Elements at consecutive indices are read or written as vectors. Only the
+//! rest becomes a hardware gather or scatter.
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
 
@@ -34,7 +34,7 @@ impl Codegen<'_> {
         (0..self.packets).map(|packet| self.emit.address(element, base, offset(packet))).collect()
     }
 
-    /// What was read from memory, as it is kept in registers.
+    /// Converts a loaded value to its register form.
     pub(super) fn loaded_value(&self, ty: Type, value: Raw, lanes: u32) -> Raw {
         if ty != Type::Bool {
             return value;
@@ -107,7 +107,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Writes a vector; gives the store instruction if it has no mask.
+    /// Writes a vector. Returns the store instruction if it has no mask.
     pub(super) fn vector_store(
         &self,
         ty: Type,
@@ -126,7 +126,7 @@ impl Codegen<'_> {
 
     // --- at any index
 
-    /// The lanes that are active and not masked off by the operation's own mask.
+    /// The active lanes that the operation's own mask does not exclude.
     pub(super) fn lanes_of(&mut self, mask: Option<Value>) -> Option<Packets> {
         let Some(own) = mask.map(|mask| self.vectors(mask)) else { return self.mask.clone() };
         Some(match &self.mask {
@@ -208,7 +208,7 @@ impl Codegen<'_> {
         self.loaded_value(ty, load, 1)
     }
 
-    /// One element for those lanes that the operation's mask leaves.
+    /// One element for the lanes that the operation's mask selects.
     fn gather_shared(&mut self, result: Value, buffer: ParamId, index: Value, mask: Option<Value>) {
         let lanes = self.lanes_of(mask).expect("without a mask the result is scalar");
         let any = self.any(&lanes);
@@ -229,7 +229,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The first one of the consecutive indices of a group, as 64 bits.
+    /// The first of the consecutive indices of a group, as 64 bits.
     pub(super) fn linear_start(&self, index: Value) -> Raw {
         let (ty, first) = (self.ty(index), self.scalar(index));
         let aligned = self.analysis.shape(index) == Shape::Linear { aligned: true };
@@ -238,8 +238,9 @@ impl Codegen<'_> {
 
     /// The first of consecutive indices, as 64 bits.
     ///
-    /// 32-bit indices may pass 2^32 inside of a group: those before are below zero in effect, and belong to lanes that
-    /// do not access memory, as no buffer is that long. Moved up by a group's size, such a start is small and positive.
+    /// 32-bit indices may pass 2^32 inside a group. Those before are then effectively negative, and belong to lanes
+    /// that do not access memory, as no buffer is that long. After adding a group's size, such a start is small and
+    /// positive.
     fn consecutive_start(&self, ty: Type, first: Raw) -> Raw {
         if ty != Type::U32 {
             return self.wide_index(ty, first);
@@ -249,7 +250,7 @@ impl Codegen<'_> {
         self.emit.sub(moved, self.emit.i64(self.step()))
     }
 
-    /// A gather of a packet whose indices are compared with what they are hoped to be.
+    /// Gathers a packet, after comparing its indices with the expected pattern.
     fn gather_checked(&mut self, hint: Hint, buffer: ParamId, index: Value, indices: Raw, lanes: Option<Raw>) -> Raw {
         let index_type = self.ty(index);
         let e = &self.emit;
@@ -302,7 +303,7 @@ impl Codegen<'_> {
         let base = self.pointers[buffer.index()];
         match ty {
             Type::U32 => {
-                // As signed distances from the middle of the range, which is the form that gathers take.
+                // As signed distances from the middle of the range, which is the form that gathers require.
                 let middle = self.emit.address(element, base, self.emit.i64(1 << 31));
                 let sign = self.emit.constant(self.emit.int(32), self.lanes, 1 << 31);
                 self.emit.address(element, middle, self.emit.xor(indices, sign))
@@ -334,7 +335,7 @@ impl Codegen<'_> {
         call
     }
 
-    /// Elements of one or two bytes: the aligned words that contain them are gathered and shifted. An aligned word lies
+    /// Elements of one or two bytes: the aligned words that contain them are gathered and shifted. An aligned word is
     /// in the same page as the element, and buffers begin at word boundaries.
     fn gather_small(&self, buffer: ParamId, index_type: Type, indices: Raw, lanes: Option<Raw>) -> Raw {
         let e = &self.emit;

@@ -1,14 +1,13 @@
 //! Kernel IR → LLVM IR: one function that runs a range of lanes, a few packets at a time.
 //!
-//! The function is `extern "C" fn(start: u64, end: u64, arguments: *const RawArgument, scratch: *mut u8)`; its name
-//! says how many lanes a group has and how many bytes of scratch memory it needs. It first computes what is the
-//! same for all lanes, then walks over groups of packets that begin at multiples of the group's size. Groups that the
-//! range covers wholly run without masks; the partial ones at both ends run under a mask of the lanes that are in the
-//! range. Small bodies are emitted twice for that, big ones once; see [`frame`].
+//! The function is `extern "C" fn(start: u64, end: u64, arguments: *const RawArgument, scratch: *mut u8)`. Its name
+//! contains the number of lanes of a group and the bytes of scratch memory that it needs. It first computes values that
+//! are the same for all lanes, then iterates over groups of packets that begin at multiples of the group's size. Groups
+//! that are entirely in the range run without masks; the partial ones at both ends run under a mask of the lanes that
+//! are in the range. For that, small bodies are emitted twice, large ones once; see [`frame`].
 //!
-//! Always holds: code is reached only if at least one lane is active. Memory is accessed by lanes that are active and
-//! whose index is in range, see [`bounds`]. No operation that is emitted has undefined or poison results on lanes that
-//! are not active.
+//! Invariants: code is reached only if at least one lane is active. Memory is accessed only by lanes that are active
+//! and whose index is in range, see [`bounds`]. No emitted operation has undefined or poison results on inactive lanes.
 
 mod arithmetic;
 mod atomics;
@@ -56,15 +55,15 @@ struct PendingStore {
     value: Value,
 }
 
-/// What code is generated for a value.
+/// The code that was generated for a value.
 #[derive(Clone, Default)]
 struct Slot {
     /// The value of all lanes, or of lane 0 if it is linear.
     scalar: Option<Raw>,
     linear: bool,
-    /// One vector for each packet; for scalars made when first asked for.
+    /// One vector for each packet; for scalars created on first use.
     vectors: Option<Packets>,
-    /// Computed before the loop over the packets.
+    /// Whether it was computed before the loop over the packets.
     in_prologue: bool,
 }
 
@@ -75,7 +74,7 @@ struct Codegen<'a> {
     analysis: &'a Analysis,
     target: &'a Target,
     options: CodeOptions,
-    /// For each parameter whether it is combined into by plain operations.
+    /// For each parameter, whether plain operations combine into it.
     private: Vec<bool>,
     /// Packets in a group.
     packets: usize,
@@ -86,14 +85,14 @@ struct Codegen<'a> {
     pointers: Vec<Raw>,
     /// The length of each buffer that is accessed by an index.
     lengths: Vec<Option<Raw>>,
-    /// What indices are compared with, as scalars and in all lanes.
+    /// The limits that indices are compared with, as scalars and in all lanes.
     limits: FxHashMap<(ParamId, Reach, u64), Raw>,
     limit_vectors: FxHashMap<(ParamId, Reach, u64), Raw>,
     /// Divisors that are known before the first lane.
     shared_divisors: FxHashMap<Value, SharedDivisor>,
-    /// Where local memory is, if it is accessed.
+    /// The addresses of local memory, if it is accessed.
     locals: Vec<Option<Raw>>,
-    /// Active lanes of each packet; all if there is none.
+    /// The active lanes of each packet; all if none.
     mask: Option<Packets>,
     /// The first lane of the group, 64 bits.
     group_start: Option<Raw>,
@@ -106,31 +105,31 @@ struct Codegen<'a> {
     frame: Frame,
     /// Stores that wait for the end of the body.
     pending_stores: Vec<PendingStore>,
-    /// Float constants are read from memory, which the fast code generator prefers.
+    /// Whether float constants are read from memory, which the fast code generator prefers.
     constants_in_memory: bool,
-    /// The body that serves groups of which only some lanes are in the range, beside one for whole groups.
+    /// Whether this is the body for partial groups, if there is another one for whole groups.
     is_edge: bool,
-    /// The lanes whose whole groups get the other one of these bodies: those of the range where all proofs hold.
+    /// The lanes whose whole groups use the other body: those of the range where all proofs hold.
     proven_lanes: Option<[Raw; 2]>,
-    /// How often loops look whether the run is cancelled.
+    /// How often loops poll for cancellation.
     polls: Polls,
-    /// Where a run ends that is cancelled.
+    /// The block that ends a cancelled run.
     leave: Option<Block>,
 }
 
-/// What to generate code from, and how.
+/// The input of code generation.
 pub(super) struct Job<'a> {
     /// The kernel.
     pub(super) kernel: &'a Kernel,
-    /// What is known about its values.
+    /// The facts about its values.
     pub(super) analysis: &'a Analysis,
     /// For which processor.
     pub(super) target: &'a Target,
-    /// What the kernel does not say.
+    /// The options, which are not part of the kernel.
     pub(super) options: CodeOptions,
     /// Packets in a group.
     pub(super) packets: usize,
-    /// The optimising code generator follows, not the fast one.
+    /// Whether the optimising code generator follows, not the fast one.
     pub(super) optimised: bool,
 }
 
@@ -232,7 +231,7 @@ impl<'a> Codegen<'a> {
         vectors
     }
 
-    /// A scalar in all lanes; built where the scalar is defined, so that it can serve every later use.
+    /// A scalar in all lanes; built where the scalar is defined, so that every later use can share it.
     fn broadcast(&self, scalar: Raw) -> Packets {
         let vector = self.emit.after_definition(scalar, |emit| self.splat_with(emit, scalar));
         SmallVec::from_elem(vector, self.packets)
@@ -241,7 +240,7 @@ impl<'a> Codegen<'a> {
     fn splat_with(&self, emit: &Emitter, scalar: Raw) -> Raw {
         let is_bit = emit.type_of(scalar) == emit.int(1);
         if is_bit && self.target.has_masks() && !emit.is_constant(scalar) {
-            // Through a general register into a mask register, rather than lane by lane.
+            // Through a general register to a mask register, rather than lane by lane.
             let bits = emit.convert(Conversion::SExt, scalar, emit.int(self.lanes));
             return emit.convert(Conversion::Bitcast, bits, emit.vector(emit.int(1), self.lanes));
         }
@@ -318,7 +317,7 @@ impl<'a> Codegen<'a> {
         if ty == Type::Bool { self.emit.convert(Conversion::Trunc, load, self.emit.int(1)) } else { load }
     }
 
-    /// An operation whose result depends on its operands alone.
+    /// An operation whose result depends only on its operands.
     fn pure(&mut self, result: Value, op: &Op) {
         match self.analysis.shape(result) {
             Shape::Varying => {

@@ -1,4 +1,4 @@
-//! Looking whether the run is cancelled, see [`crate::backend::llvm::polls`].
+//! Emits polls for cancellation, see [`crate::backend::llvm::polls`].
 
 use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntNE};
 use std::mem::offset_of;
@@ -8,16 +8,16 @@ use crate::backend::llvm::emit::{Block, Raw};
 use crate::cancel::Poll;
 use crate::ir::RegionId;
 
-/// How a loop finds out when to look.
+/// How a loop determines when to poll.
 pub(super) enum Countdown {
-    /// It looks in each iteration.
+    /// It polls in each iteration.
     None,
-    /// The iterations that are left before it looks, and how many they are at first.
+    /// The remaining iterations before it polls, and their initial number.
     Of { left: Raw, all: u32 },
 }
 
 impl Codegen<'_> {
-    /// Begins to count the iterations of a loop, at its head, if it is to look.
+    /// Begins to count the iterations of a loop, at its head, if it polls.
     pub(super) fn count_down(&self, condition: RegionId, before: Block) -> Option<Countdown> {
         Some(match self.polls.every(condition)? {
             1 => Countdown::None,
@@ -28,7 +28,7 @@ impl Codegen<'_> {
         })
     }
 
-    /// At the end of an iteration: looks if it is time to, and jumps to the head of the loop.
+    /// Ends an iteration: polls if it is time to, and jumps to the head of the loop.
     pub(super) fn repeat(&self, countdown: Option<Countdown>, head: Block) {
         match countdown {
             None => self.emit.br(head),

@@ -1,9 +1,9 @@
 //! Reductions over lanes: a row of running results in vectors, combined at the end of the range.
 //!
-//! The row is as long as the semantics say ([`Op::Reduce`]). Where it has more vectors than a group has packets, groups
-//! take turns: each updates the vectors at the front of the list and moves them to the back. Which running result an
-//! element of the list is depends on where the range begins and how many groups there were; the row is brought
-//! into order in memory, once, at the end.
+//! The length of the row is specified by the semantics ([`Op::Reduce`]). If it has more vectors than a group has
+//! packets, groups rotate: each updates the vectors at the front of the list and moves them to the back. Which running
+//! result an element of the list represents depends on where the range begins and on the number of groups. The row is
+//! put in order in memory, once, at the end.
 
 use super::{Codegen, Packets};
 use crate::backend::llvm::emit::{Block, Raw};
@@ -25,7 +25,7 @@ impl Codegen<'_> {
         if matches!(ty, Type::F16 | Type::BF16) { Type::F32 } else { ty }
     }
 
-    /// Every reduction begins with its identity.
+    /// Initialises every reduction with its identity.
     pub(super) fn start_accumulators(&mut self) {
         let identity = |(op, _, ty)| self.identity(op, Self::accumulator_type(ty), self.lanes);
         let identities: Vec<Raw> = self.reductions().into_iter().map(identity).collect();
@@ -33,7 +33,7 @@ impl Codegen<'_> {
         self.accumulators = identities.into_iter().map(|identity| Packets::from_elem(identity, vectors)).collect();
     }
 
-    /// Phis for the running results, which they become.
+    /// Creates phis for the running results and replaces them by the phis.
     pub(super) fn accumulator_phis(&mut self, from: Block) -> Vec<Packets> {
         let phi = |&value: &Raw| {
             let phi = self.emit.phi(self.emit.type_of(value));
@@ -45,14 +45,14 @@ impl Codegen<'_> {
         phis
     }
 
-    /// The running results flow into phis.
+    /// Adds the running results to phis.
     pub(super) fn add_accumulators(&self, phis: &[Packets], from: Block) {
         for (phi, &value) in phis.iter().flatten().zip(self.accumulators.iter().flatten()) {
             self.emit.add_incoming(*phi, value, from);
         }
     }
 
-    /// Takes one group of lanes into the running result.
+    /// Combines one group of lanes into the running result.
     pub(super) fn reduce(&mut self, position: usize, op: ReduceOp, value: Value) {
         let ty = self.ty(value);
         let vectors = self.vectors(value);
@@ -66,7 +66,7 @@ impl Codegen<'_> {
         self.accumulators[position].rotate_left(self.packets);
     }
 
-    /// Writes the results of the lanes from `start` on, of which `next` would be the first of the next group.
+    /// Writes the results of the lanes starting at `start`; `next` would be the first lane of the next group.
     pub(super) fn store_accumulators(&mut self, start: Raw, next: Raw) {
         let row_mask = self.emit.i64(REDUCE_ROW as u64 - 1);
         for (position, (op, buffer, ty)) in self.reductions().into_iter().enumerate() {
@@ -79,7 +79,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The elements of a list of vectors, of which those before a position go to the end.
+    /// The elements of a list of vectors, rotated so that those before a position are at the end.
     fn rotated(&self, ty: Type, vectors: &Packets, position: Raw) -> Packets {
         let element = self.emit.memory_type(ty);
         let twice = self.emit.alloca(self.emit.vector(element, 2 * REDUCE_ROW as u32), 64);
@@ -97,12 +97,12 @@ impl Codegen<'_> {
         (0..vectors.len()).map(load).collect()
     }
 
-    /// Two values or vectors become one.
+    /// Combines two values or vectors into one.
     pub(super) fn combine(&self, op: ReduceOp, ty: Type, a: Raw, b: Raw, lanes: u32) -> Raw {
         self.binary(op.as_binary(), ty, a, b, lanes, None)
     }
 
-    /// All lanes of all packets become one value: the upper half is combined into the lower one each time.
+    /// Combines all lanes of all packets into one value: the upper half is combined into the lower one each time.
     pub(super) fn combine_lanes(&self, op: ReduceOp, ty: Type, packets: &Packets) -> Raw {
         let mut packets = packets.clone();
         while packets.len() > 1 {
@@ -126,7 +126,7 @@ impl Codegen<'_> {
         vector
     }
 
-    /// The value that changes nothing.
+    /// The identity of the operation.
     pub(super) fn identity(&self, op: ReduceOp, ty: Type, lanes: u32) -> Raw {
         self.emit.bits_constant(ty, lanes, scalar::identity(op, ty))
     }

@@ -1,4 +1,4 @@
-//! Rows of memory: one wide load for each lane, and a transposition that gives a vector for each element of the rows.
+//! Rows of memory: one wide load for each lane, and a transposition that returns a vector for each element of the rows.
 
 use smallvec::SmallVec;
 
@@ -7,11 +7,11 @@ use crate::backend::llvm::emit::Raw;
 use crate::backend::llvm::rows::Row;
 use crate::ir::{ParamId, Type};
 
-/// The longest row that is read by one load, in bytes: loads may reach so far past the end of a buffer.
+/// The longest row that is read by one load, in bytes: loads may reach this far past the end of a buffer.
 const MAX_LOAD_BYTES: usize = super::frame::READABLE_PADDING;
 
 impl Codegen<'_> {
-    /// Does all gathers of a row.
+    /// Executes all gathers of a row.
     pub(super) fn gather_row(&mut self, row: u32) {
         let analysis = self.analysis;
         let row = &analysis.rows.rows[row as usize];
@@ -21,7 +21,7 @@ impl Codegen<'_> {
             self.expect_rows_inside(row, &starts, lanes.as_ref());
             self.read_rows(row, &starts, lanes.as_ref())
         } else if self.is_edge {
-            // Few groups come here, so less code counts more.
+            // Few groups take this path, so code size matters more.
             self.gather_columns(row, &starts, lanes.as_ref())
         } else {
             let outside = self.rows_outside(row, &starts, lanes.as_ref());
@@ -49,7 +49,7 @@ impl Codegen<'_> {
         indices.iter().map(|&index| if row.start == 0 { index } else { self.emit.add(index, start) }).collect()
     }
 
-    /// The lanes whose row is not in range as a whole.
+    /// The lanes whose row is not entirely in range.
     fn rows_outside(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
         let (ty, count) = (self.ty(row.index), row.columns.len() as u64);
         let outside = |(packet, &starts): (usize, &Raw)| {
@@ -60,7 +60,7 @@ impl Codegen<'_> {
         starts.iter().enumerate().map(outside).collect()
     }
 
-    /// The elements of rows that are in range: for each column its packets.
+    /// The elements of rows that are in range: the packets of each column.
     fn read_rows(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
         let addresses = self.row_addresses(row, starts, lanes);
         let ty = self.kernel.param(row.buffer).ty();
@@ -77,7 +77,7 @@ impl Codegen<'_> {
         columns.into_iter().flat_map(zeroed).collect()
     }
 
-    /// The elements of rows that reach out of range, one by one.
+    /// The elements of rows that are partially out of range, one by one.
     fn gather_columns(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
         let index_type = self.ty(row.index);
         let mut gathered = Packets::new();
@@ -97,7 +97,7 @@ impl Codegen<'_> {
         vectors.iter().zip(lanes).map(|(&vector, &lanes)| self.emit.select(lanes, vector, zero)).collect()
     }
 
-    /// Where the rows of each packet begin; for lanes that don't read, the start of the buffer, which can be read.
+    /// The start of the rows of each packet; for lanes that do not read, the start of the buffer, which is readable.
     fn row_addresses(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) -> Packets {
         let address = |packet: usize| {
             let addresses = self.lane_addresses(row.buffer, self.ty(row.index), starts[packet]);
@@ -127,8 +127,8 @@ impl Codegen<'_> {
         columns
     }
 
-    /// How many of so many elements are read together: a power of two, at least two. A few more than are wanted take
-    /// less time than two loads.
+    /// How many elements are read together: a power of two, at least two. Reading a few more than needed takes less
+    /// time than two loads.
     fn load_width(&self, ty: Type, left: usize) -> usize {
         let most = (MAX_LOAD_BYTES / ty.size_bytes()).min(self.lanes as usize);
         let above = left.next_power_of_two();
@@ -145,10 +145,10 @@ impl Codegen<'_> {
             self.emit.load(row_type, address, ty.size_bytes())
         };
         let loaded: Vec<Raw> = rows.iter().map(load).collect();
-        // Vector `i` is made of the rows whose number is `i` modulo the width, one after another.
+        // Vector `i` consists of the rows whose number is `i` modulo the width, one after another.
         let mut vectors: Vec<Raw> =
             (0..width).map(|i| self.joined(loaded.iter().copied().skip(i).step_by(width).collect(), width)).collect();
-        // Exchanging bit after bit of the number of the vector with that of the element transposes all squares.
+        // Exchanging each bit of the vector's number with that of the element's transposes all squares.
         let mut bit = 1;
         while bit < width {
             for i in (0..width).filter(|i| i & bit == 0) {
@@ -161,19 +161,19 @@ impl Codegen<'_> {
         vectors
     }
 
-    /// Of two vectors that differ in one bit of their numbers: the elements of the one with this value of the bit,
-    /// after the exchange.
+    /// For two vectors whose numbers differ in one bit: the elements, after the exchange, of the one in which the bit
+    /// has this value.
     fn exchange(&self, bit: usize, value: usize) -> Vec<u64> {
         let lanes = self.lanes as usize;
         let source = |element: usize| {
-            // The element's bit says from which vector it comes, the vector's bit becomes the element's.
+            // The element's bit selects its source vector, and the vector's bit becomes the element's.
             let from = element & !bit | value;
             if element & bit == 0 { from } else { lanes + from }
         };
         (0..lanes).map(|element| source(element) as u64).collect()
     }
 
-    /// Vectors of some lanes each, as many as a power of two, one after another in one vector.
+    /// Concatenates vectors, whose number is a power of two, into one vector.
     fn joined(&self, mut parts: Vec<Raw>, mut lanes: usize) -> Raw {
         while parts.len() > 1 {
             lanes *= 2;

@@ -1,9 +1,9 @@
 //! Branches with many sides.
 //!
-//! Where all lanes agree, a switch is a jump. Otherwise the cases are looked at one after the other: each that some
-//! active lane wants runs once, under the mask of those lanes. With many cases most are wanted by no lane, so whole
-//! ranges of them are looked at first. A loop over the cases that occur would look at fewer, but all that the cases do
-//! with values from outside does not change in such a loop, and LLVM moves it out.
+//! If all lanes agree, a switch is a jump. Otherwise the cases are tested one after another: each case that some active
+//! lane takes runs once, under the mask of those lanes. With many cases, most are taken by no lane, so whole ranges of
+//! them are tested first. A loop over the cases that occur would need fewer tests. But computations in the cases on
+//! values from outside are invariant in such a loop, and LLVM would move them out.
 
 use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntULT};
 
@@ -12,19 +12,19 @@ use crate::backend::llvm::analysis::Shape;
 use crate::backend::llvm::emit::{Block, Raw};
 use crate::ir::{Inst, RegionId, Value};
 
-/// Cases up to which each is looked at, and how many a range has at least. Every look may be mispredicted where lanes
-/// differ much, so there are few levels.
+/// The number of cases up to which each is tested, and the minimum size of a range. Every test may be mispredicted if
+/// lanes diverge strongly, so there are few levels.
 const FEW: usize = 16;
 
-/// Parts into which a large range of cases is divided.
+/// The number of parts into which a large range of cases is divided.
 const FAN_OUT: usize = 8;
 
-/// A range of cases, and what the lanes have so far.
+/// A range of cases, and the results of the lanes so far.
 struct Sides<'r> {
     regions: &'r [RegionId],
-    /// The position of the first one in the switch.
+    /// The position of its first case in the switch.
     first: usize,
-    /// For each lane its case.
+    /// The case of each lane.
     indices: &'r Packets,
 }
 
@@ -59,14 +59,14 @@ impl Codegen<'_> {
         }
     }
 
-    /// Jumps to one of several new blocks, the last of which is for indices of no case.
+    /// Jumps to one of several new blocks, the last of which is for indices without a case.
     fn jump(&self, index: Raw, cases: usize) -> Vec<Block> {
         let blocks: Vec<Block> = (0..=cases).map(|_| self.emit.new_block("case")).collect();
         self.emit.switch(index, 32, &blocks[..cases], blocks[cases]);
         blocks
     }
 
-    /// A result, from wherever it comes.
+    /// Merges a result from all blocks.
     fn merge_sides(&self, sides: &[(Vec<Packets>, Block)], position: usize) -> Packets {
         let parts = sides[0].0[position].len();
         let merge = |part: usize| {
@@ -88,7 +88,7 @@ impl Codegen<'_> {
         inst.values().zip(results).for_each(|(result, value)| self.set_vectors(result, value));
     }
 
-    /// Runs those of a range of cases that some active lane wants.
+    /// Runs those cases of a range that some active lane takes.
     fn sides(&mut self, sides: &Sides<'_>, outer: Option<&Packets>, results: &mut Vec<Packets>) {
         let count = sides.regions.len();
         let part_len = if count <= FEW { 1 } else { count.div_ceil(FAN_OUT).max(FEW) };
@@ -130,7 +130,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Runs a region for some lanes, which then have what it yields as their results.
+    /// Runs a region for some lanes, and makes its yields their results.
     fn run_case(&mut self, region: RegionId, lanes: Packets, results: &[Packets]) -> Vec<Packets> {
         self.mask = Some(lanes.clone());
         self.region(region);
@@ -143,7 +143,7 @@ impl Codegen<'_> {
         blended
     }
 
-    /// Indices, all of those of no case being the number of cases.
+    /// Indices, with those without a case replaced by the number of cases.
     fn clamped(&mut self, index: Value, cases: usize) -> Packets {
         let indices = self.vectors(index);
         let most = self.emit.constant(self.emit.int(32), self.lanes, cases as u64);

@@ -1,4 +1,4 @@
-//! Checks of accesses that need none, where the target asks for them: see [`crate::backend::llvm::violation`].
+//! Redundant checks of proven accesses, if the target requests them: see [`crate::backend::llvm::violation`].
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntULE;
 
@@ -10,7 +10,7 @@ use crate::backend::llvm::violation::RECORD_WORDS;
 use crate::ir::{ParamId, Type, Value, encode};
 
 impl Codegen<'_> {
-    /// The index of a buffer is in range, on some lanes, or all.
+    /// Checks that the index of a buffer is in range, on some lanes, or all.
     pub(super) fn expect_inside(&mut self, buffer: ParamId, index: Value, lanes: Option<&Packets>) {
         if !self.target.verifies_accesses {
             return;
@@ -22,7 +22,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The rows that begin at some indices are in range as a whole.
+    /// Checks that the rows that begin at some indices are entirely in range.
     pub(super) fn expect_rows_inside(&mut self, row: &Row, starts: &Packets, lanes: Option<&Packets>) {
         if !self.target.verifies_accesses {
             return;
@@ -34,7 +34,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// As many elements from an index on, which has 64 bits, are in range.
+    /// Checks that a number of elements are in range, starting at an index of 64 bits.
     pub(super) fn expect_run_inside(&mut self, buffer: ParamId, ty: Type, first: Raw, count: u64) {
         if self.target.verifies_accesses {
             let is_inside = self.is_run_inside(buffer, ty, first, count);
@@ -42,8 +42,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// The active lanes have elements of their own, where a group that begins at a lane loads them: whole, with what
-    /// is behind the range, where that does no harm.
+    /// Checks that the active lanes have elements where a group that begins at a lane loads them: as a whole, including
+    /// elements behind the range, if that is harmless.
     pub(super) fn expect_loaded_elements(&mut self, buffer: ParamId, first: Raw) {
         if self.target.verifies_accesses {
             let lanes = if self.frame == Frame::Plain { Some(self.range_mask(first)) } else { self.mask.clone() };
@@ -51,7 +51,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The lanes of the group have elements of their own in a buffer.
+    /// Checks that the lanes of the group have elements in a buffer.
     pub(super) fn expect_own_elements(&mut self, buffer: ParamId, lanes: Option<&Packets>) {
         if !self.target.verifies_accesses {
             return;
@@ -66,7 +66,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Elements of local memory, as 64 bits, are at most two behind its end, which is where others go.
+    /// Checks that positions in local memory, as 64 bits, are at most two elements behind its end, where invalid
+    /// accesses go.
     pub(super) fn expect_row(&mut self, row: Raw, len: u32) {
         if self.target.verifies_accesses {
             let last = self.emit.i64(u64::from(len) + 1);
@@ -84,7 +85,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// All lanes, or all of some, are inside.
+    /// Checks that all lanes, or all of some lanes, are in range.
     fn expect_all(&mut self, inside: Raw, lanes: Option<Raw>, ty: Type, indices: Raw, length: Raw) {
         let outside = self.emit.not(inside);
         let outside = lanes.map_or(outside, |lanes| self.emit.and(lanes, outside));
@@ -97,7 +98,7 @@ impl Codegen<'_> {
         self.expect(is_inside, index, length);
     }
 
-    /// Ends the run where a condition does not hold, with a record of what was wrong.
+    /// Ends the run if a condition does not hold, with a record of the violation.
     fn expect(&mut self, condition: Raw, index: Raw, length: Raw) {
         let [violated, after] = ["violated", "verified"].map(|name| self.emit.new_block(name));
         self.emit.cond_br(condition, after, violated);
@@ -114,7 +115,7 @@ impl Codegen<'_> {
         self.emit.position_at_end(after);
     }
 
-    /// The kernel and the instruction, for people.
+    /// A readable name of the kernel and the instruction.
     fn access_name(&self) -> String {
         let hash = encode::content_hash(self.kernel).to_hex();
         match self.instruction {

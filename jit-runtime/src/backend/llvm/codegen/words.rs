@@ -1,4 +1,4 @@
-//! Words of 64 bits that generated code computes, for the intervals of [`crate::backend::llvm::interval`].
+//! 64-bit words computed by generated code, for the intervals of [`crate::backend::llvm::interval`].
 
 use inkwell::llvm_sys::LLVMIntPredicate::LLVMIntSLE;
 
@@ -129,7 +129,8 @@ mod tests {
         }
     }
 
-    /// A function that computes intervals from words at its third parameter, and writes their ends to its fourth one.
+    /// Compiles a function that computes intervals from words at its third parameter, and writes their ends to its
+    /// fourth one.
     fn compiled(bounds: &[Bound], target: &Target) -> LoadedObject {
         let context = Context::create();
         let module = context.create_module("bounds");
@@ -162,7 +163,7 @@ mod tests {
         let mut rng = Rng::new(5);
         let bounds: Vec<Bound> = (0..300).map(|position| any_bound(&mut rng, position % 4)).collect();
         let object = compiled(&bounds, target);
-        // SAFETY: the function was just made with this signature.
+        // SAFETY: the function was just compiled with this signature.
         let function =
             unsafe { std::mem::transmute::<usize, extern "C" fn(u64, u64, *const i64, *mut i64)>(object.entry()) };
         for _ in 0..500 {

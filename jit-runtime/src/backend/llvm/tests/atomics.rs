@@ -1,4 +1,4 @@
-//! Many lanes and threads change few elements: reducing scatters, and operations that give the old element.
+//! Many lanes and threads change few elements: reducing scatters, and operations that return the old element.
 
 use super::*;
 use crate::backend::{Scatters, interpreter};
@@ -18,7 +18,7 @@ fn values(ty: Type, bytes: &[u8]) -> Vec<u64> {
     bytes.chunks(ty.size_bytes()).map(carrier).collect()
 }
 
-/// A value whose combination with others is the same in any order.
+/// A value that can be combined with others in any order, with the same result.
 fn value(op: ReduceOp, ty: Type, rng: &mut Rng) -> u64 {
     match op {
         // Whole numbers that every float adds exactly, and a few powers of two.
@@ -28,7 +28,7 @@ fn value(op: ReduceOp, ty: Type, rng: &mut Rng) -> u64 {
     }
 }
 
-/// Every operation on every type, at an index that lanes share, that few share, and that each has alone.
+/// Every operation on every type, at an index that all lanes share, that few share, and that differs in each lane.
 #[test]
 fn reducing_scatters_of_every_operation_and_type() {
     let (mut rng, mut number) = (Rng::new(9), 0);
@@ -67,7 +67,7 @@ fn reducing_scatters_of_every_operation_and_type() {
     }
 }
 
-/// What a case of the test above leaves in its target, by the arithmetic of single values.
+/// The contents of a case's target after the test above, by the arithmetic of single values.
 fn expected(case: &Case, op: ReduceOp, ty: Type, elements: usize, masked: bool) -> Vec<u8> {
     let input = |at: usize, ty: Type| match &case.inputs[at] {
         Input::Buffer(bytes) => values(ty, bytes),
@@ -118,7 +118,7 @@ impl Fixture {
         self.inputs.push(Input::Buffer(vec![0x5a; self.width * ty.size_bytes()]));
     }
 
-    /// What every backend leaves in each buffer that is written.
+    /// Runs on every backend, and passes the contents of each written buffer.
     fn run(self, mut examine: impl FnMut(&[Vec<u8>])) {
         let case = Case { seed: 0, kernel: self.builder.finish(), width: self.width, inputs: self.inputs };
         crate::ir::verify(&case.kernel).unwrap();
@@ -148,7 +148,7 @@ fn each_form(mut test: impl FnMut(bool, bool)) {
     }
 }
 
-/// Adding one to a counter gives each lane a number of its own, from zero without gaps.
+/// Adding one to a counter gives each lane a distinct number, from zero without gaps.
 #[test]
 fn counters_give_each_lane_its_own_number() {
     for ty in Type::ALL.into_iter().filter(|&ty| ty.is_integer() || ty.is_float() && ty != Type::BF16) {
@@ -174,7 +174,7 @@ fn counters_give_each_lane_its_own_number() {
     }
 }
 
-/// Of what was there, what was written and what was found, nothing is lost and nothing appears twice.
+/// Of the initial, written and returned values, none is lost and none appears twice.
 #[test]
 fn exchanged_values_form_a_chain() {
     for ty in Type::ALL.into_iter().filter(|&ty| ty != Type::Bool && ty != Type::BF16) {
@@ -204,7 +204,7 @@ fn exchanged_values_form_a_chain() {
     }
 }
 
-/// All lanes try to replace zero: one does, and the others find what it wrote.
+/// All lanes try to replace zero: one succeeds, and the others read its value.
 #[test]
 fn one_lane_wins_a_compare_exchange() {
     for ty in Type::ALL {
@@ -297,7 +297,7 @@ fn many_threads_update_one_element() {
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let (executable, arguments) = (&executable, &arguments);
-                // SAFETY: the buffers outlive the scope, and all accesses are those of runs of one launch.
+                // SAFETY: the buffers outlive the scope, and all accesses are made by runs of one launch.
                 scope.spawn(move || unsafe { executable.run(thread * 5000..(thread + 1) * 5000, arguments) });
             }
         });

@@ -1,5 +1,5 @@
-//! What is known of values before the first lane runs, against brute force: on each lane, the value of each expression
-//! is in its interval.
+//! Compares the bounds known before the first lane runs with brute force: on each lane, the value of each expression is
+//! in its interval.
 
 use crate::backend::llvm::analysis::Analysis;
 use crate::backend::llvm::bound::{Bounds, Leaf, word};
@@ -14,7 +14,7 @@ const OPS: [BinaryOp; 14] = {
     [Add, Sub, Mul, Div, Rem, And, Or, Xor, Min, Max, Shl, Shr, MulHi, Rem]
 };
 
-/// A kernel of expressions, and what its values are on each lane.
+/// A kernel of expressions, and its values on each lane.
 struct Program {
     builder: Builder,
     rng: Rng,
@@ -31,7 +31,7 @@ impl Program {
         bits & ty.bit_mask()
     }
 
-    /// A constant, a value that lanes share, one that they don't, or the number of the lane.
+    /// A constant, a shared value, a varying value, or the lane's number.
     fn leaf(&mut self, ty: Type) {
         let bits = self.number(ty);
         match self.rng.below(4) {
@@ -64,7 +64,7 @@ impl Program {
         Some(self.values[at].clone())
     }
 
-    /// An operation on values that there are.
+    /// An operation on existing values.
     fn operation(&mut self) {
         let ty = self.rng.choose(&TYPES);
         let (Some((a, of_a)), Some((b, of_b))) = (self.any(ty), self.any(ty)) else { return };
@@ -92,7 +92,7 @@ impl Program {
     }
 }
 
-/// The interval of a value, given what its leaves are.
+/// The interval of a value, for known values of its leaves.
 fn interval(kernel: &Kernel, values: &[(Value, Vec<u64>)], bounds: &Bounds<'_>, value: Value) -> Interval<i64> {
     let leaf = |leaf: Leaf| match leaf {
         Leaf::LastLane => LANES as i64 - 1,
@@ -122,7 +122,7 @@ fn values_on_all_lanes_are_in_their_intervals() {
             let ty = kernel.ty(*value);
             let found = interval(&kernel, &values, &bounds, *value);
             let any = Host.any(Integer::of(ty));
-            // Without this, intervals of everything would do.
+            // Without this, intervals of all values would pass.
             let is_operation = matches!(bounds.definition(*value), Some(Op::Binary(..) | Op::Cast(..)));
             narrow += usize::from(is_operation && (found.least > any.least || found.most < any.most));
             for &bits in lanes {

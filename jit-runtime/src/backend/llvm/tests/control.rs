@@ -1,10 +1,10 @@
-//! Switches and local memory, written out: each way in which code is generated for them.
+//! Switches and local memory as text: each way in which code is generated for them.
 
 use super::*;
 use crate::ir::random::Input;
 use crate::ir::{TOP, parse, verify};
 
-/// Runs a kernel whose first parameter takes the numbers and whose second one is written, on all targets.
+/// Runs a kernel whose first parameter is the indices and whose second one is written, on all targets.
 fn check_text(text: &str, indices: &[u32]) {
     let kernel = parse(text).unwrap();
     verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
@@ -19,7 +19,7 @@ fn check_text(text: &str, indices: &[u32]) {
     }
 }
 
-/// A switch with a number of cases; each scatters or divides, so that none of it is computed for lanes that are off.
+/// A switch with a number of cases; each scatters or divides, so that none of it is computed for inactive lanes.
 fn switch_text(cases: usize, index: &str) -> String {
     let mut text = format!(
         "kernel(p0: read u32, p1: readwrite u32) {{
@@ -135,7 +135,7 @@ fn local_text(len: usize, write_index: &str, read_index: &str) -> String {
 #[test]
 fn local_memory_at_shared_and_own_indices() {
     let indices: Vec<u32> = (0..200).map(|lane| if lane % 11 == 0 { u32::MAX - lane } else { lane % 13 }).collect();
-    // On the stack, on the stack with few packets only, and lent.
+    // On the stack, on the stack with few packets only, and passed by the caller.
     for len in [0, 1, 8, 60, 200, 1000] {
         check_text(&local_text(len, "add v4, v1", "sub v4, v2"), &indices);
         check_text(&local_text(len, "add v0, v4", "sub v3, v4"), &indices);

@@ -1,4 +1,4 @@
-//! What the analyses find out about a kernel, and which accesses and divisions the code has, as text for file tests.
+//! The results of the analyses of a kernel, and the accesses and divisions in its code, as text for file tests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,13 +9,13 @@ use super::super::interleave;
 use super::*;
 use crate::ir::{Inst, Op, TOP, Value};
 
-/// A processor with packets of 8 lanes, whatever runs the tests.
+/// A processor with packets of 8 lanes, whatever processor runs the tests.
 fn target() -> Target {
     let features = "+sse4.2,+popcnt,+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe";
     Target::new(Architecture::X86_64, "x86-64-v3".into(), features.into())
 }
 
-/// What the analyses find out, one line for each value and access, and the number of packets.
+/// The results of the analyses, one line for each value and access, and the number of packets.
 pub(crate) fn facts(kernel: &Kernel) -> String {
     let target = target();
     let analysis = Analysis::new(kernel, target.lanes);
@@ -36,7 +36,7 @@ fn list(values: &[Value]) -> String {
     values.iter().map(Value::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The instructions of a region, and what is known of each.
+/// The instructions of a region, and the facts about each.
 fn region(text: &mut String, kernel: &Kernel, analysis: &Analysis, id: crate::ir::RegionId, depth: usize) {
     let region_ = kernel.region(id);
     for &param in &region_.params {
@@ -67,7 +67,7 @@ fn shape(analysis: &Analysis, value: Value) -> &'static str {
     }
 }
 
-/// What is known of the index of an access.
+/// The facts about the index of an access.
 fn access(kernel: &Kernel, analysis: &Analysis, region: crate::ir::RegionId, inst: &Inst) -> Option<String> {
     let (Op::Gather { buffer, index, .. } | Op::Scatter { buffer, index, .. }) = inst.op else { return None };
     let range = if analysis.ranges.is_proven(region, buffer, index) { "in range" } else { "checked" };
@@ -75,7 +75,7 @@ fn access(kernel: &Kernel, analysis: &Analysis, region: crate::ir::RegionId, ins
     Some(format!("{range}{hint}"))
 }
 
-/// How often the LLVM IR of a kernel has each kind of access, division and switch; none without libLLVM.
+/// The number of accesses of each kind, divisions and switches in the LLVM IR of a kernel; none without libLLVM.
 pub(crate) fn code(kernel: &Kernel) -> Option<String> {
     if !crate::tested_devices::has_llvm() {
         return None;

@@ -1,5 +1,4 @@
-//! Random programs about indices: generated code that verifies what it does not check, and code that does not,
-//! against the interpreter.
+//! Random programs about indices: compares code with redundant checks, and code without them, with the interpreter.
 
 use std::any::Any;
 
@@ -10,12 +9,12 @@ use crate::backend::llvm::analysis::Analysis;
 use crate::cancel::Poll;
 use crate::ir::{Op, ParamId, Value};
 
-/// Code that says what it found instead of ending the process.
+/// Code that returns the violation instead of ending the process.
 struct Verified(LlvmExecutable);
 
 impl Executable for Verified {
     unsafe fn run_polled(&self, lanes: Range<u64>, arguments: &[RawArgument], poll: Poll<'_>) {
-        // SAFETY: the caller keeps the promises.
+        // SAFETY: guaranteed by the caller.
         if let Some(violation) = unsafe { self.0.run_verified(lanes, arguments, poll) } {
             panic!("{violation}");
         }
@@ -60,7 +59,7 @@ fn compare_indices(seed: u64, target: &Target) -> Result<(), String> {
     let compiled = |target: &Target| compile_for(&kernel, options, target).map_err(|error| error.to_string());
     let interpreted = interpreter::prepare(cases[0].kernel.clone());
     let expected: Vec<_> = cases.iter().map(|case| case.run(&interpreted, None)).collect();
-    // What would leave its memory is found by the first one.
+    // An access outside its memory is found by the first one.
     let verified = Verified(compiled(&target.clone().with_verified_accesses())?);
     let plain = if seed.is_multiple_of(8) { Some(compiled(target)?) } else { None };
     let executables = [Some(&verified as &dyn Executable), plain.as_ref().map(|plain| plain as &dyn Executable)];
@@ -89,7 +88,7 @@ fn programs_about_indices() {
     check_all(0..400);
 }
 
-/// What holds in the body of a loop is not used in its condition, which sees the counter at its end.
+/// Facts about the body of a loop are not used in its condition, which sees the counter's final value.
 #[test]
 fn a_counter_has_reached_its_end_in_the_condition_of_its_loop() {
     let text = "kernel(p0: read u32, p1: write u32, p2: scalar u32) {
@@ -127,7 +126,7 @@ fn a_counter_has_reached_its_end_in_the_condition_of_its_loop() {
     }
 }
 
-/// Random programs are of use as far as they come to code without checks.
+/// Random programs are only useful if they lead to code without checks.
 #[test]
 fn many_random_indices_are_proven_to_be_in_range() {
     let mut proven = [0; 2];
@@ -142,7 +141,7 @@ fn many_random_indices_are_proven_to_be_in_range() {
     assert!(moved > 20 && within > 200, "{proven:?}");
 }
 
-/// New seeds each time, or those of `JIT_RANDOM_SEED`; as many as `JIT_RANDOM_COUNT` says.
+/// New seeds each time, or those of `JIT_RANDOM_SEED`; `JIT_RANDOM_COUNT` is their number.
 #[test]
 #[ignore = "takes an hour"]
 fn many_programs_about_indices() {

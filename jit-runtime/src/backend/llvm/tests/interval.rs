@@ -1,4 +1,4 @@
-//! Intervals against brute force: every value that an operation gives for operands in their intervals is in the
+//! Compares intervals with brute force: every value that an operation returns for operands in their intervals is in the
 //! result's.
 
 use crate::backend::llvm::interval::{Arithmetic, Host, Integer, Interval};
@@ -37,7 +37,7 @@ fn wrapped(ty: Integer, number: i64) -> i64 {
     if ty.is_signed { number << unused >> unused } else { ((number as u64) << unused >> unused) as i64 }
 }
 
-/// What an operation gives, of a type of up to 16 bits.
+/// The result of an operation, of a type of up to 16 bits.
 fn result(op: BinaryOp, ty: Integer, a: i64, b: i64) -> i64 {
     wrapped(
         ty,
@@ -60,7 +60,7 @@ fn result(op: BinaryOp, ty: Integer, a: i64, b: i64) -> i64 {
     )
 }
 
-/// The real types are large; small ones behave alike.
+/// The real types are large; small ones behave in the same way.
 fn eight_bits(is_signed: bool) -> (Integer, Type) {
     (Integer { bits: 8, is_signed }, if is_signed { Type::I8 } else { Type::U8 })
 }
@@ -79,12 +79,12 @@ fn small_types_compute_as_the_types_of_kernels() {
     }
 }
 
-/// Compares an operation on all pairs of intervals between some numbers with what it gives for each pair of values.
+/// Compares an operation on all pairs of intervals between some numbers with its results for each pair of values.
 fn check_pairs(op: BinaryOp, transfer: Transfer, ty: Integer, numbers: &[i64]) {
     let values: Vec<i64> = (ty.least()..=ty.most()).collect();
     let at = |number: i64| (number - ty.least()) as usize;
     for (position, &least) in numbers.iter().enumerate() {
-        // For each second operand, what the first ones so far give.
+        // For each second operand, the results for the first ones so far.
         let mut given = vec![ends(i64::MAX, i64::MIN); values.len()];
         let mut next = least;
         for &most in &numbers[position..] {
@@ -215,7 +215,7 @@ fn counters_of_all_intervals_of_first_values_and_limits() {
     }
 }
 
-/// Numbers at which 64-bit arithmetic changes, by chance.
+/// Random numbers near values at which 64-bit arithmetic changes.
 fn corner(rng: &mut Rng) -> i128 {
     let near = [0, 1 << 20, 1 << 30, 1 << 31, 1 << 32, 1 << 61, 1 << 62, 1 << 63, 1_i128 << 64];
     let number = rng.choose(&near) + rng.below(7) as i128 - 3;
@@ -283,7 +283,7 @@ fn wide_types_at_the_ends_of_words() {
     }
 }
 
-/// What the proofs of ordinary indices rest on.
+/// The property that the proofs of ordinary indices rely on.
 #[test]
 fn intervals_are_as_narrow_as_indices_need() {
     let (i32, u32) = (Integer::of(Type::I32), Integer::of(Type::U32));

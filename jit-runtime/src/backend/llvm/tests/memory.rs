@@ -1,4 +1,4 @@
-//! Indices that lanes share, consecutive indices, and updates of one element by many lanes and threads.
+//! Shared indices, consecutive indices, and updates of one element by many lanes and threads.
 
 use super::*;
 use crate::ir::random::{Input, Rng};
@@ -11,7 +11,7 @@ fn bytes(ty: Type, count: usize, seed: u64) -> Vec<u8> {
     (0..count).flat_map(|_| rng.value(ty).to_le_bytes()[..ty.size_bytes()].to_vec()).collect()
 }
 
-/// Gathers from a table at an index that is computed from the lane, for every element type, and compares.
+/// Gathers from a table at an index that is computed from the lane, for every element type, and compares the results.
 fn gathers(elements: usize, index: impl Fn(&mut Builder) -> (Value, Option<Value>)) {
     for ty in Type::ALL {
         let mut builder = Builder::new();
@@ -94,7 +94,7 @@ fn neighbours_with_wrap_around() {
                     let column = b.binary(BinaryOp::Add, column, step);
                     let column = b.binary(BinaryOp::Rem, column, columns);
                     let index = b.fma(row, columns, column);
-                    // Of lanes that are off, some hold an index that is out of range.
+                    // Some inactive lanes have an index that is out of range.
                     let limit = b.constant(Type::U32, WIDTH as u64);
                     let in_range = b.compare(CompareOp::Lt, index, limit);
                     let zero = b.constant(Type::U32, 0);
@@ -147,7 +147,7 @@ fn large_unsigned_indices_are_not_negative() {
     let index: Vec<u32> = (0..32).map(|lane| (1 << 31) + (lane * 7) % 64).collect();
     for target in targets() {
         for &index in &index {
-            // SAFETY: the index is inside of the mapping.
+            // SAFETY: the index is inside the mapping.
             unsafe { table.add(index as usize).write(index as u8 ^ 0x5a) };
         }
         let executable = compile_for(&kernel, CodeOptions::default(), &target).unwrap();
@@ -161,7 +161,7 @@ fn large_unsigned_indices_are_not_negative() {
         let expected: Vec<u8> = index.iter().map(|&index| index as u8 ^ 0x5a).collect();
         assert_eq!(output[start..start + 32], expected, "{}", target.cpu);
     }
-    // SAFETY: the mapping is ours.
+    // SAFETY: this function made the mapping.
     unsafe { libc::munmap(table.cast(), length) };
 }
 
@@ -184,7 +184,7 @@ fn an_object_can_be_loaded_again() {
         let again = compile_for(&case.kernel, CodeOptions::default(), &target).unwrap();
         assert_eq!(first.object(), again.object(), "the same kernel gives the same bytes");
     }
-    // SAFETY: refused before anything runs.
+    // SAFETY: rejected before anything runs.
     assert!(unsafe { LlvmExecutable::load(b"no object") }.is_err());
 }
 

@@ -1,4 +1,4 @@
-//! Generated code against the interpreter, bit for bit, for every vector width and number of packets.
+//! Compares generated code with the interpreter, bit for bit, for every vector width and number of packets.
 
 mod atomics;
 mod bounds;
@@ -17,7 +17,7 @@ use super::*;
 use crate::ir::passes;
 use crate::ir::random::{Case, Input};
 
-/// The processors that tests generate code for: those whose instructions this one has.
+/// The processors that tests generate code for: those whose instructions this one supports.
 fn targets() -> Vec<Target> {
     let Ok(host) = Target::host() else {
         assert!(!crate::tested_devices::has_llvm());
@@ -47,7 +47,7 @@ fn variants() -> Vec<Target> {
 fn check(case: &Case, target: &Target, options: CodeOptions) -> Result<(), String> {
     let expected = case.run(&crate::backend::interpreter::prepare(case.kernel.clone()), None);
     let mut kernel = case.kernel.clone();
-    // Half of the cases keep what the passes would take out.
+    // Half of the cases retain the code that the passes would remove.
     if case.seed.is_multiple_of(2) {
         passes::expand_math::run(&mut kernel);
     } else {

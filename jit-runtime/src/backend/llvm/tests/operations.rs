@@ -1,4 +1,4 @@
-//! Every operation on every type that has it, on corners and random values, on every target.
+//! Tests every operation on every type that supports it, on corner cases and random values, on every target.
 
 use super::*;
 use crate::ir::random::{Input, Rng};
@@ -6,7 +6,7 @@ use crate::ir::{Access, BinaryOp, Builder, CompareOp, ParamId, Type, UnaryOp, Va
 
 const WIDTH: usize = 400;
 
-/// Builds a kernel that applies operations to loaded operands, and makes a case of it.
+/// Builds a kernel that applies operations to loaded operands, and converts it to a case.
 struct Table {
     builder: Builder,
     rng: Rng,
@@ -149,7 +149,7 @@ fn casts() {
                 table.store(result);
                 if scalar::is_supported_bitcast(from, to) {
                     let result = table.builder.bitcast(to, operand);
-                    // A NaN read as an integer is the same bits: nothing computed it.
+                    // A NaN read as an integer has the same bits, since it was not computed.
                     table.store(result);
                 }
             }

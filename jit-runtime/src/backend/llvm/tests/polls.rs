@@ -1,4 +1,4 @@
-//! Runs that are cancelled: the code looks at a count which it changes itself, so each ends without another thread.
+//! Cancelled runs: the code polls a count that it changes itself, so each run ends without another thread.
 
 use std::sync::atomic::AtomicU64;
 
@@ -7,7 +7,7 @@ use crate::backend::interpreter;
 use crate::cancel::Poll;
 use crate::ir::parse;
 
-/// Loops that never end. The first element of the buffer counts their iterations.
+/// Infinite loops. The first element of the buffer counts their iterations.
 const ENDLESS: [&str; 4] = [
     // The same in all lanes.
     "v3: u64 = const 1
@@ -44,7 +44,7 @@ const ENDLESS: [&str; 4] = [
         v11: u64 = atomic.add p0[v1] = v3
         yield v7
      }",
-    // The outer one would end.
+    // The outer loop would end.
     "v3: u64 = const 1
      v4: u64 = const 100000
      v5: u64 = loop (v0) while (v6: u64) {

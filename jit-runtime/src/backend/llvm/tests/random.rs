@@ -9,7 +9,7 @@ fn run(seeds: std::ops::Range<u64>, options: &Options) {
     for seed in seeds {
         let case = Case::new(seed, options);
         for (position, target) in variants.iter().enumerate() {
-            // A kernel for each variant would take long: each seed visits a few.
+            // A kernel for each variant would take long: each seed tests a few.
             if (position as u64 + seed).is_multiple_of(3) {
                 let effort = if seed % 5 < 2 { Effort::Thorough } else { Effort::Quick };
                 let options = CodeOptions { streaming_stores: seed % 2 == 0, effort, ..CodeOptions::default() };
@@ -54,7 +54,7 @@ fn many() {
     run(6000..7000, &Options { operations: 120, ..Options::structured() });
 }
 
-/// Code for the other architecture cannot run here, but it has to be generated, and to be of the kind that is loaded.
+/// Code for the other architecture cannot run here, but it must be generated, and its format must be loadable.
 #[test]
 fn arm_objects_need_only_what_the_loader_does() {
     use ::object::{Object, ObjectSection, ObjectSymbol, RelocationFlags};

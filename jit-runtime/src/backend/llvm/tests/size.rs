@@ -61,7 +61,7 @@ fn a_large_loop_gives_what_the_interpreter_gives() {
         let x = Buffer::from_bytes(bytemuck::cast_slice(&x)).unwrap();
         let y = Buffer::alloc(37 * 4).unwrap();
         let arguments = [&x, &y].map(|buffer| RawArgument { word: buffer.address(), length: 37 });
-        // SAFETY: the buffers are as long as the range, and nobody else has them.
+        // SAFETY: the buffers are as long as the range, and are not shared.
         unsafe { executable.run(0..37, &arguments) };
         y.bytes().unwrap().to_vec()
     });

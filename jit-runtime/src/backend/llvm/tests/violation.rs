@@ -1,4 +1,4 @@
-//! What finds accesses that are wrongly taken to be in range.
+//! Tests the checks that find accesses that were wrongly proven to be in range.
 
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
@@ -10,10 +10,10 @@ use crate::backend::llvm::codegen::{Job, generate};
 use crate::backend::llvm::ranges::Ranges;
 use crate::ir::parse;
 
-/// Lanes of each launch; the buffers have as many elements.
+/// The number of lanes of each launch, and of elements of the buffers.
 const WIDTH: u64 = 256;
 
-/// Code that trusts every access, and verifies what it does, with two packets.
+/// Code that trusts every access, and verifies each one, with two packets.
 fn trusting(kernel: &Kernel, target: &Target) -> LlvmExecutable {
     let (context, packets) = (Context::create(), 2);
     let mut analysis = Analysis::new(kernel, packets * target.lanes);
@@ -29,7 +29,7 @@ fn trusting(kernel: &Kernel, target: &Target) -> LlvmExecutable {
     LlvmExecutable::from_object(object.as_slice().into()).unwrap()
 }
 
-/// What is found in a kernel whose first parameter is read and whose second one is written.
+/// The violation that is found in a kernel whose first parameter is read and whose second one is written.
 fn violation(text: &str, target: &Target, length: u64) -> Option<Violation> {
     let executable = trusting(&parse(text).unwrap(), target);
     let (mut input, mut output) = (vec![0_u64; 1 << 12], vec![0_u64; 1 << 12]);
@@ -38,7 +38,7 @@ fn violation(text: &str, target: &Target, length: u64) -> Option<Violation> {
         RawArgument { word: memory[offset..].as_mut_ptr() as u64, length }
     };
     let arguments = [argument(&mut input), argument(&mut output)];
-    // SAFETY: the arguments are those of the kernel; nothing is accessed behind them once that is found to be wrong.
+    // SAFETY: the arguments are those of the kernel; nothing behind them is accessed once a violation is found.
     unsafe { executable.run_verified(0..WIDTH, &arguments, crate::cancel::Poll::NEVER) }
 }
 
@@ -66,7 +66,7 @@ fn wrong_proofs_are_found_in_accesses_of_every_form() {
         for (form, code) in forms {
             let text = format!("kernel(p0: read u32, p1: write u32) {{ {lane} {code} }}");
             let found = violation(&text, &target, WIDTH).unwrap_or_else(|| panic!("{form}"));
-            // Rows are named by their first element.
+            // Rows are identified by their first element.
             let end = found.index + if form == "rows" { 1 } else { 0 };
             assert!(end >= WIDTH as i64 && found.length == WIDTH, "{form}: {found}");
             assert!(found.access.contains("Gather { buffer: p0") && found.access.contains(" of kernel "), "{found}");

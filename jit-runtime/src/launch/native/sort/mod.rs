@@ -1,17 +1,17 @@
-//! Sorting: the elements of each row in their order, and the positions that they had.
+//! Sorts the elements of each row, and returns their previous positions on request.
 //!
 //! # Order
 //!
-//! Integers by value, `false` before `true`. Floats by value, with -0 before +0, and NaN behind everything else, all
-//! alike: their bits are unspecified. Equal elements keep their order, in descending order as well, so a sorted array
-//! is the same whatever sorted it.
+//! Integers are ordered by value, and `false` before `true`. Floats are ordered by value, with -0 before +0. All NaNs
+//! are equal and come last; their bits are unspecified. Equal elements retain their order, in descending order as well,
+//! so a sorted array is the same whatever algorithm sorted it.
 //!
 //! # How
 //!
-//! Short rows are sorted by comparisons, longer ones by digits from the lowest one on ([`radix`]). Rows are done at the
-//! same time, one thread each; a long row on its own is cut into blocks, which first count their digits, so that each
-//! block knows where to put its elements. Digits that are the same in all elements are left out, so numbers of a small
-//! range take few passes.
+//! Short rows are sorted by comparisons, longer ones by a radix sort from the lowest digit on ([`radix`]). Rows are
+//! sorted in parallel, one thread each. A single long row is cut into blocks, which first count their digits, so that
+//! each block knows where to put its elements. Digits that are the same in all elements are skipped, so numbers of a
+//! small range take few passes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,34 +27,34 @@ use radix::{Order, Positions, RADIX, Table, Targets, Word};
 
 /// Rows up to this length are sorted by comparisons.
 const SHORT: usize = 128;
-/// A row on its own is cut into blocks of at least this many elements ...
+/// A single row is cut into blocks of at least this many elements ...
 const LONG_BLOCK: usize = 1 << 14;
 /// ... and into at most this many blocks.
 const MAX_BLOCKS: usize = 64;
-/// Elements that one thread sorts before it looks for other work, if they are in several rows.
+/// The number of elements, in several rows, that one thread sorts before it looks for other work.
 const ROWS_BLOCK: usize = 1 << 12;
-/// What one element takes in each pass, roughly.
+/// The time for one element in each pass, roughly.
 const PASS_NS: f64 = 1.2;
 
-/// What a sort gives.
+/// The outputs of a sort.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sorted {
-    /// The elements in their order: one output, of the type of the input.
+    /// The sorted elements: one output, of the type of the input.
     Values,
-    /// Where they lay in their row, as `u32`: one output.
+    /// Their previous positions in the row, as `u32`: one output.
     Positions,
     /// Both, the elements first: two outputs.
     Both,
 }
 
-/// A sort. One input; all outputs are as wide.
+/// A sort. One input; all outputs have the same width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sort {
-    /// The largest elements come first, equal ones in the order in which they lay.
+    /// Whether the largest elements come first; equal ones retain their order.
     pub is_descending: bool,
-    /// Elements that are sorted on their own, counted from the first; at least 1. The last row may be shorter.
+    /// The length of a row, which is sorted separately; at least 1. The last row may be shorter.
     pub row: usize,
-    /// What is written.
+    /// The outputs to write.
     pub gives: Sorted,
 }
 
@@ -114,9 +114,9 @@ struct Memory<W> {
 }
 
 impl<W> Memory<W> {
-    /// Where elements and positions go, from some element on.
+    /// The targets of elements and positions, starting at an element.
     fn targets(&self, first: usize) -> Targets<W> {
-        // SAFETY: the place lies in the memory, or is its end.
+        // SAFETY: the position is inside the memory, or at its end.
         let values = self.values.map(|values| unsafe { values.first.add(first) });
         // SAFETY: as above.
         let positions = self.positions.map(|positions| unsafe { positions.first.add(first) });
@@ -124,16 +124,16 @@ impl<W> Memory<W> {
     }
 }
 
-/// What all steps of a sort share.
+/// The part that all steps of a sort share.
 struct Job<W> {
     len: usize,
     row: usize,
     order: Order<W>,
     input: Elements<W>,
     output: Memory<W>,
-    /// Whether the elements are wanted, and not only their positions.
+    /// Whether the elements are an output, and not only their positions.
     gives_values: bool,
-    /// What every other pass writes.
+    /// The memory that every other pass writes.
     scratch: Memory<W>,
     reads: Vec<Arc<Buffer>>,
     writes: Vec<Arc<Buffer>>,
@@ -145,7 +145,7 @@ impl<W: Word> Job<W> {
         let row = sort.row.min(len);
         let mut writes: Vec<Arc<Buffer>> = outputs.iter().map(|output| Arc::clone(&output.buffer)).collect();
         let mut scratch = |ty: Type| {
-            // SAFETY: all of it is written before it is read.
+            // SAFETY: every element is written before it is read.
             let memory = unsafe { Operand::alloc_uninit(ty, len)? };
             writes.push(Arc::clone(&memory.buffer));
             Ok::<_, Error>(memory)
@@ -154,7 +154,7 @@ impl<W: Word> Job<W> {
         let mut output = Memory { values: values.map(Elements::of), positions: positions.map(Elements::of) };
         let mut other = Memory { values: None, positions: None };
         if row > SHORT {
-            // Passes need the elements, also where only their positions are wanted.
+            // Passes need the elements even if only their positions are wanted.
             if output.values.is_none() && W::DIGITS > 1 {
                 output.values = Some(Elements::of(&scratch(input.ty)?));
             }
@@ -193,17 +193,17 @@ impl<W: Word> Job<W> {
         let run = move |block: usize| {
             let end = self.len.min((block + 1) * stride);
             for first in (block * stride..end).step_by(self.row) {
-                // SAFETY: rows are disjoint, and the step has all their memory.
+                // SAFETY: rows are disjoint, and the step has exclusive access to their memory.
                 unsafe { self.sort_row(first, end.min(first + self.row)) };
             }
         };
-        // SAFETY: the function accesses the buffers of the job, which are as large as their operands say.
+        // SAFETY: the function accesses the buffers of the job, which are as long as their operands state.
         unsafe { step.submit(run) }
     }
 
     /// # Safety
     ///
-    /// Nobody else accesses the row in the outputs and the scratch memory, or writes it in the input.
+    /// No other thread may access the row in the outputs and the scratch memory, or write it in the input.
     unsafe fn sort_row(&self, first: usize, end: usize) {
         // SAFETY: the caller's promise.
         let values = unsafe { self.input.get(first..end) };
@@ -226,7 +226,7 @@ impl<W: Word> Job<W> {
 
     /// # Safety
     ///
-    /// The targets have room, and nobody else accesses them.
+    /// The targets must have room, and no other thread may access them.
     unsafe fn sort_short_row(&self, values: &[W], targets: Targets<W>) {
         let mut pairs = [(W::default(), 0_u32); SHORT];
         let pairs = &mut pairs[..values.len()];
@@ -247,11 +247,11 @@ impl<W: Word> Job<W> {
         }
     }
 
-    /// Distributes elements of a row by a digit to where a pass writes.
+    /// Distributes elements of a row by a digit to the target of a pass.
     ///
     /// # Safety
     ///
-    /// Nobody else accesses the elements that are read, or the places that are written.
+    /// No other thread may access the elements that are read, or the positions that are written.
     unsafe fn distribute(
         &self,
         pass: Pass,
@@ -269,7 +269,7 @@ impl<W: Word> Job<W> {
             (unsafe { self.input.get(range.clone()) }, Positions::From((range.start - row_first) as u32))
         } else {
             let (values, positions) = (from.values.unwrap_or(self.input), from.positions);
-            // SAFETY: as above; earlier passes wrote all of the row.
+            // SAFETY: as above; earlier passes wrote the whole row.
             let positions = positions.map_or(Positions::From(0), |at| Positions::At(unsafe { at.get(range.clone()) }));
             // SAFETY: as above.
             (unsafe { values.get(range) }, positions)
@@ -288,7 +288,7 @@ impl<W: Word> Job<W> {
     }
 }
 
-/// Which digits a sort goes by, and where each pass writes, so that the last one writes the outputs.
+/// The digits that a sort uses, and the target of each pass, so that the last one writes the outputs.
 #[derive(Clone, Copy)]
 struct Route(u32);
 
@@ -301,7 +301,7 @@ struct Pass {
 }
 
 impl Route {
-    /// By the digits that differ; by the first one if none does, as the elements have to get to the outputs.
+    /// Uses the digits that differ. If none does, uses the first one, as the elements have to be moved to the outputs.
     fn of(differs: impl Iterator<Item = bool>) -> Route {
         let digits = differs.enumerate().fold(0, |digits, (digit, differs)| digits | u32::from(differs) << digit);
         Route(digits.max(1))
@@ -323,7 +323,7 @@ struct Long<W> {
     blocks: usize,
     /// For each block a table of each digit.
     tables: Elements<Table>,
-    /// The bits of the [`Route`], when all digits were counted.
+    /// The bits of the [`Route`], set when all digits have been counted.
     route: AtomicU32,
 }
 
@@ -332,7 +332,7 @@ impl<W: Word> Job<W> {
     fn launch_blocks(mut self, context: Context) -> Result<(), Error> {
         let block = self.len.div_ceil(MAX_BLOCKS).max(LONG_BLOCK);
         let blocks = self.len.div_ceil(block);
-        // SAFETY: all of it is written before it is read.
+        // SAFETY: every element is written before it is read.
         let memory = unsafe { Operand::alloc_uninit(Type::U32, blocks * W::DIGITS * RADIX)? };
         let tables = Elements { first: memory.buffer.address() as *mut Table, len: blocks * W::DIGITS };
         self.writes.push(memory.buffer);
@@ -341,8 +341,8 @@ impl<W: Word> Job<W> {
         let submit = |blocks: usize, estimate_ns: f64, run: fn(&Long<W>, usize, usize), digit: usize| {
             let step = long.job.step(context, blocks, estimate_ns);
             let long = Arc::clone(&long);
-            // SAFETY: the function accesses the buffers of the job; its blocks have tables, elements and places of
-            // their own.
+            // SAFETY: the function accesses the buffers of the job; its blocks have separate tables, elements and
+            // positions.
             unsafe { step.submit(move |block| run(&long, digit, block)) }
         };
         submit(blocks, pass_ns, Long::count_all, 0)?;
@@ -383,10 +383,10 @@ impl<W: Word> Long<W> {
         self.route.store(Route::of((0..W::DIGITS).map(differs)).0, Ordering::Relaxed);
     }
 
-    /// Counts a digit where the elements lie now. The first pass finds it counted.
+    /// Counts a digit in the current order of elements. For the first pass it has been counted already.
     fn count(&self, digit: usize, block: usize) {
         let Some(pass) = self.pass(digit).filter(|pass| !pass.is_first) else { return };
-        // SAFETY: the step writes nothing but tables, and this one is the block's.
+        // SAFETY: the step writes nothing but tables, and this table belongs to the block.
         let (values, table) = unsafe {
             (self.job.source(pass).get(self.range(block)), &mut self.tables.get_mut(self.table(digit, block))[0])
         };
@@ -409,7 +409,8 @@ impl<W: Word> Long<W> {
         let Some(pass) = self.pass(digit) else { return };
         // SAFETY: tables are only read in this step.
         let places = unsafe { self.tables.get(self.table(digit, block))[0] };
-        // SAFETY: the places of different blocks are disjoint, and what is read is not written in this step.
+        // SAFETY: the positions of different blocks are disjoint, and elements that are read are not written in this
+        // step.
         unsafe { self.job.distribute(pass, self.range(block), 0, digit, places) };
     }
 }
@@ -424,7 +425,7 @@ mod tests {
     use crate::ir::scalar;
     use crate::launch::set_threads;
 
-    /// A number whose order is that of the elements: what the module documents, said with comparisons.
+    /// A number whose order is that of the elements: the order that the module documents, defined by comparisons.
     fn rank(ty: Type, bits: u64) -> (i32, i128) {
         if !ty.is_float() {
             let shift = 64 - ty.bits();
@@ -480,7 +481,7 @@ mod tests {
             _ if ty == Type::Bool => random.next() >> 9 & 1,
             0 => 1 << (ty.bits() - 1),
             1 => 0,
-            // Of floats, also infinities and NaN.
+            // For floats, also infinities and NaN.
             2 if ty.is_float() => negative_infinity_or_nan(ty, random.next()),
             _ => random.next() >> 7 & ty.bit_mask(),
         };

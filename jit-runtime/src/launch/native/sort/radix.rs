@@ -1,40 +1,40 @@
-//! Sorting by digits: counting how often each digit occurs, and distributing elements by it.
+//! Radix sort: counts how often each digit occurs, and distributes elements by it.
 //!
-//! Elements are unsigned words whose order an [`Order`] says; digits are the bytes of the words in that order, the
-//! lowest first (Knuth, *The Art of Computer Programming* 3, §5.2.5). Each distribution keeps the order of elements
+//! Elements are unsigned words, ordered as an [`Order`] defines. Digits are the bytes of the words in that order,
+//! lowest first (Knuth, *The Art of Computer Programming* 3, §5.2.5). Each distribution preserves the order of elements
 //! with equal digits.
 
 use crate::ir::Type;
 
 /// Values of a digit.
 pub(super) const RADIX: usize = 256;
-/// How often each value of a digit occurs, or where elements with it go next.
+/// How often each value of a digit occurs, or the next target position of elements with it.
 pub(super) type Table = [u32; RADIX];
 
 /// The bits of an element.
 pub(super) trait Word: Copy + Default + Ord + Send + Sync + 'static {
-    /// Digits that a word has.
+    /// The number of digits of a word.
     const DIGITS: usize;
     /// The low bits of a carrier.
     fn from_carrier(bits: u64) -> Self;
-    /// The word that is compared as an unsigned number in place of this one.
+    /// The key of this word: keys are compared as unsigned numbers.
     fn key(self, order: Order<Self>) -> Self;
     /// A digit of a key, as an index.
     fn digit(self, digit: usize) -> usize;
 }
 
-/// What makes unsigned numbers of words, so that they are ordered as the elements are.
+/// Maps words to unsigned numbers that have the order of the elements.
 #[derive(Clone, Copy)]
 pub(super) struct Order<W> {
     /// Bits that are flipped: the sign bit of signed types.
     flip: W,
-    /// Bits that are flipped in negative numbers: all others of floats.
+    /// Bits that are flipped in negative numbers: for floats, all other bits.
     spread: W,
-    /// What the smallest element has become then; NaN with a sign bit lie below, and become the largest.
+    /// The mapped value of the smallest element. NaNs with a sign bit are below it, and become the largest.
     smallest: W,
-    /// What the largest key may be: that of a NaN, whose bits are nobody's choice, for all of them.
+    /// The largest key, which all NaNs have, since their bits are unspecified.
     largest: W,
-    /// All bits if the largest elements come first.
+    /// All bits set if the largest elements come first.
     turn: W,
 }
 
@@ -49,8 +49,7 @@ impl<W: Word> Order<W> {
         };
         let word = W::from_carrier;
         let turn = if is_descending { u64::MAX } else { 0 };
-        // Finite numbers and infinities of both signs, zeros included, are two for each magnitude up to that of
-        // infinity.
+        // Finite numbers and infinities of both signs, including zeros: two for each magnitude up to infinity.
         let numbers = 2 * (negative_infinity(ty) & (sign - 1)) + 2;
         let largest = if ty.is_float() { numbers } else { u64::MAX };
         let [flip, spread, smallest] = [flip, spread, smallest].map(word);
@@ -119,7 +118,7 @@ pub(super) fn count<W: Word>(values: &[W], order: Order<W>, digit: usize, table:
     }
 }
 
-/// Turns the counts of consecutive blocks into the places to which each block distributes.
+/// Converts the counts of consecutive blocks to the positions to which each block distributes.
 pub(super) fn places<'a>(tables: impl Fn(usize) -> &'a mut Table, blocks: usize) {
     let mut next = 0;
     for value in 0..RADIX {
@@ -130,28 +129,28 @@ pub(super) fn places<'a>(tables: impl Fn(usize) -> &'a mut Table, blocks: usize)
     }
 }
 
-/// Where positions of elements are found.
+/// The source of the positions of elements.
 #[derive(Clone, Copy)]
 pub(super) enum Positions<'a> {
-    /// Elements lie where they lay at first, from this position on.
+    /// Elements are still in their original order, starting at this position.
     From(u32),
     /// They were moved already.
     At(&'a [u32]),
 }
 
-/// Where elements and their positions go; what is not wanted has no place.
+/// The targets of elements and their positions; outputs that are not wanted have none.
 #[derive(Clone, Copy)]
 pub(super) struct Targets<W> {
     pub(super) values: Option<*mut W>,
     pub(super) positions: Option<*mut u32>,
 }
 
-/// Moves elements and their positions to the places of their digit, one behind the other.
+/// Moves elements and their positions to the positions of their digit, consecutively.
 ///
 /// # Safety
 ///
-/// The targets have room at all places, from the table's on as many as there are elements with the digit, and nobody
-/// else accesses these.
+/// The targets must have room at all positions: starting at the table's, as many as there are elements with the digit.
+/// No other thread may access them.
 pub(super) unsafe fn distribute<W: Word>(
     values: &[W],
     positions: Positions<'_>,

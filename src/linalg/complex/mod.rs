@@ -2,7 +2,7 @@
 //!
 //! | part | file |
 //! |---|---|
-//! | making numbers, magnitude, angle, comparison | this file |
+//! | constructors, magnitude, angle, comparison | this file |
 //! | operators | `operators` |
 //! | powers, exponentials, logarithms | `power` |
 //! | circular and hyperbolic functions and their inverses | `trigonometry` |
@@ -20,9 +20,9 @@ mod trigonometry;
 
 pub use operators::ComplexOperand;
 
-/// Two arrays, the real and the imaginary part: in each lane a complex number.
+/// A complex number per lane: two arrays, the real and the imaginary part.
 ///
-/// An array or a number beside a complex number is a real one.
+/// An array or a number combined with a complex number is real.
 ///
 /// ```
 /// use jit::linalg::Complex;
@@ -58,7 +58,7 @@ impl<T: FloatElement> Complex<T> {
         Self::new(T::default(), T::ONE)
     }
 
-    /// The number with this real part and no imaginary one.
+    /// Creates the number with this real part and a zero imaginary part.
     #[must_use]
     #[track_caller]
     pub fn from_real(re: impl Component<T>) -> Self {
@@ -90,7 +90,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re, im }
     }
 
-    /// The magnitude, `sqrt(re² + im²)`, without overflow on the way; infinite if a part is.
+    /// Returns the magnitude, `sqrt(re² + im²)`, without intermediate overflow; infinite if a part is.
     #[must_use]
     #[track_caller]
     pub fn abs(&self) -> Array<T> {
@@ -118,21 +118,21 @@ impl<T: FloatElement> Complex<T> {
         (self.abs(), self.arg())
     }
 
-    /// Whether a part is NaN.
+    /// True where a part is NaN.
     #[must_use]
     #[track_caller]
     pub fn is_nan(&self) -> Mask {
         self.re.is_nan() | self.im.is_nan()
     }
 
-    /// Whether both parts are finite.
+    /// True where both parts are finite.
     #[must_use]
     #[track_caller]
     pub fn is_finite(&self) -> Mask {
         self.re.is_finite() & self.im.is_finite()
     }
 
-    /// Whether the numbers are equal; false for NaN.
+    /// True where the numbers are equal; false for NaN.
     #[must_use]
     #[track_caller]
     pub fn eq(&self, other: impl ComplexOperand<T>) -> Mask {
@@ -140,21 +140,21 @@ impl<T: FloatElement> Complex<T> {
         self.re.eq(re) & self.im.eq(im.unwrap_or_default())
     }
 
-    /// Whether the numbers differ; true for NaN.
+    /// True where the numbers differ; true for NaN.
     #[must_use]
     #[track_caller]
     pub fn ne(&self, other: impl ComplexOperand<T>) -> Mask {
         !self.eq(other)
     }
 
-    /// The number times `i`.
+    /// Multiplies the number by `i`.
     #[must_use]
     #[track_caller]
     fn times_i(&self) -> Self {
         Complex { re: -&self.im, im: self.re.clone() }
     }
 
-    /// The number divided by `i`.
+    /// Divides the number by `i`.
     #[must_use]
     #[track_caller]
     fn over_i(&self) -> Self {
@@ -163,7 +163,7 @@ impl<T: FloatElement> Complex<T> {
 }
 
 impl<T: Signed> Complex<T> {
-    /// The number with the other sign of its imaginary part.
+    /// Returns the conjugate: the sign of the imaginary part is inverted.
     #[must_use]
     #[track_caller]
     pub fn conj(&self) -> Self {

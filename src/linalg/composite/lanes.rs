@@ -1,4 +1,4 @@
-//! What reads other lanes: gathers, flat arrays, and reading back.
+//! Operations across lanes: gathers, interleaved arrays, and reading back.
 
 use std::panic::Location;
 
@@ -10,8 +10,8 @@ use crate::{Array, Element, Error, Integer, Mask, UInt, eval};
 macro_rules! lanes {
     ($Type:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: Element> $Type<T> {
-            /// The values at some lanes: see [`Array::gather`]. A component of width 1 beside wider ones belongs to all
-            /// of them.
+            /// Returns the values at some lanes: see [`Array::gather`]. A component of width 1 next to wider ones
+            /// belongs to all of them.
             #[must_use]
             #[track_caller]
             pub fn gather<I: Integer>(&self, index: &Array<I>) -> Self {
@@ -83,7 +83,7 @@ macro_rules! lanes {
             ///
             /// # Panics
             ///
-            /// When the components have several widths beside 1.
+            /// When the components have several widths other than 1.
             #[must_use]
             #[track_caller]
             pub fn to_interleaved(&self) -> Array<T> {
@@ -99,7 +99,7 @@ macro_rules! lanes {
                 flat
             }
 
-            /// The elements, one value for each lane. Evaluates, and waits for the result.
+            /// Returns the elements, one value for each lane. Evaluates, and waits for the result.
             ///
             /// # Errors
             ///
@@ -152,7 +152,7 @@ fn refuse_ragged<T: Element>(flat: &Array<T>, components: usize) -> ! {
     .panic()
 }
 
-/// Panics if arrays have several widths beside 1.
+/// Panics if arrays have several widths other than 1.
 #[track_caller]
 pub(super) fn refuse_uneven<T: Element>(components: &[(&'static str, &Array<T>)]) {
     let mut wide = components.iter().filter(|(_, array)| array.len() != 1);

@@ -1,8 +1,8 @@
-//! Square matrices of arrays: lane by lane, a matrix.
+//! Square matrices of arrays: one matrix per lane.
 //!
 //! | part | file |
 //! |---|---|
-//! | making matrices, rows, columns, entries | this file, `parts` |
+//! | constructors, rows, columns, entries | this file, `parts` |
 //! | operators | `operators` |
 //! | determinant, inverse | `inverse` |
 //! | reading, printing | `read` |
@@ -21,9 +21,9 @@ pub(in crate::linalg) use operators::dot;
 pub use operators::{MatrixFactor, MatrixOperand};
 pub use parts::Line;
 
-/// `N` by `N` arrays: in each lane a matrix.
+/// A matrix per lane: `N` by `N` arrays.
 ///
-/// An entry is reached by its row and column: `m[(0, 2)]`.
+/// An entry is accessed by its row and column: `m[(0, 2)]`.
 #[derive(Clone, Traverse)]
 pub struct Matrix<T: Element, const N: usize> {
     pub(in crate::linalg) rows: [[Array<T>; N]; N],
@@ -37,7 +37,7 @@ pub type Mat3<T = f32> = Matrix<T, 3>;
 pub type Mat4<T = f32> = Matrix<T, 4>;
 
 impl<T: Element, const N: usize> Matrix<T, N> {
-    /// The same array or number in all entries.
+    /// Creates a matrix with the same array or number in all entries.
     #[must_use]
     #[track_caller]
     pub fn splat(all: impl Component<T>) -> Self {
@@ -52,32 +52,32 @@ impl<T: Element, const N: usize> Matrix<T, N> {
         Self::splat(Array::zeros(width))
     }
 
-    /// The matrix whose rows and columns are exchanged.
+    /// Returns the transpose.
     #[must_use]
     pub fn transpose(&self) -> Self {
         Matrix { rows: std::array::from_fn(|row| std::array::from_fn(|column| self.rows[column][row].clone())) }
     }
 
-    /// A function of each entry.
+    /// Applies a function to each entry.
     #[must_use]
     pub fn map<U: Element>(&self, mut function: impl FnMut(&Array<T>) -> Array<U>) -> Matrix<U, N> {
         Matrix { rows: std::array::from_fn(|row| std::array::from_fn(|column| function(&self.rows[row][column]))) }
     }
 
-    /// Each entry converted to another type: see [`Array::cast`].
+    /// Converts each entry to another type: see [`Array::cast`].
     #[must_use]
     pub fn cast<U: Element>(&self) -> Matrix<U, N> {
         self.map(Array::cast)
     }
 
-    /// The same values, never part of the code: see [`Array::make_opaque`].
+    /// Returns the same values, but never as literals in the code: see [`Array::make_opaque`].
     #[must_use]
     pub fn make_opaque(&self) -> Self {
         self.map(Array::make_opaque)
     }
 
-    /// The number of lanes: that of the widest entry. Entries are of one width or of width 1, which is checked when
-    /// they are combined.
+    /// Returns the number of lanes: that of the widest entry. All entries have this width or width 1, which is checked
+    /// when they are combined.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a matrix is no collection of lanes; widths are compared")]
     pub fn len(&self) -> usize {
@@ -92,7 +92,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
 }
 
 impl<T: Number, const N: usize> Matrix<T, N> {
-    /// Ones on the diagonal, zeros elsewhere; the same in all lanes.
+    /// Returns the identity: ones on the diagonal, zeros elsewhere, the same in all lanes.
     #[must_use]
     #[track_caller]
     pub fn identity() -> Self {
@@ -111,7 +111,7 @@ impl<T: Number, const N: usize> Matrix<T, N> {
         matrix
     }
 
-    /// In each lane, the sum of the diagonal.
+    /// Returns the trace in each lane: the sum of the diagonal.
     #[must_use]
     #[track_caller]
     pub fn trace(&self) -> Array<T> {
@@ -122,7 +122,7 @@ impl<T: Number, const N: usize> Matrix<T, N> {
         sum
     }
 
-    /// In each lane, the sum of the squares of the entries.
+    /// Returns, in each lane, the sum of the squares of the entries.
     #[must_use]
     #[track_caller]
     pub fn squared_frobenius_norm(&self) -> Array<T> {
@@ -133,7 +133,7 @@ impl<T: Number, const N: usize> Matrix<T, N> {
         sum
     }
 
-    /// The product of entries at the same place.
+    /// Multiplies the corresponding entries.
     #[must_use]
     #[track_caller]
     pub fn entrywise_product(&self, other: &Self) -> Self {
@@ -148,7 +148,7 @@ impl<T: Number, const N: usize> Matrix<T, N> {
 }
 
 impl<T: Signed, const N: usize> Matrix<T, N> {
-    /// In each lane, the largest absolute value of an entry.
+    /// Returns, in each lane, the largest absolute value of an entry.
     #[must_use]
     #[track_caller]
     pub fn max_norm(&self) -> Array<T> {
@@ -161,7 +161,7 @@ impl<T: Signed, const N: usize> Matrix<T, N> {
 }
 
 impl<T: FloatElement, const N: usize> Matrix<T, N> {
-    /// In each lane, the root of the sum of the squares of the entries.
+    /// Returns the Frobenius norm in each lane: the root of the sum of the squares of the entries.
     #[must_use]
     #[track_caller]
     pub fn frobenius_norm(&self) -> Array<T> {
@@ -194,7 +194,7 @@ impl<T: Number, const N: usize> Default for Matrix<T, N> {
     }
 }
 
-/// An array or a number in the place of a matrix: that times the identity.
+/// An array or a number in place of a matrix represents that multiple of the identity.
 macro_rules! from_component {
     ([$($generics:tt)*] $T:ty: $Component:ty) => {
         impl<$($generics)* const N: usize> From<$Component> for Matrix<$T, N> {

@@ -99,7 +99,7 @@ lists! {
 }
 
 impl<K: Ord + Debug, V: Traverse> Traverse for BTreeMap<K, V> {
-    /// Keys belong to the host and are compared by their `Debug` form.
+    /// Keys are host values and are compared by their `Debug` form.
     fn traverse(&self, visitor: &mut Visitor<'_>) {
         entries(self.iter(), visitor);
     }
@@ -192,7 +192,7 @@ macro_rules! shared {
                 deeper(|| visitor.shared(&**self));
             }
 
-            /// What is shared is not lent.
+            /// Shared values are not lent.
             fn traverse_mut(&mut self, _visitor: &mut VisitorMut<'_>) {}
         }
     )*};

@@ -1,5 +1,4 @@
-//! A map from nodes to numbers that is emptied without being touched, kept by each thread from one evaluation to the
-//! next.
+//! A map from nodes to numbers that is cleared in constant time. Each thread reuses it from one evaluation to the next.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -26,7 +25,7 @@ thread_state! {
 }
 
 const SMALLEST: usize = 256;
-/// A map that grew beyond this is not kept.
+/// A larger map is not retained.
 const LARGEST_KEPT: usize = 1 << 16;
 
 impl NodeMap {
@@ -42,7 +41,7 @@ impl NodeMap {
         map
     }
 
-    /// Keeps the memory for the thread's next map.
+    /// Retains the memory for the thread's next map.
     pub(super) fn give_back(self) {
         if self.slots.len() <= LARGEST_KEPT {
             let _ = SPARE.try_with(|spare| spare.set(Some(self)));

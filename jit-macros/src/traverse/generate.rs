@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
-/// Which of the two methods is made.
+/// Which of the two methods is generated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Method {
     Show,

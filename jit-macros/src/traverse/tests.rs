@@ -1,4 +1,4 @@
-//! Tests of the derive on tokens: bounds, and what is generated for a type that is refused.
+//! Tests of the derive on tokens: bounds, and the output for a rejected type.
 
 use super::expand;
 use proc_macro2::TokenStream;

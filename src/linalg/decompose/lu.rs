@@ -106,9 +106,9 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
 macro_rules! solve {
     ($Vec:ident $n:literal [$($c:ident $index:literal),*]) => {
         impl<T: FloatElement> Matrix<T, $n> {
-            /// Returns the vector `x` with `self * x = right`, by elimination with partial pivoting. The error of `self
-            /// * x` is a few units in the last place of the largest products. Lanes whose matrix has no inverse yield
-            /// infinities or NaN.
+            /// Returns the vector `x` with `self * x = right`, by elimination with partial pivoting. The product
+            /// `self * x` has an error of a few units in the last place of the largest products. Lanes whose matrix has
+            /// no inverse yield infinities or NaN.
             #[must_use]
             #[track_caller]
             pub fn solve(&self, right: impl VectorOperand<$Vec<T>>) -> $Vec<T> {

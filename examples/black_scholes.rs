@@ -81,7 +81,7 @@ fn normal(x: &Float) -> Float {
     0.5 + 0.5 * (x * std::f32::consts::FRAC_1_SQRT_2).erf()
 }
 
-/// The density of the standard normal distribution.
+/// Returns the density of the standard normal distribution.
 #[jit]
 fn normal_density(x: &Float) -> Float {
     (-0.5 * x * x).exp() * (0.5 * std::f32::consts::FRAC_2_SQRT_PI * std::f32::consts::FRAC_1_SQRT_2)
@@ -173,7 +173,7 @@ fn timed(run: &str, market: &Market, size: u32) -> Result<[image::RgbImage; 2], 
     Ok(maps)
 }
 
-/// The heat maps of calls and puts.
+/// Returns the heat maps of calls and puts.
 fn heat_maps(market: &Market, size: u32) -> Result<[image::RgbImage; 2], jit::Error> {
     let (strike, volatility) = grid(market, size);
     let (call, put) = black_scholes(market, &strike, &volatility);

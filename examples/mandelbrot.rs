@@ -24,8 +24,8 @@ fn escape_time(cx: Float, cy: Float, #[constexpr] limit: u32) -> UInt {
     n
 }
 
-/// The points of the plane at the middles of `size` × `size` pixels: real parts from -2.25 to 0.75, imaginary parts
-/// from 1.5 to -1.5.
+/// Returns the points of the plane at the middles of `size` × `size` pixels: real parts from -2.25 to 0.75, imaginary
+/// parts from 1.5 to -1.5.
 #[jit]
 fn points(size: u32) -> (Float, Float) {
     let pixel = UInt::arange((size * size) as usize);
@@ -47,7 +47,7 @@ fn colour(time: &UInt, #[constexpr] limit: u32) -> (UInt8, UInt8, UInt8) {
     (shade(0.0), shade(0.4), shade(0.9))
 }
 
-/// The picture, `size` pixels wide and high.
+/// Returns the picture, `size` pixels wide and high.
 fn draw(size: u32) -> Result<RgbImage, jit::Error> {
     let (cx, cy) = points(size);
     let (red, green, blue) = colour(&escape_time(cx, cy, LIMIT), LIMIT);

@@ -55,7 +55,7 @@ pub(crate) fn paint(valuation: &Valuation, scale: &Scale) -> Colours {
     (channel(0), channel(1), channel(2))
 }
 
-/// A square picture of computed colours.
+/// Returns a square picture of computed colours.
 pub(crate) fn read((red, green, blue): &Colours, size: u32) -> Result<RgbImage, jit::Error> {
     let (red, green, blue) = (red.to_vec()?, green.to_vec()?, blue.to_vec()?);
     Ok(RgbImage::from_fn(size, size, |x, y| {

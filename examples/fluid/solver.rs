@@ -174,7 +174,7 @@ impl Fluid {
     }
 }
 
-/// The dye as red, green and blue bytes of a picture.
+/// Returns the dye as red, green and blue bytes of a picture.
 pub(crate) fn develop(fluid: &Fluid) -> Result<Vec<u8>, String> {
     let light = fluid.dye.map(|light| 1.0 - (-1.4 * light).exp());
     let pixels = (light.map(linear_to_srgb) * 255.0 + 0.5).cast::<u8>();

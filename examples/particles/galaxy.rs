@@ -87,7 +87,7 @@ fn softened_cube(squared_distance: &Float) -> Float {
     softened * softened.sqrt()
 }
 
-/// The acceleration of bodies by a centre.
+/// Returns the acceleration of bodies by a centre.
 #[jit]
 fn pull(at: &Vec3<f32>, centre: &Vec3<f32>) -> Vec3<f32> {
     let towards = centre - at;

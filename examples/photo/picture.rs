@@ -95,7 +95,7 @@ fn uniform(state: &mut u64) -> f32 {
     (*state >> 40) as f32 / (1 << 24) as f32
 }
 
-/// An error without line breaks.
+/// Returns an error without line breaks.
 fn one_line(error: &impl std::fmt::Display) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }

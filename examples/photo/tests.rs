@@ -7,7 +7,7 @@ use jit::prelude::*;
 
 use crate::{filter, picture};
 
-/// A small picture with an edge, a ramp and noise.
+/// Returns a small picture with an edge, a ramp and noise.
 fn synthetic(width: u32, height: u32) -> RgbImage {
     let clean = RgbImage::from_fn(width, height, |x, y| {
         let bright = if x > width / 2 { 200 } else { 40 };
@@ -21,7 +21,7 @@ fn planes(picture: &RgbImage) -> [Vec<f32>; 3] {
     std::array::from_fn(|c| picture.pixels().map(|pixel| f32::from(pixel.0[c]) / 255.0).collect())
 }
 
-/// The bilateral filter for one pixel.
+/// Returns the bilateral filter for one pixel.
 fn denoise_pixel(planes: &[Vec<f32>; 3], size: (i32, i32), at: (i32, i32), strength: f32, radius: i32) -> [f32; 3] {
     let ((width, height), (column, row)) = (size, at);
     let centre = (row * width + column) as usize;
@@ -170,7 +170,7 @@ fn png_header(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-/// The checksum of PNG chunks (ISO 3309).
+/// Returns the checksum of PNG chunks (ISO 3309).
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })

@@ -85,7 +85,7 @@ fn smoothed(image: &Image, axis: usize) -> jit::Result<Image> {
     Ok(sum)
 }
 
-/// The elements of a range along an axis.
+/// Returns the elements of a range along an axis.
 #[jit]
 fn along(image: &Image, axis: usize, begin: usize, end: usize) -> Image {
     let range = begin as isize..end as isize;

@@ -31,14 +31,14 @@ macro_rules! algebra {
         }
 
         impl<T: FloatElement> std::iter::Sum for $Type<T> {
-            /// The sum of numbers; zero for none.
+            /// Returns the sum of numbers; zero for none.
             fn sum<I: Iterator<Item = Self>>(numbers: I) -> Self {
                 numbers.reduce(|sum, number| sum + number).unwrap_or_else(|| T::default().into())
             }
         }
 
         impl<T: FloatElement> std::iter::Product for $Type<T> {
-            /// The product of numbers, in order; one for none.
+            /// Returns the product of numbers, in order; one for none.
             fn product<I: Iterator<Item = Self>>(numbers: I) -> Self {
                 numbers.reduce(|product, number| product * number).unwrap_or_else(|| T::ONE.into())
             }

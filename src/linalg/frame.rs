@@ -76,7 +76,7 @@ impl<T: FloatElement> Vec2<T> {
         Vec2 { x, y }
     }
 
-    /// The angle (in radians), in [-π, π], from `x` to `y`.
+    /// Returns the angle (in radians), in [-π, π], from `x` to `y`.
     #[must_use]
     #[track_caller]
     pub fn to_angle(&self) -> Array<T> {

@@ -120,7 +120,7 @@ impl Generator {
         unit(&low, &high)
     }
 
-    /// As [`Generator::random`], of the type and width of an array.
+    /// Like [`Generator::random`], of the type and width of an array.
     #[must_use]
     #[track_caller]
     pub fn fill_like<T: FloatElement>(&mut self, model: &Array<T>) -> Array<T> {

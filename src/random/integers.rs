@@ -155,7 +155,7 @@ fn first_fair_u64(call: &Call, attempt: &UInt, size: &UInt64, excess: &UInt64) -
     (is_fair.select(first.0, second.0), is_fair.select(&first.1, second.1))
 }
 
-/// The first and the last number of a range.
+/// Returns the first and the last number of a range.
 fn ends<T: Integer>(range: &impl RangeBounds<T>) -> (i128, i128) {
     let bits = T::TYPE.bits();
     let (least, most) = if T::TYPE.is_signed_integer() {
@@ -176,7 +176,7 @@ fn ends<T: Integer>(range: &impl RangeBounds<T>) -> (i128, i128) {
     (first, last)
 }
 
-/// An integer of any type as a number.
+/// Returns an integer of any type as a number.
 fn value<T: Integer>(integer: T) -> i128 {
     let unused = 64 - T::TYPE.bits();
     if T::TYPE.is_signed_integer() {

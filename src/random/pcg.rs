@@ -78,7 +78,7 @@ impl Pcg32 {
         Pcg32 { state, increment }
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[must_use]
     pub fn width(&self) -> Size {
         self.state.width()
@@ -102,8 +102,8 @@ impl Pcg32 {
         join(&low, &self.next_u32())
     }
 
-    /// The next number in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 2⁻¹¹ for
-    /// `f16` and 2⁻⁸ for `bf16`. Takes two draws for `f64` and one for the others.
+    /// Returns the next number in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`,
+    /// 2⁻¹¹ for `f16` and 2⁻⁸ for `bf16`. Takes two draws for `f64` and one for the others.
     #[must_use]
     #[track_caller]
     pub fn next_float<T: FloatElement>(&mut self) -> Array<T> {
@@ -175,8 +175,8 @@ impl Pcg32 {
     }
 }
 
-/// A bijection of 64-bit words that maps 0 to itself and near words to distant ones (the finaliser of SplitMix64: G.
-/// Steele, D. Lea and C. Flood, “Fast Splittable Pseudorandom Number Generators”, 2014).
+/// A bijection of 64-bit words that maps 0 to itself and near words to distant ones (the finaliser of
+/// SplitMix64: G. Steele, D. Lea and C. Flood, “Fast Splittable Pseudorandom Number Generators”, 2014).
 #[track_caller]
 fn scatter_bits(word: &UInt64) -> UInt64 {
     let word = (word ^ (word >> 30)) * 0xbf58_476d_1ce4_e5b9;

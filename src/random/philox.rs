@@ -49,7 +49,7 @@ pub(super) fn philox4x32_of(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4
     counter
 }
 
-/// The lower and the upper half of each lane.
+/// Returns the lower and the upper half of each lane.
 #[track_caller]
 pub(super) fn halves(word: &UInt64) -> [UInt; 2] {
     [word.cast::<u32>(), (word >> 32).cast::<u32>()]
@@ -131,19 +131,19 @@ impl Philox4x32 {
         self
     }
 
-    /// The number of rounds.
+    /// Returns the number of rounds.
     #[must_use]
     pub fn rounds(&self) -> u32 {
         self.rounds
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[must_use]
     pub fn width(&self) -> Size {
         self.stream.width()
     }
 
-    /// The next four words of 32 random bits of each lane.
+    /// Returns the next four words of 32 random bits of each lane.
     #[must_use]
     #[track_caller]
     pub fn next_u32x4(&mut self) -> [UInt; 4] {
@@ -153,7 +153,7 @@ impl Philox4x32 {
         philox4x32(&[low, high, stream_low, stream_high], &halves(&self.key), self.rounds)
     }
 
-    /// The next two words of 64 random bits of each lane.
+    /// Returns the next two words of 64 random bits of each lane.
     #[must_use]
     #[track_caller]
     pub fn next_u64x2(&mut self) -> [UInt64; 2] {
@@ -171,14 +171,14 @@ impl Philox4x32 {
         self.next_u32x4().map(|word| if T::TYPE == Type::F64 { unit(&none, &word) } else { unit(&word, &none) })
     }
 
-    /// The next four numbers in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴.
+    /// Returns the next four numbers in [0, 1) of each lane, uniform over the multiples of 2⁻²⁴.
     #[must_use]
     #[track_caller]
     pub fn next_f32x4(&mut self) -> [Float; 4] {
         self.next_float_x4()
     }
 
-    /// The next two numbers in [0, 1) of each lane, uniform over the multiples of 2⁻⁵³.
+    /// Returns the next two numbers in [0, 1) of each lane, uniform over the multiples of 2⁻⁵³.
     #[must_use]
     #[track_caller]
     pub fn next_f64x2(&mut self) -> [Float64; 2] {

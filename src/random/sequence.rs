@@ -200,7 +200,7 @@ pub fn r2<T: FloatElement>(index: &UInt) -> [Array<T>; 2] {
     [0, 1].map(|dimension| r_sequence(index, 2, dimension))
 }
 
-/// The positive root of x^(d+1) = x + 1.
+/// Returns the positive root of x^(d+1) = x + 1.
 fn generalised_golden_ratio(dimensions: u32) -> f64 {
     (0..100).fold(2.0_f64, |root, _| (1.0 + root).powf(1.0 / f64::from(dimensions + 1)))
 }

@@ -78,7 +78,8 @@ const TABLE: [Row; 63] = [
     (637, &[1, 1, 3, 13, 25, 47, 39, 87, 257]),
 ];
 
-/// The direction numbers of a dimension from 1, as binary fractions: one for each bit of the index, lowest first.
+/// Returns the direction numbers of a dimension from 1, as binary fractions: one for each bit of the index, lowest
+/// first.
 pub(super) fn direction_numbers(dimension: usize) -> [u32; 32] {
     let (polynomial, first) = TABLE[dimension - 1];
     let degree = first.len();

@@ -156,7 +156,7 @@ pub(super) fn spread(shape: &[Size], to: &[Size]) -> View {
     View { axes: axes.collect(), offset: Size::from(0) }
 }
 
-/// Whether a shape broadcasts to a larger one.
+/// Returns whether a shape broadcasts to a larger one.
 #[track_caller]
 pub(super) fn fits(shape: &[Size], to: &[Size]) -> bool {
     let Some(missing) = to.len().checked_sub(shape.len()) else { return false };
@@ -222,7 +222,7 @@ impl<T: Element> Tensor<T> {
         Tensor::new(array, &shape)
     }
 
-    /// As [`Tensor::zip_with`], with three tensors.
+    /// Like [`Tensor::zip_with`], with three tensors.
     #[must_use]
     #[track_caller]
     pub fn zip_with2<U: Element, V: Element, R: Element>(

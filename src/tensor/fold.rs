@@ -33,7 +33,7 @@ pub(super) struct Reduction {
 }
 
 impl Reduction {
-    /// The reduction of some axes of a shape.
+    /// Returns the reduction of some axes of a shape.
     #[track_caller]
     pub(super) fn new(shape: &[Size], axes: &[usize]) -> Self {
         let (mut kept, mut folded) = (View::of(shape), View::of(shape));
@@ -94,7 +94,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[track_caller]
     fn lanes(&self) -> Size {
         self.reduction.results() * self.parts

@@ -200,7 +200,7 @@ impl Index {
             `mask.select(a, b)`, or take the positions of the true elements with `compress`"
 )]
 pub trait IntoIndex {
-    /// The index.
+    /// Returns the index.
     fn into_index(self) -> Index;
 }
 
@@ -335,7 +335,7 @@ impl<I: Integer> IntoIndex for Tensor<I> {
 }
 
 impl<I: Integer> IntoIndex for &Array<I> {
-    /// The positions along one axis, also for an array of width 1.
+    /// Returns the positions along one axis, also for an array of width 1.
     fn into_index(self) -> Index {
         Tensor::from(self).into_index()
     }

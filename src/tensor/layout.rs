@@ -25,7 +25,7 @@ impl<T: Element> Tensor<T> {
         Tensor::new(self.array.clone(), &shape)
     }
 
-    /// The elements along one axis.
+    /// Returns the elements along one axis.
     #[must_use]
     #[track_caller]
     pub fn ravel(&self) -> Self {
@@ -62,7 +62,7 @@ impl<T: Element> Tensor<T> {
         self.permuted(&order)
     }
 
-    /// The tensor with two axes exchanged.
+    /// Returns the tensor with two axes exchanged.
     #[must_use]
     #[track_caller]
     pub fn swap_axes(&self, first: impl Into<Axis>, second: impl Into<Axis>) -> Self {
@@ -88,7 +88,7 @@ impl<T: Element> Tensor<T> {
         self.viewed(&view)
     }
 
-    /// The elements that a view shows.
+    /// Returns the elements that a view shows.
     #[track_caller]
     pub(super) fn viewed(&self, view: &View) -> Self {
         Tensor::new(view.read(&self.array), &view.shape())

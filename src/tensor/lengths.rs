@@ -64,7 +64,7 @@ impl Deref for Lengths {
     }
 }
 
-/// The product of lengths.
+/// Returns the product of lengths.
 #[track_caller]
 pub(super) fn product(lengths: &[Size]) -> Size {
     if is_empty(lengths) {
@@ -82,17 +82,17 @@ pub(super) fn is_empty(lengths: &[Size]) -> bool {
     lengths.iter().any(|length| is(*length, 0))
 }
 
-/// Whether a settled length is 0 or 1.
+/// Returns whether a settled length is 0 or 1.
 pub(super) fn is(length: Size, number: usize) -> bool {
     length.is_always(Size::from(number))
 }
 
-/// Whether lists of lengths are the same in every replay.
+/// Returns whether lists of lengths are the same in every replay.
 pub(super) fn are_always(first: &[Size], second: &[Size]) -> bool {
     first.len() == second.len() && first.iter().zip(second).all(|(a, b)| a.is_always(*b))
 }
 
-/// Whether two shapes are the same, which a recording relies on.
+/// Returns whether two shapes are the same, which a recording relies on.
 #[track_caller]
 pub(super) fn is_same_shape(first: &[Size], second: &[Size]) -> bool {
     let is_possible = first.len() == second.len();

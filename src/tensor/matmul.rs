@@ -209,7 +209,7 @@ fn is_shared(matrices: Size, batch: Size) -> Option<bool> {
     }
 }
 
-/// The batch, and the lengths of the matrices.
+/// Returns the batch, and the lengths of the matrices.
 fn split(shape: &[Size]) -> (&[Size], [Size; 2]) {
     let (batch, matrix) = shape.split_at(shape.len() - 2);
     (batch, [matrix[0], matrix[1]])

@@ -147,13 +147,13 @@ impl<T: Element> Tensor<T> {
         self.shape[axis.into().resolve(&self.shape)]
     }
 
-    /// The lengths of the axes as sizes: see [`Tensor::size`].
+    /// Returns the lengths of the axes as sizes: see [`Tensor::size`].
     #[must_use]
     pub fn sizes(&self) -> Vec<Size> {
         self.shape.to_vec()
     }
 
-    /// The number of axes.
+    /// Returns the number of axes.
     #[must_use]
     pub fn ndim(&self) -> usize {
         self.shape.len()
@@ -180,19 +180,19 @@ impl<T: Element> Tensor<T> {
         lengths::is_empty(&self.shape)
     }
 
-    /// The elements in row-major order: the same array, without a copy.
+    /// Returns the elements in row-major order: the same array, without a copy.
     #[must_use]
     pub fn array(&self) -> &Array<T> {
         &self.array
     }
 
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     #[must_use]
     pub fn into_array(self) -> Array<T> {
         self.array
     }
 
-    /// The elements in row-major order. Evaluates the tensor and waits for it.
+    /// Returns the elements in row-major order. Evaluates the tensor and waits for it.
     ///
     /// # Errors
     ///

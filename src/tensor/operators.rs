@@ -177,7 +177,7 @@ unary_operator! {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The result of an assigning operator, which must not grow the tensor.
+    /// Returns the result of an assigning operator, which must not grow the tensor.
     #[track_caller]
     fn same_shape(&self, result: Tensor<T>) -> Tensor<T> {
         if is_same_shape(&result.shape, &self.shape) {

@@ -32,7 +32,7 @@ impl<T: Element> Tensor<T> {
         self.sort_with(axis, Sorting::descending())
     }
 
-    /// The positions along an axis of the elements in ascending order; equal ones keep their order: see
+    /// Returns the positions along an axis of the elements in ascending order; equal ones keep their order: see
     /// [`Array::argsort`].
     #[must_use]
     #[track_caller]
@@ -40,7 +40,7 @@ impl<T: Element> Tensor<T> {
         self.argsort_with(axis, Sorting::ascending())
     }
 
-    /// The positions along an axis of the elements in descending order; equal ones keep their order.
+    /// Returns the positions along an axis of the elements in descending order; equal ones keep their order.
     #[must_use]
     #[track_caller]
     pub fn argsort_descending(&self, axis: impl Into<Axis>) -> Tensor<u32> {

@@ -25,7 +25,7 @@ struct Operation<T: Element> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The shape after a reduction of some axes.
+    /// Returns the shape after a reduction of some axes.
     pub(super) fn reduced_shape(&self, axes: &[usize], keeps: bool) -> Sizes {
         let lengths = self.shape.iter().enumerate().filter(|(axis, _)| keeps || !axes.contains(axis));
         lengths.map(|(axis, &length)| if axes.contains(&axis) { Size::from(1) } else { length }).collect()
@@ -110,7 +110,7 @@ fn multiplying<T: Number>() -> Operation<T> {
 }
 
 impl<T: Number> Tensor<T> {
-    /// The sum along axes; 0 for no elements. Integers wrap. Halves are summed in single precision.
+    /// Returns the sum along axes; 0 for no elements. Integers wrap. Halves are summed in single precision.
     ///
     /// ```
     /// use jit::prelude::*;
@@ -128,7 +128,7 @@ impl<T: Number> Tensor<T> {
         if is_half::<T>() { in_single(self, axes, &adding()) } else { self.reduced(axes, &adding()) }
     }
 
-    /// The product along axes; 1 for no elements. Integers wrap. Halves are multiplied in single precision.
+    /// Returns the product along axes; 1 for no elements. Integers wrap. Halves are multiplied in single precision.
     #[must_use]
     #[track_caller]
     pub fn product(&self, axes: impl Into<Axes>) -> Self {
@@ -212,7 +212,7 @@ impl<T: Number> Tensor<T> {
 }
 
 impl<T: FloatElement> Tensor<T> {
-    /// The mean along axes; NaN for no elements. Halves are summed in single precision.
+    /// Returns the mean along axes; NaN for no elements. Halves are summed in single precision.
     #[must_use]
     #[track_caller]
     pub fn mean(&self, axes: impl Into<Axes>) -> Self {
@@ -239,14 +239,14 @@ impl<T: FloatElement> Tensor<T> {
         (&distance * &distance).reduced(axes, &adding()) / Array::<T>::from(freedom)
     }
 
-    /// The standard deviation along axes, the square root of [`Tensor::var`].
+    /// Returns the standard deviation along axes, the square root of [`Tensor::var`].
     #[must_use]
     #[track_caller]
     pub fn std(&self, axes: impl Into<Axes>, ddof: u32) -> Self {
         self.var(axes, ddof).sqrt()
     }
 
-    /// The square root of the sum of the squares along axes.
+    /// Returns the square root of the sum of the squares along axes.
     #[must_use]
     #[track_caller]
     pub fn norm(&self, axes: impl Into<Axes>) -> Self {
@@ -280,14 +280,14 @@ impl<T: Logic> Tensor<T> {
 }
 
 impl Tensor<bool> {
-    /// Whether all elements along axes are true; true for none.
+    /// Returns whether all elements along axes are true; true for none.
     #[must_use]
     #[track_caller]
     pub fn all(&self, axes: impl Into<Axes>) -> Self {
         self.reduce_and(axes)
     }
 
-    /// Whether any element along axes is true; false for none.
+    /// Returns whether any element along axes is true; false for none.
     #[must_use]
     #[track_caller]
     pub fn any(&self, axes: impl Into<Axes>) -> Self {

@@ -126,7 +126,7 @@ macro_rules! shape_from {
 shape_from!(usize, isize, i32, Size);
 
 impl From<()> for Shape {
-    /// The shape of a tensor without axes.
+    /// Returns the shape of a tensor without axes.
     fn from((): ()) -> Self {
         Shape(SmallVec::new())
     }
@@ -214,7 +214,7 @@ impl Shape {
     }
 }
 
-/// The number of elements of a shape.
+/// Returns the number of elements of a shape.
 #[track_caller]
 pub(super) fn element_count(lengths: &[Size]) -> Size {
     let count = lengths.iter().try_fold(1usize, |product, length| product.checked_mul(length.now()));
@@ -306,7 +306,7 @@ impl From<Axis> for Axes {
 }
 
 impl Axis {
-    /// The number of the axis among `ndim` axes.
+    /// Returns the number of the axis among `ndim` axes.
     #[track_caller]
     pub(super) fn resolve(self, shape: &[Size]) -> usize {
         // No closure, so that the reported line is that of our caller.
@@ -316,7 +316,7 @@ impl Axis {
         }
     }
 
-    /// The place of a new axis in a shape that will have one axis more.
+    /// Returns the place of a new axis in a shape that will have one axis more.
     #[track_caller]
     pub(super) fn resolve_new(self, shape: &[Size]) -> usize {
         match resolve(self.0, shape.len() + 1) {
@@ -327,7 +327,7 @@ impl Axis {
 }
 
 impl Axes {
-    /// The numbers of the axes, in the order of the argument. No axis may be named twice.
+    /// Returns the numbers of the axes, in the order of the argument. No axis may be named twice.
     #[track_caller]
     pub(super) fn resolve(&self, shape: &[Size]) -> Vec<usize> {
         let Some(list) = &self.list else { return (0..shape.len()).collect() };

@@ -83,7 +83,7 @@ impl Selection {
         source.gather(&self.positions())
     }
 
-    /// The position in the source of each element of the result.
+    /// Returns the position in the source of each element of the result.
     #[track_caller]
     fn positions(&self) -> UInt {
         let shape = self.shape();
@@ -95,7 +95,7 @@ impl Selection {
     }
 }
 
-/// The indices with their axes.
+/// Returns the indices with their axes.
 #[track_caller]
 fn parts<'a>(shape: &[Size], indices: &'a [Index]) -> Vec<Part<'a>> {
     let uses_axis = |index: &&Index| !matches!(index.0, Kind::NewAxis | Kind::Ellipsis);
@@ -240,7 +240,7 @@ fn advanced(shape: &[Size], parts: &[Part<'_>]) -> Selection {
 }
 
 impl Positions {
-    /// The positions counted from the front of an axis.
+    /// Returns the positions counted from the front of an axis.
     #[track_caller]
     fn wrapped(&self, length: Size) -> Tensor<u32> {
         match &self.is_negative {

@@ -13,7 +13,7 @@ pub(super) struct Stride {
 }
 
 impl Stride {
-    /// The stride of elements that are all the same.
+    /// Returns the stride of elements that are all the same.
     pub(super) fn none() -> Self {
         Size::from(0).into()
     }
@@ -96,12 +96,12 @@ impl View {
         View { axes: axes.collect(), offset: Size::from(0) }
     }
 
-    /// The lengths of the axes.
+    /// Returns the lengths of the axes.
     pub(super) fn shape(&self) -> Sizes {
         self.axes.iter().map(|axis| axis.length).collect()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[track_caller]
     pub(super) fn len(&self) -> Size {
         product(&self.shape())
@@ -130,13 +130,13 @@ impl View {
         source.gather(&position(&axes, self.offset, &UInt::arange(count)))
     }
 
-    /// The position in the source of the elements with given numbers.
+    /// Returns the position in the source of the elements with given numbers.
     #[track_caller]
     pub(super) fn position(&self, number: &UInt) -> UInt {
         position(&self.merged(), self.offset, number)
     }
 
-    /// The position in the source of each element.
+    /// Returns the position in the source of each element.
     #[track_caller]
     pub(super) fn positions(&self) -> UInt {
         let index = self.position(&UInt::arange(self.len()));
@@ -167,7 +167,7 @@ fn is_in_order(axes: &[ViewAxis]) -> bool {
     }
 }
 
-/// The position of elements by their numbers. Modulo 2^32, as steps may be negative.
+/// Returns the position of elements by their numbers. Modulo 2^32, as steps may be negative.
 #[track_caller]
 fn position(axes: &[ViewAxis], offset: Size, number_of_element: &UInt) -> UInt {
     let mut sum = (!is(offset, 0)).then(|| number(offset));
@@ -224,7 +224,7 @@ impl<'a> Digits<'a> {
     }
 }
 
-/// The coordinates, along each axis, of elements with given numbers in a row-major shape.
+/// Returns the coordinates, along each axis, of elements with given numbers in a row-major shape.
 #[track_caller]
 pub(super) fn coordinates(shape: &[Size], number_of_element: &UInt) -> Vec<UInt> {
     let mut digits = Digits::new(number_of_element, shape.iter().all(|length| length.is_constant()));
@@ -237,7 +237,7 @@ pub(super) fn coordinates(shape: &[Size], number_of_element: &UInt) -> Vec<UInt>
     coordinates
 }
 
-/// The number of an element in a row-major shape, from its coordinates.
+/// Returns the number of an element in a row-major shape, from its coordinates.
 #[track_caller]
 pub(super) fn number_of(shape: &[Size], coordinates: &[UInt]) -> UInt {
     let strides = strides(shape);

@@ -114,7 +114,7 @@ fn between<Q: FloatElement>(low: &Array<Q>, high: &Array<Q>, t: &Array<Q>) -> Ar
     (high - low).mul_add(t, low)
 }
 
-/// The weights for a value, its first and its second derivative along one dimension.
+/// Returns the weights for a value, its first and its second derivative along one dimension.
 #[track_caller]
 fn weights_of<Q: FloatElement>(place: &Place<Q>, filter: Filter) -> [Vec<Array<Q>>; 3] {
     let (f, rate) = (&place.fraction, &place.rate);

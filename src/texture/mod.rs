@@ -134,7 +134,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         Texture::new(Tensor::zeros(shape))
     }
 
-    /// The texture with another filter.
+    /// Returns the texture with another filter.
     #[must_use]
     pub fn with_filter(self, filter: Filter) -> Self {
         Texture { filter, ..self }
@@ -158,21 +158,21 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         self.wrap
     }
 
-    /// The number of texels along each dimension, `x` last.
+    /// Returns the number of texels along each dimension, `x` last.
     #[must_use]
     #[track_caller]
     pub fn shape(&self) -> &[usize] {
         &self.texels.shape()[..D]
     }
 
-    /// The number of channels.
+    /// Returns the number of channels.
     #[must_use]
     #[track_caller]
     pub fn channels(&self) -> usize {
         self.texels.size(D).get()
     }
 
-    /// The texels, as the texture was made from them.
+    /// Returns the texels, as the texture was made from them.
     #[must_use]
     pub fn tensor(&self) -> &Tensor<T> {
         &self.texels
@@ -208,7 +208,7 @@ impl<T: Texel, const D: usize> Texture<T, D> {
         self.answer(position, &Question { filter: self.filter, mask: None, orders: &[[0; D]] })
     }
 
-    /// As [`eval`](Self::eval) where the mask is true; zero, reading nothing, where it is false.
+    /// Like [`eval`](Self::eval) where the mask is true; zero, without reading, where it is false.
     #[must_use]
     #[track_caller]
     pub fn eval_masked<P: Position<D>>(&self, position: &P, mask: &Mask) -> Vec<Array<P::Element>> {

@@ -98,7 +98,7 @@ impl<T: Integer> Array<T> {
     }
 }
 
-/// The unsigned integer type of the same size.
+/// Returns the unsigned integer type of the same size.
 pub(super) const fn unsigned(ty: Type) -> Type {
     match ty.size_bytes() {
         1 => Type::U8,

@@ -51,7 +51,7 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The sum of each block of so many consecutive elements; see [`Array::block_reduce`].
+    /// Returns the sum of each block of so many consecutive elements; see [`Array::block_reduce`].
     ///
     /// ```
     /// # use jit_core as jit;

@@ -162,7 +162,7 @@ impl<E: TracedEnum> Traced<E> {
         trees::gather(self, index)
     }
 
-    /// As [`Traced::gather`] where the mask is true; the first variant, with zeros, where it is false.
+    /// Like [`Traced::gather`] where the mask is true; the first variant, with zeros, where it is false.
     #[must_use]
     #[track_caller]
     pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {

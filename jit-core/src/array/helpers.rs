@@ -140,28 +140,28 @@ impl<T: FloatElement> Array<T> {
 }
 
 impl<T: Integer> Array<T> {
-    /// The number of zero bits; the number of bits for zero.
+    /// Returns the number of zero bits; the number of bits for zero.
     #[must_use]
     #[track_caller]
     pub fn count_zeros(&self) -> Self {
         (!self).count_ones()
     }
 
-    /// The number of one bits above the highest zero.
+    /// Returns the number of one bits above the highest zero.
     #[must_use]
     #[track_caller]
     pub fn leading_ones(&self) -> Self {
         (!self).leading_zeros()
     }
 
-    /// The number of one bits below the lowest zero.
+    /// Returns the number of one bits below the lowest zero.
     #[must_use]
     #[track_caller]
     pub fn trailing_ones(&self) -> Self {
         (!self).trailing_zeros()
     }
 
-    /// The bytes in reverse order.
+    /// Returns the bytes in reverse order.
     #[must_use]
     #[track_caller]
     pub fn swap_bytes(&self) -> Self {

@@ -49,7 +49,7 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The sum of all elements, of width 1; 0 for none. Integers wrap. Halves are summed in single precision.
+    /// Returns the sum of all elements, of width 1; 0 for none. Integers wrap. Halves are summed in single precision.
     ///
     /// Floats are added in a fixed order. In each block of 16384 elements, element `i` is added to the running sum `i %
     /// 64`. These sums are added in pairs, and the sums of the blocks again in pairs. So the result has the same bits
@@ -61,7 +61,8 @@ impl<T: Number> Array<T> {
         self.reduce_all(ReduceOp::Add)
     }
 
-    /// The product of all elements, of width 1; 1 for none. Integers wrap. Halves are multiplied in single precision.
+    /// Returns the product of all elements, of width 1; 1 for none. Integers wrap. Halves are multiplied in single
+    /// precision.
     #[must_use]
     #[track_caller]
     pub fn product(&self) -> Self {
@@ -87,7 +88,7 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// The mean of all elements, of width 1; NaN for none. Halves are summed in single precision.
+    /// Returns the mean of all elements, of width 1; NaN for none. Halves are summed in single precision.
     #[must_use]
     #[track_caller]
     pub fn mean(&self) -> Self {

@@ -150,7 +150,7 @@ impl<T: LocalEntry> fmt::Debug for Local<T> {
     }
 }
 
-/// The arrays of an element, in order.
+/// Returns the arrays of an element, in order.
 fn arrays(value: &impl Traverse) -> Vec<Var> {
     let mut arrays = Vec::new();
     value.traverse(&mut Visitor::new(&mut |_, leaf| {
@@ -209,7 +209,7 @@ impl<T: LocalEntry> Local<T> {
         Local { shape, memories, len: len as u32 }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it has elements")]
     pub fn len(&self) -> usize {

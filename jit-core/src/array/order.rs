@@ -31,13 +31,13 @@ pub struct Sorting {
 }
 
 impl Sorting {
-    /// The smallest elements come first.
+    /// Puts the smallest elements first.
     #[must_use]
     pub const fn ascending() -> Sorting {
         Sorting { is_descending: false, block: None }
     }
 
-    /// The largest elements come first; equal ones keep their order.
+    /// Puts the largest elements first; equal ones keep their order.
     #[must_use]
     pub const fn descending() -> Sorting {
         Sorting { is_descending: true, block: None }
@@ -134,7 +134,7 @@ impl<T: Element> Array<T> {
         self.argsort_with(Sorting::ascending())
     }
 
-    /// The positions of the elements in descending order; equal ones keep their order. See [`Array::argsort`].
+    /// Returns the positions of the elements in descending order; equal ones keep their order. See [`Array::argsort`].
     #[must_use]
     #[track_caller]
     pub fn argsort_descending(&self) -> UInt {

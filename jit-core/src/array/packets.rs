@@ -44,7 +44,7 @@ impl<T: Element> Array<T> {
         self.packets_at(index.var(), None)
     }
 
-    /// As [`Array::gather_packet`] where the mask is true; zero, reading nothing, where it is false.
+    /// Like [`Array::gather_packet`] where the mask is true; zero, without reading, where it is false.
     #[must_use]
     #[track_caller]
     pub fn gather_packet_masked<const N: usize>(&self, index: &Array<impl Integer>, mask: &Mask) -> [Self; N] {
@@ -75,7 +75,7 @@ impl<T: Element> Array<T> {
         self.write_packets(How::Write, values, index.var(), None);
     }
 
-    /// As [`Array::scatter_packet`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_packet`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_packet_masked<const N: usize>(
         &mut self,
@@ -102,7 +102,7 @@ impl<T: Element> Array<T> {
         self.write_packets(How::Reduce(op), values, index.var(), None);
     }
 
-    /// As [`Array::scatter_reduce_packet`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_reduce_packet`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_reduce_packet_masked<const N: usize>(
         &mut self,
@@ -136,7 +136,7 @@ impl<T: Number> Array<T> {
         self.write_packets(How::Reduce(ReduceOp::Add), values, index.var(), None);
     }
 
-    /// As [`Array::scatter_add_packet`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_add_packet`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_add_packet_masked<const N: usize>(
         &mut self,

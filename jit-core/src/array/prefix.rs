@@ -99,14 +99,14 @@ impl<T: Element> Array<T> {
         Array::from_var(native::call(Call::Prefix(prefix), sizes, &[&self.var], T::TYPE, self.width()))
     }
 
-    /// The reduction of all elements up to and including each one; see [`Array::prefix`].
+    /// Returns the reduction of all elements up to and including each one; see [`Array::prefix`].
     #[must_use]
     #[track_caller]
     pub fn prefix_reduce(&self, op: ReduceOp) -> Self {
         self.prefix(op, Scan::inclusive())
     }
 
-    /// The reduction of all elements before each one; see [`Array::prefix`].
+    /// Returns the reduction of all elements before each one; see [`Array::prefix`].
     #[must_use]
     #[track_caller]
     pub fn prefix_reduce_exclusive(&self, op: ReduceOp) -> Self {
@@ -122,7 +122,7 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The sum of all elements up to and including each one; see [`Array::prefix`].
+    /// Returns the sum of all elements up to and including each one; see [`Array::prefix`].
     ///
     /// ```
     /// # use jit_core as jit;
@@ -140,7 +140,7 @@ impl<T: Number> Array<T> {
         self.prefix(ReduceOp::Add, Scan::inclusive())
     }
 
-    /// The sum of all elements before each one; 0 for the first. See [`Array::prefix`].
+    /// Returns the sum of all elements before each one; 0 for the first. See [`Array::prefix`].
     #[must_use]
     #[track_caller]
     pub fn prefix_sum_exclusive(&self) -> Self {

@@ -58,21 +58,22 @@ fn wide_dot(a: &Var, b: &Var) -> Var {
 }
 
 impl<T: Number> Array<T> {
-    /// The sum of the products, of width 1; 0 for no elements. Integers wrap.
+    /// Returns the sum of the products, of width 1; 0 for no elements. Integers wrap.
     #[must_use]
     #[track_caller]
     pub fn dot(&self, other: impl Operand<T>) -> Self {
         Array::from_var(record::cast(T::TYPE, &wide_dot(self.var(), other.into_array().var())))
     }
 
-    /// The sum of the squares, of width 1; 0 for no elements. Integers wrap.
+    /// Returns the sum of the squares, of width 1; 0 for no elements. Integers wrap.
     #[must_use]
     #[track_caller]
     pub fn squared_norm(&self) -> Self {
         self.dot(self)
     }
 
-    /// The position of the smallest element, of width 1: the first one of several, and the first NaN if there is one.
+    /// Returns the position of the smallest element, of width 1: the first one of several, and the first NaN if there
+    /// is one.
     ///
     /// # Panics
     ///
@@ -83,7 +84,8 @@ impl<T: Number> Array<T> {
         self.position_of(ReduceOp::Min)
     }
 
-    /// The position of the largest element, of width 1: the first one of several, and the first NaN if there is one.
+    /// Returns the position of the largest element, of width 1: the first one of several, and the first NaN if there is
+    /// one.
     ///
     /// # Panics
     ///
@@ -112,7 +114,7 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: FloatElement> Array<T> {
-    /// The root of the sum of the squares, of width 1; 0 for no elements.
+    /// Returns the root of the sum of the squares, of width 1; 0 for no elements.
     #[must_use]
     #[track_caller]
     pub fn norm(&self) -> Self {
@@ -138,14 +140,14 @@ impl<T: FloatElement> Array<T> {
         Array::from_var(record::cast(T::TYPE, &self.wide_variance(ddof)))
     }
 
-    /// The root of the variance, of width 1: see [`Array::variance`].
+    /// Returns the root of the variance, of width 1: see [`Array::variance`].
     #[must_use]
     #[track_caller]
     pub fn std(&self) -> Self {
         self.std_with(0)
     }
 
-    /// The root of the variance, of width 1: see [`Array::variance_with`].
+    /// Returns the root of the variance, of width 1: see [`Array::variance_with`].
     #[must_use]
     #[track_caller]
     pub fn std_with(&self, ddof: usize) -> Self {
@@ -164,7 +166,7 @@ impl<T: FloatElement> Array<T> {
     }
 }
 
-/// A sum divided by a number of elements.
+/// Returns a sum divided by a number of elements.
 #[track_caller]
 fn quotient(sum: &Var, count: Size) -> Var {
     let count = record::size_as(sum.ty(), count);

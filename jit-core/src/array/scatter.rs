@@ -37,7 +37,7 @@ impl<T: Element> Array<T> {
         scatter::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), None));
     }
 
-    /// As [`Array::scatter`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_masked<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>, mask: &Mask) {
         scatter::scatter(self.var_mut(), &request(How::Write, value.into_array().var(), index.var(), Some(mask)));
@@ -59,7 +59,7 @@ impl<T: Element> Array<T> {
         scatter::scatter(self.var_mut(), &request(How::Reduce(op), value.into_array().var(), index.var(), None));
     }
 
-    /// As [`Array::scatter_reduce`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_reduce`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_reduce_masked<I: Integer>(
         &mut self,
@@ -83,7 +83,7 @@ impl<T: Element> Array<T> {
         self.atomic(AtomicOp::Exchange, value.into_array().var(), index.var(), None)
     }
 
-    /// As [`Array::scatter_exchange`] on the lanes where the mask is true; zero on the others.
+    /// Like [`Array::scatter_exchange`] on the lanes where the mask is true; zero on the others.
     #[track_caller]
     pub fn scatter_exchange_masked<I: Integer>(
         &mut self,
@@ -111,7 +111,7 @@ impl<T: Element> Array<T> {
         self.compare_exchange(&expected.into_array(), &value.into_array(), index.var(), None)
     }
 
-    /// As [`Array::scatter_cas`] on the lanes where the mask is true; zero and false on the others.
+    /// Like [`Array::scatter_cas`] on the lanes where the mask is true; zero and false on the others.
     #[track_caller]
     pub fn scatter_cas_masked<I: Integer>(
         &mut self,
@@ -154,7 +154,7 @@ impl<T: Number> Array<T> {
         self.scatter_reduce(ReduceOp::Add, value, index);
     }
 
-    /// As [`Array::scatter_add`] on the lanes where the mask is true; the others may have any index.
+    /// Like [`Array::scatter_add`] on the lanes where the mask is true; the others may have any index.
     #[track_caller]
     pub fn scatter_add_masked<I: Integer>(&mut self, value: impl Operand<T>, index: &Array<I>, mask: &Mask) {
         self.scatter_reduce_masked(ReduceOp::Add, value, index, mask);
@@ -175,7 +175,7 @@ impl<T: Integer> Array<T> {
         self.atomic(AtomicOp::Reduce(ReduceOp::Add), Array::from(T::ONE).var(), index.var(), None)
     }
 
-    /// As [`Array::scatter_inc`] on the lanes where the mask is true; zero on the others.
+    /// Like [`Array::scatter_inc`] on the lanes where the mask is true; zero on the others.
     #[track_caller]
     pub fn scatter_inc_masked<I: Integer>(&mut self, index: &Array<I>, mask: &Mask) -> Array<T> {
         self.atomic(AtomicOp::Reduce(ReduceOp::Add), Array::from(T::ONE).var(), index.var(), Some(mask))

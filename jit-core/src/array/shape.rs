@@ -60,7 +60,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// The elements at a range of positions: `x.slice(2..5)`, `x.slice(..n)`.
+    /// Returns the elements at a range of positions: `x.slice(2..5)`, `x.slice(..n)`.
     ///
     /// # Panics
     ///

@@ -79,7 +79,7 @@ pub fn scatter<X: Traverse + Clone, I: Integer>(target: &mut X, value: &X, index
     scatter_leaves(target, value, index.var(), None);
 }
 
-/// As [`scatter`] on the lanes where the mask is true; the others may have any index.
+/// Like [`scatter`] on the lanes where the mask is true; the others may have any index.
 ///
 /// # Panics
 ///

@@ -45,14 +45,14 @@ impl<T: ?Sized> Ptr<T> {
         self.ids.clone()
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "as for arrays, widths are compared")]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// The number of lanes, to make arrays of the same width.
+    /// Returns the number of lanes, to make arrays of the same width.
     #[must_use]
     pub fn width(&self) -> Size {
         self.ids.width()

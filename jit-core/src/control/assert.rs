@@ -178,7 +178,7 @@ impl<W: Asserts> Assertion<W> {
         W::fails(&self.condition) || W::is_checked(&self.condition)
     }
 
-    /// Whether it fails.
+    /// Returns whether it fails.
     #[inline(always)]
     pub fn fails(&self) -> bool {
         W::fails(&self.condition)

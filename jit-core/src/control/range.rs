@@ -361,7 +361,7 @@ pub fn counter<C: Countable>(range: C) -> Counter<C> {
 }
 
 impl<C: Countable> Counter<C> {
-    /// The next number.
+    /// Returns the next number.
     #[inline(always)]
     #[expect(clippy::should_implement_trait, reason = "a counter is asked for a number only where there is one")]
     pub fn next(&mut self) -> C::Item {

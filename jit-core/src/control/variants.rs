@@ -125,7 +125,7 @@ impl<E: TracedEnum, L: Lends> Choice<E, L> {
         self
     }
 
-    /// The lanes whose variant is one of an arm's.
+    /// Returns the lanes whose variant is one of an arm's.
     #[track_caller]
     pub fn test(&self, arm: usize) -> Mask {
         let variants = &self.arms[arm];

@@ -184,7 +184,7 @@ pub fn copied<T: Recordable>(proxy: &T) -> T {
     proxy.clone()
 }
 
-/// The type behind a reference argument, which may have no name: `&impl Trait`.
+/// Returns the type behind a reference argument, which may have no name: `&impl Trait`.
 #[doc(hidden)]
 pub fn type_behind<T: ?Sized>(_: &T) -> PhantomData<fn(&T)> {
     PhantomData

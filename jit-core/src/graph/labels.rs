@@ -20,7 +20,7 @@ impl Var {
         self.add_flag(flag::LABELLED);
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     #[must_use]
     pub fn label(&self) -> Option<String> {
         if self.flags() & flag::LABELLED == 0 {

@@ -94,7 +94,7 @@ pub(crate) struct Draft<'a> {
 }
 
 impl Node {
-    /// A node that is not in use.
+    /// Returns a node that is not in use.
     pub(crate) fn dead() -> Node {
         Node {
             operands: [const { AtomicPtr::new(ptr::null_mut()) }; 3],
@@ -347,7 +347,7 @@ impl Var {
         self.node().head().op
     }
 
-    /// The element type.
+    /// Returns the element type.
     #[inline]
     #[must_use]
     pub fn ty(&self) -> Type {
@@ -473,7 +473,7 @@ impl Var {
         self.node().count.load(Ordering::Acquire)
     }
 
-    /// The bits of a literal.
+    /// Returns the bits of a literal.
     #[inline]
     #[must_use]
     pub fn literal(&self) -> Option<u64> {
@@ -527,7 +527,7 @@ impl Var {
         Some(unsafe { &*ptr::from_ref(edge).cast::<Var>() })
     }
 
-    /// The elements in memory, if the node has any.
+    /// Returns the elements in memory, if the node has any.
     #[inline]
     pub(crate) fn data(&self) -> Option<Arc<Buffer>> {
         let op = self.op();
@@ -546,7 +546,7 @@ impl Var {
         }
     }
 
-    /// Whether the node has elements in memory.
+    /// Returns whether the node has elements in memory.
     #[inline]
     pub(crate) fn has_data(&self) -> bool {
         let op = self.op();
@@ -569,7 +569,7 @@ impl Var {
         }
     }
 
-    /// The parts of a loop or branch.
+    /// Returns the parts of a loop or branch.
     #[inline]
     pub(crate) fn payload(&self) -> Option<&Payload> {
         if !self.op().holds_payload() {
@@ -588,7 +588,7 @@ impl Var {
         }
     }
 
-    /// A reference that does not keep the node alive.
+    /// Returns a reference that does not keep the node alive.
     pub(crate) fn downgrade(&self) -> Weak {
         Weak { node: self.0, generation: self.node().life.load(Ordering::Relaxed) >> 8 }
     }
@@ -605,7 +605,7 @@ pub(crate) struct Weak {
 unsafe impl Send for Weak {}
 
 impl Weak {
-    /// The node, if it still lives.
+    /// Returns the node, if it still lives.
     pub(crate) fn upgrade(&self) -> Option<Var> {
         let var = Node::revive(self.node)?;
         (var.node().life.load(Ordering::Relaxed) >> 8 == self.generation).then_some(var)

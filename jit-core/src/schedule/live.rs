@@ -43,7 +43,7 @@ impl<'e> Live<'e> {
         self.positions.get(&control.address()).is_some_and(|live| live[position])
     }
 
-    /// The loop of a parameter.
+    /// Returns the loop of a parameter.
     pub(super) fn loop_of(&self, param: &Var) -> Option<&'e Var> {
         self.loops.get(&param.address()).copied()
     }

@@ -29,7 +29,7 @@ const SMALLEST: usize = 256;
 const LARGEST_KEPT: usize = 1 << 16;
 
 impl NodeMap {
-    /// An empty map.
+    /// Returns an empty map.
     pub(super) fn take() -> NodeMap {
         let spare = SPARE.try_with(Cell::take).ok().flatten();
         let mut map = spare.unwrap_or_else(|| NodeMap { slots: empty(SMALLEST), epoch: 0, len: 0 });
@@ -58,7 +58,7 @@ impl NodeMap {
         at
     }
 
-    /// The number of a node.
+    /// Returns the number of a node.
     #[inline]
     pub(super) fn get(&self, node: NonNull<Node>) -> Option<u32> {
         let slot = &self.slots[self.find(node.addr().get())];

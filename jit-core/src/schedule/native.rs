@@ -34,7 +34,7 @@ pub(super) struct Planned {
     written: SmallVec<[Written; 2]>,
 }
 
-/// The calls of a graph, by stage.
+/// Returns the calls of a graph, by stage.
 pub(super) fn calls(graph: &Graph<'_>) -> Vec<u32> {
     let mut calls = graph.natives.clone();
     calls.sort_by_key(|&number| graph.entries[number as usize].stage);

@@ -26,7 +26,7 @@ impl Extent {
     /// expression. It is never the number of a size.
     pub(crate) const OF_SESSION: SizeId = SizeId(u16::MAX);
 
-    /// A width in the form that nodes store. In a recording, the recording relies on a width below 2.
+    /// Returns a width in the form that nodes store. In a recording, the recording relies on a width below 2.
     #[inline]
     #[track_caller]
     pub(crate) fn of(size: impl Into<Size>) -> Extent {

@@ -17,7 +17,7 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// The leaves of a value.
+    /// Returns the leaves of a value.
     pub(crate) fn of<X: Traverse + ?Sized>(value: &X) -> Self {
         let mut leaves = Leaves::default();
         value.traverse(&mut Visitor::new(&mut |_, leaf| match leaf {

@@ -16,7 +16,7 @@ pub(super) struct Body {
     pub(super) callee: TokenStream,
 }
 
-/// The body as a function.
+/// Returns the body as a function.
 pub(super) fn function(mut body: ItemFn) -> Body {
     body.vis = syn::Visibility::Inherited;
     body.sig.ident = Ident::new("__jit_body", body.sig.ident.span());
@@ -33,7 +33,7 @@ pub(super) fn function(mut body: ItemFn) -> Body {
     Body { definition: body.into_token_stream(), callee }
 }
 
-/// The body as a closure.
+/// Returns the body as a closure.
 pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
     let block = body.block.to_token_stream();
     let this = unused(&block);
@@ -61,7 +61,7 @@ pub(super) fn closure(body: ItemFn, sink: &Sink) -> Body {
     Body { definition, callee: name.into_token_stream() }
 }
 
-/// The type of the result.
+/// Returns the type of the result.
 pub(super) fn result(output: &ReturnType) -> TokenStream {
     match output {
         ReturnType::Default => quote!(()),
@@ -69,7 +69,7 @@ pub(super) fn result(output: &ReturnType) -> TokenStream {
     }
 }
 
-/// The receiver as a parameter.
+/// Returns the receiver as a parameter.
 fn of_receiver(receiver: &Receiver, name: &str) -> TokenStream {
     let (span, mutability) = (receiver.self_token.span, receiver.mutability);
     let (name, own) = (Ident::new(name, span), Ident::new("Self", span));

@@ -16,8 +16,8 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// A function without a receiver that does not mention `Self` could be anywhere, and usually is in a module. A
-    /// member of an `impl` block of a trait never has a visibility.
+    /// A function without a receiver that does not mention `Self` could be anywhere, and usually is in a
+    /// module. A member of an `impl` block of a trait never has a visibility.
     pub(super) fn of(function: &ItemFn) -> Place {
         let is_member = function.sig.receiver().is_some() || speaks_of_self(function);
         match (is_member, &function.vis) {

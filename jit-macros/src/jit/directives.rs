@@ -77,7 +77,7 @@ impl Mode {
         evaluated.into_iter().chain(compress).chain(bound).collect()
     }
 
-    /// The call that sets up the guard of a branch.
+    /// Returns the call that sets up the guard of a branch.
     pub(crate) fn of_branch(&self, guard: &Ident, sink: &Sink) -> TokenStream {
         let bound = self.max_iterations.as_ref().map(|bound| (bound.span(), "max_iterations"));
         if let Some((span, name)) = self.compress.map(|span| (span, "compress")).or(bound) {
@@ -195,7 +195,7 @@ pub(crate) fn check_place(mode: &Mode, statement: &Stmt, sink: &Sink) {
     }
 }
 
-/// The attributes of an expression that can be a statement.
+/// Returns the attributes of an expression that can be a statement.
 pub(crate) fn attributes_of(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
     match expr {
         Expr::If(node) => Some(&mut node.attrs),

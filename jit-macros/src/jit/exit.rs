@@ -417,7 +417,7 @@ impl Rewriter<'_> {
         self.exits.sites.push((exit, region));
     }
 
-    /// The witness of a region's condition.
+    /// Returns the witness of a region's condition.
     fn witness(&mut self, position: usize) -> Ident {
         let span = self.region_mut(position).map_or_else(Span::call_site, |region| region.guard.span());
         let name = self.helper("stage", span);
@@ -514,7 +514,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The names of exits.
+    /// Returns the names of exits.
     pub(crate) fn exit_names(&self, exits: &[usize], span: Span) -> Vec<Ident> {
         exits.iter().map(|&exit| Ident::new(&self.exits.exits[exit].name.to_string(), span)).collect()
     }

@@ -199,7 +199,7 @@ pub(crate) fn reference_to(expr: Expr, span: proc_macro2::Span) -> TokenStream {
     syn::ExprReference { attrs: Vec::new(), and_token, mutability: None, expr: Box::new(expr) }.to_token_stream()
 }
 
-/// The names that an expression mentions more than once.
+/// Returns the names that an expression mentions more than once.
 pub(crate) fn repeated_names(expr: &Expr) -> Vec<Ident> {
     let mut names = Vec::new();
     identifiers(expr.to_token_stream(), &mut names);

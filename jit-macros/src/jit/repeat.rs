@@ -185,8 +185,8 @@ impl<'r, 'a> Repeated<'r, 'a> {
         warning::of_region(self.rewriter, &self.guard, body)
     }
 
-    /// The stage of a loop that lanes may exit early is the join of all conditions on the way, which is known only
-    /// after its body.
+    /// The stage of a loop that lanes may exit early is the join of all conditions on the way, which is known
+    /// only after its body.
     pub(crate) fn if_stage_is_known(&self, warnings: TokenStream) -> TokenStream {
         if self.exits.is_empty() { warnings } else { TokenStream::new() }
     }

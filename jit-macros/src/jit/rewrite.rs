@@ -167,7 +167,7 @@ impl<'a> Rewriter<'a> {
         respan(self.private.clone(), span)
     }
 
-    /// A new name for a helper variable.
+    /// Returns a new name for a helper variable.
     pub(crate) fn helper(&mut self, what: &str, span: Span) -> Ident {
         self.helpers += 1;
         format_ident!("__jit_{}{}", what, self.helpers, span = span.resolved_at(self.home))
@@ -229,7 +229,7 @@ pub(crate) fn prepend(expr: &mut Expr, statements: &TokenStream) {
     }
 }
 
-/// The names that some code mentions.
+/// Returns the names that some code mentions.
 pub(crate) fn names_in(code: TokenStream) -> HashSet<String> {
     let mut names = Vec::new();
     identifiers(code, &mut names);

@@ -11,7 +11,7 @@ use proc_macro2::Ident;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Macro, Pat, Stmt};
 
-/// The state of a region, each place once; a place covers its parts.
+/// Returns the state of a region, each place once; a place covers its parts.
 pub(crate) fn state_of(parts: &[&Expr], blocks: &[&Block], scopes: &Scopes) -> Vec<Place> {
     let mut finder = Finder { scopes, inner: Vec::new(), found: Vec::new() };
     for part in parts {

@@ -8,7 +8,7 @@ fn expanded(item: TokenStream) -> String {
     expand(TokenStream::new(), item).to_string()
 }
 
-/// The rewritten body without the prologue.
+/// Returns the rewritten body without the prologue.
 fn body(item: TokenStream) -> String {
     let text = expanded(item);
     let (_, after) = text.split_once("__jit_function").expect("a prologue");

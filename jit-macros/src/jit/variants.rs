@@ -319,7 +319,7 @@ fn whole(pattern: &Pat) -> Option<&PatIdent> {
     }
 }
 
-/// The variables of a pattern, each once, in their order.
+/// Returns the variables of a pattern, each once, in their order.
 fn variables(pattern: &Pat) -> Vec<PatIdent> {
     struct Variables(Vec<PatIdent>);
     impl syn::visit::Visit<'_> for Variables {

@@ -7,7 +7,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Member, Type};
 
-/// The implementations for an enum.
+/// Returns the implementations for an enum.
 pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
     let (ident, krate, variants) = (parsed.ident, &parsed.krate, &parsed.variants);
     let (impl_generics, ty_generics, _) = parsed.generics.split_for_impl();

@@ -12,7 +12,7 @@ use syn::Path;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// The `where` clause of the implementation.
+/// Returns the `where` clause of the implementation.
 pub(super) fn where_clause(parsed: &Parsed<'_>) -> TokenStream {
     let own = parsed.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
     let inferred = match &parsed.bound {

@@ -13,7 +13,7 @@ enum Method {
     Lend,
 }
 
-/// The implementation for a type.
+/// Returns the implementation for a type.
 pub(super) fn generate(parsed: &Parsed<'_>) -> TokenStream {
     let (ident, krate) = (parsed.ident, &parsed.krate);
     let (impl_generics, ty_generics, _) = parsed.generics.split_for_impl();

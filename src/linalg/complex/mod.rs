@@ -51,7 +51,7 @@ pub struct Complex<T: Element = f32> {
 }
 
 impl<T: FloatElement> Complex<T> {
-    /// The imaginary unit, whose square is -1.
+    /// Returns the imaginary unit, whose square is -1.
     #[must_use]
     #[track_caller]
     pub fn i() -> Self {
@@ -73,7 +73,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: Array::ones(width), im: Array::zeros(width) }
     }
 
-    /// The number of this magnitude and angle (in radians).
+    /// Returns the number of this magnitude and angle (in radians).
     #[must_use]
     #[track_caller]
     pub fn from_polar(magnitude: impl Component<T>, angle: impl Component<T>) -> Self {
@@ -97,21 +97,21 @@ impl<T: FloatElement> Complex<T> {
         self.re.hypot(&self.im)
     }
 
-    /// The square of the magnitude.
+    /// Returns the square of the magnitude.
     #[must_use]
     #[track_caller]
     pub fn squared_abs(&self) -> Array<T> {
         self.re.mul_add(&self.re, &self.im * &self.im)
     }
 
-    /// The angle from the positive real axis, in [-π, π]; zeros count by their sign.
+    /// Returns the angle from the positive real axis, in [-π, π]; zeros count by their sign.
     #[must_use]
     #[track_caller]
     pub fn arg(&self) -> Array<T> {
         self.im.atan2(&self.re)
     }
 
-    /// The magnitude and the angle.
+    /// Returns the magnitude and the angle.
     #[must_use]
     #[track_caller]
     pub fn to_polar(&self) -> (Array<T>, Array<T>) {

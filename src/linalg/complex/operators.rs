@@ -135,14 +135,14 @@ fn quotient<T: FloatElement>(a: &Array<T>, b: &Array<T>, c: &Array<T>, d: &Array
 }
 
 impl<T: FloatElement> Complex<T> {
-    /// The sum over all lanes, of width 1: see [`Array::sum`].
+    /// Returns the sum over all lanes, of width 1: see [`Array::sum`].
     #[must_use]
     #[track_caller]
     pub fn sum(&self) -> Self {
         self.at_full_width().map(Array::sum)
     }
 
-    /// The mean over all lanes, of width 1: see [`Array::mean`].
+    /// Returns the mean over all lanes, of width 1: see [`Array::mean`].
     #[must_use]
     #[track_caller]
     pub fn mean(&self) -> Self {

@@ -6,7 +6,8 @@ use super::{Complex, ComplexOperand};
 use crate::linalg::{Component, halves_in_single};
 use crate::{Array, FloatElement};
 
-/// The binary exponent of a lower bound: squares of numbers between it and its reciprocal neither overflow nor vanish.
+/// Returns the binary exponent of a lower bound: squares of numbers between it and its reciprocal neither overflow nor
+/// vanish.
 fn square_exponent<T: FloatElement>() -> i32 {
     if T::TYPE == Type::F64 { 500 } else { 60 }
 }
@@ -63,7 +64,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: self.ln_abs(), im: self.arg() }
     }
 
-    /// The logarithm of the magnitude.
+    /// Returns the logarithm of the magnitude.
     #[track_caller]
     fn ln_abs(&self) -> Array<T> {
         let (re, im) = (self.re.abs(), self.im.abs());
@@ -85,7 +86,7 @@ impl<T: FloatElement> Complex<T> {
         is_near.select(near, far)
     }
 
-    /// The logarithm to base 2.
+    /// Returns the logarithm to base 2.
     #[must_use]
     #[track_caller]
     pub fn log2(&self) -> Self {
@@ -93,7 +94,7 @@ impl<T: FloatElement> Complex<T> {
         self.ln() * T::from_f64(std::f64::consts::LOG2_E)
     }
 
-    /// The logarithm to base 10.
+    /// Returns the logarithm to base 10.
     #[must_use]
     #[track_caller]
     pub fn log10(&self) -> Self {

@@ -32,14 +32,14 @@ impl<T: FloatElement> Complex<T> {
         (self.sin(), self.cos())
     }
 
-    /// The tangent.
+    /// Returns the tangent.
     #[must_use]
     #[track_caller]
     pub fn tan(&self) -> Self {
         self.times_i().tanh().over_i()
     }
 
-    /// The hyperbolic sine. Infinite where `cosh(re)` overflows.
+    /// Returns the hyperbolic sine. Infinite where `cosh(re)` overflows.
     #[must_use]
     #[track_caller]
     pub fn sinh(&self) -> Self {
@@ -48,7 +48,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: scaled(&self.re.sinh(), &cosine), im: scaled(&self.re.cosh(), &sine) }
     }
 
-    /// The hyperbolic cosine. Infinite where `cosh(re)` overflows.
+    /// Returns the hyperbolic cosine. Infinite where `cosh(re)` overflows.
     #[must_use]
     #[track_caller]
     pub fn cosh(&self) -> Self {
@@ -57,7 +57,7 @@ impl<T: FloatElement> Complex<T> {
         Complex { re: scaled(&self.re.cosh(), &cosine), im: scaled(&self.re.sinh(), &sine) }
     }
 
-    /// The hyperbolic tangent.
+    /// Returns the hyperbolic tangent.
     #[must_use]
     #[track_caller]
     pub fn tanh(&self) -> Self {

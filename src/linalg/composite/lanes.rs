@@ -19,7 +19,7 @@ macro_rules! lanes {
                 $Type { $($c: self.$c.gather_repeated(width, index, None)),* }
             }
 
-            /// As [`gather`](Self::gather) where the mask is true; zero, reading nothing, where it is false.
+            /// Like [`gather`](Self::gather) where the mask is true; zero, without reading, where it is false.
             #[must_use]
             #[track_caller]
             pub fn gather_masked<I: Integer>(&self, index: &Array<I>, mask: &Mask) -> Self {
@@ -38,8 +38,8 @@ macro_rules! lanes {
                 $Type { $($c),* }
             }
 
-            /// As [`gather_interleaved`](Self::gather_interleaved) where the mask is true; zero, reading nothing, where
-            /// it is false.
+            /// Like [`gather_interleaved`](Self::gather_interleaved) where the mask is true; zero, reading nothing,
+            /// where it is false.
             #[must_use]
             #[track_caller]
             pub fn gather_interleaved_masked<I: Integer>(source: &Array<T>, index: &Array<I>, mask: &Mask) -> Self {
@@ -56,7 +56,7 @@ macro_rules! lanes {
                 target.scatter_packet(&[$(self.$c.clone()),*], index);
             }
 
-            /// As [`scatter_interleaved`](Self::scatter_interleaved) on the lanes where the mask is true; the others
+            /// Like [`scatter_interleaved`](Self::scatter_interleaved) on the lanes where the mask is true; the others
             /// may have any index.
             #[track_caller]
             pub fn scatter_interleaved_masked<I: Integer>(&self, target: &mut Array<T>, index: &Array<I>, mask: &Mask) {
@@ -112,7 +112,7 @@ macro_rules! lanes {
                 Ok((0..width).map(|lane| [$($c[if $c.len() == 1 { 0 } else { lane }]),*]).collect())
             }
 
-            /// The value of one lane. Evaluates, and waits for the result.
+            /// Returns the value of one lane. Evaluates, and waits for the result.
             ///
             /// # Errors
             ///
@@ -124,7 +124,7 @@ macro_rules! lanes {
                 Ok([$(self.$c.get(if is_everywhere && self.$c.len() == 1 { 0 } else { lane })?),*])
             }
 
-            /// The only value. Evaluates, and waits for the result.
+            /// Returns the only value. Evaluates, and waits for the result.
             ///
             /// # Errors
             ///

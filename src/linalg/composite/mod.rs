@@ -52,7 +52,7 @@ macro_rules! composite {
                 Self::zeros(self.width())
             }
 
-            /// The components, in order.
+            /// Returns the components, in order.
             #[inline]
             #[must_use]
             pub fn to_array(&self) -> [Array<T>; $n] {
@@ -82,7 +82,7 @@ macro_rules! composite {
                 widths.into_iter().find(|&width| width != 1).unwrap_or(1)
             }
 
-            /// The number of lanes, to make arrays of the same width.
+            /// Returns the number of lanes, to make arrays of the same width.
             #[inline]
             #[must_use]
             pub fn width(&self) -> Size {
@@ -113,7 +113,7 @@ macro_rules! composite {
         }
 
         impl<T: Element> From<[T; $n]> for $Type<T> {
-            /// A constant, the same in all lanes.
+            /// Returns a constant, the same in all lanes.
             #[track_caller]
             fn from(values: [T; $n]) -> Self {
                 let [$($c),*] = values;

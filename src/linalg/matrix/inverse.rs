@@ -72,7 +72,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
         adjugate * determinant.recip()
     }
 
-    /// The transpose of the inverse, which transforms normals.
+    /// Returns the transpose of the inverse, which transforms normals.
     #[must_use]
     #[track_caller]
     pub fn inverse_transpose(&self) -> Self {

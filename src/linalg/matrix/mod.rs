@@ -84,7 +84,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
         self.rows.iter().flatten().map(Array::len).find(|&width| width != 1).unwrap_or(1)
     }
 
-    /// The number of lanes, to make arrays of the same width.
+    /// Returns the number of lanes, to make arrays of the same width.
     #[must_use]
     pub fn width(&self) -> Size {
         self.len().into()
@@ -99,7 +99,7 @@ impl<T: Number, const N: usize> Matrix<T, N> {
         Self::scalar(T::ONE)
     }
 
-    /// The identity times an array or a number.
+    /// Returns the identity times an array or a number.
     #[must_use]
     #[track_caller]
     pub fn scalar(factor: impl Component<T>) -> Self {
@@ -172,7 +172,7 @@ impl<T: FloatElement, const N: usize> Matrix<T, N> {
 impl<T: Element, const N: usize> std::ops::Index<(usize, usize)> for Matrix<T, N> {
     type Output = Array<T>;
 
-    /// An entry by its row and column.
+    /// Returns an entry by its row and column.
     #[track_caller]
     fn index(&self, (row, column): (usize, usize)) -> &Array<T> {
         &self.rows[row][column]
@@ -187,7 +187,7 @@ impl<T: Element, const N: usize> std::ops::IndexMut<(usize, usize)> for Matrix<T
 }
 
 impl<T: Number, const N: usize> Default for Matrix<T, N> {
-    /// The identity.
+    /// Returns the identity.
     #[track_caller]
     fn default() -> Self {
         Self::identity()
@@ -211,7 +211,7 @@ from_component!([T: Number,] T: &Array<T>);
 from_component!([T: Number,] T: T);
 
 impl<T: Element, const N: usize> From<[[T; N]; N]> for Matrix<T, N> {
-    /// A constant matrix, given by its rows; the same in all lanes.
+    /// Returns a constant matrix, given by its rows; the same in all lanes.
     #[track_caller]
     fn from(rows: [[T; N]; N]) -> Self {
         Matrix::from_rows(rows)

@@ -16,7 +16,7 @@ use crate::{Array, Element, Number, Operand, Signed};
     label = "expected a matrix of the same size and element type, or an array or a number of its element type"
 )]
 pub trait MatrixOperand<T: Element, const N: usize> {
-    /// The operand as a matrix.
+    /// Returns the operand as a matrix.
     #[track_caller]
     fn into_matrix(self) -> Matrix<T, N>;
 }
@@ -73,7 +73,7 @@ impl<T: Number, const N: usize> MatrixFactor<T, N> for &Matrix<T, N> {
     }
 }
 
-/// The sum of the products.
+/// Returns the sum of the products.
 #[track_caller]
 pub(in crate::linalg) fn dot<T: Number, const N: usize>(a: &[Array<T>; N], b: &[Array<T>; N]) -> Array<T> {
     let mut sum = &a[0] * &b[0];

@@ -10,7 +10,7 @@ use crate::{Array, Element, Number};
     label = "expected a vector of {N} components or a list of {N} arrays or numbers"
 )]
 pub trait Line<T: Element, const N: usize> {
-    /// The elements.
+    /// Returns the elements.
     #[track_caller]
     fn into_line(self) -> [Array<T>; N];
 }
@@ -96,7 +96,7 @@ macro_rules! parts {
         }
 
         impl<T: Number> $Vec<T> {
-            /// The outer product: the entry in row `i` and column `k` is `self[i] * other[k]`.
+            /// Returns the outer product: the entry in row `i` and column `k` is `self[i] * other[k]`.
             #[must_use]
             #[track_caller]
             pub fn outer(&self, other: impl VectorOperand<Self>) -> Matrix<T, $n> {
@@ -125,7 +125,7 @@ macro_rules! sizes {
         }
 
         impl<T: Element> Matrix<T, $large> {
-            /// The upper left corner, without the last row and column.
+            /// Returns the upper left corner, without the last row and column.
             #[must_use]
             pub fn $to_small(&self) -> Matrix<T, $small> {
                 Matrix { rows: std::array::from_fn(|row| std::array::from_fn(|column| self.rows[row][column].clone())) }

@@ -29,7 +29,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
         Ok(lanes)
     }
 
-    /// The matrix of one lane. Evaluates, and waits for the result.
+    /// Returns the matrix of one lane. Evaluates, and waits for the result.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl<T: Element, const N: usize> Matrix<T, N> {
         self.read(|entry| entry.get(if is_there && entry.len() == 1 { 0 } else { lane }))
     }
 
-    /// The only matrix. Evaluates, and waits for the result.
+    /// Returns the only matrix. Evaluates, and waits for the result.
     ///
     /// # Errors
     ///

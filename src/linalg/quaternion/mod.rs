@@ -51,13 +51,13 @@ impl<T: Element> Quaternion<T> {
         Quaternion { x, y, z, w: real.into_component() }
     }
 
-    /// The imaginary part.
+    /// Returns the imaginary part.
     #[must_use]
     pub fn vector(&self) -> Vec3<T> {
         Vec3 { x: self.x.clone(), y: self.y.clone(), z: self.z.clone() }
     }
 
-    /// The four components as a vector.
+    /// Returns the four components as a vector.
     #[must_use]
     pub fn to_vec4(&self) -> Vec4<T> {
         self.to_array().into()
@@ -110,14 +110,14 @@ impl<T: FloatElement> Quaternion<T> {
         self.to_vec4().dot(other.to_vec4())
     }
 
-    /// The square of the length.
+    /// Returns the square of the length.
     #[must_use]
     #[track_caller]
     pub fn squared_norm(&self) -> Array<T> {
         self.dot(self)
     }
 
-    /// The length. Squares of components must neither overflow nor underflow.
+    /// Returns the length. Squares of components must neither overflow nor underflow.
     #[must_use]
     #[track_caller]
     pub fn norm(&self) -> Array<T> {
@@ -156,7 +156,7 @@ impl<T: FloatElement> Quaternion<T> {
 }
 
 impl<T: FloatElement> Default for Quaternion<T> {
-    /// The identity rotation.
+    /// Returns the identity rotation.
     #[track_caller]
     fn default() -> Self {
         Self::identity()

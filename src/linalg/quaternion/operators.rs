@@ -63,7 +63,7 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_parts(difference, &self.w - real)
     }
 
-    /// The Hamilton product.
+    /// Returns the Hamilton product.
     #[track_caller]
     fn times(&self, (w, vector): (Array<T>, Option<Vec3<T>>)) -> Self {
         let Some(Vec3 { x, y, z }) = vector else {

@@ -55,7 +55,7 @@ impl<T: FloatElement> Quaternion<T> {
         self.conj().rotate(vector)
     }
 
-    /// The matrix of the rotation.
+    /// Returns the matrix of the rotation.
     #[must_use]
     #[track_caller]
     pub fn to_mat3(&self) -> Mat3<T> {

@@ -19,14 +19,14 @@ macro_rules! geometry {
                 sum
             }
 
-            /// The absolute value of the dot product.
+            /// Returns the absolute value of the dot product.
             #[must_use]
             #[track_caller]
             pub fn abs_dot(&self, other: impl VectorOperand<Self>) -> Array<T> {
                 self.dot(other).abs()
             }
 
-            /// The square of the length.
+            /// Returns the square of the length.
             #[must_use]
             #[track_caller]
             pub fn squared_norm(&self) -> Array<T> {
@@ -63,14 +63,14 @@ macro_rules! geometry {
                 }
             }
 
-            /// The distance of two points.
+            /// Returns the distance of two points.
             #[must_use]
             #[track_caller]
             pub fn distance(&self, other: impl VectorOperand<Self>) -> Array<T> {
                 (self - other).norm()
             }
 
-            /// The square of the distance of two points.
+            /// Returns the square of the distance of two points.
             #[must_use]
             #[track_caller]
             pub fn squared_distance(&self, other: impl VectorOperand<Self>) -> Array<T> {
@@ -140,7 +140,7 @@ impl<T: Signed> Vec2<T> {
 }
 
 impl<T: Signed> Vec3<T> {
-    /// The cross product, which is perpendicular to both vectors.
+    /// Returns the cross product, which is perpendicular to both vectors.
     #[must_use]
     #[track_caller]
     pub fn cross(&self, other: impl VectorOperand<Self>) -> Self {

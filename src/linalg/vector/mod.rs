@@ -74,7 +74,7 @@ pub(in crate::linalg) use geometry::difference_of_products;
         `.cast::<T>()`"
 )]
 pub trait VectorOperand<V> {
-    /// The operand as a vector.
+    /// Returns the operand as a vector.
     #[track_caller]
     fn into_vector(self) -> V;
 }
@@ -86,7 +86,7 @@ pub trait VectorOperand<V> {
     note = "element types do not convert by themselves: write `.cast::<{T}>()`"
 )]
 pub trait Component<T: Element> {
-    /// The component as an array.
+    /// Returns the component as an array.
     #[track_caller]
     fn into_component(self) -> Array<T>;
 }
@@ -247,7 +247,7 @@ macro_rules! vector {
         impl<T: Element> std::ops::Index<usize> for $Vec<T> {
             type Output = Array<T>;
 
-            /// A component by its number.
+            /// Returns a component by its number.
             #[inline]
             #[track_caller]
             fn index(&self, component: usize) -> &Array<T> {

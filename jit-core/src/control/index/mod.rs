@@ -140,7 +140,7 @@ impl<'a, X: ?Sized> IndexesHost<'a> for &Probe<'a, X> {
 
 /// Borrows a base for the duration of an assignment, through references as methods do.
 pub trait Lend {
-    /// The base.
+    /// Returns the base.
     #[inline(always)]
     fn __jit_lend(&mut self) -> &mut Self {
         self

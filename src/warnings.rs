@@ -1,8 +1,8 @@
 //! Compiler warnings for `#[jit]` functions: programs that compile, but almost certainly mean something else.
 //!
 //! The warnings appear at the user's tokens, through the deprecation lint. Each method of [`Suspicious`] is one of
-//! them, and its note explains it. They are issued only for traced conditions and arrays, as determined by type.
-//! `#[allow(deprecated)]` on the statement, or on the function, silences them.
+//! them, and its documentation explains it. They are issued only for traced conditions and arrays, as determined by
+//! type. `#[allow(deprecated)]` on the statement, or on the function, silences them.
 //!
 //! ```
 //! use jit::prelude::*;

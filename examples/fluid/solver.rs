@@ -10,9 +10,9 @@ use jit::prelude::*;
 
 /// The number of passes over the grid for the pressure, which begins with that of the last step.
 pub(crate) const PASSES: u32 = 40;
-/// How much of the lost rotation is given back.
+/// The fraction of the lost rotation that is restored.
 pub(crate) const SWIRL: f32 = 0.12;
-/// What remains of the dye after a step.
+/// The fraction of the dye that remains after a step.
 pub(crate) const FADE: f32 = 0.997;
 
 /// Where dyed water comes in. Places and speeds are in sides of the grid.

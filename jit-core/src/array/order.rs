@@ -57,7 +57,7 @@ pub struct Unique<T: Element> {
     pub values: Array<T>,
     /// The position of the first occurrence of each.
     pub first: UInt,
-    /// How often each occurs.
+    /// The number of occurrences of each.
     pub counts: UInt,
     /// For each element of the array its position in [`Unique::values`]: `values.gather(&inverse)` is the array.
     pub inverse: UInt,

@@ -299,7 +299,7 @@ pub fn meshgrid<A: Element, B: Element>(x: &Array<A>, y: &Array<B>) -> (Array<A>
     (x.tile(y.width()), y.repeat(x.width()))
 }
 
-/// All triples of elements of three arrays, the first one's varying fastest, then the second one's.
+/// Returns all triples of elements of three arrays, the first one's varying fastest, then the second one's.
 #[must_use]
 #[track_caller]
 pub fn meshgrid3<A: Element, B: Element, C: Element>(
@@ -310,7 +310,7 @@ pub fn meshgrid3<A: Element, B: Element, C: Element>(
     (x.tile(y.width() * z.width()), y.repeat(x.width()).tile(z.width()), z.repeat(x.width() * y.width()))
 }
 
-/// All combinations of elements of some arrays, the first one's varying fastest.
+/// Returns all combinations of elements of some arrays, the first one's varying fastest.
 #[must_use]
 #[track_caller]
 pub fn meshgrid_all<T: Element, P: Borrow<Array<T>>>(axes: &[P]) -> Vec<Array<T>> {

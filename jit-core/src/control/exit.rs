@@ -45,7 +45,7 @@ pub fn seen<'a, C: WhileCondition + ?Sized>(_: &Witness<C::Stage>, condition: &'
 
 /// The join of two stages: the host stage if both are.
 pub trait Join<B: Stage>: Stage {
-    /// That stage.
+    /// The join.
     type Stage: Stage;
     /// Combines a condition of each stage.
     fn both(a: Self::Condition, b: B::Condition) -> <Self::Stage as Stage>::Condition;

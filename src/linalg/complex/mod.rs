@@ -65,7 +65,7 @@ impl<T: FloatElement> Complex<T> {
         Self::new(re, T::default())
     }
 
-    /// One in all lanes.
+    /// Returns one in all lanes.
     #[must_use]
     #[track_caller]
     pub fn ones(width: impl Into<Size>) -> Self {

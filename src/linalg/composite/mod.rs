@@ -137,7 +137,7 @@ macro_rules! composite {
         }
 
         impl<T: Element> From<&[[T; $n]]> for $Type<T> {
-            /// One value for each lane.
+            /// Creates one value for each lane.
             #[track_caller]
             fn from(lanes: &[[T; $n]]) -> Self {
                 $Type { $($c: lanes.iter().map(|lane| lane[$index]).collect::<Vec<T>>().into()),* }

@@ -225,7 +225,7 @@ impl<T: Element, const N: usize> From<[[Array<T>; N]; N]> for Matrix<T, N> {
 }
 
 impl<T: Element, const N: usize> From<&[[[T; N]; N]]> for Matrix<T, N> {
-    /// One matrix for each lane.
+    /// Creates one matrix for each lane.
     #[track_caller]
     fn from(lanes: &[[[T; N]; N]]) -> Self {
         let mut matrix = Matrix::splat(T::default());

@@ -88,7 +88,7 @@ impl<T: FloatElement> Quaternion<T> {
         Self::from_real(T::ONE)
     }
 
-    /// One in all lanes.
+    /// Returns one in all lanes.
     #[must_use]
     #[track_caller]
     pub fn ones(width: impl Into<Size>) -> Self {

@@ -214,7 +214,7 @@ macro_rules! vector {
                 $Vec { $($c: all.clone()),* }
             }
 
-            /// One constant in all components and lanes.
+            /// Returns one constant in all components and lanes.
             #[must_use]
             #[track_caller]
             pub fn full(value: T, width: impl Into<Size>) -> Self {
@@ -223,7 +223,7 @@ macro_rules! vector {
         }
 
         impl<T: Number> $Vec<T> {
-            /// One in all components and lanes.
+            /// Returns one in all components and lanes.
             #[must_use]
             #[track_caller]
             pub fn ones(width: impl Into<Size>) -> Self {

@@ -131,7 +131,7 @@ impl<T: FloatElement> Array<T> {
     }
 
     /// Returns the sum of the squared distances from the mean, divided by the number of elements minus `ddof`, of width
-    /// 1. With `ddof` 1 it is the sample variance. Not finite for `ddof` elements or fewer.
+    /// one. With `ddof` 1 it is the sample variance. Not finite for `ddof` elements or fewer.
     ///
     /// It is computed in two passes, the mean first, so a large mean costs no digits.
     #[must_use]
